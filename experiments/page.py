@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def page(paper: str, found: Mapping[str, Any]) -> str:
     body = [f"<p>{escape(about.source)}</p>"]
     for name, tells in about.parts.items():
         body += _part(part(paper, tells), name, parts.get(name, {}), found.get("left_out", {}).get(name, {}))
-    body += ["<h2>Machine and versions</h2>", _table([[key, str(value)] for key, value in _flat(found["machine"])])]
+    body += ["<h2>Machine and versions</h2>", pages.table((), _flat(found["machine"]))]
     return pages.whole(about.title, body, STYLE)
 
 
@@ -46,7 +46,7 @@ def _part(module: Any, name: str, rows: Rows, left_out: Mapping[str, str]) -> li
     body.append(f"<p>{escape(_when(rows))}</p>")
     body += [f"<p>Left out: {escape(row)}: {escape(why)}</p>" for row, why in left_out.items()]
     for heading, lines in module.tables(rows).items():
-        body += [f"<h3>{escape(heading)}</h3>", _table(lines[1:], lines[0])]
+        body += [f"<h3>{escape(heading)}</h3>", pages.table(lines[0], lines[1:])]
     for heading, figure in getattr(module, "figures", lambda _: {})(rows).items():
         body += _figure(f"{name}-{heading}", heading, figure)
     return body
@@ -61,12 +61,6 @@ def _when(rows: Rows) -> str:
     busy = f"load of the machine before a row {min(loads):.1f} to {max(loads):.1f}"
     elsewhere = "".join(f" Measured on {row['cpu']}: {name}." for name, row in rows.items() if "cpu" in row)
     return f"{len(rows)} rows, {dates[0]} to {dates[-1]}, commit {commits}; {busy}.{elsewhere}"
-
-
-def _table(lines: Sequence[Sequence[str]], head: Sequence[str] = ()) -> str:
-    heads = f"<tr>{''.join(f'<th>{escape(cell)}</th>' for cell in head)}</tr>" if head else ""
-    rows = "\n".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in line)}</tr>" for line in lines)
-    return pages.scrolled(f"<table>{heads}{rows}</table>")
 
 
 def _figure(place: str, heading: str, figure: Figure) -> list[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+
+from condyle.text import printable
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#23282d;--faint:#4a535b;--line:#d9dde1;--ground:#fff;--box:#f1f6f4;--mark:#1f6f8b}
@@ -39,3 +41,21 @@ def whole(title: str, parts: Sequence[str], more: str = "") -> str:
 def scrolled(part: str) -> str:
     """What is wider than a phone moves by itself, the page does not."""
     return f'<div class="wide">{part}</div>'
+
+
+def text(value: object) -> str:
+    """What a cell or a paragraph says, as HTML; a name of a robot is untrusted."""
+    return escape(printable(str(value)))
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
+    """A table of text, which scrolls by itself; without heads where there are none."""
+    head = "".join(f"<th>{text(word)}</th>" for word in heads)
+    lines = "\n".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return scrolled(f"<table>{f'<tr>{head}</tr>' if head else ''}\n{lines}</table>")
+
+
+def facts(pairs: Iterable[tuple[object, object]]) -> str:
+    """Names and what is said of them."""
+    lines = "\n".join(f"<tr><td>{text(name)}</td><td>{text(what)}</td></tr>" for name, what in pairs)
+    return f'<table class="facts">{lines}</table>'

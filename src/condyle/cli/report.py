@@ -6,7 +6,6 @@ Needs the extra `plots`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from typing import cast
 
 from condyle import pages
@@ -55,7 +54,7 @@ def _medians(times: Mapping[str, Times], engine: str) -> str:
         if engine in of
     ]
     heads = ["states a call", *(f"{n:,}" for n in batches)]
-    return f"<h2>Time a state, median: {_text(engine)}</h2>{_table(heads, rows)}"
+    return f"<h2>Time a state, median: {pages.text(engine)}</h2>{pages.table(heads, rows)}"
 
 
 def _ratios(times: Mapping[str, Times], rival: str) -> str:
@@ -63,7 +62,7 @@ def _ratios(times: Mapping[str, Times], rival: str) -> str:
     batches = sorted({n for of in times.values() for n in of.get(rival, {})})
     rows = [[name, *(_ratio(of, rival, n) for n in batches)] for name, of in times.items() if rival in of]
     heads = ["states a call", *(f"{n:,}" for n in batches)]
-    return f"<h2>Times as long: {_text(rival)}</h2>{_table(heads, rows)}"
+    return f"<h2>Times as long: {pages.text(rival)}</h2>{pages.table(heads, rows)}"
 
 
 def _ratio(times: Times, rival: str, n: int) -> str:
@@ -80,25 +79,13 @@ def _numbers(times: Mapping[str, Times]) -> str:
         for n, ns in batches.items()
     ]
     heads = ("function", "engine", "states a call", "median", "minimum", "lower quartile", "upper quartile", "states/s")
-    return _table(heads, rows)
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    head = "".join(f"<th>{_text(word)}</th>" for word in heads)
-    lines = "\n".join("<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return pages.scrolled(f"<table><tr>{head}</tr>\n{lines}</table>")
+    return pages.table(heads, rows)
 
 
 def _facts(title: str, facts: Json) -> str:
-    pairs = cast("Mapping[str, Json]", facts).items()
-    lines = "\n".join(f"<tr><td>{_text(key)}</td><td>{_text(value)}</td></tr>" for key, value in pairs)
-    return f'<h2>{_text(title)}</h2><table class="facts">{lines}</table>'
+    return f"<h2>{pages.text(title)}</h2>{pages.facts(cast('Mapping[str, Json]', facts).items())}"
 
 
 def _row(parts: Sequence[str]) -> str:
     """Side by side where there is room."""
     return '<div class="row">' + "\n".join(f"<section>{part}</section>" for part in parts) + "</div>"
-
-
-def _text(value: Json) -> str:
-    return escape(printable(str(value)))

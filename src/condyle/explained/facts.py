@@ -10,13 +10,15 @@ from math import inf
 from condyle.compile.routes import LONGEST, NOTHING, Router
 from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
-from condyle.ir.count import Counts
-from condyle.ir.ops import LEAVES, OPERATIONS, TRIGONOMETRIC
+from condyle.ir.count import Counts, counted
+from condyle.ir.ops import LEAVES, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
 from condyle.ir.sweep import Rolled
 from condyle.specification import Function
-from condyle.trace.attributed import Step, attributed, has_steps
+from condyle.trace.attributed import NOBODY, Step, attributed, has_steps
 
+NO_PROGRAM = "The function has no program of its own for this robot."
+COMPOSED = "This route is composed of other functions' programs, which are explained under their own names."
 STRAIGHT, LOOPS, PRODUCTS = "straight-line code", "loops over the joints", "straight-line code and matrix products"
 
 
@@ -66,7 +68,7 @@ def explained(compiler: Compiler, name: str, target: str, dtype: str, n: int = 2
     function = FUNCTIONS[name]
     line = compiler.line(name, target, dtype, n)
     if function.repeat is not None or compiler.by_columns(name) or compiler.parts(name) or compiler.is_too_long(name):
-        return Explained(function, line, "", None, 0, (), (), "It is made of calls of other functions.", {}, ())
+        return Explained(function, line, "", None, 0, (), (), NO_PROGRAM, {}, ())
     best = compiler.best(name, False)
     form = STRAIGHT if isinstance(best.code, Program) else LOOPS if isinstance(best.code, Rolled) else PRODUCTS
     missing = _missing(name, best.route, form)
@@ -75,6 +77,8 @@ def explained(compiler: Compiler, name: str, target: str, dtype: str, n: int = 2
     routes = _routes(compiler, name, best.route, form)
     code = _machine_code(compiler, name, dtype) if form == STRAIGHT and target == "cpu" else {}
     steps, listing = ((), ()) if program is None else (_steps(program, of), _listing(program, of))
+    if all(one.step is NOBODY for one in steps):  # derivatives open the programs of what they derive
+        steps, missing = (), missing or COMPOSED
     return Explained(function, line, form, best.counts, instructions, routes, steps, missing, code, listing)
 
 
@@ -83,7 +87,7 @@ def _missing(name: str, route: str, form: str) -> str:
     if form == LOOPS:
         return "The steps run in loops over the joints; operations are counted for the loops as a whole."
     if form == PRODUCTS or not has_steps(name, route):
-        return "This route is composed of other functions' programs, which are explained under their own names."
+        return COMPOSED
     return ""
 
 
@@ -92,6 +96,9 @@ def _routes(router: Router, name: str, best: str, form: str) -> list[RouteFacts]
     if form == LOOPS:
         why = f"straight-line code would have more than {LONGEST:,} operations, or is slower than loops"
         return [RouteFacts(best, None, f"taken, as loops: {why}")]
+    if form == PRODUCTS and has_steps(name, best):
+        why = f"straight-line code would have more than {LONGEST:,} operations"
+        return [RouteFacts(best, router.best(name, False).counts, f"taken, its products as loops: {why}")]
     found = [_route(router, name, route, best) for route in FUNCTIONS[name].routes]
     return sorted(found, key=lambda one: (one.name != best, one.counts.arithmetic if one.counts else inf, one.name))
 
@@ -99,9 +106,9 @@ def _routes(router: Router, name: str, best: str, form: str) -> list[RouteFacts]
 def _route(router: Router, name: str, route: str, best: str) -> RouteFacts:
     of = FUNCTIONS[name].routes[route]
     if not has_steps(name, route):
-        return RouteFacts(
-            route, router.best(name, False).counts if route == best else None, "taken: it is the only one"
-        )
+        note = "composed of other functions' programs, which are not compared"
+        counts = router.best(name, False).counts if route == best else None
+        return RouteFacts(route, counts, f"taken: {note}" if route == best else note)
     if route not in router.serving(name):
         return RouteFacts(route, None, "not possible: joints share coordinates (mimic joints)")
     if router.estimate(of.size or NOTHING) > LONGEST:
@@ -109,6 +116,7 @@ def _route(router: Router, name: str, route: str, best: str) -> RouteFacts:
     counts = router.traced(name, route, False).counts
     if route == best:
         why = "it was named" if router.named(name) else "fewest products and sums"
+        why = "it is the only one" if len(FUNCTIONS[name].routes) == 1 else why
         return RouteFacts(route, counts, f"taken: {why}")
     if route in router.candidates(name):
         return RouteFacts(route, counts, "compared: more products and sums")
@@ -120,21 +128,18 @@ def _route(router: Router, name: str, route: str, best: str) -> RouteFacts:
 
 
 def _steps(program: Program, of: Sequence[Step]) -> list[StepFacts]:
-    """Operations by step, in the order in which steps first appear."""
+    """Operations by step, in the order in which steps first appear; an angle counts where it is first used."""
     found: dict[Step, Counter[str]] = {}
-    angles: dict[tuple[int, ...], Step] = {}
+    angles: set[tuple[int, ...]] = set()
     for node, step in zip(program.nodes, of, strict=True):
-        if node[0] not in LEAVES:
-            found.setdefault(step, Counter())[node[0]] += 1
-        if node[0] in TRIGONOMETRIC:
-            angles.setdefault(operands(node), step)
-    turned = Counter(angles.values())
-    return [StepFacts(step, _counts(ops, turned[step])) for step, ops in found.items()]
-
-
-def _counts(ops: Counter[str], angles: int) -> Counts:
-    mul, add, div = (sum(n * getattr(OPERATIONS[op], kind) for op, n in ops.items()) for kind in ("mul", "add", "div"))
-    return Counts(mul, add, div, angles)
+        if node[0] in LEAVES:
+            continue
+        ops = found.setdefault(step, Counter())
+        ops[node[0]] += 1
+        if node[0] in TRIGONOMETRIC and operands(node) not in angles:
+            angles.add(operands(node))
+            ops["sincos"] += 1
+    return [StepFacts(step, counted(ops)) for step, ops in found.items()]
 
 
 def _listing(program: Program, of: Sequence[Step]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from html import escape
 
 from condyle.explained.facts import Explained, RouteFacts, StepFacts
 from condyle.ir.count import Counts
-from condyle.pages import scrolled, whole
+from condyle.pages import facts, scrolled, text, whole
 from condyle.specification import Port
 from condyle.text import printable
 
@@ -15,7 +15,7 @@ STYLE = """
 .bar{display:inline-block;height:.75em;min-width:1px;vertical-align:baseline;print-color-adjust:exact;
 -webkit-print-color-adjust:exact}
 .mul{background:var(--mark)}.add{background:#e0a458}.key{width:.75em}
-.graph{width:14em;white-space:nowrap}.says,.why{white-space:normal;text-align:left;min-width:14em;color:var(--faint)}
+.graph{width:14em;white-space:nowrap}.says{white-space:normal;text-align:left;min-width:14em;color:var(--faint)}
 pre{font-size:.82em;line-height:1.35;overflow-x:auto}pre i{color:var(--faint)}
 """
 MOST = 5000
@@ -30,23 +30,23 @@ def page(found: Explained, robot: str, sizes: Mapping[str, int]) -> str:
     """The page. robot: its name, which is untrusted and escaped. sizes: of the names of dimensions."""
     of = found.function
     parts = [
-        f"<p>{_text(of.equation)}</p>",
-        f"<p>Source: {_text(of.source)}.</p>" if of.source else "",
-        f"<h2>What runs</h2><p>{_text(found.line)}</p>",
+        f"<p>{text(of.equation)}</p>",
+        f"<p>Source: {text(of.source)}.</p>" if of.source else "",
+        f"<h2>What runs</h2><p>{text(found.line)}</p>",
         _summary(found),
         "<h2>Arguments and answers</h2>" + scrolled(_ports(of.inputs, of.outputs, sizes)),
         "<h2>Routes</h2>" + KEY + scrolled(_routes(found.routes)) if found.routes else "",
         "<h2>Steps of the algorithm</h2>" + (scrolled(_steps(found.steps)) if found.steps else _said(found.missing)),
-        "<h2>Machine code</h2>" + scrolled(_facts(found.code)) if found.code else "",
+        "<h2>Machine code</h2>" + facts(found.code.items()) if found.code else "",
         "<h2>The program</h2>" + _listing(found.listing) if found.listing else "",
     ]
     return whole(f"{printable(robot)}: {of.name}, {of.method}", [part for part in parts if part], STYLE)
 
 
 def _summary(found: Explained) -> str:
-    if found.counts is None:
-        return _said(found.missing)
     c = found.counts
+    if c is None:
+        return ""
     return _said(
         f"One state takes {c.mul:,} products, {c.add:,} sums, {c.div:,} reciprocals or roots, and the sine and cosine "
         f"of {c.sincos:,} angles, as {found.form}; {found.instructions:,} floating-point instructions are left when "
@@ -60,28 +60,28 @@ def _ports(inputs: Sequence[Port], outputs: Sequence[Port], sizes: Mapping[str, 
         for way, ports in (("takes", inputs), ("answers", outputs))
         for port in ports
     ]
-    cells = [[*map(_text, row)] for row in rows]
+    cells = [[*map(text, row)] for row in rows]
     return _table(["", "name", "shape", "unit", "what"], cells, said=4)
 
 
 def _routes(routes: Sequence[RouteFacts]) -> str:
     most = max((one.counts.arithmetic for one in routes if one.counts), default=1)
-    rows = [[_text(one.name), *_numbers(one.counts), _bar(one.counts, most), _text(one.note)] for one in routes]
+    rows = [[text(one.name), *_numbers(one.counts), _bar(one.counts, most), text(one.note)] for one in routes]
     return _table(["route", *Counts._fields, "", "why"], rows, said=6)
 
 
 def _steps(steps: Sequence[StepFacts]) -> str:
     most = max((one.counts.arithmetic for one in steps), default=1)
     rows = [
-        [_text(one.step.name or "the route itself"), *_numbers(one.counts), _bar(one.counts, most), _where(one)]
+        [text(one.step.name or "the route itself"), *_numbers(one.counts), _bar(one.counts, most), _where(one)]
         for one in steps
     ]
     return _table(["step", *Counts._fields, "", "what it computes, and its file"], rows, said=6)
 
 
 def _where(one: StepFacts) -> str:
-    says = f"{_text(one.step.says)} " if one.step.says else ""
-    return says + (f"<code>{_text(one.step.file)}</code>" if one.step.name else "")
+    says = f"{text(one.step.says)} " if one.step.says else ""
+    return says + (f"<code>{text(one.step.file)}</code>" if one.step.name else "")
 
 
 def _numbers(counts: Counts | None) -> list[str]:
@@ -95,19 +95,14 @@ def _bar(counts: Counts | None, most: int) -> str:
     return "".join(f'<span class="bar {kind}" style="width:{13 * n / most:.2f}em"></span>' for kind, n in parts)
 
 
-def _facts(facts: Mapping[str, str]) -> str:
-    rows = "".join(f"<tr><td>{_text(name)}</td><td>{_text(what)}</td></tr>" for name, what in facts.items())
-    return f'<table class="facts">{rows}</table>'
-
-
 def _listing(lines: Sequence[tuple[str, str]]) -> str:
     """A line an operation; where another step begins, its name."""
     shown, last = list[str](), ""
     for line, step in lines[:MOST]:
         if step and step != last:
-            shown.append(f"<i># {_text(step)}</i>")
+            shown.append(f"<i># {text(step)}</i>")
             last = step
-        shown.append(_text(line))
+        shown.append(text(line))
     rest = len(lines) - MOST
     more = _said(f"{rest:,} further lines are left out.") if rest > 0 else ""
     return f"<details><summary>{len(lines):,} lines</summary><pre>{chr(10).join(shown)}</pre>{more}</details>"
@@ -126,9 +121,5 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], said: int) -> st
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
 
 
-def _said(text: str) -> str:
-    return f"<p>{_text(text)}</p>"
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
+def _said(said: str) -> str:
+    return f"<p>{text(said)}</p>"

@@ -33,7 +33,11 @@ class Counts(NamedTuple):
 
 def count(code: Code) -> Counts:
     """The counts of all operations that run."""
-    ops = tally(code)
+    return counted(tally(code))
+
+
+def counted(ops: Counter[str]) -> Counts:
+    """The counts of a tally."""
     rows = [(OPERATIONS[op], n) for op, n in ops.items() if op in OPERATIONS]
     mul, add, div = (sum(n * getattr(row, kind) for row, n in rows) for kind in ("mul", "add", "div"))
     return Counts(mul, add, div, ops["sincos"])
