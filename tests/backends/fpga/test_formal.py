@@ -41,7 +41,7 @@ BOUND = """
     wire [BITS-1:0] place;
     lane_formal #(W, DEPTH, BITS) formal (
         .clock(clock), .reset(reset), .mark(mark), .push(push), .in_data(in_data), .pop(pop), .ready(ready),
-        .valid(valid), .out_data(out_data), .head(head), .tail(tail), .count(count), .stored(stored),
+        .valid(valid), .out_data(out_data), .head(head), .tail(tail), .count(count), .stored(stored), .waits(waits),
         .fetched({fetched}), .word({word}), .place(place), .cell({memory}[place])
     );
 endmodule
@@ -81,8 +81,10 @@ def test_a_queue_neither_loses_nor_doubles_nor_reorders(tmp_path, depth, deep) -
 @pytest.mark.parametrize(
     ("planted", "deep"),
     [
-        (("ready <= left != DEPTH", "ready <= 1'b1"), False),
-        (("ready <= left != DEPTH", "ready <= 1'b1"), True),
+        (("~push | pop | count != DEPTH - 1", "1'b1"), False),
+        (("~push | pop | count != DEPTH - 1", "1'b1"), True),
+        (("count != DEPTH - 1 : pop", "count != DEPTH - 1 : 1'b0"), False),
+        (("writes | ~reads | stored != 1", "~reads | stored != 1"), False),
         (("if (writes) tail", "if (push) tail"), True),
         (("out_data <= some ? first : in_data", "out_data <= in_data"), False),
         (("direct = moves & ~some & ~waits", "direct = moves & ~some"), True),
@@ -118,10 +120,11 @@ def test_never_more_tasks_are_inside_than_credits(tmp_path, depth) -> None:
 @pytest.mark.parametrize(
     "planted",
     [
-        ("free <= reset | (left != DEPTH)", "free <= reset | (taken != DEPTH)"),
-        ("taken <= reset ? 0 : left", "taken <= reset | give ? 0 : left"),
-        (" - {{BITS{1'b0}}, give}", ""),
-        (" + {{BITS{1'b0}}, take}", ""),
+        ("free ? ~take | give | taken", "free ? ~take | taken"),
+        ("DEPTH - 1 : give", "DEPTH - 1 : 1'b1"),
+        ("taken != DEPTH - 1", "taken != DEPTH"),
+        ("if (take != give) taken", "if (take) taken"),
+        ("take ? taken + 1'b1 : taken - 1'b1", "taken + 1'b1"),
         ("reg [BITS:0] taken", "reg [BITS-1:0] taken"),
     ],
 )

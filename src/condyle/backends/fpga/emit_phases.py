@@ -53,7 +53,8 @@ class Phases:
     def lane(self, bits: int) -> int:
         """The last lane, or a new one where that has no room for so many bits more."""
         if not self.lanes or (self.ii > 1 and self.room < bits):
-            name, wide, self.room = f"phase{len(self.lanes)}", self.count.bits, LANE
+            name, wide = f"phase{len(self.lanes)}", self.count.bits
+            self.room = LANE // 4 if self.count.one_hot else LANE
             if self.ii > 1:
                 self.e(f"wire [{wide - 1}:0] {name};", copy(wide, f"counter{len(self.lanes)}", "next_phase", name))
             self.lanes.append(defaultdict(list))

@@ -140,11 +140,11 @@ class Pipeline(NamedTuple):
 
     @property
     def sincos_cycles(self) -> int:
-        return SINCOS_CYCLES + 2 * self.product
+        return SINCOS_CYCLES + 2 * self.product + 2 * self.clamp
 
     @property
     def reciprocal_cycles(self) -> int:
-        return RECIPROCAL_CYCLES + 2 * self.product
+        return RECIPROCAL_CYCLES + 2 * self.product + self.clamp
 
     def product_cycles(self, a: int, b: int) -> int:
         """Product, [sums of partial products,] shift and clamp."""

@@ -4,7 +4,7 @@ module lane_formal #(parameter W = 2, parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input mark,
     input push, input [W-1:0] in_data, input pop, input ready, input valid, input [W-1:0] out_data,
     input [BITS-1:0] head, input [BITS-1:0] tail, input [BITS:0] count, input [BITS:0] stored,
-    input fetched, input [W-1:0] word, output [BITS-1:0] place, input [W-1:0] cell
+    input waits, input fetched, input [W-1:0] word, output [BITS-1:0] place, input [W-1:0] cell
 );
     localparam PLACES = DEPTH - 1;
     reg started = 0;
@@ -50,6 +50,7 @@ module lane_formal #(parameter W = 2, parameter DEPTH = 4, parameter BITS = 2) (
     // What makes the above inductive: where the words are.
     always @* if (started && !reset) begin
         assert (count == words && words == stored + before);
+        assert (waits == (stored != 0));
         assert (stored <= PLACES && head < PLACES && tail < PLACES);
         assert (tail == (last >= PLACES ? last - PLACES : last));
         if (watching && ahead >= before) assert (cell == watched);

@@ -1,51 +1,51 @@
 // One module an operator. A register stands behind every product and every sum; nothing here ever stands still.
 
+// Two factors and their product, a register at each. fx_ecp5.v has another of this name, of the part's own registers.
+`ifndef FX_MULTIPLIER
+module fx_multiplier #(parameter WA = 18, parameter WB = 18) (
+    input clock, input signed [WA-1:0] a, input signed [WB-1:0] b, output reg signed [WA+WB-1:0] p
+);
+    reg signed [WA-1:0] x;
+    reg signed [WB-1:0] y;
+    always @(posedge clock) begin
+        x <= a;
+        y <= b;
+        p <= x * y;
+    end
+endmodule
+`endif
+
 // The product of one DSP: its output register, and before it N more, those of the operands, then that of the
 // multiplier. Where a device's multiplier has 18 x 18 bits and a register follows it, a wide product is cut there.
 module fx_product #(parameter WA = 27, parameter WB = 18, parameter N = 0) (
     input clock,
     input signed [WA-1:0] a, input signed [WB-1:0] b,
-    output reg signed [WA+WB-1:0] p
+    output signed [WA+WB-1:0] p
 );
-    wire signed [WA-1:0] x;
-    wire signed [WB-1:0] y;
     generate
-        if (N > 0) begin : operands
-            reg signed [WA-1:0] xa;
-            reg signed [WB-1:0] yb;
-            always @(posedge clock) begin
-                xa <= a;
-                yb <= b;
-            end
-            assign x = xa;
-            assign y = yb;
-        end else begin : direct
-            assign x = a;
-            assign y = b;
-        end
-        if (N < 2) begin : one
-            always @(posedge clock) p <= x * y;
-        end else if (WA <= `FX_FACTOR && WB <= `FX_FACTOR || `FX_FACTOR > 18) begin : whole
-            reg signed [WA+WB-1:0] m;
-            always @(posedge clock) begin
-                m <= x * y;
-                p <= m;
-            end
-        end else if (WA > 18) begin : cut
-            reg signed [WA+WB-18:0] upper;
-            reg signed [WB+17:0] lower;
-            always @(posedge clock) begin
-                upper <= $signed(x[WA-1:17]) * y;
-                lower <= $signed({1'b0, x[16:0]}) * y;
-                p <= $signed({upper, 17'b0}) + lower;
-            end
-        end else begin : cut
-            reg signed [WA+WB-18:0] upper;
-            reg signed [WA+17:0] lower;
-            always @(posedge clock) begin
-                upper <= x * $signed(y[WB-1:17]);
-                lower <= x * $signed({1'b0, y[16:0]});
-                p <= $signed({upper, 17'b0}) + lower;
+        if (N == 1) begin : operands
+            fx_multiplier #(WA, WB) product (.clock(clock), .a(a), .b(b), .p(p));
+        end else begin : last
+            reg signed [WA+WB-1:0] sum;
+            assign p = sum;
+            if (N == 0) begin : one
+                always @(posedge clock) sum <= a * b;
+            end else if (WA <= `FX_FACTOR && WB <= `FX_FACTOR || `FX_FACTOR > 18) begin : whole
+                wire signed [WA+WB-1:0] m;
+                fx_multiplier #(WA, WB) product (.clock(clock), .a(a), .b(b), .p(m));
+                always @(posedge clock) sum <= m;
+            end else if (WA > 18) begin : cut
+                wire signed [WA+WB-18:0] upper;
+                wire signed [WB+17:0] lower;
+                fx_multiplier #(WA - 17, WB) high (.clock(clock), .a(a[WA-1:17]), .b(b), .p(upper));
+                fx_multiplier #(18, WB) low (.clock(clock), .a({1'b0, a[16:0]}), .b(b), .p(lower));
+                always @(posedge clock) sum <= $signed({upper, 17'b0}) + lower;
+            end else begin : cut
+                wire signed [WA+WB-18:0] upper;
+                wire signed [WA+17:0] lower;
+                fx_multiplier #(WA, WB - 17) high (.clock(clock), .a(a), .b(b[WB-1:17]), .p(upper));
+                fx_multiplier #(WA, 18) low (.clock(clock), .a(a), .b({1'b0, b[16:0]}), .p(lower));
+                always @(posedge clock) sum <= $signed({upper, 17'b0}) + lower;
             end
         end
     endgenerate
@@ -108,7 +108,8 @@ endmodule
 
 // Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle;
 // two products follow one another, with N registers more. A wider word keeps 4 bits before the point, or more.
-module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
+// C: registers more behind the table, and of the sums before they are clamped.
+module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0, parameter C = 0) (
     input clock, input signed [W-1:0] a,
     output signed [17:0] s, output signed [17:0] c
 );
@@ -128,26 +129,31 @@ module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
     wire signed [44:0] tl = pl >>> R;
     reg [23:0] turn;
     reg signed [14:0] d;
-    reg [77:0] row;
+    reg [77:0] read;
     reg signed [20:0] s0, c0;
     reg [77:0] rom [0:1023];
     initial begin
 `FX_SINCOS
     end
+    wire [77:0] row;
     wire [77:36] row_later;
+    wire signed [14:0] d_later;
+    fx_later #(93, C) table_read (.clock(clock), .x({read, d}), .y({row, d_later}));
     fx_later #(42, N) later (.clock(clock), .x(row[77:36]), .y(row_later));
     wire signed [32:0] ps, pc;
-    fx_product #(15, 18, N) sine (.clock(clock), .a(d), .b(row[35:18]), .p(ps));
-    fx_product #(15, 18, N) cosine (.clock(clock), .a(d), .b(row[17:0]), .p(pc));
+    fx_product #(15, 18, N) sine (.clock(clock), .a(d_later), .b(row[35:18]), .p(ps));
+    fx_product #(15, 18, N) cosine (.clock(clock), .a(d_later), .b(row[17:0]), .p(pc));
     always @(posedge clock) begin
         turn <= th[23:0] + tl[23:0];
-        row <= rom[turn[23:14]];
+        read <= rom[turn[23:14]];
         d <= $signed({1'b0, turn[13:0]}) - 15'sd8192;
         s0 <= row_later[77:57];
         c0 <= row_later[56:36];
     end
-    wire signed [21:0] ss = {s0[20], s0} + {{8{ps[32]}}, ps[32:19]};
-    wire signed [21:0] cc = {c0[20], c0} - {{8{pc[32]}}, pc[32:19]};
+    wire [21:0] sine_sum = {s0[20], s0} + {{8{ps[32]}}, ps[32:19]};
+    wire [21:0] cosine_sum = {c0[20], c0} - {{8{pc[32]}}, pc[32:19]};
+    wire signed [21:0] ss, cc;
+    fx_later #(44, C) sums (.clock(clock), .x({sine_sum, cosine_sum}), .y({ss, cc}));
     wire signed [19:0] sq = ss[21:2];
     wire signed [19:0] cq = cc[21:2];
     assign s = sq > 20'sd131071 ? 18'sd131071 : sq < -20'sd131071 ? -18'sd131071 : sq[17:0];
@@ -155,8 +161,8 @@ module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0) (
 endmodule
 
 // The mantissa of 1 / a for a > 0: normalise, seed, one Newton step; fx_denormal is the eighth cycle. Two products follow
-// one another, with N registers more.
-module fx_reciprocal #(parameter W = 27, parameter N = 0) (
+// one another, with N registers more; C registers more stand behind the table.
+module fx_reciprocal #(parameter W = 27, parameter N = 0, parameter C = 0) (
     input clock, input signed [W-1:0] a,
     output reg [27:0] r, output [4:0] place, output bad
 );
@@ -169,8 +175,9 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0) (
         for (i = 0; i < 27; i = i + 1) if (x[i]) first = i[4:0];
     end
     reg signed [26:0] x1, m2, m3;
-    reg [5*(7+2*N)-1:0] places;
-    reg [6+2*N:0] bads;
+    localparam CYCLES = 7 + 2 * N + C;
+    reg [5*CYCLES-1:0] places;
+    reg [CYCLES-1:0] bads;
     reg signed [17:0] y3, y4, y5, y6;
     reg signed [26:0] e5;
     reg [16:0] rom [0:1023];
@@ -178,27 +185,29 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0) (
 `FX_RECIPROCAL
     end
     wire signed [44:0] p4, q6;
-    wire signed [17:0] y3_later, y5_later;
-    fx_later #(18, N) seed (.clock(clock), .x(y3), .y(y3_later));
+    wire signed [26:0] m;
+    wire signed [17:0] y, y_later, y5_later;
+    fx_later #(45, C) table_read (.clock(clock), .x({m3, y3}), .y({m, y}));
+    fx_later #(18, N) seed (.clock(clock), .x(y), .y(y_later));
     fx_later #(18, N) step (.clock(clock), .x(y5), .y(y5_later));
     wire signed [17:0] q6s = q6[44:27];
-    fx_product #(27, 18, N) check (.clock(clock), .a(m3), .b(y3), .p(p4));
+    fx_product #(27, 18, N) check (.clock(clock), .a(m), .b(y), .p(p4));
     fx_product #(27, 18, N) refine (.clock(clock), .a(e5), .b(y5), .p(q6));
     always @(posedge clock) begin
         x1 <= x <= 0 ? 27'sd1 : x;
-        places <= {places[5*(6+2*N)-1:0], x <= 0 ? 5'd0 : first};
-        bads <= {bads[5+2*N:0], x <= 0};
+        places <= {places[5*(CYCLES-1)-1:0], x <= 0 ? 5'd0 : first};
+        bads <= {bads[CYCLES-2:0], x <= 0};
         m2 <= x1 << (25 - places[4:0]);
         m3 <= m2;
         y3 <= {1'b0, rom[m2[24:15]]};
-        y4 <= y3_later;
+        y4 <= y_later;
         e5 <= -p4[32:6];
         y5 <= y4;
         y6 <= y5_later;
         r <= {1'b0, y6, 9'b0} + {{10{q6s[17]}}, q6s};
     end
-    assign place = places[5*(7+2*N)-1:5*(6+2*N)];
-    assign bad = bads[6+2*N];
+    assign place = places[5*CYCLES-1:5*(CYCLES-1)];
+    assign bad = bads[CYCLES-1];
 endmodule
 
 // 1 / a of fx_reciprocal, shifted by C + place into W bits; no register.
@@ -265,13 +274,12 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     localparam DEEP = DEPTH > 33;
     reg [BITS-1:0] head, tail;
     reg [BITS:0] count, stored;
+    reg waits;
     wire moves = ~valid | pop;
-    wire some, waits, reads;
+    wire some, reads;
     wire [W-1:0] first;
     wire direct = moves & ~some & ~waits;
     wire writes = push & ~direct;
-    wire [BITS:0] left = count + {{BITS{1'b0}}, push} - {{BITS{1'b0}}, pop};
-    assign waits = stored != 0;
     assign next = ~moves | some | (direct & push);
     generate
         if (DEEP) begin : deep
@@ -301,14 +309,16 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
             tail <= 0;
             count <= 0;
             stored <= 0;
+            waits <= 1'b0;
             ready <= 1'b1;
             valid <= 1'b0;
         end else begin
             if (writes) tail <= {{(32-BITS){1'b0}}, tail} == LAST ? 0 : tail + 1'b1;
             if (reads) head <= {{(32-BITS){1'b0}}, head} == LAST ? 0 : head + 1'b1;
-            count <= left;
-            stored <= stored + {{BITS{1'b0}}, writes} - {{BITS{1'b0}}, reads};
-            ready <= left != DEPTH;
+            if (push != pop) count <= push ? count + 1'b1 : count - 1'b1;
+            if (writes != reads) stored <= writes ? stored + 1'b1 : stored - 1'b1;
+            waits <= waits ? writes | ~reads | stored != 1 : writes;
+            ready <= ready ? ~push | pop | count != DEPTH - 1 : pop;
             valid <= next;
         end
     end
@@ -319,9 +329,13 @@ module fx_credits #(parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input take, input give, output reg free
 );
     reg [BITS:0] taken;
-    wire [BITS:0] left = taken + {{BITS{1'b0}}, take} - {{BITS{1'b0}}, give};
     always @(posedge clock) begin
-        taken <= reset ? 0 : left;
-        free <= reset | (left != DEPTH);
+        if (reset) begin
+            taken <= 0;
+            free <= 1'b1;
+        end else begin
+            if (take != give) taken <= take ? taken + 1'b1 : taken - 1'b1;
+            free <= free ? ~take | give | taken != DEPTH - 1 : give;
+        end
     end
 endmodule
