@@ -40,7 +40,9 @@ class Encode(Feedback):
     def _turns(self, heads: list[str]) -> None:
         """Who goes next cycle, each in turn, so that none waits for ever; a place in `merged` is taken now."""
         e, n = self.e, len(heads)
-        e(f"wire [{n - 1}:0] waiting = {{{', '.join(f'{name}_next' for name in reversed(heads))}}};")
+        # An error may wait a cycle: its path would begin at the entry.
+        soon = [f"{name}_next" for name in heads[:-1]] + [f"{heads[-1]}_full & ~grant[{n - 1}]"]
+        e(f"wire [{n - 1}:0] grant;", f"wire [{n - 1}:0] waiting = {{{', '.join(reversed(soon))}}};")
         e(
             f"reg [{n - 1}:0] turn;",
             f"wire [{2 * n - 1}:0] from_turn = {{waiting, waiting}} & ~({{{n}'b0, turn}} - 1'b1);",
@@ -50,7 +52,7 @@ class Encode(Feedback):
         e(f"wire [{n - 1}:0] pick = {{{n}{{merged_room & ~reset}}}} & (first[{2 * n - 1}:{n}] | first[{n - 1}:0]);")
         with e.block("always @(posedge clock) begin", "end"):
             e("if (reset) turn <= 1;", f"else if (picks) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
-        e(f"wire [{n - 1}:0] grant;", copy(n, "granted", "pick", "grant"))
+        e(copy(n, "granted", "pick", "grant"))
         e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(heads)))
         self.credits("merged", MERGED, "picks", "merged_full & merged_pop")
 

@@ -156,8 +156,8 @@ class OperatorEmitter:
             self._fit_product(k)
         elif op.kind == "rcp":
             shift, u = 26 - self.format_of(op.args[0]).narrowed(A).frac - op.format.frac, self.unit_name[k]
-            ports = f".r({u}_r), .place({u}_place), .bad({u}_bad)"
-            self._result(k, f"fx_denormal #({literal(shift, 9)}, {width})", ports)
+            ports = f".clock(clock), .r({u}_r), .place({u}_place), .bad({u}_bad)"
+            self._result(k, f"fx_denormal #({literal(shift, 9)}, {width}, {self.pipeline.clamp})", ports)
         else:
             turns = [self._turn(k, member) for member in self.datapath.members[k]]
             texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]

@@ -144,7 +144,7 @@ class Pipeline(NamedTuple):
 
     @property
     def reciprocal_cycles(self) -> int:
-        return RECIPROCAL_CYCLES + 2 * self.product + self.clamp
+        return RECIPROCAL_CYCLES + 2 * self.product + 3 * self.clamp
 
     def product_cycles(self, a: int, b: int) -> int:
         """Product, [sums of partial products,] shift and clamp."""

@@ -210,16 +210,21 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0, parameter C = 0) (
     assign bad = bads[CYCLES-1];
 endmodule
 
-// 1 / a of fx_reciprocal, shifted by C + place into W bits; no register.
-module fx_denormal #(parameter signed [8:0] C = 0, parameter W = 27) (
-    input [27:0] r, input [4:0] place, input bad, output signed [W-1:0] y, output over
+// 1 / a of fx_reciprocal, shifted right by C + place, which is -32 or more, into W bits; N registers before the shift and
+// N before its clamp.
+module fx_denormal #(parameter signed [8:0] C = 0, parameter W = 27, parameter N = 0) (
+    input clock, input [27:0] r, input [4:0] place, input bad, output signed [W-1:0] y, output over
 );
-    wire signed [8:0] right = C + $signed({4'b0, place});
-    wire [63:0] wide = {36'b0, r};
-    wire [5:0] left = right < -9'sd32 ? 6'd32 : -right[5:0];
-    wire [63:0] x = right >= 0 ? wide >> right[5:0] : wide << left;
+    wire signed [9:0] sum = C + 10'sd32 + $signed({5'b0, place});
+    wire [6:0] right;
+    wire [27:0] mantissa;
+    wire wrong, is_wrong;
+    fx_later #(36, N) before (.clock(clock), .x({sum < 0 ? 7'd0 : sum[6:0], r, bad}), .y({right, mantissa, wrong}));
+    wire [95:0] shifted = {36'b0, mantissa, 32'b0} >> right;
+    wire [63:0] x;
+    fx_later #(65, N) behind (.clock(clock), .x({shifted[63:0], wrong}), .y({x, is_wrong}));
     wire fits = ~(|x[63:W-1]);
-    assign over = bad | ~fits;
+    assign over = is_wrong | ~fits;
     assign y = over ? {1'b0, {(W-1){1'b1}}} : x[W-1:0];
 endmodule
 
