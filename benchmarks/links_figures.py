@@ -56,7 +56,7 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
         "",
         *(line for one in every for line in _one_state(one)),
     ]
-    lines += _limbs(found.get("limbs", {}), found["machine"]["cpu"])
+    lines += _trees(found.get("limbs", {}), found["machine"]["cpu"])
     lines += [*(f"![one state, {dtype}](figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
     lines += [f"What follows was measured with the first file, {found['machine']['cpu']}.", ""]
     lines += ["Many states, microseconds in all, float32: a state in each lane wins from a handful of states on.", ""]
@@ -87,7 +87,7 @@ def _one_state(found: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _limbs(found: dict[str, Any], cpu: str) -> list[str]:
+def _trees(found: dict[str, Any], cpu: str) -> list[str]:
     """Trees on one machine: a line a tree."""
     if not found:
         return []

@@ -98,8 +98,8 @@ class LinkParallelCompiler(Compiler):
         return FUNCTIONS[function].parallel[self.scan(function, target)]
 
     def scanned(self, function: str, target: str) -> bool:
-        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain or of limbs;
-        GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
+        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain or of
+        branches; GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target == "numpy":

@@ -1,4 +1,4 @@
-/* A chain of joints, or the limbs of a tree, with chunks in the lanes of a vector: what runs the kernels. All numbers are
+/* A chain of joints, or the branches of a tree, with chunks in the lanes of a vector: what runs the kernels. All numbers are
  * int64_t words:
  *
  *     head: joints, joints a lane, first vector of the kernels' scratch, first of a buffer, inputs, outputs, runs, and the
