@@ -3,9 +3,9 @@
     python -m benchmarks.links [--pinocchio] [--isa avx2] [--quick]
 
 Random chains of revolute joints, one thread, interleaved in one process: our serial code (straight machine code, or
-rolled loops where there is no other), a state in each lane (SIMD), and the chain in chunks, one a lane. Times are the
-smallest of many, because the machine is shared. --pinocchio: also 1000 states of 200 links beside Pinocchio's C++.
-Writes results/links-<machine>-<isa>.json; what is lost to rounding is benchmarks.links_errors' part.
+rolled loops where there is no other), one state in each lane (SIMD), and the chain in segments, one in each lane.
+Times are the smallest of many, because the machine is shared. --pinocchio: also 1000 states of 200 links beside
+Pinocchio's C++. Writes results/links-<machine>-<isa>.json; benchmarks.links_errors measures errors of rounding.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_chunks_on_the_processor(dtype: str) -> None:
     assert relative(dyn.forward_dynamics(q, v, a), want) < (1e-11 if dtype == "float64" else 3e-6)
     assert np.array_equal(dyn.forward_dynamics(q[2], v[2], a[2]), dyn.forward_dynamics(q, v, a)[2])
     lines = dyn.explain().splitlines()
-    assert [line.split()[0] for line in lines if "in chunks" in line] == ["id", "fd"]  # the rest is serial, and said so
+    assert [line.split()[0] for line in lines if "in segments" in line] == ["id", "fd"]  # the rest is serial, and said so
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])

@@ -50,7 +50,8 @@ def blocks(text: str) -> Iterator[Block]:
     for number, line in enumerate([*text.splitlines(), ""], 1):
         bare = line.strip()
         edge = bare.startswith("```")
-        apart = fenced or edge or not bare or bare.startswith(("|", "#", "<!--", "![", "$$"))
+        indented = not lines and line.startswith("    ")  # code without a fence
+        apart = fenced or edge or indented or not bare or bare.startswith(("|", "#", "<!--", "![", "$$"))
         if lines and (apart or re.match(r"([*+-]|\d+\.) ", bare)):
             yield first, lines
             lines = []

@@ -75,8 +75,8 @@ def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(launches, "LONGEST_CHAIN", 2)
     monkeypatch.setattr(launches, "MOST", 2)
     two, three = (condyle.chain(n, rng=1).compile(target="cuda", links="scan").explain() for n in (2, 3))
-    assert sum(word in line for line in two.splitlines() for word in ("in chunks", "by scans")) == len(DEFAULT)
-    assert sum(word in three for word in ("in chunks", "by scans")) == 0
+    assert sum(word in line for line in two.splitlines() for word in ("in segments", "by scans")) == len(DEFAULT)
+    assert sum(word in three for word in ("in segments", "by scans")) == 0
     some = states(condyle.chain(3, rng=1), 2)
     want = condyle.chain(3, rng=1).compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)
     got = condyle.chain(3, rng=1).compile(target="cuda", links="scan").inverse_dynamics(some.q, some.v, some.a)
