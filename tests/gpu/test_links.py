@@ -37,9 +37,9 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a, some.f_ext), forced, **CLOSE)
     assert fake.calls.count("cuModuleLoadData") > loaded
     lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
-    assert "chunks" in lines["fd"]
+    assert "segments" in lines["fd"]
     assert all("by scans" in lines[name] for name in ("id", "m", "minv", "did", "dfd", "difd"))
-    assert "chunks" not in robot.compile(target="cuda", links="auto").explain()
+    assert "segments" not in robot.compile(target="cuda", links="auto").explain()
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pyte
     auto = robot.compile(target="cuda", links="auto")
     want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
     np.testing.assert_allclose(auto.forward_dynamics(some.q, some.v, some.a), want, **CLOSE)
-    assert "chunks" in auto.explain()
+    assert "segments" in auto.explain()
 
 
 def test_auto_scans_what_needs_no_elements_where_there_are_none(
