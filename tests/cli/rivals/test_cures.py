@@ -49,7 +49,7 @@ def test_the_cures_of_mimic_joints_serve(tmp_path: Path) -> None:
 def test_other_joints_are_named_with_a_cure() -> None:
     builder = Builder().body("a", mass=1.0, inertia=0.01 * np.eye(3))
     robot = builder.joint("slide", parent="world", child="a", type="planar").build()
-    with pytest.raises(UnsupportedError, match=r"no planar joints such as 'slide'; it knows .*--lock 'slide'=VALUE"):
+    with pytest.raises(UnsupportedError, match=r"no planar joints such as 'slide'; it supports .*--lock 'slide'=VALUE"):
         numbers_of(robot, "Pinocchio")
 
 
