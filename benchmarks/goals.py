@@ -30,7 +30,7 @@ SAME = 0.97
 
 @dataclass(frozen=True)
 class Number:
-    """One measured number beside what was wanted; `least`: it shall be at least that, else at most.
+    """One measured number and its goal; `least`: it shall be at least that, else at most.
 
     limit: the best that this machine allows, as measured there.
     """

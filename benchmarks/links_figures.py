@@ -108,7 +108,7 @@ def _cells(row: dict[str, Any] | None) -> str:
 
 
 def _beside(found: dict[str, Any]) -> list[str]:
-    """Many states beside Pinocchio."""
+    """Many states, compared with Pinocchio."""
     if not found:
         return []
     ns = {name: (of["condyle"]["median"], of["pinocchio"]["median"]) for name, of in found["ns"].items()}

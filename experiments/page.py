@@ -53,7 +53,7 @@ def _part(module: Any, name: str, rows: Rows, left_out: Mapping[str, str]) -> li
 
 
 def _when(rows: Rows) -> str:
-    """When, from which commits and beside how much other work a part was measured."""
+    """When, from which commits and at which load a part was measured."""
     if not rows:
         return "Nothing of this part is measured in this file."
     dates, loads = sorted(row["date"] for row in rows.values()), [row["load"] for row in rows.values()]

@@ -1,4 +1,4 @@
-"""`condyle bench`: time per state of each function over batch sizes, alone or beside other libraries."""
+"""`condyle bench`: time per state of each function over batch sizes, alone or compared with other libraries."""
 
 from __future__ import annotations
 
