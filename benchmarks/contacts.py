@@ -1,11 +1,11 @@
-"""Motion with contacts beside Pinocchio's C++: writes results/contacts.json and CONTACTS.md.
+"""Motion with contacts compared with Pinocchio's C++: writes results/contacts.json and CONTACTS.md.
 
     python -m benchmarks.contacts [--quick] [ROBOT ...]
     python -m benchmarks.contacts --table          CONTACTS.md alone; with --check exit status 1 if it is out of date
 
-N = 256, float64 where nothing else is said, one thread, one core, calls in turn: `cfd` and `dcfd` beside `fd` and
-`dfd`, beside aba, constraintDynamics and computeConstraintDynamicsDerivatives of Pinocchio, whose answers are compared
-first; every pattern of flags; a step with contacts beside one without; a closed four-bar over 10 s.
+N = 256, float64 unless said otherwise, one thread, one core, calls in turn: `cfd` and `dcfd` with `fd` and
+`dfd`, and aba, constraintDynamics and computeConstraintDynamicsDerivatives of Pinocchio, whose answers are compared
+first; every pattern of flags; a step with contacts and one without; a closed four-bar over 10 s.
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ SOURCE = results.FOLDER / "contacts.json"
 PATH = results.ROOT / "benchmarks" / "CONTACTS.md"
 HEAD = """# Motion with contacts
 
-Made by `python -m benchmarks.contacts --table` from [contacts.json](results/contacts.json). Nanoseconds a state, the
-least of alternating samples, N = 256, one thread, float64 unless the table says otherwise: calls with `out=`, and a
-loop over Pinocchio's C++ in the same process, whose answers stay in C++. All contacts are on; flags are inputs.
-Pinocchio's derivatives need the results of `constraintDynamics`. *Alone* is the time of
+Made by `python -m benchmarks.contacts --table` from [contacts.json](results/contacts.json). Times are nanoseconds a
+state, the least of alternating samples, at N = 256 on one thread, in float64 unless the table says otherwise. Ours are
+calls with `out=`. Pinocchio's are a loop in C++ in the same process, whose answers stay in C++. All contacts are
+active; flags are inputs. Pinocchio's derivatives need the results of `constraintDynamics`. *Alone* is the time of
 `computeConstraintDynamicsDerivatives` without that call.
 """
 FOUR = {"cfd / fd": 3.0, "constraintDynamics / cfd": 30.0, "derivatives alone / dcfd": 8.0}
@@ -36,6 +36,13 @@ RATIOS = {
     "derivatives with constraintDynamics / dcfd": ("pinocchio both", "dcfd"),
 }
 LOWER = ("cfd / fd",)
+NAMES = {
+    "pinocchio aba": "Pinocchio's aba",
+    "pinocchio motion": "Pinocchio's constraintDynamics",
+    "pinocchio slopes": "its derivatives alone",
+    "pinocchio both": "its derivatives with constraintDynamics",
+}
+"""Names of calls in the table, where the results file has others."""
 CLOSED = 1e-6
 
 
@@ -57,18 +64,18 @@ def robot(name: str, entry: dict[str, Any]) -> list[str]:
         f"{entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}; {entry['contacts']} {kind} contacts; "
         f"Pinocchio {rival['version']}, Eigen {rival['eigen']}, by {rival['compiler']}, `{rival['flags']}`."
     )
-    times = [[key, number(value), operations(entry, key)] for key, value in ns.items()]
+    times = [[NAMES.get(key, key), number(value), operations(entry, key)] for key, value in ns.items()]
     ratios = [[key, *judged(name, key, ns[above] / ns[below])] for key, (above, below) in RATIOS.items()]
     flags = sorted(cell["minimum"] for cell in entry["flags"].values())
     apart = ", ".join(f"{function} {value:.0e}" for function, value in entry["differences"].items())
     said = (
-        f"`cfd` by each of {len(flags) - 1} patterns of flags and by random ones takes {number(flags[0])} to "
-        f"{number(flags[-1])} ns, {100.0 * (flags[-1] / flags[0] - 1.0):.1f} % apart. Pinocchio's answers differ by at "
-        f"most {apart}, relative to the largest. J a + gamma is at most {entry['violation']:.0e} of the largest "
-        "acceleration."
+        f"`cfd` takes {number(flags[0])} to {number(flags[-1])} ns with each of {len(flags) - 1} patterns of flags and "
+        f"with random flags, a difference of {100.0 * (flags[-1] / flags[0] - 1.0):.1f} %. Pinocchio's answers differ "
+        f"by at most {apart}, relative to the largest entry. J a + gamma is at most {entry['violation']:.0e} of the "
+        "largest acceleration."
     )
     title = [f"## {name}, nv {entry['nv']}", "", certificate, ""]
-    heads = [["call", "ns a state", "operations"], ["ratio", "is", "goal", "met"]]
+    heads = [["call", "ns a state", "operations"], ["ratio of times", "measured", "goal", "met"]]
     return [*title, *table(heads[0], times), *table(heads[1], ratios), said, ""]
 
 
@@ -90,8 +97,8 @@ def closure(entry: dict[str, Any]) -> list[str]:
     kp, kd = entry["gains"]
     certificate = (
         f"{entry['date']}, commit {entry['commit'][:10]}. Three bars under gravity, {entry['steps']} steps of "
-        f"{1e3 * entry['dt']:g} ms: how far the two ends come apart, in m, with gains of {kp:g} 1/s^2 and {kd:g} 1/s "
-        f"and without. The goal is {CLOSED:g} m."
+        f"{1e3 * entry['dt']:g} ms. The table has the largest distance of the two ends, in m, with gains of {kp:g} "
+        f"1/s^2 and {kd:g} 1/s and without gains. The goal is {CLOSED:g} m."
     )
     rows = [
         [
@@ -103,5 +110,5 @@ def closure(entry: dict[str, Any]) -> list[str]:
         for integrator, apart in entry.items()
         if isinstance(apart, dict)
     ]
-    heads = ["integrator", "with gains", "without", "met with gains"]
+    heads = ["integrator", "with gains", "without gains", "goal met with gains"]
     return ["## A closed four-bar", "", certificate, "", *table(heads, rows)]

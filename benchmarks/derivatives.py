@@ -4,7 +4,7 @@
     python -m benchmarks.derivatives --table     DERIVATIVES.md alone; with --check exit status 1 if it is out of date
 
 N = 256, float64, one thread, one core, interleaved, dense NumPy arrays with out=. What CasADi makes of
-Pinocchio's algorithms, as C, is compared with ours before it is timed beside it.
+Pinocchio's algorithms, as C, is compared with ours before both are timed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Given:
 
 
 def cost(sampling: Sampling) -> dict[str, Any]:
-    """A tracking cost and its gradient beside the pose and the Jacobian of the same frame."""
+    """A tracking cost and its gradient, with the pose and the Jacobian of the same frame."""
     (case,) = chosen([CASADI])
     subject = Subject(case, PLAIN, sampling)
     robot, rng = subject.robot, np.random.default_rng(3)

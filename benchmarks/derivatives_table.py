@@ -13,8 +13,9 @@ SOURCE = results.FOLDER / "derivatives.json"
 PATH = results.ROOT / "benchmarks" / "DERIVATIVES.md"
 HEAD = """# Derivatives and users' functions
 
-Made by `python -m benchmarks.derivatives --table` from [derivatives.json](results/derivatives.json). Nanoseconds a
-state, the least of interleaved samples, dense NumPy arrays with `out=`.
+Made by `python -m benchmarks.derivatives --table` from [derivatives.json](results/derivatives.json). Times are
+nanoseconds a state, the least of interleaved samples, with dense NumPy arrays and `out=`. Each derivative is compared
+with a function of the library.
 """
 GOALS = {
     "vjp_fd": ("fd", 3.0),
@@ -50,7 +51,8 @@ def _said(entry: dict[str, Any]) -> str:
 def _rates(robot: str, entry: dict[str, Any]) -> list[str]:
     least = {name: spread["minimum"] for name, spread in entry["ns"].items()}
     rows = [_rate(robot, name, least) for name in least if not name.startswith("casadi")]
-    heads = ["function", "ns", "beside", "times it", "goal", "met", "CasADi's C", "times ours", "goal", "met"]
+    heads = ["function", "ns", "compared with", "ratio of times", "goal", "met"]
+    heads += ["CasADi's C, ns", "times our time", "goal", "met"]
     return [f"## {robot}, nv {entry['nv']}", "", _said(entry), "", *table(heads, rows)]
 
 
@@ -93,12 +95,12 @@ def _network(found: dict[str, Any]) -> list[str]:
     entry = next(iter(found.values()))
     heads = ["activation", "value", "Jacobian by x", "cotangents of all weights", "NumPy's value"]
     text = (
-        f"Layers of {', '.join(map(str, entry['sizes']))}, weights as inputs that all states share; cotangents are "
-        "summed over the states. Share: of the multiply-add peak, taken in the same run; ceiling: if every instruction "
-        "took the time of a multiply-add."
+        f"The layers have {', '.join(map(str, entry['sizes']))} values. Weights are inputs that all states share, so "
+        "cotangents are summed over the states. *Share* is the share of the multiply-add peak, measured in the same "
+        "run. *Limit* is this share if every instruction took the time of a multiply-add."
     )
     lines = ["## A network", "", f"{text} {_said(entry)}", ""]
-    return [*lines, *table([*heads, "share", "ceiling", "goal", "met"], rows)]
+    return [*lines, *table([*heads, "share", "limit", "goal", "met"], rows)]
 
 
 def _cold(found: dict[str, Any]) -> list[str]:
@@ -110,6 +112,6 @@ def _cold(found: dict[str, Any]) -> list[str]:
         goal = COLD.get(name)
         spread = [number(entry["wall_s"][kind]) for kind in ("minimum", "median")]
         rows.append([name, *spread, number(entry["cpu_s"]["minimum"]), *_met(goal, goal is not None and least < goal)])
-    heads = ["what", "least s", "median s", "least s of a processor", "goal", "met"]
-    text = "Traced, differentiated, compiled and called once, in a process of its own, with an empty cache."
-    return ["## Cold", "", text, "", *table(heads, rows)]
+    heads = ["function", "least s", "median s", "least processor time, s", "goal, s", "met"]
+    text = "Each is traced, differentiated, compiled and called once, in a process of its own with an empty cache."
+    return ["## First calls", "", text, "", *table(heads, rows)]

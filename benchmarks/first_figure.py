@@ -1,4 +1,4 @@
-"""The first figure of README: rollouts and derivatives beside Pinocchio and MuJoCo, from results files alone.
+"""The first figure of README: rollouts and derivatives, compared with Pinocchio and MuJoCo, from results files.
 
 python -m benchmarks.first_figure            rewrites docs/figures/first.svg and the caption below it in README.md
 python -m benchmarks.first_figure --check    exit status 1 if one of them is out of date
@@ -59,7 +59,7 @@ def rollouts() -> Panel:
 
 
 def derivatives() -> Panel:
-    """Medians of dfd, of the first machine that was measured beside others."""
+    """Medians of dfd, of the first machine with measurements of other libraries."""
     files: list[dict[str, Any]] = [json.loads(path.read_text()) for path in newest()]
     whole = next(found for found in files if "against" in found["measurements"])
     entries = {robot: whole["measurements"]["against"][robot] for robot in ROBOTS}

@@ -1,4 +1,4 @@
-"""Kinematics, momentum, energy and regressors beside Pinocchio: writes results/functions.json and FUNCTIONS.md.
+"""Kinematics, momentum, energy and regressors, with Pinocchio: writes results/functions.json and FUNCTIONS.md.
 
     python -m benchmarks.functions [--functions fk,jac] [--quick] [ROBOT ...]
     python -m benchmarks.functions --table         FUNCTIONS.md alone; with --check exit status 1 if it is out of date

@@ -10,13 +10,14 @@ from benchmarks.sections import number, table
 
 SOURCE = results.FOLDER / "functions.json"
 PATH = results.ROOT / "benchmarks" / "FUNCTIONS.md"
-HEAD = """# Functions beside Pinocchio
+HEAD = """# Functions compared with Pinocchio
 
-Made by `python -m benchmarks.functions --table` from [functions.json](results/functions.json). Nanoseconds a state, the
-least of interleaved samples: dense NumPy arrays with `out=`, packed arrays, and a loop over Pinocchio's C++ in the same
-process. The ratio is how many times longer Pinocchio takes than a dense call, in brackets than a packed one. Bytes are
-those that a dense call reads and writes. The parts are measured alone: rows to vectors and back, sines and cosines,
-the other arithmetic. They leave out the call itself, and the time that a part waits for another.
+Made by `python -m benchmarks.functions --table` from [functions.json](results/functions.json). Times are nanoseconds a
+state, the least of interleaved samples: with dense NumPy arrays and `out=`, with packed arrays, and of a loop over
+Pinocchio's C++ in the same process. The ratio is Pinocchio's time divided by that of a dense call, and in brackets by
+that of a packed call. Bytes are those that a dense call reads and writes. The parts are rows to vectors and back, sines
+and cosines, and the other arithmetic, each measured alone. They do not contain the call itself, nor the time that a
+part waits for another.
 """
 TWENTY = ("fk", "com", "g", "ke", "fa")
 SECOND = ("jcom", "cmm", "djac", "cor")
@@ -76,5 +77,5 @@ def singles(found: dict[str, Any]) -> list[str]:
         [name, *(number(cell[engine]["minimum"]) for engine in ("out", "fresh", "pinocchio-python"))]
         for name, cell in found.items()
     ]
-    heads = ["one state from Python", "`out=`", "fresh", "Pinocchio's Python"]
+    heads = ["one state from Python", "`out=`", "new outputs", "Pinocchio's Python"]
     return [*table(heads, rows)]

@@ -1,4 +1,4 @@
-"""Times scans over links on a GPU: one state of a robot, against one core of the processor beside it.
+"""Times scans over links on a GPU: one state of a robot, compared with one core of the same machine's processor.
 
     python -m benchmarks.gpu_links [ROBOT ...]
 

@@ -7,7 +7,7 @@ import numpy as np
 import condyle
 from condyle import Robot
 
-LIMBS = (("leg", 6), ("leg", 6), ("arm", 7), ("arm", 7), ("head", 3))
+BRANCHES = (("leg", 6), ("leg", 6), ("arm", 7), ("arm", 7), ("head", 3))
 TORSO, FINGER = 3, 4
 
 
@@ -46,8 +46,8 @@ def humanoid(nv: int, mimic: bool = False, seed: int = 0) -> Robot:
 
     builder.body("pelvis", mass=5.0, inertia=np.eye(3))
     chest = chain("pelvis", TORSO)
-    wrists = [end for what, n in LIMBS if (end := chain("pelvis" if what == "leg" else chest, n)) and what == "arm"]
-    left = nv - 6 - TORSO - sum(n for _, n in LIMBS)
+    wrists = [end for what, n in BRANCHES if (end := chain("pelvis" if what == "leg" else chest, n)) and what == "arm"]
+    left = nv - 6 - TORSO - sum(n for _, n in BRANCHES)
     own = FINGER - mimic
     for k in range(-(-left // own)):
         length = min(own, left - k * own)

@@ -1,4 +1,4 @@
-"""Functions on JAX arrays beside direct calls, a callback and a port: writes results/interop_jax.json.
+"""Functions on JAX arrays, direct calls, a callback and a port: writes results/interop_jax.json.
 
     python -m benchmarks.interop_jax [--quick]       --quick: a few rounds, nothing is written
 

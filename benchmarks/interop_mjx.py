@@ -1,4 +1,4 @@
-"""fd on JAX arrays beside MJX, MuJoCo in JAX, on the processor: writes results/interop_mjx.json.
+"""fd on JAX arrays and MJX, MuJoCo in JAX, on the processor: writes results/interop_mjx.json.
 
     python -m benchmarks.interop_mjx [--quick]       --quick: a few rounds, nothing is written
 

@@ -1,4 +1,4 @@
-"""Functions on PyTorch tensors beside direct calls: writes results/interop_torch.json.
+"""Functions on PyTorch tensors, compared with direct calls: writes results/interop_torch.json.
 
     python -m benchmarks.interop_torch [--quick]       --quick: a few rounds, nothing is written
 
@@ -30,7 +30,7 @@ ROUNDS = 60
 
 
 def least(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, dict[str, float]]:
-    """Microseconds of each call: the least, and the median beside it."""
+    """Microseconds of each call: the least and the median."""
     taken: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():

@@ -1,4 +1,4 @@
-"""Forward dynamics of a chain of revolute joints in jax.numpy, as a user would write it: what Condyle is timed beside.
+"""Forward dynamics of a chain of revolute joints in jax.numpy, as a user would write it, to compare with Condyle.
 
 Inverse dynamics by Newton and Euler, body by body (Featherstone 2008, section 5.3), M by its columns, and a solve.
 """

@@ -75,8 +75,12 @@ def on_data(actors: int) -> float:
 
 def page(found: dict[str, Any]) -> list[str]:
     """Its table."""
-    head = f"| Ray, fd of Atlas | states | one actor, s, least | two | times faster, median of {ROUNDS} |"
-    names = {"actors": "`far.map`, the second of two runs", "data": "`map_batches` of Ray Data, actors are started"}
+    head = "| Ray, fd of Atlas | states | one actor, least s | two actors, least s "
+    head += f"| times faster, median of {ROUNDS} |"
+    names = {
+        "actors": "`far.map`, the second of two runs",
+        "data": "`map_batches` of Ray Data, with the start of the actors",
+    }
     rows = [_row(text, found["states"], found[name]) for name, text in names.items()]
     when = f"Ray: {found['date']}, load {found['load']:.2f}; blocks of {found['block']}."
     return [head, "|---|---:|---:|---:|---:|", *rows, "", when, ""]

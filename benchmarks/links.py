@@ -3,9 +3,9 @@
     python -m benchmarks.links [--pinocchio] [--isa avx2] [--quick]
 
 Random chains of revolute joints, one thread, interleaved in one process: our serial code (straight machine code, or
-rolled loops where there is no other), a state in each lane (SIMD), and the chain in chunks, one a lane. Times are the
-smallest of many, because the machine is shared. --pinocchio: also 1000 states of 200 links beside Pinocchio's C++.
-Writes results/links-<machine>-<isa>.json; what is lost to rounding is benchmarks.links_errors' part.
+rolled loops where there is no other), one state in each lane (SIMD), and the chain in segments, one in each lane.
+Times are the smallest of many, because the machine is shared. --pinocchio: also 1000 states of 200 links beside
+Pinocchio's C++. Writes results/links-<machine>-<isa>.json; benchmarks.links_errors measures errors of rounding.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def main() -> None:
             dtype: [one_state(n, dtype, function) for n in (lengths[:2] if options.quick else lengths)]
             for dtype, lengths in LENGTHS.items()
         }
-    found["limbs"] = {dtype: of_limbs(dtype) for dtype in LENGTHS if not options.quick}
+    found["limbs"] = {dtype: of_branches(dtype) for dtype in LENGTHS if not options.quick}
     found["groups"] = [row for n in ((10,) if options.quick else (10, 100, 200)) for row in groups(n)]
     found["numpy"] = [
         numpy_row(n, dtype) for dtype in ("float32", "float64") for n in (8, 16, 32, 64) if not options.quick or n < 16
@@ -112,25 +112,25 @@ def microseconds(calls: list[Callable[[], object]], rounds: int = 20, number: in
     return [round(1e6 * t, 3) for t in best]
 
 
-def trunk(links: int, limbs: int, length: int) -> list[int]:
-    """Parents of a trunk of so many links with limbs at its end; without a trunk the limbs hang on the world."""
+def trunk(links: int, branches: int, length: int) -> list[int]:
+    """Parents of a trunk of so many links with branches at its end; without a trunk they start at the world."""
     parents = list(range(-1, links - 1))
-    for _ in range(limbs):
+    for _ in range(branches):
         first = len(parents)
         parents += [links - 1, *range(first, first + length - 1)]
     return parents
 
 
 TREES = {
-    "trunk of 16, 3 limbs of 16": trunk(16, 3, 16),
-    "4 limbs of 75": trunk(0, 4, 75),
-    "trunk of 60, 4 limbs of 60": trunk(60, 4, 60),
-    "trunk of 100, 2 limbs of 100": trunk(100, 2, 100),
+    "trunk of 16, 3 branches of 16": trunk(16, 3, 16),
+    "4 branches of 75": trunk(0, 4, 75),
+    "trunk of 60, 4 branches of 60": trunk(60, 4, 60),
+    "trunk of 100, 2 branches of 100": trunk(100, 2, 100),
 }
 
 
-def of_limbs(dtype: str) -> list[dict[str, Any]]:
-    """One state of trees with no more limbs than lanes: a row a tree and function."""
+def of_branches(dtype: str) -> list[dict[str, Any]]:
+    """One state of trees with no more branches than lanes: a row a tree and function."""
     robots = {name: chains.tree(parents, 1) for name, parents in TREES.items()}
     robots = {name: robot for name, robot in robots.items() if has_branches(tree_of(robot), lanes("float64"))}
     return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.figures import pyplot, save
 
-STYLE = {"serial_us": ("serial", "o-"), "simd_us": ("a state a lane", "s-"), "chunks_us": ("chunks, one a lane", "^-")}
+STYLE = {"serial_us": ("serial", "o-"), "simd_us": ("one state in each lane", "s-"), "chunks_us": ("segments", "^-")}
 
 
 def draw(found: dict[str, Any], folder: Path) -> None:
@@ -47,20 +47,20 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
     """The measured part of docs/links.md: one state on each machine, all the rest on the first."""
     found = every[0]
     about = (
-        "Microseconds for one state, call included, one thread: the smallest of many times, both in turn in one "
-        "process (`python -m benchmarks.links`). Serial is the fastest that was built: straight machine code up to 256 "
-        "links, rolled loops above."
+        "Microseconds for one state on one thread, the call included. Each number is the smallest of many times; both "
+        "take turns in one process (`python -m benchmarks.links`). *Serial* is the fastest serial code that was built: "
+        "straight machine code up to 256 links, rolled loops above. *Segments* is one segment in each lane."
     )
     lines = [
         about,
         "",
         *(line for one in every for line in _one_state(one)),
     ]
-    lines += _limbs(found.get("limbs", {}), found["machine"]["cpu"])
+    lines += _trees(found.get("limbs", {}), found["machine"]["cpu"])
     lines += [*(f"![one state, {dtype}](figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
-    lines += [f"What follows was measured with the first file, {found['machine']['cpu']}.", ""]
-    lines += ["Many states, microseconds in all, float32: a state in each lane wins from a handful of states on.", ""]
-    lines += ["| links | states | one by one | a state a lane | chunks |", "|---|---|---|---|---|"]
+    lines += [f"The rest of this page was measured on the first machine, {found['machine']['cpu']}.", ""]
+    lines += ["Many states in float32, microseconds in all: from 10 states on, one state in each lane is fastest.", ""]
+    lines += ["| links | states | one by one | one state in each lane | segments |", "|---|---|---|---|---|"]
     lines += [
         f"| {row['links']} | {row['states']} | {row['serial_us']:.1f} | {row['simd_us']:.1f} | {row['chunks_us']:.1f} |"
         for row in found["groups"]
@@ -76,7 +76,7 @@ def _one_state(found: dict[str, Any]) -> list[str]:
     lines = [
         f"**{machine}:**",
         "",
-        "| links | | fd serial | chunks | ratio | id serial | chunks | ratio |",
+        "| links | | fd serial | segments | ratio | id serial | segments | ratio |",
         "|---" * 8 + "|",
     ]
     for dtype, rows in found["one_state"].items():
@@ -87,16 +87,17 @@ def _one_state(found: dict[str, Any]) -> list[str]:
     return [*lines, ""]
 
 
-def _limbs(found: dict[str, Any], cpu: str) -> list[str]:
+def _trees(found: dict[str, Any], cpu: str) -> list[str]:
     """Trees on one machine: a line a tree."""
     if not found:
         return []
-    heads = "| tree | | fd serial | chunks | ratio | id serial | chunks | ratio |"
-    lines = [f"Trees, on the first of these, {cpu}:", "", heads, "|---" * 8 + "|"]
+    heads = "| tree | | fd serial | segments | ratio | id serial | segments | ratio |"
+    lines = [f"Trees, on the first of these machines, {cpu}:", "", heads, "|---" * 8 + "|"]
     for dtype, rows in found.items():
         of = {(row["tree"], row["function"]): row for row in rows}
-        trees = dict.fromkeys(row["tree"] for row in rows)
-        lines += [f"| {tree} | {dtype} | {_cells(of[tree, 'fd'])} | {_cells(of[tree, 'id'])} |" for tree in trees]
+        for tree in dict.fromkeys(row["tree"] for row in rows):
+            name = tree.replace("limbs", "branches")  # the word of kept results
+            lines.append(f"| {name} | {dtype} | {_cells(of[tree, 'fd'])} | {_cells(of[tree, 'id'])} |")
     return [*lines, ""]
 
 
@@ -107,14 +108,14 @@ def _cells(row: dict[str, Any] | None) -> str:
 
 
 def _beside(found: dict[str, Any]) -> list[str]:
-    """Many states beside Pinocchio."""
+    """Many states, compared with Pinocchio."""
     if not found:
         return []
     ns = {name: (of["condyle"]["median"], of["pinocchio"]["median"]) for name, of in found["ns"].items()}
     words = [f"{name} {ours:.0f} and {theirs:.0f} ({theirs / ours:.1f} times)" for name, (ours, theirs) in ns.items()]
     about = (
-        f"{found['states']} states of a chain of {found['links']} links, float64, one thread, ns a state, ours "
-        f"and Pinocchio's C++ ({found['rival']['compiler']}, `{found['rival']['flags']}`): {', '.join(words)}."
+        f"{found['states']} states of a chain of {found['links']} links in float64 on one thread, in ns a state: first "
+        f"ours, then Pinocchio's C++ ({found['rival']['compiler']}, `{found['rival']['flags']}`): {', '.join(words)}."
     )
     return [about, ""]
 
@@ -122,10 +123,10 @@ def _beside(found: dict[str, Any]) -> list[str]:
 def _errors(found: dict[str, Any]) -> list[str]:
     """Errors against long double."""
     about = (
-        "Errors, of the largest entry, against long double, the worse of two robots whose numbers float32 holds "
-        f"(`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit {found['commit'][:10]}). "
-        "`tests/algorithms/parallel/test_functions.py` holds chains to 1e-14 and 3e-6 for id, to ten times what `aba` "
-        "loses for fd in float32, and trees to 1e-13 for fd in float64."
+        "Errors of the largest entry against long double. Each is the worse of two robots whose numbers float32 holds "
+        f"exactly (`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit "
+        f"{found['commit'][:10]}). `tests/algorithms/parallel/test_functions.py` holds id of chains to 1e-14 and 3e-6, "
+        "fd of chains in float32 to ten times the error of `aba`, and fd of trees in float64 to 1e-13."
     )
     return [
         about,
@@ -138,4 +139,11 @@ def _errors(found: dict[str, Any]) -> list[str]:
 def _error_rows(title: str, rows: list[dict[str, Any]]) -> list[str]:
     keys = [key for key in rows[0] if key != "links"]
     lines = [f"| {title} | {' | '.join(str(row['links']) for row in rows)} |", "|---" * (len(rows) + 1) + "|"]
-    return [*lines, *(f"| {key} | {' | '.join(format(row[key], '.0e') for row in rows)} |" for key in keys), ""]
+    return [
+        *lines,
+        *(
+            f"| {key.replace('chunks', 'segments')} | {' | '.join(format(row[key], '.0e') for row in rows)} |"
+            for key in keys
+        ),
+        "",
+    ]

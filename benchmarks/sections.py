@@ -10,21 +10,24 @@ from benchmarks import goals
 Found = dict[str, Any]
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
 SHARES = (
-    "Multiplications and additions a second, without sines, divided by those of a loop of independent multiply-adds. "
-    "In brackets: the share if every arithmetic instruction took the time of a multiply-add, and loads took none. "
-    "That is the largest share on Intel, where all of them use the same units. AMD adds in other units."
+    "The share is multiplications and additions a second, without sines, divided by those of a loop of independent "
+    "multiply-adds. In brackets is the share if every arithmetic instruction took the time of a multiply-add and loads "
+    "took no time. That is the largest possible share on Intel, where all of these instructions use the same units. "
+    "AMD has other units for additions."
 )
 PARTS = (
     "Nanoseconds a state at N = 256. A call = rows to vectors and back + sines and cosines + the other arithmetic + "
-    "the rest. Rows are timed as the driver without a kernel, which moves all bytes. Sines and arithmetic are timed as "
-    "the kernels alone. The rest is the call itself, and the time that a part waits for the part before it."
+    "the rest. The time of rows is that of the driver without a kernel, which moves all bytes. The times of sines and "
+    "arithmetic are those of the kernels alone. The rest is the call itself, and the time that a part waits for the "
+    "part before it."
 )
 LIMITS = (
-    "Goals that are not met; in brackets the goal. Each limit is the largest value that is possible. Times faster than "
-    "Pinocchio: its time over that of our kernel without sines, packing and unpacking, or over that of moving the same "
-    "bytes, whichever takes longer. Packed arrays: the dense call's time over that of the kernel without sines. 65536 "
-    "states: that kernel's time over that of the bytes. Two threads: what two processes of one thread reach at the "
-    "same time. Share of the peak: as in its section below."
+    "These goals are not met. In brackets are the goal and, where it is known, the limit: the best value that is "
+    "possible on this machine. The limits are the following ratios. Times faster than Pinocchio: Pinocchio's time over "
+    "that of our kernel without sines, packing and unpacking, or over that of moving the same bytes, whichever takes "
+    "longer. Packed arrays: the dense call's time over that of the kernel without sines. 65536 states: that kernel's "
+    "time over that of moving the bytes. Two threads: the rate of two processes of one thread at the same time. Share "
+    "of the peak: see its section below."
 )
 
 
@@ -138,7 +141,8 @@ def _having(engine: str, cells: Found) -> Found:
 
 
 def compiling(robots: Found) -> list[str]:
-    heads = ["robot", "import", "load", "all seven, cold", *FUNCTIONS, "again", "memory, MB", "compiler's, MB"]
+    heads = ["robot", "import", "load", "all seven, empty cache", *FUNCTIONS]
+    heads += ["all seven, from the cache", "memory, MB", "compiler's memory, MB"]
     rows: list[list[str]] = []
     for robot, entry in robots.items():
         cold = entry["cold"]
@@ -167,30 +171,34 @@ def _share(found: Found) -> str:
 
 SECTIONS: dict[str, tuple[str, str, Callable[[Found], list[str]]]] = {
     "against": (
-        "Beside other libraries",
-        "float64, one thread, N = 256, NumPy in and out, `out=` reused; in brackets how many times our time.",
+        "Other libraries",
+        "float64, one thread, N = 256, NumPy in and out, `out=` reused. In brackets is the ratio to our time.",
         against,
     ),
     "outputs": (
-        "Fresh outputs",
-        "Time of a call that makes its outputs over one with `out=`.",
+        "New outputs",
+        "Time of a call that allocates its outputs, divided by the time of a call with `out=`.",
         ratio_by_batch("fresh", "reused"),
     ),
     "packed": (
         "Packed arrays",
-        "Time with NumPy arrays over that with packed ones.",
+        "Time with NumPy arrays divided by the time with packed arrays.",
         ratio_by_batch("dense", "packed"),
     ),
-    "number_types": ("float32", "Time of float64 over that of float32.", ratio_by_batch("float64", "float32")),
+    "number_types": (
+        "float32",
+        "Time of float64 divided by the time of float32.",
+        ratio_by_batch("float64", "float32"),
+    ),
     "batches": (
         "Batch sizes",
-        "Nanoseconds a state; in brackets how many times as long as only reading its inputs and writing its outputs.",
+        "Nanoseconds a state. In brackets is the ratio to the time of only reading its inputs and writing its outputs.",
         batches,
     ),
     "parts": ("Where the time goes", PARTS, parts),
-    "one_state": ("One state", "Nanoseconds. Pinocchio's C++ has no call from Python in it.", one_state),
-    "threads": ("Two threads", "Wall time of one thread over that of two.", threads),
-    "compiling": ("Compiling", "Seconds until the first answer of each function, in a fresh process.", compiling),
+    "one_state": ("One state", "Nanoseconds. The time of Pinocchio's C++ contains no call from Python.", one_state),
+    "threads": ("Two threads", "Wall time of one thread divided by that of two.", threads),
+    "compiling": ("Compiling", "Seconds until the first answer of each function, in a new process.", compiling),
     "peak": (
         "Share of the peak",
         SHARES,

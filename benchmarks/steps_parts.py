@@ -17,7 +17,7 @@ KNOTS, MANY, EXACT = 64, 4096, 1e-8
 
 
 def derivatives(plan: Plan) -> dict[str, Any]:
-    """A and B beside the derivatives of fd, N = 256."""
+    """A and B, compared with the derivatives of fd, N = 256."""
     given = plan.states()
     dynamics = plan.dynamics()
 
@@ -66,7 +66,7 @@ def linearisation(plan: Plan) -> dict[str, Any]:
 
 
 def tangent(plan: Plan) -> dict[str, Any]:
-    """integrate and difference beside fd, many states."""
+    """integrate and difference, compared with fd, many states."""
     q, v, tau = plan.states(MANY)
     dynamics = plan.dynamics()
     ahead = plan.robot.integrate(q, v)

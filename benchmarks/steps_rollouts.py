@@ -1,4 +1,4 @@
-"""Rollouts: beside fd and other libraries, with a cost, in float32, by threads, with every state kept, backwards."""
+"""Rollouts: with fd and other libraries, with a cost, in float32, by threads, with every state kept, backward."""
 
 from __future__ import annotations
 

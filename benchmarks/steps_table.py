@@ -78,20 +78,19 @@ GOALS: dict[str, list[Goal]] = {
 }
 MEMORY = 1.2
 TITLES = {
-    "rollout": "Rollouts of semi-implicit Euler, the last state kept, beside fd at N = 256, dense",
+    "rollout": "Rollouts of semi-implicit Euler that keep the last state, compared with dense fd at N = 256",
     "threads": "Two threads, wall time",
-    "few": "One state a call, and one rollout of 50 steps, a step",
-    "kept": "Every state kept, beside the last one and the time that moving these states' bytes takes",
-    "gradient": "The vjp of a rollout by everything that it takes",
-    "memory": "Memory of many rollouts, the last state kept",
-    "mjx": "MJX on the processor, wall time; it takes as many threads as it likes",
-    "ground": "A quadruped that stands on the smooth ground, beside the same in the air and MuJoCo's contacts: "
-    "another model, Coulomb friction solved for in each step",
-    "derivatives": "A and B of a step beside the derivatives of fd, N = 256",
-    "linearisation": "A trajectory of 64 knots by Runge and Kutta's fourth-order step: in NumPy on fd and dfd, by "
-    "crocoddyl's calcDiff",
-    "tangent": "integrate and difference beside fd, 4096 states",
-    "open": "fd with open inertias beside fd with constants, N = 256",
+    "few": "One state in each call; and a step of one rollout of 50 steps",
+    "kept": "Rollouts that keep every state, compared with the last state only and with moving the bytes of all states",
+    "gradient": "The vjp of a rollout by all its inputs",
+    "memory": "Memory of many rollouts that keep the last state",
+    "mjx": "MJX on the processor, wall time, with as many threads as XLA takes",
+    "ground": "A quadruped on the smooth ground, compared with the same in the air and with MuJoCo's contacts, which "
+    "solve for Coulomb friction in each step",
+    "derivatives": "A and B of a step, compared with the derivatives of fd, N = 256",
+    "linearisation": "A trajectory of 64 knots by RK4, compared with NumPy on fd and dfd and with crocoddyl's calcDiff",
+    "tangent": "integrate and difference, compared with fd, 4096 states",
+    "open": "fd with open inertias, compared with fd with constants, N = 256",
 }
 
 
@@ -109,7 +108,7 @@ def _part(part: str, robots: Found) -> Iterator[str]:
         return
     yield from (f"## {TITLES[part]}", "")
     for robot, entry in robots.items():
-        size = f", {entry['rollouts']} x {entry['steps']}" if "rollouts" in entry else ""
+        size = f", {entry['rollouts']} rollouts of {entry['steps']} steps" if "rollouts" in entry else ""
         where = f", {entry['cpu']}" if "cpu" in entry else ""
         yield from (f"{robot}{size}. {entry['date']}, commit {entry['commit'][:10]}, load {entry['load']}{where}.", "")
         ns: Found = entry.get("ns", {})
@@ -117,7 +116,7 @@ def _part(part: str, robots: Found) -> Iterator[str]:
             yield from table(["", *ns], _times(ns))
         rows = [*ratios(part, robot, ns), *_memory(entry)]
         if rows:
-            yield from table(["", "ratio", "goal", "met"], rows)
+            yield from table(["times compared", "ratio", "goal", "met"], rows)
         for name, why in entry.get("absent", {}).items():
             yield from (f"{name} was not timed: {why}", "")
 
@@ -148,5 +147,5 @@ def _of(goals: Iterable[Goal], robot: str) -> Iterator[Goal]:
 def _memory(entry: Found) -> Iterator[list[str]]:
     if "own_bytes" in entry:
         ratio = entry["peak_bytes"] / entry["own_bytes"]
-        what = f"{entry['peak_bytes'] >> 20} MiB over {entry['own_bytes'] >> 20} MiB of inputs and answers"
+        what = f"{entry['peak_bytes'] >> 20} MiB used, over {entry['own_bytes'] >> 20} MiB of inputs and answers"
         yield [what, number(ratio), f"at most {MEMORY:g}", "yes" if ratio <= MEMORY else "no"]

@@ -121,7 +121,7 @@ def main() -> int:
 
 
 def _draw(paths: Sequence[Path]) -> None:
-    """The figure, of the first machine that was measured beside others."""
+    """The figure, of the first machine with measurements of other libraries."""
     for path in paths:
         whole: dict[str, Any] = json.loads(path.read_text())
         if against := whole["measurements"].get("against"):

@@ -1,10 +1,11 @@
-"""The four papers' experiments, measured here and set beside what the papers print.
+"""The experiments of four papers, measured here and compared with the numbers that the papers print.
 
     python -m experiments NAME [--quick] [--only ROW] [--again]
 
-NAME is a paper's folder, or `all`. Results go to experiments/results/NAME.json, a row at a time, each with its commit
-and date: rows that are there stay, so a run that was broken off goes on where it was. The page NAME.html stands
-beside. --quick takes a few short rows, always anew, writes to build/experiments/ and says nothing of speed.
+NAME is a paper's folder, or `all`. Each row is saved in experiments/results/NAME.json with its commit and date as soon
+as it is measured. Rows that are in the file are not measured again, so an interrupted run continues where it stopped.
+The page is NAME.html beside the file. --quick measures a few short rows, always again, and writes them to
+build/experiments/; these numbers are no statement about speed.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from benchmarks.gpu_time import Machine
 from condyle.errors import DeviceError
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import gpu
+from experiments.numbers import digits
 
 KERNEL, WHOLE = "kernel_us", "pinned_us"
 """The kernel alone; the call with copies both ways."""
@@ -37,4 +38,4 @@ def times(robot: str, functions: Sequence[str], batches: Sequence[int]) -> dict[
 def us(row: Mapping[str, Any] | None, function: str, n: int, what: str = KERNEL) -> str:
     """Microseconds of a batch; what was not measured says so."""
     found = (row or {}).get("times", {}).get(function, {}).get(str(n), {}).get(what)
-    return "unmeasured" if found is None else f"{found:.3g}"
+    return "unmeasured" if found is None else digits(found)

@@ -53,12 +53,12 @@ def _part(module: Any, name: str, rows: Rows, left_out: Mapping[str, str]) -> li
 
 
 def _when(rows: Rows) -> str:
-    """When, from which commits and beside how much other work a part was measured."""
+    """When, from which commits and at which load a part was measured."""
     if not rows:
         return "Nothing of this part is measured in this file."
     dates, loads = sorted(row["date"] for row in rows.values()), [row["load"] for row in rows.values()]
     commits = ", ".join(sorted({row["commit"][:10] for row in rows.values()}))
-    busy = f"load of the machine before a row {min(loads):.1f} to {max(loads):.1f}"
+    busy = f"the load of the machine before a row was {min(loads):.1f} to {max(loads):.1f}"
     elsewhere = "".join(f" Measured on {row['cpu']}: {name}." for name, row in rows.items() if "cpu" in row)
     return f"{len(rows)} rows, {dates[0]} to {dates[-1]}, commit {commits}; {busy}.{elsewhere}"
 

@@ -1,4 +1,4 @@
-"""The experiments by paper: what is measured, and what tells of it."""
+"""The experiments by paper: what is measured, and the file that makes its tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import ModuleType
 class Paper:
     """A title, its source, and its parts: files of its folder with ROWS, QUICK and `measure(row, quick)`.
 
-    parts: name to the file that has `tables(rows)`, and may have TEXT, a paragraph a line, and
+    parts: name to the file that has `tables(rows)`. It may have TEXT, with an empty line between paragraphs, and
     `figures(rows)`: heading to `figure.Figure`.
     """
 

@@ -1,9 +1,9 @@
 """One function at N states, by ours and by other libraries: nanoseconds a state, on the wall.
 
-Ours has NumPy arrays in and out, `out=` reused, the call included. Others run in a loop in C or C++ over at least 256
-states, with their answers left where they put them. "pinocchio all" has one model a core, each busy with its share of
-the states, several batches in one call: what starting and joining threads takes is not counted, in its favour.
-A library that is missing, or lacks the function, is left out, and the row says why.
+Ours takes and returns NumPy arrays and reuses `out=`; the call is included. Other libraries run in a loop in C or C++
+over at least 256 states, and their answers are not copied. "pinocchio all" has one model for each core. Each core
+computes its share of the states, several batches in one call. The start and the join of threads are not counted, in
+Pinocchio's favour. A library that is missing, or lacks the function, is left out, and the row says why.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
 from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.errors import CondyleError
+from experiments.numbers import digits
 
 FULL, QUICK = Sampling("wall", 25, 0.004, 4.0), Sampling("wall", 5, 0.0005, 0.2)
 PLAIN = tuple(flag for flag in FLAGS if flag != "-march=native")
@@ -162,4 +163,4 @@ def _run(call: Call) -> None:
 def us(row: Mapping[str, Any], engine: str, states: int = 1) -> str:
     """Median microseconds of so many states; what was not measured says so."""
     found = row["ns"].get(engine) if row else None
-    return "not measured" if found is None else f"{states * found['median'] / 1e3:.3g}"
+    return "not measured" if found is None else digits(states * found["median"] / 1e3)

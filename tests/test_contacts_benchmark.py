@@ -67,7 +67,7 @@ def test_the_page_says_what_is_met_and_what_is_missing(tmp_path: Path, monkeypat
     assert "| cfd / fd | 1.00 | at most 3 | yes |" in text
     assert "| constraintDynamics / cfd | 8.50 | 30 | no |" in text
     assert "| derivatives alone / dcfd | 8.50 | 8 | yes |" in text
-    assert "100 to 102 ns, 2.0 % apart" in text and "20 steps of 1 ms" in text
+    assert "100 to 102 ns with each of" in text and "a difference of 2.0 %" in text and "20 steps of 1 ms" in text
 
 
 def test_the_page_is_up_to_date() -> None:

@@ -103,7 +103,7 @@ needs_machine = pytest.mark.skipif(not cpu_target.supported(), reason="needs an 
 
 @needs_machine
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_chunks_on_the_processor(dtype: str) -> None:
+def test_segments_on_the_processor(dtype: str) -> None:
     robot = condyle.chain(6, rng=4)
     dyn = robot.compile(links="scan", dtype=dtype)
     some = states(robot, 5)
@@ -112,7 +112,7 @@ def test_chunks_on_the_processor(dtype: str) -> None:
     assert relative(dyn.forward_dynamics(q, v, a), want) < (1e-11 if dtype == "float64" else 3e-6)
     assert np.array_equal(dyn.forward_dynamics(q[2], v[2], a[2]), dyn.forward_dynamics(q, v, a)[2])
     lines = dyn.explain().splitlines()
-    assert [line.split()[0] for line in lines if "in chunks" in line] == ["id", "fd"]  # the rest is serial, and said so
+    assert [line.split()[0] for line in lines if "in segments" in line] == ["id", "fd"]  # the rest is serial
 
 
 @pytest.mark.parametrize("target", ["cpu", "numpy"])
@@ -129,7 +129,7 @@ def test_what_the_processor_cannot_scan_runs_serially() -> None:
     tree = condyle.random_tree(6, rng=1)
     some = states(tree, 2)
     dyn = tree.compile(links="scan")
-    assert "chunks" not in dyn.explain()
+    assert "segments" not in dyn.explain()
     want = tree.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
     assert relative(dyn.forward_dynamics(some.q, some.v, some.a), want) < 1e-14
     chain = condyle.chain(5, rng=1)
@@ -141,7 +141,7 @@ def test_what_the_processor_cannot_scan_runs_serially() -> None:
 
 
 @needs_machine
-def test_chunks_take_outer_forces_and_a_floating_base() -> None:
+def test_segments_take_outer_forces_and_a_floating_base() -> None:
     robot = condyle.load("iiwa14", floating_base=True)
     some = states(robot, 3)
     scan, serial = robot.compile(links="scan"), robot.compile(target="numpy")
@@ -149,7 +149,7 @@ def test_chunks_take_outer_forces_and_a_floating_base() -> None:
         arguments = (some.q, some.v, some.a, some.f_ext)
         want = getattr(serial, method)(*arguments)
         assert relative(getattr(scan, method)(*arguments), want) < 2e-14
-        assert "chunks" in scan.kernel("fd" if method[0] == "f" else "id", True).description
+        assert "segments" in scan.kernel("fd" if method[0] == "f" else "id", True).description
 
 
 def test_the_c_target_has_no_scans(robot: condyle.Robot) -> None:
@@ -191,5 +191,5 @@ def test_auto_scans_one_state_of_a_long_chain_on_the_processor(monkeypatch: pyte
     assert np.array_equal(auto.forward_dynamics(*one), scan.forward_dynamics(*one))
     many = (some.q, some.v, some.a)
     assert np.array_equal(auto.forward_dynamics(*many), serial.forward_dynamics(*many))
-    assert "chunks" in auto.explain(1)
-    assert "chunks" not in auto.explain(3)
+    assert "segments" in auto.explain(1)
+    assert "segments" not in auto.explain(3)

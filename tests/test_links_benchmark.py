@@ -68,7 +68,8 @@ def test_the_page_quotes_the_errors() -> None:
     for kind, most in (("chains", 1000), ("trees", 300)):
         assert found[kind][-1]["links"] == most
         for key in found[kind][0].keys() - {"links"}:
-            assert f"| {key} | {' | '.join(format(row[key], '.0e') for row in found[kind])} |" in page
+            name = key.replace("chunks", "segments")
+            assert f"| {name} | {' | '.join(format(row[key], '.0e') for row in found[kind])} |" in page
 
 
 def test_the_errors_are_within_their_goals() -> None:

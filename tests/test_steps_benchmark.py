@@ -96,5 +96,5 @@ def test_the_page_says_what_is_met(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "| rollout over fd | 1.08 | at most 1.1 | yes |" in text
     assert "| mujoco over rollout | 50.0 | at least 65 | no |" in text
     assert "rk4 was not timed: there is none" in text and "rk4 over" not in text
-    assert "| 3 MiB over 1 MiB of inputs and answers | 3.00 | at most 1.2 | no |" in text
-    assert "panda, 1000 x 50." in text
+    assert "| 3 MiB used, over 1 MiB of inputs and answers | 3.00 | at most 1.2 | no |" in text
+    assert "panda, 1000 rollouts of 50 steps." in text

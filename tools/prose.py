@@ -19,8 +19,8 @@ WORDS = ROOT / "tools" / "prose_words.txt"
 KNOWN = ROOT / "tools" / "prose_known.txt"
 SENTENCE, PARAGRAPH = 35, 4
 PATTERNS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md", "benchmarks/*.md", "CHANGELOG.md")
-# Generated from docstrings, which ruff and the tests of the reference hold; records keep the words of their day.
-LEFT_OUT = ("docs/reference.md", "docs/decisions/")
+# Generated from docstrings, which ruff and the tests of the reference hold.
+LEFT_OUT = ("docs/reference.md",)
 # Checks of proselint that do not fit these pages, each with the reason.
 OFF = {
     "typography.symbols": "pages are typed with straight quotes, three dots and x, as the code beside them",
@@ -50,7 +50,8 @@ def blocks(text: str) -> Iterator[Block]:
     for number, line in enumerate([*text.splitlines(), ""], 1):
         bare = line.strip()
         edge = bare.startswith("```")
-        apart = fenced or edge or not bare or bare.startswith(("|", "#", "<!--", "![", "$$"))
+        indented = not lines and line.startswith("    ")  # code without a fence
+        apart = fenced or edge or indented or not bare or bare.startswith(("|", "#", "<!--", "![", "$$"))
         if lines and (apart or re.match(r"([*+-]|\d+\.) ", bare)):
             yield first, lines
             lines = []

@@ -1,7 +1,7 @@
-"""Ours beside every rival that is installed: float64, one thread, one core, N = 256, dense NumPy in, out= reused.
+"""Ours and every rival that is installed: float64, one thread, one core, N = 256, dense NumPy in, out= reused.
 
 Where code and arrays lie in memory is luck, and now and then costs a lot: ours is compiled and timed at several
-places; the place with the middle median stands in the file, the medians of all beside it. Answers are compared first.
+places; the place with the middle median is in the file, with the medians of all places. Answers are compared first.
 A rival that cannot be built or lacks a function is left out, with the reason in the file.
 """
 

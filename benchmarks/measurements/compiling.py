@@ -1,8 +1,8 @@
 """What compiling costs: wall time of the first call of each function, all seven in a fresh process, and its memory.
 
 Cold: nothing in the cache. Then again in a new process, with what the first one left there. Importing Condyle and
-reading the robot are not in it, but told beside it. Memory: the largest resident size of the process and of any
-compiler it ran, and what was resident before compiling began.
+reading the robot are not in it; they have their own entries. Memory: the largest resident size of the process and of
+any compiler that it ran, and the resident size before compiling began.
 """
 
 from __future__ import annotations

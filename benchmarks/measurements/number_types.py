@@ -1,4 +1,4 @@
-"""float32 beside float64: one thread, one core, out= reused."""
+"""float32 and float64: one thread, one core, out= reused."""
 
 from __future__ import annotations
 

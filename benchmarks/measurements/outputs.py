@@ -1,4 +1,4 @@
-"""Fresh outputs beside reused ones: float64, one thread, one core, small to large batches."""
+"""New outputs and reused ones: float64, one thread, one core, small to large batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed arrays in and out beside NumPy arrays: float64, one thread, one core, both with out= reused."""
+"""Packed arrays and NumPy arrays, in and out: float64, one thread, one core, both with out= reused."""
 
 from __future__ import annotations
 

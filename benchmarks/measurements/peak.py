@@ -1,4 +1,4 @@
-"""The kernels alone beside a loop of independent multiply-adds: float64, one core.
+"""The kernels alone and a loop of independent multiply-adds: float64, one core.
 
 A kernel is what stands between packing, sines and unpacking; it runs on one tile that stays in the nearest cache. Its
 operations are those of the Program before contraction, so that a multiply-add counts as two, in both. The share is one

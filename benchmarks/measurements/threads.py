@@ -1,4 +1,4 @@
-"""Two threads beside one: wall time, float64, out= reused, for many states packed arrays too.
+"""Two threads and one: wall time, float64, out= reused, for many states packed arrays too.
 
 `1 packed beside`: one thread while another process makes the same calls on its own arrays on another core. Twice the
 time of one thread over that is what two cores of this machine can give: caches, memory and power are shared.

@@ -1,12 +1,13 @@
-"""1024 tracking problems of an iiwa14 solved at once on a processor: problems a second.
+"""1024 tracking problems of an iiwa14 solved together on a processor: problems a second.
 
-The instance is that of GATO (A2R-Lab/GATO, MIT: examples/benchmark_fig8.py, python/bsqp/config.py): a figure of eight
-of 6 s, 64 knots 0.01 s apart, one iteration a solve from the last answer, weights 2 (tip), 0.01 (velocity), 2e-6
-(torque), 50 (last tip), a constant regularisation of 0.01, 8 step lengths. Each problem is an arm elsewhere on the
-curve, with a disturbed state. Ours differs in this: the step is explicit Euler's, where theirs has the acceleration's
-h^2 / 2 too; there is no barrier at the joints' limits (theirs weighs 0.01); the linear system is solved exactly, by a
-backward pass, where theirs is solved by conjugate gradients up to 1e-4; and GATO's printed times are of an Indy7, which
-has six joints.
+The instance is that of GATO (A2R-Lab/GATO, MIT: examples/benchmark_fig8.py, python/bsqp/config.py). It is a figure of
+eight of 6 s with 64 knots 0.01 s apart. A solve is one iteration from the last answer. The weights are 2 (tip), 0.01
+(velocity), 2e-6 (torque) and 50 (last tip); the regularisation is 0.01 and constant; there are 8 step lengths. Each
+problem is an arm at another place of the curve, with a disturbed state.
+
+Ours differs in four ways. The step is explicit Euler's; theirs also has the acceleration's h^2 / 2. There is no barrier
+at the joints' limits; theirs has a weight of 0.01. The linear system is solved exactly, by a backward pass; theirs is
+solved by conjugate gradients up to 1e-4. GATO's printed times are of an Indy7, which has six joints.
 """
 
 from __future__ import annotations
@@ -136,12 +137,12 @@ def figures(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Figure]:
         "condyle float32, a processor": (list(points), list(points.values())),
         "GATO, a GPU, printed": ([int(name) for name in PRINTED], list(PRINTED.values())),
     }
-    return {"A solve of all problems": Lines("problems", "ms", lines)} if points else {}
+    return {"One solve of all problems": Lines("problems", "ms", lines)} if points else {}
 
 
 def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
     """Heading to table, its head first, from measured rows and GATO's printed times."""
-    found = [["problems", "a solve of all, ms", "problems a second", "mean tracking error, mm"]]
+    found = [["problems", "one solve of all, ms", "problems a second", "mean tracking error, mm"]]
     for name in ROWS:
         row = rows.get(name)
         if row is None:

@@ -1,9 +1,9 @@
-"""A quadruped with an arm, trotting: the period of its controller, by whose dynamics, and how well it tracks.
+"""A trotting quadruped with an arm: the period of its controller with the dynamics of each library, and its tracking.
 
-The paper states the 24 degrees of freedom and no more of the instance. Here: anymal-kinova, a horizon of 67 steps of
-15 ms, RK4 with derivatives, one Gauss-Newton SQP iteration a control step, by multiple shooting; inputs are the joints'
-torques and the forces of the feet that stand by a trot's schedule. The base moves at 0.25 m/s, the tip draws a circle.
-Controllers of one row make each plan one after the other, so that what else runs on the machine slows all of them.
+Of the instance the paper states only the 24 degrees of freedom. Here it is anymal-kinova with a horizon of 67 steps of
+15 ms, RK4 with derivatives, and one Gauss-Newton SQP iteration in each control step, by multiple shooting. Inputs are
+the joints' torques and the forces of the feet that stand, by a trot's schedule. The base moves at 0.25 m/s, and the tip
+draws a circle. Controllers of one row make each plan one after the other, so that other programs slow all of them.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ GROUPS = {
 """Row to its controllers; the robot follows the first one."""
 ROWS = (*GROUPS, FPGA)
 QUICK = ("trot mujoco",)
-HEAD = ["row", "dynamics by", "threads", "p99 / p50 of all", "quiet steps", "p50, us", "p99, us", "p99 / p50"]
-HEAD += ["steps a second", "times pinocchio's rate", "dynamics"]
+HEAD = ["row", "dynamics by", "threads", "p99 / p50 of all steps", "quiet steps", "p50, us", "p99, us", "p99 / p50"]
+HEAD += ["steps a second", "times pinocchio's rate", "share of the dynamics"]
 STAGES = 4
 """Of RK4, one after the other."""
 
 TEXT = (
-    f"Of the paper: the control rate of a quadruped with an arm rises by {RATE_GAIN - 1:.0%} against 4 threads of a "
-    f"processor; dynamics are {DYNAMICS_SHARE_CPU} of a period on processors. Unstated there: the model, solver, "
-    "horizon, step, cost, gait, contacts, the processor, figure 2's values, the word. So this instance is ours, and "
-    "its numbers are of this instance only.\n"
-    f"anymal-kinova, {KNOTS} steps of {1e3 * H:g} ms, 48 states, 30 inputs. Dynamics: A and B of all steps, and the "
-    "steps of the line search. LQ: costs to second order, and how the feet's forces act. Riccati: the backward pass, "
-    "by matrix products of NumPy and LAPACK on one core, the same for all. The robot follows each plan by its feedback "
-    "at 1 kHz, on springs of 50 kN/m, or in MuJoCo with MuJoCo's contacts. A plan is made from the state that is "
-    "predicted for the time at which it begins to hold.\n"
-    "Pinocchio: C++, a thread and a model a core; its stages lack the terms by which ours keeps the fourth order on a "
-    "floating base, so its work is less. crocoddyl: its own loop over nodes, one thread; the copies of its matrices to "
-    "NumPy are counted.\n"
-    "The machine is shared and has slow phases. A control step is quiet where a fixed piece of work, timed before and "
-    f"after it, took at most {QUIET} times its least; times are those of quiet steps."
+    f"The paper says that the control rate of a quadruped with an arm rises by {RATE_GAIN - 1:.0%} over 4 threads of a "
+    f"processor, and that dynamics are {DYNAMICS_SHARE_CPU} of a period on processors. It does not state the model, "
+    "the solver, the horizon, the step, the cost, the gait, the contacts, the processor, the values of figure 2, or "
+    "the word. So this instance is ours, and its numbers are of this instance only.\n\n"
+    f"The robot is anymal-kinova, with {KNOTS} steps of {1e3 * H:g} ms, 48 states and 30 inputs. Dynamics are A and B "
+    "of all steps, and the steps of the line search. LQ are the costs to second order and the effect of the feet's "
+    "forces. Riccati is the backward pass, by matrix products of NumPy and LAPACK on one core; it is the same for all. "
+    "The robot follows each plan by its feedback at 1 kHz, on springs of 50 kN/m, or in MuJoCo with MuJoCo's contacts. "
+    "A plan is made from the state that is predicted for the time at which the plan takes effect.\n\n"
+    "Pinocchio is C++ with a thread and a model for each core. Its stages do not have the terms by which ours keeps "
+    "the fourth order on a floating base, so it computes less. crocoddyl runs its own loop over nodes on one thread; "
+    "the copies of its matrices to NumPy are counted.\n\n"
+    "The machine is shared and has slow phases. A fixed piece of work is timed before and after each control step. A "
+    f"step is quiet if both took at most {QUIET} times the least time. The times are those of quiet steps."
 )
 
 
@@ -173,7 +173,7 @@ def parts(rows: Rows) -> Table:
 
 
 def tracking(rows: Rows) -> Table:
-    found = [["row", "followed", "base, mm, mean", "largest", "tip, mm, mean", "largest"]]
+    found = [["row", "plans by", "base, mean, mm", "base, largest, mm", "tip, mean, mm", "tip, largest, mm"]]
     for row, names in GROUPS.items():
         of = rows.get(row, {}).get("tracking")
         if of:
@@ -194,7 +194,7 @@ def by_accelerator(rows: Rows) -> Table:
     stages = f"dfd at {STAGES} stages of {KNOTS} states, {accelerator.ASSUMED_HZ / 1e6:g} MHz"
     found.append([stages, f"{STAGES * stage:.0f}", f"{dfd['interval']} cycles a task"])
     bandwidth = f"the link, {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s, float32"
-    found.append([bandwidth, f"{link:.0f}", "both ways, nothing overlapped"])
+    found.append([bandwidth, f"{link:.0f}", "both ways, without overlap"])
     for row, name, quiet in spreads(rows):
         if row == "trot" and quiet is not None:
             found.append([f"A and B and steps by {name}", f"{quiet['parts_us']['dynamics']:.0f}", "measured"])

@@ -1,8 +1,9 @@
 """Figures 15 to 17 and the resources of Dadu-RBD: latency and throughput of seven functions of three robots.
 
-Latency: one task a call on one thread (the paper: 128 tasks in a loop, a task's share). Throughput: batches of 256
-tasks on every core. The accelerator's numbers are cycles at the paper's 125 MHz (see experiments.accelerator), without
-a link, as no board was used. Power, energy and their product with time are not measured.
+Latency is one task in a call on one thread; in the paper it is the mean of 128 tasks in a loop. Throughput is that of
+batches of 256 tasks on all cores. The accelerator's numbers are cycles at the paper's 125 MHz (see
+experiments.accelerator), without a link, because no board was used. Power, energy and the energy-delay product are not
+measured.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from experiments.dadu2023.printed import (
     THROUGHPUT,
 )
 from experiments.figure import Figure, Lines
+from experiments.numbers import digits
 from experiments.timed import Timed
 
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
@@ -37,12 +39,12 @@ Rows = Mapping[str, Mapping[str, Any]]
 Table = list[list[str]]
 
 TEXT = (
-    f"Printed in the paper: ranges and means of ratios, the latency of difd ({DIFD_US} us), shares of the device, and "
-    f"{POWER_W[0]} to {POWER_W[1]} W. Bars stand in its figures only. Unmeasured here: power, energy, the product of "
-    "energy and delay, GPUs, an Orin, an i9-13900HX. Unstated there: the word of each robot. Cycles of id, fd and difd "
-    "are simulated, those of the others are the schedule's. Flip-flops inside DSPs are not counted.\n"
-    "Ours is called from Python for one task, and that call is counted. Pinocchio's is a loop in C++ over 256 tasks; "
-    "the paper's loop has 128."
+    f"The paper prints ranges and means of ratios, the latency of difd ({DIFD_US} us), shares of the device, and "
+    f"{POWER_W[0]} to {POWER_W[1]} W. The values of its bars are not printed, nor the word of each robot. Not measured "
+    "here: power, energy, the energy-delay product, GPUs, an Orin, an i9-13900HX.\n\n"
+    "Cycles of id, fd and difd are simulated; those of the other functions are the schedule's. Flip-flops inside DSPs "
+    "are not counted. Ours is called from Python for one task, and that call is counted. Pinocchio runs in a loop in "
+    "C++ over 256 tasks; the paper's loop has 128."
 )
 
 
@@ -109,9 +111,9 @@ def throughput(rows: Rows) -> Table:
 def printed() -> Table:
     found = [["of", "against", "paper"]]
     found += [["throughput, times higher", name, str(x)] for name, x in THROUGHPUT.items()]
-    found += [["latency, share of the processor's", name, str(x)] for name, x in LATENCY.items()]
+    found += [["latency, relative to the processor's", name, str(x)] for name, x in LATENCY.items()]
     found += [["figure 16, difd, times faster", f"{name} of Plancher 2021", str(x)] for name, x in FIGURE_16.items()]
-    return [*found, ["figure 17, dfd", "RTX 4090M", f"the GPU wins above N = {GPU_WINS_ABOVE}"]]
+    return [*found, ["figure 17, dfd", "RTX 4090M", f"the GPU is faster above N = {GPU_WINS_ABOVE}"]]
 
 
 def larger(rows: Rows) -> Table:
@@ -132,7 +134,7 @@ def resources(rows: Rows) -> Table:
         for robot in DESIGNS:
             of = rows.get(FPGA, {}).get(robot, {})
             number = of.get("counted", {}).get(kind) or (of.get("cycles", {}).get("dsp") if kind == "dsp" else None)
-            ours.append("not counted whole" if number is None else f"{number / DEVICE[kind]:.0%}")
+            ours.append("whole design not counted" if number is None else f"{number / DEVICE[kind]:.0%}")
         found.append([kind.upper(), f"{share:.0%}", *ours])
     return found
 
@@ -152,4 +154,4 @@ def _ns(rows: Rows, robot: str, function: str, part: str) -> dict[str, float]:
 
 
 def _number(x: float | None) -> str:
-    return "not measured" if x is None else f"{x:.3g}"
+    return "not measured" if x is None else digits(x)

@@ -1,7 +1,7 @@
-"""Table I, figure 4 and figure 5 of GRiD: five functions of three robots, one computation, and N = 16 to 256.
+"""Table I, figure 4 and figure 5 of GRiD: five functions of three robots, one computation and N = 16 to 256.
 
-The paper's CPU is Pinocchio with generated code, 8 threads, float32. Here it is Pinocchio's C++, float64, on 1 and all
-cores; CasADi's generated C stands beside it. Kernels are launched where there is a GPU.
+The paper's CPU code is Pinocchio with generated code, 8 threads, float32. Here it is Pinocchio's C++ in float64, on one
+core and on all cores. CasADi's generated C is measured too. Kernels are launched where there is a GPU.
 """
 
 from __future__ import annotations
@@ -28,9 +28,8 @@ Rows = Mapping[str, Mapping[str, Any]]
 Table = list[list[str]]
 
 TEXT = (
-    f"Printed in the paper: table I, and of figure 4 three sums in the text. Its machine: {MACHINE}. Derived: figure "
-    "5, from table I. "
-    "Unstated there: raw data, which mass and inertia each model has."
+    f"The paper prints table I, and in its text three numbers of figure 4. Its machine: {MACHINE}. Figure 5 is derived "
+    "from table I. The paper does not print its raw data, nor the mass and inertia of each model."
 )
 
 
@@ -47,7 +46,7 @@ def tables(rows: Rows) -> dict[str, Table]:
     return {
         "Table I: one computation, us": one(rows),
         "Figure 4: dfd of N states, us": many(rows),
-        "Figure 5: times longer than iiwa14, one computation": scaling(rows),
+        "Figure 5: one computation, relative to iiwa14": scaling(rows),
     }
 
 
@@ -89,7 +88,7 @@ def many(rows: Rows) -> Table:
 
 
 def scaling(rows: Rows) -> Table:
-    found = [["function", "to", "degrees of freedom", "condyle", "pinocchio", "paper, CPU", "paper, GPU"]]
+    found = [["function", "robot", "degrees of freedom", "condyle", "pinocchio", "paper, CPU", "paper, GPU"]]
     for name in FUNCTIONS:
         for k, robot in enumerate(ROBOTS):
             if k:

@@ -1,10 +1,10 @@
-"""Model predictive control of an iiwa14 whose tip draws a figure of eight: tracking error, time a control step.
+"""Model predictive control of an iiwa14 whose tip draws a figure of eight: tracking error and time of a control step.
 
-Weights, horizon and the curve are those of the paper's own code (plancherb1/parallel-DDP, LCM_fig8_examples.cu, and
-rbd-accelerator-harness, simFig8Tests.h): 64 knots in 0.5 s, a loop of 10 s. Theirs runs 6 iterations in some 20 ms a
-control step, as the row of 20 ms does; the others run one iteration in each millisecond. As there, the planner's arm is
-weightless: the robot's own controller adds the torque of gravity. The simulated arm has gravity, takes RK4 steps of a
-millisecond, and holds the torque in each of them.
+Weights, horizon and curve are those of the paper's own code (plancherb1/parallel-DDP, LCM_fig8_examples.cu, and
+rbd-accelerator-harness, simFig8Tests.h): 64 knots in 0.5 s, one loop in 10 s. Their controller runs 6 iterations in
+about 20 ms for each control step, and so does the row of 20 ms. The other rows run one iteration in each millisecond.
+As in their code, the planner's arm has no gravity, and the robot's own controller adds the torque of gravity. The
+simulated arm has gravity. It takes RK4 steps of one millisecond and holds the torque in each of them.
 """
 
 from __future__ import annotations
@@ -171,12 +171,12 @@ def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
     head = [
         "control step",
         "mean error, mm",
-        "largest",
+        "largest error, mm",
         "p50, us",
         "p99, us",
-        "p99 of the processor",
-        "later than the period",
-        "dynamics",
+        "p99 of processor time, us",
+        "steps longer than the period",
+        "share of the dynamics",
     ]
     loop, parts = [head], [["control step", *PARTS, "rest"]]
     for name in ROWS:
@@ -195,5 +195,5 @@ def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
         loop.append([name, *numbers, f"{row['late']:.2%}", f"{row['dynamics_share']:.0%}"])
         parts.append([name, *(f"{row['parts_us'][part]:.0f}" for part in (*PARTS, "rest"))])
     published = [f"{1e3 * PUBLISHED['mean tracking error']:.0f}", "-", "-", "-", "-", "-", "-"]
-    loop.append(["published, about, 20 ms", *published])
+    loop.append(["published, approximately, 20 ms", *published])
     return {"The loop": loop, "Parts of a control step, us": parts}

@@ -1,8 +1,8 @@
-"""Figures 1 to 3: the gradient of forward dynamics of iiwa14 from a given M^-1 (`difd`), one state and N of them.
+"""Figures 1 to 3: the gradient of forward dynamics of iiwa14 from a given M^-1 (`difd`), of one state and of N states.
 
-Ours on one and all cores, exported C, Pinocchio with flags for this very machine and without -march as in the paper,
-CasADi's C (derivatives of inverse dynamics only: it has no difd, so it does less), the accelerator by simulated cycles.
-A GPU's kernels are counted and launched where there is a GPU: see `partitionings`.
+Measured are: ours on one core and on all cores; exported C; Pinocchio compiled for this machine, and without -march as
+in the paper; CasADi's C, for derivatives of inverse dynamics only (it has no difd, so it computes less); the
+accelerator by simulated cycles. A GPU's kernels are counted, and launched where there is a GPU: see `partitionings`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import condyle
 from experiments import accelerator, gpu
 from experiments.figure import Figure, Lines
+from experiments.numbers import digits
 from experiments.plancher2021 import partitionings
 from experiments.plancher2021.printed import FIGURE_1, FIGURE_2, FIGURE_3, FPGA_US, MACHINE
 from experiments.timed import OURS, Timed, us
@@ -29,15 +30,15 @@ Rows = Mapping[str, Mapping[str, Any]]
 Table = list[list[str]]
 
 TEXT = (
-    f"Printed in the paper: ratios only. Its machine: {MACHINE}. The FPGA's {FPGA_US} us are printed by Dadu-RBD; from "
-    f"that and the ratios are derived {FPGA_US * FIGURE_1['FPGA over CPU']:.1f} us of its CPU and "
-    f"{FPGA_US * FIGURE_1['FPGA over GPU']:.1f} us of its GPU. Unstated there: heights of bars. "
-    "Its Pinocchio was compiled without -march, "
-    "its own code with it: both are here. On a GPU our did is the paper's fused kernel, difd its "
-    "completely fused one, did_split its split one: dc/du alone, from the motions and forces of the links, which the "
-    "processor computes. Ours needs no v there: it enters through the links' velocities.\n"
-    f"The link is {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s, copies both ways, nothing overlapped: an assumption, as "
-    "the paper states the generation of PCIe but not its lanes."
+    f"The paper prints only ratios, not the heights of its bars. Its machine: {MACHINE}. Dadu-RBD prints {FPGA_US} us "
+    f"for the FPGA. With the paper's ratios this gives {FPGA_US * FIGURE_1['FPGA over CPU']:.1f} us for its CPU and "
+    f"{FPGA_US * FIGURE_1['FPGA over GPU']:.1f} us for its GPU. The paper compiled Pinocchio without -march and its "
+    "own code with it. Here Pinocchio is measured with and without it.\n\n"
+    "On a GPU our did is the paper's fused kernel, difd is its completely fused kernel, and did_split is its split "
+    "kernel. The split kernel computes dc/du alone, from the motions and forces of the links, which the processor "
+    "computes. Our split kernel does not take v, because the links' velocities contain it.\n\n"
+    f"We assume a link of {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s with copies both ways and no overlap. The paper "
+    "states the generation of PCIe, but not the number of lanes."
 )
 
 
@@ -61,10 +62,10 @@ def tables(rows: Rows) -> dict[str, Table]:
     return {
         "Figure 1: one computation, us": single(rows),
         "Figure 3: N computations, us": batches(rows),
-        "Derivatives of inverse dynamics beside CasADi, us": beside_casadi(rows),
+        "Derivatives of inverse dynamics, ours and CasADi's, us": beside_casadi(rows),
         "Accelerator, by simulated cycles": fpga(rows),
-        "Figure 2: what is computed where": partitionings.parts(rows.get(GPU, {})),
-        "Figure 2: kernels of a GPU, counted": partitionings.kernels(rows.get(GPU, {})),
+        "Figure 2: what the processor and the GPU compute": partitionings.parts(rows.get(GPU, {})),
+        "Figure 2: counts of a GPU's kernels": partitionings.kernels(rows.get(GPU, {})),
         "Figure 2: N computations, the processor's part, us": partitionings.on_processor(rows.get(PROCESSOR, {})),
         "Figure 2: N computations end to end, us": partitioned(rows),
         "Ratios": ratios(rows),
@@ -114,8 +115,9 @@ def fpga(rows: Rows) -> Table:
         assert row is not None
         of = accelerator.of(row[design], FUNCTION)
         for n in (1, 16, 32, 64, 128):
-            at = [f"{accelerator.microseconds(of, n, hz):.3g}" for hz in (accelerator.PAPER_HZ, accelerator.ASSUMED_HZ)]
-            link = f"{accelerator.link_microseconds(row['bytes'], n):.3g}"
+            clocks = accelerator.PAPER_HZ, accelerator.ASSUMED_HZ
+            at = [digits(accelerator.microseconds(of, n, hz)) for hz in clocks]
+            link = digits(accelerator.link_microseconds(row["bytes"], n))
             found.append([design, str(n), f"{of['latency'] + (n - 1) * of['interval']:.0f}", *at, link])
     return found if row else [*found, ["not measured"]]
 
@@ -125,7 +127,7 @@ def partitioned(rows: Rows) -> Table:
     found = [["N", *partitionings.PARTITIONINGS]]
     for n in BATCHES:
         each = [_end_to_end(rows, n, name) for name in partitionings.PARTITIONINGS]
-        found.append([str(n), *("unmeasured" if us is None else f"{us:.3g}" for us in each)])
+        found.append([str(n), *("unmeasured" if us is None else digits(us) for us in each)])
     return found
 
 

@@ -1,7 +1,7 @@
-"""Figure 2: three ways to part the gradient of iiwa14 between processor and GPU: split, fused, completely fused.
+"""Figure 2: three ways to divide the gradient of iiwa14 between processor and GPU: split, fused, completely fused.
 
-A GPU's kernels are counted, instructions, registers and bytes, and launched where there is a GPU. The processor's part,
-the motions and forces of the links and the product with -M^-1, is timed on this machine.
+Instructions, registers and bytes of a GPU's kernels are counted. The kernels are launched where there is a GPU. The
+processor's part is timed on this machine: the motions and forces of the links, and the product with -M^-1.
 """
 
 from __future__ import annotations

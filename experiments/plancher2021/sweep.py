@@ -104,7 +104,7 @@ def first(problem: Problem, trials: int) -> tuple[Array, Array, Array]:
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
-    """A word beside float64, on the same trials."""
+    """A word and float64, on the same trials."""
     cost, word, *what = row.split(" ", 2)
     trap = what[0] if what else ""
     options = replace(OPTIONS, iterations=15 if quick else 40)

@@ -17,24 +17,25 @@ CURVES = ("float64", "q27.5", "q26.6", "q16.16", "q10.22", "q9.23", "q8.24", "27
 """Words whose costs over iterations are drawn."""
 
 PAPER = (
-    f"Printed in the paper (footnote 2): {PRINTED['chosen']} was chosen, and words of 32 bits are valid down to "
-    f"{PRINTED['least bits before the point']} bits before the point and {PRINTED['least bits behind the point']} "
-    "behind it. Unstated there: the criterion of success, the number of trials, which cost was used. The instance is "
+    f"The paper prints (footnote 2) that {PRINTED['chosen']} was chosen, and that words of 32 bits are valid down to "
+    f"{PRINTED['least bits before the point']} integer bits and {PRINTED['least bits behind the point']} fractional "
+    "bits. It does not state the criterion of success, the number of trials, or which cost was used. The instance is "
     "that of the code that came with the paper."
 )
 METHOD = (
-    "100 seeded trials, 40 iterations each. A trial has converged where its last cost is at most "
-    f"{CONVERGED} times that of the same trial in float64. Fixed point is dc/du alone, by the integers of an "
-    "accelerator of did; the product with the inverse of M is floating point, as in the paper's code, but for the rows "
-    "of difd, whose accelerator does that product too. Trials that end in no number are counted as diverged."
+    "There are 100 seeded trials of 40 iterations each. A trial has converged if its last cost is at most "
+    f"{CONVERGED} times that of the same trial in float64. Only dc/du is in fixed point, computed by the integers of "
+    "an accelerator of did. The product with the inverse of M is in floating point, as in the paper's code. In the "
+    "rows of difd the accelerator computes this product too. A trial that ends in NaN or infinity is counted as "
+    "diverged."
 )
 TRAP = (
-    "What else could have made a difference: the paper's code leaves gravity out of one of its fixed-point gradients, "
-    "and damps joints by 0.5 N m s; its blocks of knots, 4 backward and 2 forward, are ours too, but for the rows of "
-    "one block."
+    "The variants try other causes of a difference. The paper's code leaves gravity out of one of its fixed-point "
+    "gradients, and it has a damping of 0.5 N m s in the joints. It divides the knots into 4 blocks backward and 2 "
+    "forward, and so do we except in the rows of one block."
 )
 
-TEXT = "\n".join((PAPER, METHOD, TRAP))
+TEXT = "\n\n".join((PAPER, METHOD, TRAP))
 
 
 def tables(rows: Rows) -> dict[str, Table]:
@@ -46,7 +47,7 @@ def tables(rows: Rows) -> dict[str, Table]:
 def fewest(rows: Rows) -> Table:
     printed = [str(PRINTED[f"least bits {where} the point"]) for where in ("before", "behind")]
     ours = [[TITLES[cost], *(str(bits or "-") for bits in valid(rows, cost).values())] for cost in COSTS]
-    return [["cost", "before the point", "behind it"], *ours, ["the paper's", *printed]]
+    return [["cost", "integer bits", "fractional bits"], *ours, ["the paper's", *printed]]
 
 
 def table(rows: Rows, names: list[str] | tuple[str, ...]) -> Table:

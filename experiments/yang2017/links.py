@@ -1,6 +1,6 @@
-"""Chains of links in groups, as benchmarks.links measures them: one state by length, groups of 1 to 1000 states.
+"""Chains of links, as benchmarks.links measures them: one state of each length, and groups of 1 to 1000 states.
 
-A row is one length and number type, or one length of groups, so that a run may be broken off.
+A row is one length and number type, or one length of groups, so that a run can be interrupted.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ QUICK = ("fd float32 8", "id float64 8")
 Rows = Mapping[str, Mapping[str, Any]]
 Table = list[list[str]]
 
-_LOSES = " and ".join(f"to {name} from {n} links on" for name, n in JSIIA_LOSES.items())
+_LOSES = " and ".join(f"than {name} from {n} links on" for name, n in JSIIA_LOSES.items())
 TEXT = (
-    f"The paper's machine: {MACHINE}; {REPEATS} repeats, random twists. Its figures have no numbers; its text says "
-    f"that forward dynamics by inverse dynamics (JSIIA) loses {_LOSES}. Unstated there: the number type, the "
-    "ranges of parameters. Unmeasured here: GPUs. docs/links.md has the same on more machines, and the errors."
+    f"The paper's machine: {MACHINE}; {REPEATS} repeats, random twists. Its figures have no numbers. Its text says "
+    f"that forward dynamics by inverse dynamics (JSIIA) is slower {_LOSES}. The paper does not state the number type "
+    "or the ranges of parameters. No GPU was measured here. docs/links.md has more machines, and the errors."
 )
 
 
@@ -62,7 +62,7 @@ def figures(rows: Rows) -> dict[str, Figure]:
         found[f"{name} of a chain, one state, float32"] = Lines("links", "us", lines)
     for n in GROUP_LENGTHS:
         many = rows.get(f"groups {n}", {}).get("rows", ())
-        ways = {"one by one": "serial_us", "a state a lane": "simd_us", "segments": "chunks_us"}
+        ways = {"one by one": "serial_us", "one state in each lane": "simd_us", "segments": "chunks_us"}
         lines = {way: ([row["states"] for row in many], [row[key] for row in many]) for way, key in ways.items()}
         found[f"fd of groups of chains of {n} links, float32"] = Lines("states", "us", lines)
     return found
@@ -80,7 +80,7 @@ def one_state(rows: Rows) -> Table:
 
 
 def groups(rows: Rows) -> Table:
-    found = [["links", "states", "one by one", "a state a lane", "segments"]]
+    found = [["links", "states", "one by one", "one state in each lane", "segments"]]
     for n in GROUP_LENGTHS:
         of = rows.get(f"groups {n}")
         for row in of["rows"] if of else ():

@@ -1,4 +1,4 @@
-"""The door for users: load a robot, compile it, export it."""
+"""What users call: load a robot, compile it, export it."""
 
 from __future__ import annotations
 

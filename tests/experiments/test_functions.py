@@ -31,7 +31,7 @@ def test_latency_and_throughput_of_the_accelerator_are_its_cycles() -> None:
         "not measured",
         f"{0.02 * rate:.2f}",
     ]
-    assert functions.resources(rows)[1] == ["DSP", "62%", "50%", "not counted whole", "not counted whole"]
+    assert functions.resources(rows)[1] == ["DSP", "62%", "50%", "whole design not counted", "whole design not counted"]
 
 
 def test_a_quick_row_and_the_accelerators_are_json() -> None:

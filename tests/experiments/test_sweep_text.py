@@ -28,7 +28,7 @@ def test_rows_become_tables_and_figures():
     assert len(tables) == 4
     head, tip, joint, paper = tables["Fewest bits of 32 with which every trial converges"]
     assert tip == ["the end effector's cost", "16", "16"] and joint[1:] == ["-", "-"]
-    assert head[1:] == ["before the point", "behind it"] and paper[1:] == ["12", "5"]
+    assert head[1:] == ["integer bits", "fractional bits"] and paper[1:] == ["12", "5"]
 
 
 def test_the_range_that_is_valid():

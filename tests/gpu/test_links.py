@@ -37,9 +37,9 @@ def test_from_anywhere(fake: FakeDriver) -> None:
     np.testing.assert_allclose(dyn.forward_dynamics(some.q, some.v, some.a, some.f_ext), forced, **CLOSE)
     assert fake.calls.count("cuModuleLoadData") > loaded
     lines = {line.split()[0]: line for line in dyn.explain().splitlines()[1:]}
-    assert "chunks" in lines["fd"]
+    assert "segments" in lines["fd"]
     assert all("by scans" in lines[name] for name in ("id", "m", "minv", "did", "dfd", "difd"))
-    assert "chunks" not in robot.compile(target="cuda", links="auto").explain()
+    assert "segments" not in robot.compile(target="cuda", links="auto").explain()
 
 
 @pytest.mark.slow
@@ -75,8 +75,8 @@ def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(launches, "LONGEST_CHAIN", 2)
     monkeypatch.setattr(launches, "MOST", 2)
     two, three = (condyle.chain(n, rng=1).compile(target="cuda", links="scan").explain() for n in (2, 3))
-    assert sum(word in line for line in two.splitlines() for word in ("in chunks", "by scans")) == len(DEFAULT)
-    assert sum(word in three for word in ("in chunks", "by scans")) == 0
+    assert sum(word in line for line in two.splitlines() for word in ("in segments", "by scans")) == len(DEFAULT)
+    assert sum(word in three for word in ("in segments", "by scans")) == 0
     some = states(condyle.chain(3, rng=1), 2)
     want = condyle.chain(3, rng=1).compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)
     got = condyle.chain(3, rng=1).compile(target="cuda", links="scan").inverse_dynamics(some.q, some.v, some.a)
@@ -98,7 +98,7 @@ def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pyte
     auto = robot.compile(target="cuda", links="auto")
     want = robot.compile(target="numpy").forward_dynamics(some.q, some.v, some.a)
     np.testing.assert_allclose(auto.forward_dynamics(some.q, some.v, some.a), want, **CLOSE)
-    assert "chunks" in auto.explain()
+    assert "segments" in auto.explain()
 
 
 def test_auto_scans_what_needs_no_elements_where_there_are_none(

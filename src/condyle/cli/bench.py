@@ -1,4 +1,4 @@
-"""`condyle bench`: time per state of each function over batch sizes, alone or beside other libraries."""
+"""`condyle bench`: time per state of each function over batch sizes, alone or compared with other libraries."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ if TYPE_CHECKING:
 
 OURS = "condyle"
 RIVAL_FEWEST = 256
-"""Rivals take one state at a time: they are timed over at least so many, so that the call into C weighs nothing."""
+"""Rivals compute one state at a time. They are timed over at least so many states, so that the call into C takes a
+negligible part."""
 
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Time each function on random states, in nanoseconds per state, alone or beside other libraries."
+        "Time each function on random states, in nanoseconds per state, alone or compared with other libraries."
     )
     command.epilog = "example: condyle bench arm.urdf --batch 256 --functions fd,dfd --threads 1"
     add_robot(command)
@@ -147,7 +148,7 @@ def _opened(
     others: dict[str, Rival] = {}
     exact = loaded.robot.compile(threads=1, frames=frames)
     for k, library in enumerate(against):
-        progress(f"building {library} for this machine, once (minutes)", k, len(against))
+        progress(f"building {library} for this machine; this is done once and takes minutes", k, len(against))
         rival = others[library] = rivals.opened(library, loaded.robot, frames)
         for name in [name for name in names if word_of(name) in rival.algorithms]:
             progress(f"comparing the answers of {library}, {name}", k, len(against))

@@ -143,7 +143,7 @@ def load(arguments: argparse.Namespace) -> Loaded:
 
 
 def load_aloud(arguments: argparse.Namespace) -> Loaded:
-    """The same, its warnings said beside the answer."""
+    """The same; its warnings go to stderr."""
     loaded = load(arguments)
     for warning in loaded.warnings:
         say(f"warning: {warning}")
@@ -223,7 +223,7 @@ def show_json(value: Json) -> None:
 
 
 def say(text: str) -> None:
-    """A message beside the answer."""
+    """A message on stderr."""
     print(printable_lines(text), file=sys.stderr)
 
 

@@ -19,8 +19,8 @@ HEADS = (*Counts._fields,)
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Say how one function of a robot is computed: the routes that were compared, the steps of the algorithm with "
-        "the operations that each takes, the machine code; with --html as a page, which shows the program too."
+        "Print how one function of a robot is computed: the routes that were compared, the steps of the algorithm with "
+        "the operations of each step, and the machine code. --html writes a page, which also shows the program."
     )
     command.epilog = "example: condyle explain iiwa14 fd --html fd.html"
     add_robot(command)

@@ -107,7 +107,7 @@ def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
     _print(loaded)
     if counts is not None:
         show("\n" + table(COUNTS, [[str(row[head]) for head in COUNTS] for row in counts]))
-        show("mul, add: before a multiplication and an addition become one instruction; instructions: after")
+        show("mul, add: before a multiplication and an addition are fused into one instruction; instructions: after")
         show("\nroutes of each function by mul + add, the fewest first:")
         for function, routes in compared.items():
             show(

@@ -85,7 +85,7 @@ def plots(times: Mapping[str, Times], engines: Sequence[str]) -> str:
 
 
 def _bars(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
-    """Of one batch size: a bar an engine, its median beside it, a line from quartile to quartile."""
+    """Of one batch size: a bar for each engine, with its median, and a line from quartile to quartile."""
     ((batch, _),) = next(iter(times.values())).items()
     for k, engine in enumerate(engines):
         if engine not in times:

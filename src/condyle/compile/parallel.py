@@ -98,8 +98,8 @@ class LinkParallelCompiler(Compiler):
         return FUNCTIONS[function].parallel[self.scan(function, target)]
 
     def scanned(self, function: str, target: str) -> bool:
-        """Whether the target has this scan, for this robot: NumPy has all, machine code chunks of a chain or of limbs;
-        GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
+        """Whether the target has this scan, for this robot: NumPy has all, machine code segments of a chain or of
+        branches; GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
         if function not in self.scans:
             return False
         if target == "numpy":
@@ -181,7 +181,7 @@ class LinkParallelCompiler(Compiler):
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
         by_link = target == "numpy" or (target == "cuda" and not launches.in_segments(self.tree, FUNCTIONS[function]))
-        how = "by scans over the links" if by_link else "its links in chunks, one a lane"
+        how = "by scans over the links" if by_link else "its links in segments, one in each lane"
         return f"{function:11}{self.scan(function, target):24}{how}"
 
 

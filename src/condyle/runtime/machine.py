@@ -1,4 +1,4 @@
-"""The door to machine code in memory; says what this processor, system and installation can do."""
+"""Machine code in memory; says what this processor, system and installation can do."""
 
 from __future__ import annotations
 

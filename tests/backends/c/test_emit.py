@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from condyle.backends.c.body import literal
 from condyle.backends.c.emit import argument_names, source, support
 from condyle.backends.common.describe import in_ascii
 from condyle.backends.common.facts import Facts
+from condyle.backends.common.literals import literal
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Output, Program

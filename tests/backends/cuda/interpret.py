@@ -227,7 +227,7 @@ class _Run:
         if operand[:2] in ("0f", "0d"):
             bits = np.uint32 if operand[1] == "f" else np.uint64
             return np.full(self.n, int(operand[2:], 16), bits).view(kind)
-        if operand in self.kernel.constants or operand in ("pool", "parked"):
+        if operand in self.kernel.constants or operand in ("pool", "spilled"):
             return np.zeros(self.n, kind)
         if operand in self.kernel.tables:
             return np.full(self.n, self.values[operand], kind)

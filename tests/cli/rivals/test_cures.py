@@ -39,7 +39,7 @@ def test_bench_against_names_the_cure_of_mimic_joints(run, tmp_path: Path, libra
 def test_the_cures_of_mimic_joints_serve(tmp_path: Path) -> None:
     path = tmp_path / "gripper.urdf"
     path.write_text(MIMIC)
-    with pytest.raises(UnsupportedError, match="knows no mimic joints such as 'follow'"):
+    with pytest.raises(UnsupportedError, match="supports no mimic joints such as 'follow'"):
         numbers_of(condyle.load(path), "MuJoCo")
     assert len(numbers_of(condyle.load(path, mimic="independent"), "MuJoCo").parent) == 2
     with pytest.raises(UnsupportedError, match="no joint of this robot moves"):
@@ -49,7 +49,7 @@ def test_the_cures_of_mimic_joints_serve(tmp_path: Path) -> None:
 def test_other_joints_are_named_with_a_cure() -> None:
     builder = Builder().body("a", mass=1.0, inertia=0.01 * np.eye(3))
     robot = builder.joint("slide", parent="world", child="a", type="planar").build()
-    with pytest.raises(UnsupportedError, match=r"no planar joints such as 'slide'; it knows .*--lock 'slide'=VALUE"):
+    with pytest.raises(UnsupportedError, match=r"no planar joints such as 'slide'; it supports .*--lock 'slide'=VALUE"):
         numbers_of(robot, "Pinocchio")
 
 

@@ -66,14 +66,14 @@ def test_another_robot_is_noticed() -> None:
 
 def test_joints_that_a_rival_is_not_given_are_named() -> None:
     robot = condyle.random_tree(2, rng=0, types=("helical",))
-    with pytest.raises(UnsupportedError, match="knows no helical joints such as"):
+    with pytest.raises(UnsupportedError, match="supports no helical joints such as"):
         numbers_of(robot, "Pinocchio")
     with pytest.raises(UnsupportedError, match="Pinocchio"):
         PinocchioCpp(robot)
     free = condyle.random_tree(1, rng=0, types=("free",))
     rotors = replace(free, joints=(replace(free.joints[0], armature=np.ones(6)),))
     assert numbers_of(rotors, "MuJoCo").armature.all()
-    with pytest.raises(UnsupportedError, match="Pinocchio has another meaning of armature on a free joint"):
+    with pytest.raises(UnsupportedError, match="Pinocchio defines armature on a free joint"):
         numbers_of(rotors, "Pinocchio")
 
 

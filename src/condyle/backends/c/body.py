@@ -5,17 +5,14 @@ A `Body` is all that the driver in emit.py needs; loops over joints (`rolled.py`
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import numpy as np
-
 from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
 from condyle.backends.common.forms import Dialect
+from condyle.backends.common.literals import literal
 from condyle.backends.common.segments import product_table
-from condyle.errors import UnsupportedError
 from condyle.ir.program import operands
 from condyle.ir.segments import Product
 from condyle.text import Emitter
@@ -48,16 +45,6 @@ class Body:
     def arguments(self) -> str:
         """The arguments of NAME_tile."""
         return "w, held" if self.held else "w"
-
-
-def literal(value: float, bits: int) -> str:
-    """A number as a hexadecimal C constant; raises UnsupportedError where it is not finite in this precision."""
-    if bits == 32:
-        with np.errstate(over="ignore"):
-            value = float(np.float32(value))
-    if not math.isfinite(value):
-        raise UnsupportedError(f"the constant {value} cannot stand in generated code")
-    return value.hex() + ("f" if bits == 32 else "")
 
 
 def dialect_of(bits: int) -> Dialect:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condyle.backends.c.body import Body, dialect_of, literal, operand, straight, write_table
+from condyle.backends.c.body import Body, dialect_of, operand, straight, write_table
 from condyle.backends.c.repeat import TIMES, room, strided_rollout, time_strides, write_loop, write_rollout
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.segments import segmented_body
@@ -15,6 +15,7 @@ from condyle.backends.common.chunks import lower
 from condyle.backends.common.describe import argument_names, body_of, header, held_of
 from condyle.backends.common.facts import LONG, Facts, checked_name
 from condyle.backends.common.forms import beyond, write_functions
+from condyle.backends.common.literals import literal
 from condyle.backends.common.words import IN_C
 from condyle.ir.count import tally
 from condyle.ir.program import Program

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from condyle.backends.c.body import Body, literal, write_table
+from condyle.backends.c.body import Body, write_table
 from condyle.backends.common.describe import held_of
+from condyle.backends.common.literals import literal
 from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
 from condyle.text import Emitter

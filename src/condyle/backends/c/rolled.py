@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.backends.c.body import Body, dialect_of, literal, write_numbers, write_product, write_table
+from condyle.backends.c.body import Body, dialect_of, write_numbers, write_product, write_table
+from condyle.backends.common.literals import literal
 from condyle.backends.common.loops import Bank, layout
 from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import constant_of, input_of, operands

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from condyle.backends.c.body import literal
 from condyle.backends.casadi.external import Part
+from condyle.backends.common.literals import literal
 from condyle.errors import UnsupportedError
 from condyle.ir.program import constant_of, input_of, operands
 from condyle.text import Emitter

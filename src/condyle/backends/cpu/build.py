@@ -121,5 +121,5 @@ def build_chain(code: LinkParallel, dtype: str, isa: Isa) -> NativeKernel:
     sizes = [tuple(code.size(*port) for port in ports) for ports in (code.inputs, code.outputs)]
     shape = Shape(sizes[0], sizes[1], 1, plan.work_bytes, 150.0 * code.length + 2000.0)
     entry = entry_of(plan.entry, shape, np.dtype(dtype), plan.context)
-    text = f"machine code, {isa.name}, the chain in {plan.lanes} chunks"
+    text = f"machine code, {isa.name}, the chain in {plan.lanes} segments"
     return NativeKernel(entry, np.dtype(dtype), text, plan)

@@ -72,7 +72,7 @@ class Made:
 
 
 def assemble_chain(code: LinkParallel, isa: Isa, bits: int) -> Made:
-    """The machine code of a code function whose chunks are the lanes of this instruction set."""
+    """The machine code of a code function whose segments are the lanes of this instruction set."""
     return _Writer(code, isa, bits).made()
 
 
@@ -128,7 +128,7 @@ class _Writer:
         return Made(self.text, constants, self._table(), packed(self.starts, self.bits), tuple(words), self.size)
 
     def _table(self) -> bytes:
-        """Entry e of joint t of all chunks side by side."""
+        """Entry e of joint t of all segments, one in each lane."""
         rows, length = self.code.table, self.code.length
         lanes = range(self.code.lanes)
         return packed(

@@ -129,9 +129,9 @@ class Body:
             e(f".reg .b32 %col{width}, %row{width}, %tile{width}, %left{width};")
         e(*registers(self.bits))
         if self.low.slots:
-            e(f".local .align 16 .b8 parked[{self.low.slots * self.item}];")
-            e(".reg .b32 %parked, %zero;", "mov.u32 %parked, parked;", "ld.param.u32 %zero, [zero];")
-            e("add.u32 %parked, %parked, %zero;")
+            e(f".local .align 16 .b8 spilled[{self.low.slots * self.item}];")
+            e(".reg .b32 %spilled, %zero;", "mov.u32 %spilled, spilled;", "ld.param.u32 %zero, [zero];")
+            e("add.u32 %spilled, %spilled, %zero;")
 
     def where(self) -> None:
         """Computes this warp's states, its part of shared memory, and for each width the column and row of this
@@ -176,9 +176,9 @@ class Body:
         elif isinstance(step, Put):
             self.e(f"st.shared.{self.f} [%mine+{step.offset}], {self.register(step.node)};")
         elif isinstance(step, Spill):
-            self.e(f"st.local.{self.f} [%parked+{step.slot * self.item}], {self.names[step.node]};")
+            self.e(f"st.local.{self.f} [%spilled+{step.slot * self.item}], {self.names[step.node]};")
         elif isinstance(step, Reload):
-            self.e(f"ld.local.{self.f} {self.new(step.node)}, [%parked+{step.slot * self.item}];")
+            self.e(f"ld.local.{self.f} {self.new(step.node)}, [%spilled+{step.slot * self.item}];")
         else:
             self._staged(step)
 

@@ -1,4 +1,4 @@
-"""Other libraries, timed beside ours: one adapter each, found and built only when asked for.
+"""Other libraries, timed in the same process as ours: one adapter each, found and built only when asked for.
 
 | name | what it is |
 |---|---|

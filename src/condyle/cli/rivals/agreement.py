@@ -1,4 +1,4 @@
-"""Answers are compared before anything is timed: timing two different things would say nothing."""
+"""Answers are compared before anything is timed: times of different computations cannot be compared."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class CasadiC:
             written = source.read_text()
             if len(written) > LONGEST:
                 raise UnsupportedError(
-                    f"CasADi wrote {len(written) >> 10} KB of C for {function}: many minutes to compile"
+                    f"CasADi wrote {len(written) >> 10} KB of C for {function}, which takes many minutes to compile"
                 )
             source.write_text(DRIVER.read_text().replace("#include GENERATED", written))
             command = [self._compiler.path, *FLAGS, *toolchain.SHARED, "-lm"]

@@ -28,7 +28,9 @@ class MjxRollout:
     def __init__(self, robot: Robot) -> None:
         jax, mujoco, mjx = (toolchain.package(name, PACKAGES) for name in ("jax", "mujoco", "mujoco.mjx"))
         if any(joint.type == "free" for joint in robot.joints):
-            raise UnsupportedError("MJX moves a free joint otherwise: another robot, or mujoco")
+            raise UnsupportedError(
+                "MJX integrates free joints differently: use a robot without a free joint, or compare with mujoco"
+            )
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_platforms", "cpu")
         self._jax: Any = jax

@@ -68,7 +68,7 @@ class MujocoC:
             raise UnsupportedError("the mujoco package has no shared library: pip install 'condyle[bench]'")
         version = shared.name.removeprefix("libmujoco.so.")
         if int(version.split(".")[0]) < OLDEST:
-            raise UnsupportedError(f"the comparison needs MuJoCo {OLDEST} or newer, here is {version}")
+            raise UnsupportedError(f"the comparison needs MuJoCo {OLDEST} or newer; version {version} is installed")
         compiler = find_compiler()
         include = ("-isystem", str(folder / "include"))
         links = (f"-L{folder}", f"-Wl,-rpath,{folder}", f"-l:{shared.name}")

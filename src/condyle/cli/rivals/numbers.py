@@ -72,7 +72,7 @@ class Numbers:
 
 
 def numbers_of(robot: Robot, library: str, frames: tuple[str, ...] = ()) -> Numbers:
-    """The arrays; UnsupportedError for joints that `library` is not given here."""
+    """The arrays; UnsupportedError for joints that the comparison with `library` does not support."""
     if not robot.joints:
         raise UnsupportedError(f"no joint of this robot moves: there is nothing to compare with {library}")
     kinds = [_kind(robot, joint, library) for joint in robot.joints]
@@ -100,19 +100,19 @@ def numbers_of(robot: Robot, library: str, frames: tuple[str, ...] = ()) -> Numb
 def _kind(robot: Robot, joint: Joint, library: str) -> int:
     if joint.mimic is not None:
         raise UnsupportedError(
-            f"the comparison with {library} knows no mimic joints such as {joint.name!r}: --mimic independent makes "
-            f"them joints of their own here and there; --lock {quoted(robot.joints[joint.mimic.joint].name)}=VALUE "
-            "freezes it"
+            f"the comparison with {library} supports no mimic joints such as {joint.name!r}: --mimic independent makes "
+            "them independent joints in both libraries; --lock "
+            f"{quoted(robot.joints[joint.mimic.joint].name)}=VALUE fixes them"
         )
     if joint.type not in KINDS:
         raise UnsupportedError(
-            f"the comparison with {library} knows no {joint.type} joints such as {joint.name!r}; it knows "
-            f"{', '.join(KINDS)}: --lock {quoted(joint.name)}=VALUE freezes it, or leave {library} out of --against"
+            f"the comparison with {library} supports no {joint.type} joints such as {joint.name!r}; it supports "
+            f"{', '.join(KINDS)}: --lock {quoted(joint.name)}=VALUE fixes it, or leave {library} out of --against"
         )
     if joint.type == "free" and joint.armature.any() and library != "MuJoCo":
         raise UnsupportedError(
-            f"{library} has another meaning of armature on a free joint such as {joint.name!r}: take it out of the "
-            f"file, or leave {library} out of --against"
+            f"{library} defines armature on a free joint such as {joint.name!r} differently: take the armature out of "
+            f"the file, or leave {library} out of --against"
         )
     base = KINDS[joint.type]
     if base >= WITHOUT_AXIS:

@@ -1,4 +1,4 @@
-"""What an adapter of another library offers, and the plain C call that all of them are made with."""
+"""The interface of an adapter to another library, and the plain C call that all adapters use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headers of other libraries, C++ compilers, and adapters built from the sources beside this file."""
+"""Headers of other libraries, C++ compilers, and adapters built from the sources in this folder."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ def wheel_folder(module: str, extra: str, header: str) -> Path:
         raise UnsupportedError(f"{module} is not installed: pip install 'condyle[{extra}]'")
     if not (folder / "include" / header).is_file():
         raise UnsupportedError(
-            f"{module} is installed without its C headers (there is no include/{header} in {folder}): the wheels on "
-            f"PyPI have them, pip install --force-reinstall --no-deps --only-binary :all: {module}"
+            f"{module} is installed without its C headers (there is no include/{header} in {folder}). Wheels from PyPI "
+            f"have them: pip install --force-reinstall --no-deps --only-binary :all: {module}"
         )
     return folder
 

@@ -1,5 +1,5 @@
-/* A chain of joints, or the limbs of a tree, with chunks in the lanes of a vector: what runs the kernels. All numbers are
- * int64_t words:
+/* A chain of joints, or the branches of a tree, with segments in the lanes of a vector: what runs the kernels.
+ * All numbers are int64_t words:
  *
  *     head: joints, joints a lane, first vector of the kernels' scratch, first of a buffer, inputs, outputs, runs, and the
  *     size of each input and output; of each run the first joint, how many follow it, and how many joints that are not

@@ -1,1 +1,1 @@
-"""The door to NVIDIA GPUs: driver, memory, arrays. Nothing here is imported before target "cuda" is asked for."""
+"""NVIDIA GPUs: driver, memory, arrays. Nothing here is imported before target "cuda" is asked for."""

@@ -102,7 +102,7 @@ class _Body:
         e(f".reg .{self.f} %na, %nc, %sine, %cosine;", *registers(self.lanes.bits))
         e(".reg .b32 %thread, %g, %k, %pool, %mine, %slot, %partner, %lo, %hi, %step, %place, %first, %kind, %other;")
         e(
-            ".reg .b32 %state, %states, %t, %joint, %count, %parked, %column, %kept, %warp, %lane;",
+            ".reg .b32 %state, %states, %t, %joint, %count, %spilled, %column, %kept, %warp, %lane;",
             ".reg .b32 %task, %chunk, %unit_row;",
         )
         e(

@@ -33,7 +33,7 @@ class LaneVariables:
     """Reads and writes entries of variables; `at_joint` sets the joint of the segment that they refer to.
 
     With one joint a lane all values are in registers. Otherwise values of every joint are in local memory, and so are
-    wide variables that no stage writes. parked: {variable: its offset in local memory}.
+    wide variables that no stage writes. spilled: {variable: its offset in local memory}.
     """
 
     def __init__(self, e: Emitter, code: LinkParallel, lanes: Lanes, fresh: Registers) -> None:
@@ -48,28 +48,28 @@ class LaneVariables:
         self.outer = names.index(EXT) if EXT in names and EXT not in code.offsets else NONE
         written = {array.name for op in code.ops for array in _arrays(op)}
         written |= {op.var for op in code.ops if isinstance(op, (Start, Scan, Splat, Spread))}
-        self.parked: dict[str, int] = {}
+        self.spilled: dict[str, int] = {}
         self.size = 0
         for name, width in code.widths.items():
             if name in (IO, ROW):
-                self._park(name, 0 if self.alone else width * code.length)
+                self._spill(name, 0 if self.alone else width * code.length)
             elif name != TABLE and name not in written and width > WIDE:
-                self._park(name, width)
+                self._spill(name, width)
 
-    def _park(self, name: str, numbers: int) -> None:
+    def _spill(self, name: str, numbers: int) -> None:
         if numbers:
-            self.parked[name] = self.size
+            self.spilled[name] = self.size
             self.size += numbers * self.item
 
     def declare(self) -> None:
         """Declares the registers of all variables, and the local memory."""
         e = self.e
         for name, width in self.code.widths.items():
-            if name not in self.parked and name != TABLE:
+            if name not in self.spilled and name != TABLE:
                 e(f".reg .{self.f} %{name}_<{width}>;")
         if self.size:
-            e(f".local .align 16 .b8 parked[{self.size}];", "mov.u32 %parked, parked;", "ld.param.u32 %k, [zero];")
-            e("add.u32 %parked, %parked, %k;")
+            e(f".local .align 16 .b8 spilled[{self.size}];", "mov.u32 %spilled, spilled;", "ld.param.u32 %k, [zero];")
+            e("add.u32 %spilled, %spilled, %k;")
 
     def own(self, var: str) -> list[str]:
         """The registers of a variable."""
@@ -84,8 +84,8 @@ class LaneVariables:
                 f"mul.wide.u32 %a, %t, {code.widths[TABLE] * self.lanes.count * self.item};",
                 "add.u64 %links, %table, %a;",
             )
-            e(f"mad.lo.u32 %column, %t, {self.item}, %parked;")
-            e(f"mad.lo.u32 %kept, %t, {code.widths.get(ROW, 0) * self.item}, %parked;")
+            e(f"mad.lo.u32 %column, %t, {self.item}, %spilled;")
+            e(f"mad.lo.u32 %kept, %t, {code.widths.get(ROW, 0) * self.item}, %spilled;")
         if self.given:
             e(f"setp.lt.u32 %there, %joint, {code.joints};", f"mul.wide.u32 %a, %joint, {self.item};")
             ports = [*(f"in{k}" for k in self.given.values()), *(f"out{k}" for k in self.taken.values())]
@@ -182,12 +182,12 @@ class LaneVariables:
 
     def _place(self, var: str, entry: int) -> str:
         """Address in local memory; "" for a variable in registers."""
-        if var not in self.parked:
+        if var not in self.spilled:
             return ""
-        start = self.parked[var]
+        start = self.spilled[var]
         if var == IO:
             return f"%column+{start + entry * self.code.length * self.item}"
-        return f"{'%kept' if var == ROW else '%parked'}+{start + entry * self.item}"
+        return f"{'%kept' if var == ROW else '%spilled'}+{start + entry * self.item}"
 
     def _load(self, space: str, place: str) -> str:
         value = self.fresh()
