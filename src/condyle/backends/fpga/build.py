@@ -8,6 +8,7 @@ from functools import cached_property
 
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import widest
+from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.datapath import unit_dsp
 from condyle.backends.fpga.emit_array import Array
 from condyle.backends.fpga.queues import depths
@@ -85,9 +86,9 @@ class Accelerator:
 
 
 def _held(schedule: Schedule) -> dict[int, int]:
-    path = schedule.datapath
+    path, used = schedule.datapath, Binding(schedule).used
     timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
-    return {k: 1 + schedule.copies[k] for k in timed}
+    return {k: 1 + max(used.get(k, [0])) for k in timed}
 
 
 def build(plan: Plan, ii: int, folding: int = 1, device: Device = XCVU9P) -> Accelerator:
