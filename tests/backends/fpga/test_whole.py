@@ -135,7 +135,7 @@ def bounded(
 ) -> str:
     """A property of the boundary while packets of id come, and others; beats: of the others and of their results."""
     acc, boundary = planned("32"), Boundary(axi=32)
-    text = changed(emit_axi(acc, "top", Facts("top", "", "", 125.0, "32", boundary)), planted)
+    text = changed(emit_axi(acc, Facts("top", "", "", 125.0, "32", boundary)), planted)
     codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
     sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
     others = {"OTHER_SENT": beats[0], "OTHER_BACK": beats[1]}

@@ -42,13 +42,13 @@ class Array:
         return Count(self.schedule.ii, self.datapath.pipeline.one_hot)
 
 
-def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
-    """(module name, text) of the stages and of the array itself, last."""
+def emit_array(array: Array, prefix: str) -> str:
+    """The modules of the stages and of the array itself, last."""
     binding = Binding(array.schedule)
     name = f"{prefix}_{array.datapath.name}"
     emitters = {stage: StageEmitter(binding, f"{name}_{stage}", stage) for stage in binding.stages}
-    texts = [(emitter.module, emitter.text()) for emitter in emitters.values()]
-    return [*texts, (name, _array(array, binding, name, emitters))]
+    texts = [emitter.text() for emitter in emitters.values()]
+    return "\n".join([*texts, _array(array, binding, name, emitters)])
 
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:

@@ -24,7 +24,7 @@ class Feedback(Wires):
     def second_pass(self, room: list[str]) -> str:
         """Of dfd: a enters with the task's state; the words of that second task."""
         e, depth, back = self.e, self.acc.depths["back"], self.buses["back"]
-        e(f"wire is_dfd = {self.sent(task.is_fed_back for task in self.tasks)};")
+        e(f"wire is_dfd = {self.sent(self.twice)};")
         self.credits("loop", depth, "take & is_dfd", "kept_pop")
         room.append("(~is_dfd | loop_room)")
         own = [(Word("a", word.index), self.plan.formats[word]) for word in self.base]
@@ -53,7 +53,7 @@ class Feedback(Wires):
     def rounds(self, room: list[str]) -> None:
         """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
         e, depth = self.e, self.acc.depths["course"]
-        e(f"wire is_step = {self.sent(bool(task.stages) for task in self.tasks)};")
+        e(f"wire is_step = {self.sent(task for task in self.tasks if task.stages)};")
         self.credits("steps", depth, "take & is_step", "step_out_valid")
         room.append("(~is_step | steps_room)")
         own = dict(self.entry)
@@ -104,7 +104,7 @@ class Feedback(Wires):
             (follows,) = self.plan.through(STAGE)
             kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
         id_ = joined(solved[OVER], kind, solved[TAG])
-        self.array("step", "solved_full", id_, self.gather("step", words | solved.renamed("k")))
+        self.array("step", "solved_full", id_, words | solved.renamed("k"))
         e("assign solved_pop = step_take, course_pop = step_take;")
 
     def _course(self, words: Mapping[Word, str], source: str, stage: str) -> str:

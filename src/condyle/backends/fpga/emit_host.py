@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from condyle.backends.fpga.boundary import HEADER
-from condyle.backends.fpga.emit_project import support
+from condyle.backends.fpga.emit_project import filled
 from condyle.text import Emitter
 
 
@@ -33,11 +33,7 @@ def emit_host(stream: Mapping[str, Any]) -> str:
             words = f"{name}_{function}_task, {name}_{function}_result"
             e(f'{{"{function}", "{said[0]}", "{said[1]}", {numbers}, {words}}},')
     guard = f"{name}_host_h".upper()
-    known = {"NAME": name, "TABLES": e.text(), "TAG": str(HEADER["tag"][1])}
-    known |= {"BEAT": str(stream["axi"] // 8), "FLOAT32": str(int(stream["float32"]))}
-    text = support("host.h")
-    for word, value in known.items():
-        text = text.replace(word, value)
+    words = {"NAME": name, "TABLES": e.text(), "TAG": HEADER["tag"][1]}
+    words |= {"BEAT": stream["axi"] // 8, "FLOAT32": int(stream["float32"])}
     head = f"/* Packets of the accelerator {name}, of model {stream['fingerprint']}: see {name}_stream.json. */\n"
-    includes = "".join(f"#include <{file}>\n" for file in ("math.h", "stddef.h", "stdint.h", "string.h"))
-    return f"{head}#ifndef {guard}\n#define {guard}\n{includes}\n{text}#endif\n"
+    return f"{head}#ifndef {guard}\n#define {guard}\n{filled('host.h', words)}#endif\n"

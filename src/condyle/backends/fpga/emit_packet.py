@@ -12,44 +12,34 @@ from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.expressions import copy, is_one_of, packed
 
 
-class Kinds:
-    """Registers that each say whether a packet has one of some codes, and choose at most LANE bits."""
-
-    def __init__(self) -> None:
-        self.chosen: list[tuple[Sequence[int], int]] = []
-
-    def place(self, codes: Sequence[int], bits: int) -> int:
-        """Of a register of these codes that has room for so many bits more."""
-        for k, (known, used) in enumerate(self.chosen):
-            if known == codes and used + bits <= LANE:
-                self.chosen[k] = known, used + bits
-                return k
-        self.chosen.append((codes, bits))
-        return len(self.chosen) - 1
-
-
 def words(plan: Plan, codes: Mapping[str, int], head: int) -> list[str]:
     """`words` by `packet`; codes: of each function; head: bits before a packet's words. What is chosen is decided as
     the packet is taken (`word_head`)."""
-    kinds, found, known = Kinds(), runs(plan, codes, head), set[int]()
-    assigned: list[str] = []
-    for (low, high), parts in sorted(found.items()):
+    kinds: list[tuple[Sequence[int], int]] = []
+    assigned, known = list[str](), set[int]()
+
+    def kind(of: Sequence[int], bits: int) -> int:
+        """A register that says whether a packet has one of these codes, and has room for so many bits, of LANE."""
+        k = next((k for k, (codes, room) in enumerate(kinds) if codes == of and room >= bits), len(kinds))
+        room = kinds[k][1] if k < len(kinds) else LANE
+        kinds[k : k + 1] = [(of, room - bits)]
+        return k
+
+    for (low, high), parts in sorted(runs(plan, codes, head).items()):
         known |= set(range(low, high + 1))
         for start in range(low, high + 1, LANE):
-            stop = min(start + LANE, high + 1)
+            bits = min(LANE, high + 1 - start)
             chosen = [
-                f"({{{stop - start}{{kind[{kinds.place(of, stop - start)}]}}}}"
-                f" & packet[{at + stop - low - 1}:{at + start - low}])"
+                f"({{{bits}{{kind[{kind(of, bits)}]}}}} & packet[{at + start - low + bits - 1}:{at + start - low}])"
                 for at, of in parts
             ]
-            assigned.append(f"assign words[{stop - 1}:{start}] = " + "\n    | ".join(chosen) + ";")
-    bus = stream.bus(plan)
+            assigned.append(f"assign words[{start + bits - 1}:{start}] = " + "\n    | ".join(chosen) + ";")
+    bus, n = stream.bus(plan), len(kinds)
     assigned += [f"assign words[{field.high}:{field.low}] = 0;" for field in bus if field.low not in known]
-    of, n = [is_one_of("word_head[7:0]", known) for known, _ in kinds.chosen], len(kinds.chosen)
     return [
         f"wire [{n - 1}:0] kind, next_kind;",
         "assign next_kind = ~(word_valid & word_ready) ? kind :",
-        f"    {packed(of)};",
+        f"    {packed([is_one_of('word_head[7:0]', of) for of, _ in kinds])};",
         copy(n, "kinds", "next_kind", "kind"),
         f"wire [{stream.width(bus) - 1}:0] words;",
         *assigned,

@@ -50,7 +50,7 @@ class TopEmitter(Encode):
         e, solves = self.e, "solve" in self.plan.datapaths
         e("", "// decode, feedback")
         self.d("wire take;")
-        e(f"wire is_known = {self.sent(True for _ in self.tasks)};")
+        e(f"wire is_known = {self.sent(self.tasks)};")
         room = ["entry_full", "is_known", *self._keep()]
         first, torques = f"{{{self.entry.part('q', 'v', 'a', 'f_ext')}}}", self.entry.part("a")
         if solves:
@@ -76,12 +76,12 @@ class TopEmitter(Encode):
         """Queues of what a task needs later, and when there is room for it."""
         e, depths, room = self.e, self.acc.depths, list[str]()
         if "solve" in self.plan.datapaths:
-            e(f"wire keeps_tau = {self.sent(task.solves for task in self.tasks)};")
+            e(f"wire keeps_tau = {self.sent(task for task in self.tasks if task.solves)};")
             e("wire tau_enters;", f"wire [{self.tau.width - 1}:0] tau_in;")
             self.queue(self.tau, depths["tau"], "tau_enters", "tau_in")
             room.append("(~keeps_tau | tau_free)")
         if self.given.data:
-            e(f"wire keeps_inverse = {self.sent('Minv' in task.inputs for task in self.tasks)};")
+            e(f"wire keeps_inverse = {self.sent(task for task in self.tasks if 'Minv' in task.inputs)};")
             self.queue(self.given, depths["given"], "take & keeps_inverse", self.entry.part("Minv"))
             room.append("(~keeps_inverse | given_free)")
         return room
@@ -113,14 +113,14 @@ class TopEmitter(Encode):
             e(f"wire [{FLAG.width - 1}:0] trig_floats = {{1'b0, ~{given}}};")
             words |= Bus("trig_floats", [(FLOATS, FLAG)])
         starts = " | ".join([*again, f"({' & '.join(room)})"])
-        self.array("trig", f"({starts})", id_, self.gather("trig", words))
+        self.array("trig", f"({starts})", id_, words)
 
     def _fork(self) -> None:
         """The arrays that a task needs get it at the same time, each by a queue."""
         for name in fed_by_trig(self.plan):
             self.e("", f"// {name}")
             task = self.buses[f"{name}_in"]
-            self.array(name, f"{name}_in_full", task.id, self.gather(name, task))
+            self.array(name, f"{name}_in_full", task.id, task)
             self.e(f"assign {name}_in_pop = {name}_take;")
 
     def _solve(self) -> None:
@@ -128,7 +128,7 @@ class TopEmitter(Encode):
         e("", "// schedule module: M^-1 (tau - c)")
         id_ = joined(f"{c[OVER]} | {inverse[OVER]}", c.span([CODE, TAG]))
         words = c.renamed("c") | inverse | self.tau
-        self.array("solve", "c_full & inverse_full & tau_full", id_, self.gather("solve", words))
+        self.array("solve", "c_full & inverse_full & tau_full", id_, words)
         e("assign c_pop = solve_take, inverse_pop = solve_take, tau_pop = solve_take;")
         if self.twice:
             again = self.code_is("solve_id", [task.codes[0] for task in self.twice])
@@ -145,8 +145,7 @@ class TopEmitter(Encode):
         e(f"wire is_own = {own if both else int(bool(self.twice))};")
         e(f"wire [{inverse.width - 1}:0] dtau_inverse = {'is_own ? kept_q : given_q' if both else f'{queues[0]}_q'};")
         full = "(is_own ? kept_full : given_full)" if both else f"{queues[0]}_full"
-        data = self.gather("derivatives", columns | inverse)
-        self.array("derivatives", f"dtau_full & {full}", columns.id, data)
+        self.array("derivatives", f"dtau_full & {full}", columns.id, columns | inverse)
         e("assign dtau_pop = derivatives_take;")
         for name in queues:
             e(f"assign {name}_pop = derivatives_take & {'' if name == 'kept' else '~'}is_own;")

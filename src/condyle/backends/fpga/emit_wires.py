@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.edge import largest, takers
+from condyle.backends.fpga.edge import largest
 from condyle.backends.fpga.emit_array import bits_of, bus
 from condyle.backends.fpga.expressions import any_of, is_one_of, joined, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import queues
 from condyle.backends.fpga.stream import CODE, DATA, Bus, width
-from condyle.backends.fpga.tasks import Leaf
+from condyle.backends.fpga.tasks import Leaf, Task
 from condyle.text import Emitter
 
 
@@ -49,14 +49,11 @@ class Wires:
 
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""
-        if not self.plan.flags:
-            self.e("wire outside = 1'b0;")
-            return
         flags: list[str] = []
-        for name in ("q", "v", "a", "tau", "f_ext", "Minv"):
+        for name in ("q", "v", "a", "tau", "f_ext", "Minv") if self.plan.flags else ():
             taken: dict[tuple[int, ...], list[Word]] = defaultdict(list)
             for word in self.plan.takes(name):
-                taken[tuple(task.codes[0] for task in takers(self.plan, word))].append(word)
+                taken[tuple(task.codes[0] for task in self.tasks if task.takes(word, self.plan.base))].append(word)
             taken.pop((), None)  # what no task takes
             for codes, words in taken.items():
                 for word in words:
@@ -64,11 +61,11 @@ class Wires:
                     self.e(f"wire far_{word};")
                     self.e(f"fx_outside #({sizes}) is_far_{word} (.x({self.entry[word]}), .far(far_{word}));")
                 flags.append(f"{is_one_of('entry_code', codes)} & ({any_of([f'far_{word}' for word in words])})")
-        self.e(f"wire outside = {' | '.join(flags)};")
+        self.e(f"wire outside = {' | '.join(flags) or zeros(1)};")
 
     def base_and_joints(self) -> tuple[str, str]:
         """What goes to the dynamics array as a with a task to solve, and its torques: u holds either's part."""
-        self.e(f"wire is_given = {self.sent(task.base_given for task in self.tasks)};")
+        self.e(f"wire is_given = {self.sent(task for task in self.tasks if task.base_given)};")
         own, rest = self.entry.span(self.base), [word for word, _ in self.u if word.index >= self.plan.base]
         wide = width(self.tau.at[word] for word in self.base)
         nothing = zeros(wide)
@@ -91,26 +88,24 @@ class Wires:
         self.e(f"fx_credits #({depth}, {_bits(depth)}) {name}_credits (.clock(clock), .reset(reset), .take({take}),")
         self.e(f"    .give({give}), .free({name}_room));")
 
-    def array(self, name: str, valid: str, id_: str, data: list[str]) -> None:
+    def array(self, name: str, valid: str, id_: str, words: Mapping[Word, str]) -> None:
         """An array and the queues of its results, with wires NAME_take and, for each group G, NAME_G_id, NAME_G.
 
         A task starts when the queue that its result will wait in has a credit, a free place, for it.
         """
-        array = self.acc.arrays[name]
+        array, ports = self.acc.arrays[name], [f".in_valid({name}_take)", f".in_ready({name}_ready)"]
+        ports += [f".in_id({name}_id)", f".in_data({name}_words)"]
         self.d(f"wire {name}_ready, {name}_take;", f"wire [{self.id.width - 1}:0] {name}_id;")
         self.d(f"reg [{bits_of(array, array.datapath.inputs) - 1}:0] {name}_words;")
-        bus(self.e, f"{name}_words", data)
-        ports = [f".in_valid({name}_take)", f".in_ready({name}_ready)", f".in_id({name}_id)"]
-        ports.append(f".in_data({name}_words)")
-        for group, words in array.datapath.groups:
-            self.d(f"wire {name}_{group}_valid;", f"wire [{self.id.width - 1}:0] {name}_{group}_id;")
-            self.d(f"wire [{bits_of(array, words) - 1}:0] {name}_{group};")
-            ports += [f".{group}_{what}({name}_{group}_{what})" for what in ("valid", "id")]
-            ports.append(f".{group}_data({name}_{group})")
+        bus(self.e, f"{name}_words", [words[word] for word, _ in array.datapath.inputs])
+        for group, leaving in array.datapath.groups:
+            where = f"{name}_{group}"
+            self.d(f"wire {where}_valid;", f"wire [{self.id.width - 1}:0] {where}_id;")
+            self.d(f"wire [{bits_of(array, leaving) - 1}:0] {where};")
+            ports += [f".{group}_valid({where}_valid)", f".{group}_id({where}_id)", f".{group}_data({where})"]
         rooms = [valid, f"{name}_ready"]
         for queue in queues(self.plan)[name]:
-            where = f"{name}_{queue.leaf.group}"
-            depth = self.acc.depths[queue.name]
+            where, depth = f"{name}_{queue.leaf.group}", self.acc.depths[queue.name]
             comes = f"{where}_valid & {self.code_is(f'{where}_id', queue.codes)}"
             self.queue(self.buses[queue.name], depth, comes, f"{{{where}_id, {where}}}")
             if not queue.counted:
@@ -121,17 +116,13 @@ class Wires:
         head = f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),"
         self.e(head, "    " + ",\n        ".join(ports) + ");")
 
-    def sent(self, chosen: Iterable[bool]) -> str:
-        """Whether the task that waits at the entry is one of the chosen."""
-        return is_one_of("entry_code", [task.codes[0] for task, of in zip(self.tasks, chosen, strict=True) if of])
+    def sent(self, tasks: Iterable[Task]) -> str:
+        """Whether the task that waits at the entry is one of these."""
+        return is_one_of("entry_code", [task.codes[0] for task in tasks])
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
         """Whether the code in what goes with a task is one of these."""
         return is_one_of(Bus(wire, self.head)[CODE], codes)
-
-    def gather(self, array: str, words: Mapping[Word, str]) -> list[str]:
-        """The words of an array's input bus."""
-        return [words[word] for word, _ in self.acc.arrays[array].datapath.inputs]
 
     def group(self, leaf: Leaf) -> stream.Words:
         """The words that leave an array together; a bit where there are none."""

@@ -52,7 +52,7 @@ def write(
     verilog = " ".join(name for name in texts if name.endswith(".v"))
     found = report(acc, facts, sheet)
     stream = describe(acc.plan, facts.boundary, prefix, facts.fingerprint)
-    texts |= {"fx_axi.v": support("axi.v"), f"{prefix}_axi.v": header(acc, facts) + emit_axi(acc, prefix, facts)}
+    texts |= {"fx_axi.v": support("axi.v"), f"{prefix}_axi.v": header(acc, facts) + emit_axi(acc, facts)}
     brought = board(acc, prefix, facts.clock, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts |= {f"{prefix}_stream.json": json.dumps(stream, indent=1, allow_nan=False) + "\n"}
