@@ -21,12 +21,11 @@ STAGE_NUMBER = Word("stage", 0)
 class Feedback(Wires):
     """Writes the feedback module."""
 
-    def second_pass(self, room: list[str]) -> str:
+    def second_pass(self) -> str:
         """Of dfd: a enters with the task's state; the words of that second task."""
         e, depth, back = self.e, self.acc.depths["back"], self.buses["back"]
-        e(f"wire is_dfd = {self.sent(self.twice)};")
+        self.needs("is_dfd", self.twice, "loop_room")
         self.credits("loop", depth, "take & is_dfd", "kept_pop")
-        room.append("(~is_dfd | loop_room)")
         own = [(Word("a", word.index), self.plan.formats[word]) for word in self.base]
         state = Bus("state_q", [*self.takes("q", "v", "f_ext"), *own])
         kept = joined(self.entry.part("f_ext"), self.entry.part("q", "v"))
@@ -50,12 +49,11 @@ class Feedback(Wires):
         e(f"wire [{self.id.width - 1}:0] back_id = {joined(over_any, 'back_code', was_id[TAG])};")
         return joined(state.part("f_ext"), "back_a", state.part("q", "v"))
 
-    def rounds(self, room: list[str]) -> None:
+    def rounds(self) -> None:
         """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
         e, depth = self.e, self.acc.depths["course"]
-        e(f"wire is_step = {self.sent(task for task in self.tasks if task.stages)};")
+        self.needs("is_step", (task for task in self.tasks if task.stages), "steps_room")
         self.credits("steps", depth, "take & is_step", "step_out_valid")
-        room.append("(~is_step | steps_room)")
         own = dict(self.entry)
         for word, format in self.plan.course.items():
             if word.name in steps.FRESH:

@@ -25,7 +25,8 @@ class Wires:
 
     d: declarations of wires. head: what goes with a task. u: the words of a or tau of a task, base: those of the base,
     where its motion can be given. course: what goes with a sub-task. entry, tau, given, buses: the queues, buses those
-    behind arrays and of codes that are refused; results: of these the names of those whose words leave.
+    behind arrays and of codes that are refused; heads: of these the names of those that leave. room: what must be there
+    before the task at the entry starts.
     """
 
     acc: Accelerator
@@ -45,7 +46,8 @@ class Wires:
         waiting = [queue for ways in queues(self.plan).values() for queue in ways]
         self.buses = {queue.name: Bus(f"{queue.name}_q", [*self.group(queue.leaf), *self.head]) for queue in waiting}
         self.buses["refused"] = Bus("refused_q", self.head[:2])
-        self.results = [queue.name for queue in waiting if queue.is_result]
+        self.heads = [*(queue.name for queue in waiting if queue.is_result), "refused"]
+        self.room = ["entry_full", "is_known"]
 
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""
@@ -119,6 +121,11 @@ class Wires:
     def sent(self, tasks: Iterable[Task]) -> str:
         """Whether the task that waits at the entry is one of these."""
         return is_one_of("entry_code", [task.codes[0] for task in tasks])
+
+    def needs(self, what: str, tasks: Iterable[Task], there: str) -> None:
+        """A wire that says whether the task at the entry is one of these, which wait until something is there."""
+        self.e(f"wire {what} = {self.sent(tasks)};")
+        self.room.append(f"(~{what} | {there})")
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
         """Whether the code in what goes with a task is one of these."""
