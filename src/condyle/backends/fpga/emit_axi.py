@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from string import Template
 from typing import Any
 
@@ -13,9 +13,9 @@ from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary, identity
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_packet import words
+from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.emit_project import filled, support
-from condyle.backends.fpga.expressions import cases
+from condyle.backends.fpga.expressions import cases, copy, is_one_of, packed
 from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
@@ -53,7 +53,7 @@ class AxiEmitter:
         holes |= {
             "identity": f"32'h{known['fingerprint']:08x}, 32'd{known['shape']}, 32'd{known['stream']}",
             "registers": wrapped(", ", [f".{pin.removeprefix('s_axil_')}({pin})" for pin in ports("s_axil")]),
-            "words": "\n    ".join(words(self.plan, self.codes, self.head)),
+            "words": "\n    ".join(self._words()),
             "no_code": f"{8 - code}'b0, " * (code < 8),
             "next_data": ", ".join(self._next_data(answer, width)),
             "others": "last_singles[AXI-1:32], " * (self.lanes > 1),
@@ -63,6 +63,51 @@ class AxiEmitter:
             "frac_out": self._fractions("frac_out", "leaves_head[7:0], leaves_place", 1),
         }
         return Template(frame).substitute(holes)
+
+    def _words(self) -> list[str]:
+        """`words` by `packet`. What is chosen is decided as the packet is taken (`word_head`)."""
+        kinds: list[tuple[Sequence[int], int]] = []
+        assigned, there = list[str](), set[int]()
+
+        def kind(of: Sequence[int], bits: int) -> int:
+            """A register that says whether a packet has one of these codes, and has room for so many bits, of LANE."""
+            k = next((k for k, (known, room) in enumerate(kinds) if known == of and room >= bits), len(kinds))
+            room = kinds[k][1] if k < len(kinds) else LANE
+            kinds[k : k + 1] = [(of, room - bits)]
+            return k
+
+        for (low, high), parts in sorted(self._runs().items()):
+            there |= set(range(low, high + 1))
+            for start in range(low, high + 1, LANE):
+                bits = min(LANE, high + 1 - start)
+                chosen = [
+                    f"({{{bits}{{kind[{kind(of, bits)}]}}}} & packet[{at + start - low + bits - 1}:{at + start - low}])"
+                    for at, of in parts
+                ]
+                assigned.append(f"assign words[{start + bits - 1}:{start}] = " + "\n    | ".join(chosen) + ";")
+        bus, n = stream.bus(self.plan), len(kinds)
+        assigned += [f"assign words[{field.high}:{field.low}] = 0;" for field in bus if field.low not in there]
+        return [
+            f"wire [{n - 1}:0] kind, next_kind;",
+            "assign next_kind = ~(word_valid & word_ready) ? kind :",
+            f"    {packed([is_one_of('word_head[7:0]', of) for of, _ in kinds])};",
+            copy(n, "kinds", "next_kind", "kind"),
+            f"wire [{stream.width(bus) - 1}:0] words;",
+            *assigned,
+        ]
+
+    def _runs(self) -> dict[tuple[int, int], list[tuple[int, list[int]]]]:
+        """Of runs of the accelerator's bits where they stand in packets, and of which codes."""
+        found: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        names = {field.low: field.word.name for field in stream.bus(self.plan)}
+        for function, code in self.codes.items():
+            taken = stream.taken(self.plan, function)
+            behind = stream.laid(((field.word, field.format) for field in taken), self.head)
+            both = zip(taken, behind, strict=True)
+            for (shift, _), run in groupby(both, key=lambda pair: (pair[0].low - pair[1].low, names[pair[0].low])):
+                fields = [to for to, _ in run]
+                found[fields[0].low, fields[-1].high][fields[0].low - shift].append(code)
+        return {run: list(parts.items()) for run, parts in found.items()}
 
     def _next_data(self, size: int, width: int) -> list[str]:
         """Of an answer as wide as the longest, the highest bits first: no words in an answer to a wrong packet, nor

@@ -37,13 +37,11 @@ def packets(
         made += _of(acc, boundary, function, words)
     codes = [task.codes[0] for task in acc.plan.tasks.values()]
     nothing = next(code for code in range(256) if code not in codes)
-    for code, task, _ in list(made[:: max(1, len(made) // 6)]) if wrong else ():
-        head = (code & 0xFF) | 1 << FLAG | 1 << ERROR
-        made.append((head | 1 << MALFORMED, [*task, 0], [0]))
-        made.append((head | 1 << MALFORMED, [*task, *[0] * 40], [0]))
-        if len(task) > 1:
-            made.append((head | 1 << MALFORMED, task[:-1], [0]))
-        made.append((nothing | 1 << FLAG | 1 << ERROR, task, [0]))
+    error = 1 << FLAG | 1 << ERROR
+    for code, task, _ in made[:: max(1, len(made) // 6)] if wrong else ():
+        malformed = [[*task, 0], [*task, *[0] * 40], *[task[:-1]] * (len(task) > 1)]
+        made += [(code & 0xFF | error | 1 << MALFORMED, beats, [0]) for beats in malformed]
+        made.append((nothing | error, task, [0]))
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
     return [_tagged(tag, *made[k]) for tag, k in enumerate(order)]
 

@@ -16,7 +16,7 @@ Pool = tuple[str, tuple[str, int, int], int]
 """A stage, or those that share units, a kind of unit, in how many turns an interval."""
 SWEEPS = 3
 NONE = -1
-"""No unit, no operation."""
+"""No unit, no operation, no cycle."""
 REACH = 48
 """How far an operation is moved to save registers, in cycles."""
 
@@ -75,7 +75,7 @@ class _Scheduler:
             for a in () if self.is_free[k] else self.operands[k]:
                 self.readers[a].append(k)
         self.start = [0] * n
-        self.last = [-1] * n  # when a word leaves with a group
+        self.last = [NONE] * n  # when a word leaves with a group
         self.units = units_at(datapath, ii)
         self.taken = {pool: [[NONE] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()}
         self.rate = [datapath.rate(k, ii) for k in range(n)]
@@ -130,19 +130,18 @@ class _Scheduler:
         """Move operations within their slack to where fewest registers are needed."""
         order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self.is_free[k]]
         for k in reversed(order) if backwards else order:
-            ends = [end for member in self.datapath.members[k] for end in self._ends(member)]
+            ends = [end - self.lag[member] for member in self.datapath.members[k] for end in self._reads(member)]
             low, high = self.earliest(k), min(ends, default=self.start[k] + self.latency[k]) - self.latency[k]
             if low < high:
                 self._move(k, low, high, max(ends))
 
-    def _ends(self, k: int) -> list[int]:
-        """When a word is read, counted from its operator's first turn."""
-        ends = [self.start[r] for r in self.readers[k]] + ([self.last[k]] if self.last[k] >= 0 else [])
-        return [end - self.lag[k] for end in ends]
+    def _reads(self, k: int, but: int = NONE) -> list[int]:
+        """When a word is read, or leaves; but: by all others."""
+        return [self.start[r] for r in self.readers[k] if r != but] + [self.last[k]] * (self.last[k] != NONE)
 
     def _move(self, k: int, low: int, high: int, end: int) -> None:
         until = [
-            (a, self._last_read(a, member) - self.lag[member], self.done(a) - self.lag[member])
+            (a, max(self._reads(a, member), default=0) - self.lag[member], self.done(a) - self.lag[member])
             for member in self.datapath.members[k]
             for a in self.operands[member]
             if self.datapath.ops[a].kind != "const"
@@ -156,9 +155,6 @@ class _Scheduler:
         span = range(max(low, high - REACH), high + 1)
         free = [cycle for cycle in (*span, self.start[k]) if NONE in self._slots(k, cycle)]
         self._put(k, min(free, key=cost))
-
-    def _last_read(self, a: int, but: int) -> int:
-        return max([self.last[a], *(self.start[r] for r in self.readers[a] if r != but)])
 
 
 def schedule(datapath: Datapath, ii: int) -> Schedule:
