@@ -90,7 +90,7 @@ def test_sharing_saves_dsps_and_costs_few_cycles(arm) -> None:
 def test_the_same_robot_gives_the_same_schedule(arm) -> None:
     again = accelerator(condyle.chain(3, 0))
     for name, array in arm.arrays.items():
-        assert again.arrays[name].schedule.start == array.schedule.start
+        assert again.arrays[name].start == array.start
         assert again.arrays[name].datapath == array.datapath
 
 

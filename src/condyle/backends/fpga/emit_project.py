@@ -8,8 +8,8 @@ from pathlib import Path
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.emit_array import emit_array
-from condyle.backends.fpga.emit_top import emit_top
+from condyle.backends.fpga.emit_array import ArrayEmitter
+from condyle.backends.fpga.emit_top import TopEmitter
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 from condyle.backends.fpga.stream import bus, laid, result_width, width
@@ -54,10 +54,10 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     texts = {"fx_operators.v": operators(acc.device)}
     for name, array in acc.arrays.items():
         about = header + NAMES + STAGES.get(name, "")
-        texts[f"{prefix}_{name}.v"] = about + emit_array(array, prefix)
+        texts[f"{prefix}_{name}.v"] = about + ArrayEmitter(acc.plan, array, prefix).text()
     codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
     about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
-    texts[f"{prefix}.v"] = header + about + emit_top(acc, prefix)
+    texts[f"{prefix}.v"] = header + about + TopEmitter(acc, prefix).text()
     return texts
 
 

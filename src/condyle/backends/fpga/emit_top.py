@@ -6,7 +6,6 @@ A queue's ready and valid come from registers, so no path runs from one end of t
 from __future__ import annotations
 
 from condyle.backends.fpga.accelerator import TAG_BITS
-from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_feedback import Feedback
 from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.expressions import copy, joined, module, zeros
@@ -193,8 +192,3 @@ class TopEmitter(Feedback):
         there = [(k, name) for k, name in enumerate(self.heads) if stop > width or self.buses[name].at[TAG].low > low]
         parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
         e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")
-
-
-def emit_top(acc: Accelerator, prefix: str) -> str:
-    """The text of the top module; `prefix` is its name."""
-    return TopEmitter(acc, prefix).text()
