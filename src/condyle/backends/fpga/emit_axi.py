@@ -47,6 +47,7 @@ class AxiEmitter:
         code, answer, width = self.plan.id.code_bits, most_out * self.inner, stream.result_width(self.plan)
         sizes = {"beat": self.inner, "packet": most_in * self.inner, "answer": answer, "result": width}
         sizes |= {"code": code, "tag": TAG_BITS}
+        beats = [[(self.codes[name], f"16'd{both[side]}") for name, both in self.beats.items()] for side in (0, 1)]
         holes: dict[str, object] = {name: f"[{size - 1}:0]" for name, size in sizes.items()}
         holes |= {"prefix": self.facts.name, "axi": boundary.axi, "lanes": self.lanes, "word": self.word}
         holes |= {"inner": self.inner, "most_in": most_in, "most_out": most_out}
@@ -57,8 +58,8 @@ class AxiEmitter:
             "no_code": f"{8 - code}'b0, " * (code < 8),
             "next_data": ", ".join(self._next_data(answer, width)),
             "others": "last_singles[AXI-1:32], " * (self.lanes > 1),
-            "task_beats": self._beats("task_beats", "word_head[7:0]", 0, "16'd0"),
-            "result_beats": self._beats("result_beats", "out_function", 1, "16'd1"),
+            "task_beats": _chosen("task_beats", 16, "word_head[7:0]", beats[0], "16'd0"),
+            "result_beats": _chosen("result_beats", 16, "out_function", beats[1], "16'd1"),
             "frac_in": self._fractions("frac_in", "beat_head[7:0], beat_place", 0),
             "frac_out": self._fractions("frac_out", "leaves_head[7:0], leaves_place", 1),
         }
@@ -124,10 +125,6 @@ class AxiEmitter:
             parts.append(f"out_data[{stop - 1}:{low}]{mask}")
         parts += [f"{size - width - self.head}'b0"] * (size > width + self.head)
         return parts[::-1]
-
-    def _beats(self, name: str, code: str, side: int, none: str) -> str:
-        known = [(self.codes[function], f"16'd{both[side]}") for function, both in self.beats.items()]
-        return _chosen(name, 16, code, known, none)
 
     def _fractions(self, name: str, by: str, side: int) -> str:
         """Bits behind the point of each word of a beat, by function and beat."""

@@ -88,19 +88,17 @@ class Feedback(Wires):
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
         e, solved, words = self.e, self.buses["solved"], dict(self.course)
         e("", "// schedule module: integration steps")
-        stage = words[STAGE_NUMBER]
+        stage, kind = words[STAGE_NUMBER], solved[CODE]
         if self.plan.has_rounds:
+            (follows,) = self.plan.through(STAGE)
             e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in steps.LAST)};")
+            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
         for name, (values, format) in self.plan.weights.items():
             weight = Bus(f"step_{name}", [(Word(name, 0), format)])
             e(f"reg signed [{format.width - 1}:0] {weight.name};")
             *rest, final = [literal(value, format.width) for value in values]
             cases(e, weight.name, stage, enumerate(rest), final)
             words |= weight
-        kind = solved[CODE]
-        if self.plan.has_rounds:
-            (follows,) = self.plan.through(STAGE)
-            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
         id_ = joined(solved[OVER], kind, solved[TAG])
         self.array("step", "solved_full", id_, words | solved.renamed("k"))
         e("assign solved_pop = step_take, course_pop = step_take;")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -41,20 +40,15 @@ def _pieces(name: str, width: int, place: int) -> dict[int, tuple[str, int]]:
     return {1: (f"$signed({name}[{width - 1}:{place}])" if place else name, width - place)} | low
 
 
-@dataclass
 class OperatorEmitter:
     """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit,
     over: which operations clamp, and what says in a cycle that they did."""
 
-    binding: Binding
-    module: str
-    stage: str
-    e: Emitter = field(default_factory=Emitter)
-
-    def __post_init__(self) -> None:
-        self.schedule, self.datapath = self.binding.schedule, self.binding.datapath
+    def __init__(self, binding: Binding, module: str, stage: str) -> None:
+        self.binding, self.module, self.stage, self.e = binding, module, stage, Emitter()
+        self.schedule, self.datapath = binding.schedule, binding.datapath
         self.ii, self.pipeline = self.schedule.ii, self.datapath.pipeline
-        self.ops = self.binding.stages[self.stage]
+        self.ops = binding.stages[stage]
         self.count = Count(self.ii, self.pipeline.one_hot)
         self.phases, self.lane = Phases(self.e, self.count), dict[int, int]()
         self.unit_name: dict[int, str] = {}

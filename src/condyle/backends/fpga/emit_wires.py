@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.build import Accelerator
@@ -19,7 +18,6 @@ from condyle.backends.fpga.tasks import Leaf, Task
 from condyle.text import Emitter
 
 
-@dataclass
 class Wires:
     """Writes parts of the top module.
 
@@ -29,12 +27,9 @@ class Wires:
     before the task at the entry starts.
     """
 
-    acc: Accelerator
-    prefix: str
-
-    def __post_init__(self) -> None:
+    def __init__(self, acc: Accelerator, prefix: str) -> None:
+        self.acc, self.plan, self.prefix = acc, acc.plan, prefix
         self.d, self.e = Emitter(), Emitter()
-        self.plan = self.acc.plan
         self.id, self.tasks, self.twice = self.plan.id, list(self.plan.tasks.values()), self.plan.fed_back
         self.head = stream.head(self.id)
         task = [(field.word, field.format) for field in stream.bus(self.plan)]
@@ -51,18 +46,16 @@ class Wires:
 
     def outside(self) -> None:
         """Whether a word that the task's function takes is outside the box."""
-        flags: list[str] = []
-        for name in ("q", "v", "a", "tau", "f_ext", "Minv") if self.plan.flags else ():
-            taken: dict[tuple[int, ...], list[Word]] = defaultdict(list)
-            for word in self.plan.takes(name):
-                taken[tuple(task.codes[0] for task in self.tasks if task.takes(word, self.plan.base))].append(word)
-            taken.pop((), None)  # what no task takes
-            for codes, words in taken.items():
-                for word in words:
-                    sizes = f"{self.plan.formats[word].width}, {largest(self.plan, word)}"
-                    self.e(f"wire far_{word};")
-                    self.e(f"fx_outside #({sizes}) is_far_{word} (.x({self.entry[word]}), .far(far_{word}));")
-                flags.append(f"{is_one_of('entry_code', codes)} & ({any_of([f'far_{word}' for word in words])})")
+        flags, taken = list[str](), defaultdict[tuple[str, tuple[int, ...]], list[Word]](list)
+        for word, _ in self.takes("q", "v", "a", "tau", "f_ext", "Minv") if self.plan.flags else ():
+            codes = tuple(task.codes[0] for task in self.tasks if task.takes(word, self.plan.base))
+            taken[word.name, codes].append(word)
+        for codes, words in ((codes, words) for (_, codes), words in taken.items() if codes):
+            for word in words:
+                sizes = f"{self.plan.formats[word].width}, {largest(self.plan, word)}"
+                self.e(f"wire far_{word};")
+                self.e(f"fx_outside #({sizes}) is_far_{word} (.x({self.entry[word]}), .far(far_{word}));")
+            flags.append(f"{is_one_of('entry_code', codes)} & ({any_of([f'far_{word}' for word in words])})")
         self.e(f"wire outside = {' | '.join(flags) or zeros(1)};")
 
     def base_and_joints(self) -> tuple[str, str]:
@@ -72,8 +65,6 @@ class Wires:
         wide = width(self.tau.at[word] for word in self.base)
         nothing = zeros(wide)
         self.e(f"wire [{wide - 1}:0] given_a = is_given ? {own} : {nothing}, base_tau = is_given ? {nothing} : {own};")
-        if not rest:
-            return "given_a", "base_tau"
         return joined(zeros(self.tau.width - wide), "given_a"), joined(self.entry.span(rest), "base_tau")
 
     def queue(self, bus: Bus, depth: int, valid: str, data: str) -> None:
