@@ -55,9 +55,8 @@ class Feedback(Wires):
         self.needs("is_step", (task for task in self.tasks if task.stages), "steps_room")
         self.credits("steps", depth, "take & is_step", "step_out_valid")
         own = dict(self.entry)
-        for word, format in self.plan.course.items():
-            if word.name in steps.FRESH:
-                own[word] = own.get(Word(steps.FRESH[word.name], word.index), zeros(format.width))
+        fresh = {word: format for word, format in self.plan.course.items() if word.name in steps.FRESH}
+        own |= {w: own.get(Word(steps.FRESH[w.name], w.index), zeros(format.width)) for w, format in fresh.items()}
         first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
         enters, data = "take & is_step", self._course(own, self.entry.name, " : ".join([*first, "0"]))
         if self.plan.has_rounds:

@@ -41,8 +41,8 @@ def _pieces(name: str, width: int, place: int) -> dict[int, tuple[str, int]]:
 
 
 class OperatorEmitter:
-    """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit,
-    over: which operations clamp, and what says in a cycle that they did."""
+    """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit:
+    of `over`, for each operation that clamps: whether it did in this cycle."""
 
     def __init__(self, binding: Binding, module: str, stage: str) -> None:
         self.binding, self.module, self.stage, self.e = binding, module, stage, Emitter()
@@ -57,7 +57,6 @@ class OperatorEmitter:
         cones = self.datapath.cones.values()  # by their ends, so that what one flag asks for lies side by side
         clamping.sort(key=lambda k: (self.schedule.ready[k], [k in cone for cone in cones], k))
         self.bit = {k: place for place, k in enumerate(clamping)}
-        self.over = {k: f"over[{place}]" for k, place in self.bit.items()}
 
     def format_of(self, k: int) -> Format:
         return self.datapath.ops[k].format
@@ -73,8 +72,7 @@ class OperatorEmitter:
         for copy, factors in self.factors.items():
             with self.e.block(f"always @* case ({copy})", "endcase"):
                 for phase in range(self.ii):
-                    head = "default" if phase == self.ii - 1 else f"{phase}"
-                    with self.e.block(f"{head}: begin", "end"):
+                    with self.e.block(f"{phase if phase < self.ii - 1 else 'default'}: begin", "end"):
                         self.e(*(f"{name} = {of.get(phase, max(of.items())[1])};" for name, of in factors))
 
     def _unit(self, name: str, ops: list[int]) -> None:
@@ -200,7 +198,7 @@ class OperatorEmitter:
             self.e(f"reg {kind} x{k};", f"reg p{k};")
             self._load(k, f"x{k} <= d{k};", f"p{k} <= o{k};", before=2)
             value, over = f"x{k}", f"p{k}"
-        self._load(k, f"w{k} <= {value};", f"{self.over[k]} = {over};")
+        self._load(k, f"w{k} <= {value};", f"over[{self.bit[k]}] = {over};")
 
     def _sum(self, k: int, a: Operand, b: Operand, sub: bool = False, over: str = "") -> None:
         """x is the sum, clamped in the same cycle or in the next; over: whether an operand was clamped before."""
@@ -212,12 +210,12 @@ class OperatorEmitter:
                 self._load(k, f"q{k} <= {over};", before=2)
                 over = f"q{k}"
             self._load(k, f"{x} <= {total};", before=2)
-        now = [f"{self.over[k]} = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
+        now = [f"over[{self.bit[k]}] = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
         self._load(k, *now, *self._clamped(k, Operand(x, bits, self.datapath.ops[k].drop)))
 
     def _clamped(self, k: int, x: Operand, target: str = "w{} <=") -> list[str]:
         """The result of an operation, clamped."""
-        return clamped(x, self.format_of(k).width, target.format(k), f"{self.over[k]} = 1'b1;")
+        return clamped(x, self.format_of(k).width, target.format(k), f"over[{self.bit[k]}] = 1'b1;")
 
     def _named(self, name: str, x: Operand) -> Operand:
         """An expression as a wire, so that its bits have names."""

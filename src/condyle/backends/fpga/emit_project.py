@@ -35,10 +35,9 @@ def operators(device: Device) -> str:
     """The operator modules with their constants and tables."""
     sine, cosine, slope, fall = sincos_table()
     words = {"`FX_TURN_HIGH": TWO_PI_INVERSE >> 17, "`FX_TURN_LOW": TWO_PI_INVERSE & 0x1FFFF}
-    words |= {"`FX_SINCOS": _rom((fall, 18), (slope, 18), (cosine, 21), (sine, 21))}
-    return filled(
-        "operators.v", words | {"`FX_RECIPROCAL": _rom((reciprocal_table(), 17)), "`FX_FACTOR": device.factors[0]}
-    )
+    rows = _rom((fall, 18), (slope, 18), (cosine, 21), (sine, 21))
+    words |= {"`FX_SINCOS": rows, "`FX_RECIPROCAL": _rom((reciprocal_table(), 17))}
+    return filled("operators.v", words | {"`FX_FACTOR": device.factors[0]})
 
 
 def _rom(*columns: tuple[Integers, int]) -> str:

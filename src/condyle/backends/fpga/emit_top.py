@@ -124,8 +124,7 @@ class TopEmitter(Feedback):
         e, c, inverse = self.e, self.buses["c"], self.buses["inverse"]
         e("", "// schedule module: M^-1 (tau - c)")
         id_ = joined(f"{c[OVER]} | {inverse[OVER]}", c.span([CODE, TAG]))
-        words = c.renamed("c") | inverse | self.tau
-        self.array("solve", "c_full & inverse_full & tau_full", id_, words)
+        self.array("solve", "c_full & inverse_full & tau_full", id_, c.renamed("c") | inverse | self.tau)
         e("assign c_pop = solve_take, inverse_pop = solve_take, tau_pop = solve_take;")
         if self.twice:
             again = self.code_is("solve_id", [task.codes[0] for task in self.twice])

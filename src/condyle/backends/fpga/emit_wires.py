@@ -106,8 +106,7 @@ class Wires:
                 self.credits(queue.name, depth, f"{name}_take & {needs}", f"{queue.name}_full & {queue.name}_pop")
                 rooms.append(f"(~{needs} | {queue.name}_room)")
         self.e(f"assign {name}_id = {id_};", f"assign {name}_take = {' & '.join(rooms)};")
-        head = f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),"
-        self.e(head, "    " + ",\n        ".join(ports) + ");")
+        self.e(f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
 
     def sent(self, tasks: Iterable[Task]) -> str:
         """Whether the task that waits at the entry is one of these."""
