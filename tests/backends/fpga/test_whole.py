@@ -18,7 +18,7 @@ import pytest
 import condyle
 from condyle.backends.fpga.boundary import Boundary
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_axi import emit_axi
+from condyle.backends.fpga.emit_axi import AxiEmitter
 from condyle.backends.fpga.emit_top import TopEmitter
 from condyle.backends.fpga.export import Facts
 
@@ -135,7 +135,7 @@ def bounded(
 ) -> str:
     """A property of the boundary while packets of id come, and others; beats: of the others and of their results."""
     acc, boundary = planned("32"), Boundary(axi=32)
-    text = changed(emit_axi(acc, Facts("top", "", "", 125.0, "32", boundary)), planted)
+    text = changed(AxiEmitter(acc, Facts("top", "", "", 125.0, "32", boundary)).text(), planted)
     codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
     sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
     others = {"OTHER_SENT": beats[0], "OTHER_BACK": beats[1]}

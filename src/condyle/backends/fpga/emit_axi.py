@@ -29,6 +29,7 @@ class AxiEmitter:
     function's task and result."""
 
     def __init__(self, acc: Accelerator, facts: Facts) -> None:
+        facts.boundary.check(acc.plan)
         self.plan, self.facts, self.boundary = acc.plan, facts, facts.boundary
         self.word = max(format.width for format in self.plan.formats.values())
         self.lanes = self.boundary.axi // SINGLE
@@ -147,12 +148,6 @@ def _chosen(name: str, bits: int, by: str, values: Iterable[tuple[object, str]],
     e(f"reg [{bits - 1}:0] {name};")
     cases(e, name, by, values, otherwise)
     return e.text().strip().replace("\n", "\n    ")
-
-
-def emit_axi(acc: Accelerator, facts: Facts) -> str:
-    """The text of NAME_axi."""
-    facts.boundary.check(acc.plan)
-    return AxiEmitter(acc, facts).text()
 
 
 def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:
