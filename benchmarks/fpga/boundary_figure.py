@@ -99,7 +99,7 @@ def _core(axes: Any, acc: Accelerator) -> None:
         for j, name in enumerate(row):
             wide, array = 2.5 / len(row), acc.arrays.get(name)
             place = Box(8.23 + j * wide, top - (k + 1) * tall + gap, wide - 0.06, tall - gap)
-            _box(axes, place, name, [f"{array.schedule.latency} cycles"] if array else [], CORE)
+            _box(axes, place, name, [f"{array.latency} cycles"] if array else [], CORE)
             if k:
                 middle = place.x + place.wide / 2
                 _arrow(axes, (middle, place.y + place.tall + gap), (middle, place.y + place.tall), CORE)

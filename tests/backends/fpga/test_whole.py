@@ -18,8 +18,8 @@ import pytest
 import condyle
 from condyle.backends.fpga.boundary import Boundary
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_axi import emit_axi
-from condyle.backends.fpga.emit_top import emit_top
+from condyle.backends.fpga.emit_axi import AxiEmitter
+from condyle.backends.fpga.emit_top import TopEmitter
 from condyle.backends.fpga.export import Facts
 
 from .conftest import accelerator
@@ -77,7 +77,7 @@ def judged(
     acc = planned()
     codes = [code(acc, name) for name in watched]
     values = {**sizes(acc), "F": codes[0], "OTHER": codes[1], "WHAT": what}
-    return found(folder, skeleton(acc, changed(emit_top(acc, "top"), planted)), values, frames)
+    return found(folder, skeleton(acc, changed(TopEmitter(acc, "top").text(), planted)), values, frames)
 
 
 WATCHED = {("id", "dfd"): 18, ("dfd", "id"): 24, ("fd", "difd"): 20, ("unknown", "did"): 18}
@@ -135,7 +135,7 @@ def bounded(
 ) -> str:
     """A property of the boundary while packets of id come, and others; beats: of the others and of their results."""
     acc, boundary = planned("32"), Boundary(axi=32)
-    text = changed(emit_axi(acc, "top", Facts("top", "", "", 125.0, "32", boundary)), planted)
+    text = changed(AxiEmitter(acc, Facts("top", "", "", 125.0, "32", boundary)).text(), planted)
     codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
     sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
     others = {"OTHER_SENT": beats[0], "OTHER_BACK": beats[1]}

@@ -8,7 +8,7 @@ from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import ports
-from condyle.backends.fpga.emit_project import support
+from condyle.backends.fpga.emit_project import filled
 
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
 ECP5 = {"fx_ecp5.v": "ecp5.v", "serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
@@ -56,9 +56,9 @@ def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
 def rules(acc: Accelerator, name: str) -> str:
     """What the Makefile has beside simulation: counting on UltraScale+, or an ECP5 to its bits."""
     if acc.device.family != "ecp5":
-        return support("count.mk").replace("{name}", name) + "\n.PHONY: count\n"
+        return filled("count.mk", {"{name}": name}) + "\n.PHONY: count\n"
     size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
-    return "\n" + TOOLS + support("ecp5.mk").replace("{name}", name).replace("{size}", size) + "\n.PHONY: ecp5\n"
+    return "\n" + TOOLS + filled("ecp5.mk", {"{name}": name, "{size}": size}) + "\n.PHONY: ecp5\n"
 
 
 def files(acc: Accelerator) -> str:
@@ -119,7 +119,4 @@ def _serial(acc: Accelerator, name: str) -> dict[str, str]:
 
 
 def _filled(file: str, words: Mapping[str, str]) -> str:
-    text = support(file)
-    for word, value in words.items():
-        text = text.replace(f"@{word}@", value)
-    return text
+    return filled(file, {f"@{word}@": value for word, value in words.items()})

@@ -8,8 +8,8 @@ from functools import cached_property
 
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import widest
+from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.datapath import unit_dsp
-from condyle.backends.fpga.emit_array import Array
 from condyle.backends.fpga.queues import depths
 from condyle.backends.fpga.schedule import Schedule, schedule, units_at
 from condyle.backends.fpga.target import ADDER, PIPELINES, XCVU9P, Device, pipeline_of
@@ -25,7 +25,7 @@ class Accelerator:
     """A plan whose arrays are scheduled at one initiation interval, for a part."""
 
     plan: Plan
-    arrays: Mapping[str, Array]
+    arrays: Mapping[str, Schedule]
     ii: int
     device: Device = XCVU9P
 
@@ -36,7 +36,7 @@ class Accelerator:
     def tap(self, leaf: Leaf) -> int:
         """When a group leaves its array; 0 where there is none."""
         array = self.arrays.get(leaf.array)
-        return array.schedule.taps.get(leaf.group, 0) if array else 0
+        return array.taps.get(leaf.group, 0) if array else 0
 
     def latency(self, function: str) -> int:
         """Cycles from the task's acceptance to its result, nothing else in flight; a queue passed is one cycle."""
@@ -60,7 +60,7 @@ class Accelerator:
     @cached_property
     def words(self) -> Mapping[str, Mapping[int, int]]:
         """Of each array the registers of data words: how many of each operation's."""
-        return {name: _held(array.schedule) for name, array in self.arrays.items()}
+        return {name: _held(array) for name, array in self.arrays.items()}
 
     @cached_property
     def register_bits(self) -> int:
@@ -85,9 +85,9 @@ class Accelerator:
 
 
 def _held(schedule: Schedule) -> dict[int, int]:
-    path = schedule.datapath
+    path, used = schedule.datapath, Binding(schedule).used
     timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
-    return {k: 1 + schedule.copies[k] for k in timed}
+    return {k: 1 + max(used.get(k, [0])) for k in timed}
 
 
 def build(plan: Plan, ii: int, folding: int = 1, device: Device = XCVU9P) -> Accelerator:
@@ -99,10 +99,7 @@ def build(plan: Plan, ii: int, folding: int = 1, device: Device = XCVU9P) -> Acc
     wide = {name: widest(path) for name, path in plan.datapaths.items() if widest(path) > ADDER}
     if wide and plan.numbers.frac is None:  # pieces of a product that saturates may be wider
         raise BuildError(f"sums of {wide} bits between two registers, allowed are {ADDER}: please report this robot")
-    arrays: dict[str, Array] = {}
-    for name, path in plan.datapaths.items():
-        wants = {group: tuple(plan.through(Leaf(name, group))) for group, _ in path.groups}
-        arrays[name] = Array(schedule(path, ii), wants, plan.id, plan.flags)
+    arrays = {name: schedule(path, ii) for name, path in plan.datapaths.items()}
     return Accelerator(plan, arrays, ii, device)
 
 

@@ -25,11 +25,6 @@ def largest(plan: Plan, word: Word) -> int:
     return inner if bound is None else min(inner, int(np.ceil(np.ldexp(bound, format.frac))))
 
 
-def takers(plan: Plan, word: Word) -> tuple[Task, ...]:
-    """The tasks that take a word."""
-    return tuple(task for task in plan.tasks.values() if task.takes(word, plan.base))
-
-
 def outside(plan: Plan, task: Task, given: Mapping[Word, Integers]) -> Flags:
     """The tasks of which a word that the function takes is outside."""
     words = [word for word in plan.formats if task.takes(word, plan.base)]

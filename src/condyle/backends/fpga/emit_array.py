@@ -5,50 +5,95 @@ Nothing in an array waits: a task enters only when the queue in which its result
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from condyle.backends.fpga.accelerator import Id
+from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import name_of
 from condyle.backends.fpga.binding import INPUTS, Binding
-from condyle.backends.fpga.datapath import Datapath, Word
+from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_phases import Count
 from condyle.backends.fpga.emit_stage import StageEmitter
-from condyle.backends.fpga.expressions import copy, module, packed
+from condyle.backends.fpga.expressions import copy, is_one_of, module, packed
 from condyle.backends.fpga.schedule import Schedule
 from condyle.backends.fpga.stream import head, laid
+from condyle.backends.fpga.tasks import Leaf
 from condyle.text import Emitter, wrapped
 
 
-@dataclass(frozen=True)
-class Array:
-    """A scheduled datapath that answers tasks; `wants`: for each group the codes of the functions that leave there.
+class ArrayEmitter:
+    """Writes the modules of an array. emitters: of its stages."""
 
-    flags: see `Plan`.
-    """
+    def __init__(self, plan: Plan, array: Schedule, prefix: str) -> None:
+        self.plan, self.array, self.id, self.e = plan, array, plan.id, Emitter()
+        self.name, self.binding = f"{prefix}_{array.datapath.name}", Binding(array)
+        self.count = Count(array.ii, array.datapath.pipeline.one_hot)
+        self.emitters = {name: StageEmitter(self.binding, f"{self.name}_{name}", name) for name in self.binding.stages}
 
-    schedule: Schedule
-    wants: Mapping[str, tuple[int, ...]]
-    id: Id
-    flags: bool = True
+    def text(self) -> str:
+        """The stages and the array itself, last."""
+        texts = [emitter.text() for emitter in self.emitters.values()]
+        ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
+        ports.append(f"input [{self.id.width - 1}:0] in_id")
+        ports.append(f"input [{bits_of(self.array, self.array.datapath.inputs) - 1}:0] in_data")
+        for group, words in self.array.datapath.groups:
+            ports += [f"output {group}_valid", f"output [{self.id.width - 1}:0] {group}_id"]
+            ports.append(f"output reg [{bits_of(self.array, words) - 1}:0] {group}_data")
+        with module(self.e, self.name, ports):
+            self._control()
+            self._stages()
+            for group, _ in self.array.datapath.groups:
+                self._group(group)
+        return "\n".join([*texts, self.e.text()])
 
-    @property
-    def datapath(self) -> Datapath:
-        return self.schedule.datapath
+    def _control(self) -> None:
+        """An empty array waits in phase 0; what goes with a task moves on by a place an interval."""
+        e, count, ii, id_ = self.e, self.count, self.array.ii, self.id.width
+        depth = -(-self.array.latency // ii)
+        older = f"live[{depth - 2}:0], " if depth > 1 else ""
+        ids = f"ids[{(depth - 1) * id_ - 1}:0], " if depth > 1 else ""
+        e(f"reg [{depth - 1}:0] live;", f"reg [{depth * id_ - 1}:0] ids;")
+        moves = ""
+        if ii > 1:
+            e(f"wire [{count.bits - 1}:0] phase, next_phase;", f"assign in_ready = {count.at(0)};")
+            e(f"assign next_phase = {count.after(f'{count.at(0)} & ~in_valid & live == 0')};")
+            e(copy(count.bits, "counter", "next_phase", "phase"))
+            moves = f"if ({count.at(0)}) "
+        else:
+            e("assign in_ready = 1'b1;")
+        with e.block("always @(posedge clock) begin", "end"):
+            e("if (reset) live <= 0;", f"else {moves}live <= {{{older}in_valid}};", f"{moves}ids <= {{{ids}in_id}};")
 
-    @property
-    def count(self) -> Count:
-        return Count(self.schedule.ii, self.datapath.pipeline.one_hot)
+    def _stages(self) -> None:
+        e, binding, inputs, ops = self.e, self.binding, self.array.datapath.inputs, self.array.datapath.ops
+        for taps in binding.offered.values():
+            e(*(f"wire {word(ops[tap.op].format.width)} {tap};" for tap in taps))
+        fields = laid((what, ops[k].format) for what, k in inputs)
+        for (_, k), field in zip(inputs, fields, strict=True):
+            e(f"wire {word(field.format.width)} d{k} = in_data[{field.high}:{field.low}];")
+        for stage, emitter in self.emitters.items():
+            ports = [".clock(clock)", *([".next_phase(next_phase)"] if emitter.has_phases else [])]
+            ports += [f".d{k}(d{k})" for k in binding.stages[stage]] if stage == INPUTS else []
+            ports += [f".{tap}({tap})" for tap in (*binding.taken[stage], *binding.offered.get(stage, []))]
+            for group in emitter.flags:
+                e(f"wire over_{group}_{stage};")
+                ports.append(f".over_{group}(over_{group}_{stage})")
+            e(f"{emitter.module} {stage} (" + wrapped(", ", ports) + ");")
 
-
-def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
-    """(module name, text) of the stages and of the array itself, last."""
-    binding = Binding(array.schedule)
-    name = f"{prefix}_{array.datapath.name}"
-    emitters = {stage: StageEmitter(binding, f"{name}_{stage}", stage) for stage in binding.stages}
-    texts = [(emitter.module, emitter.text()) for emitter in emitters.values()]
-    return [*texts, (name, _array(array, binding, name, emitters))]
+    def _group(self, group: str) -> None:
+        e, path, id_, ii = self.e, self.array.datapath, self.id, self.array.ii
+        tap = self.array.taps[group]
+        age = -(-tap // ii) - 1
+        tag, code, over = laid(head(id_), age * id_.width)
+        wants = is_one_of(f"{group}_is", self.plan.through(Leaf(path.name, group)))
+        e(f"wire [{id_.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")
+        due = f"{self.count.at(tap % ii)} & " if ii > 1 else ""
+        e(f"assign {group}_valid = {due}live[{age}] & {wants};")
+        flags = [f"over_{group}_{stage}" for stage, emitter in self.emitters.items() if group in emitter.flags]
+        flag = " | ".join(flags if self.plan.flags else ()) or "1'b0"
+        e(f"assign {group}_id = ids[{over.high}:{tag.low}] | {{{flag}, {id_.width - 1}'b0}};")
+        leaving = zip(path.group(group), self.binding.leaving[group], strict=True)
+        bus(e, f"{group}_data", [name_of(where, path.ops[k].format.width) for (_, k), where in leaving])
 
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:
@@ -58,73 +103,6 @@ def bus(e: Emitter, name: str, parts: list[str]) -> None:
     e(f"always @* {name} = {whole};" if varies else f"initial {name} = {whole};")
 
 
-def bits_of(array: Array, words: Iterable[tuple[Word, int]]) -> int:
+def bits_of(array: Schedule, words: Iterable[tuple[Word, int]]) -> int:
     """Bits of words side by side, each with its operation; one where there is none."""
     return max(1, sum(array.datapath.ops[k].format.width for _, k in words))
-
-
-def _array(array: Array, binding: Binding, name: str, emitters: Mapping[str, StageEmitter]) -> str:
-    e = Emitter()
-    ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
-    ports += [f"input [{array.id.width - 1}:0] in_id", f"input [{bits_of(array, array.datapath.inputs) - 1}:0] in_data"]
-    for group, words in array.datapath.groups:
-        ports += [f"output {group}_valid", f"output [{array.id.width - 1}:0] {group}_id"]
-        ports += [f"output reg [{bits_of(array, words) - 1}:0] {group}_data"]
-    with module(e, name, ports):
-        _control(e, array)
-        _stages(e, array, binding, name, emitters)
-        for group, _ in array.datapath.groups:
-            _group(e, array, binding, group, emitters)
-    return e.text()
-
-
-def _control(e: Emitter, array: Array) -> None:
-    """An empty array waits in phase 0; what goes with a task moves on by a place an interval."""
-    ii, depth = array.schedule.ii, -(-array.schedule.latency // array.schedule.ii)
-    older = f"live[{depth - 2}:0], " if depth > 1 else ""
-    ids = f"ids[{(depth - 1) * array.id.width - 1}:0], " if depth > 1 else ""
-    e(f"reg [{depth - 1}:0] live;", f"reg [{depth * array.id.width - 1}:0] ids;")
-    moves = ""
-    if ii > 1:
-        count = array.count
-        e(f"wire [{count.bits - 1}:0] phase, next_phase;", f"assign in_ready = {count.at(0)};")
-        e(f"assign next_phase = {count.after(f'{count.at(0)} & ~in_valid & live == 0')};")
-        e(copy(count.bits, "counter", "next_phase", "phase"))
-        moves = f"if ({count.at(0)}) "
-    else:
-        e("assign in_ready = 1'b1;")
-    with e.block("always @(posedge clock) begin", "end"):
-        e("if (reset) live <= 0;", f"else {moves}live <= {{{older}in_valid}};", f"{moves}ids <= {{{ids}in_id}};")
-
-
-def _stages(e: Emitter, array: Array, binding: Binding, name: str, emitters: Mapping[str, StageEmitter]) -> None:
-    ops = array.datapath.ops
-    for taps in binding.offered.values():
-        e(*(f"wire {word(ops[tap.op].format.width)} {tap};" for tap in taps))
-    fields = laid((what, ops[k].format) for what, k in array.datapath.inputs)
-    for (_, k), field in zip(array.datapath.inputs, fields, strict=True):
-        e(f"wire {word(field.format.width)} d{k} = in_data[{field.high}:{field.low}];")
-    for stage, emitter in emitters.items():
-        ports = [".clock(clock)", *([".next_phase(next_phase)"] if emitter.has_phases else [])]
-        ports += [f".d{k}(d{k})" for k in binding.stages[stage]] if stage == INPUTS else []
-        ports += [f".{tap}({tap})" for tap in (*binding.taken[stage], *binding.offered.get(stage, []))]
-        for group in emitter.flags:
-            e(f"wire over_{group}_{stage};")
-            ports.append(f".over_{group}(over_{group}_{stage})")
-        e(f"{name}_{stage} {stage} (" + wrapped(", ", ports) + ");")
-
-
-def _group(e: Emitter, array: Array, binding: Binding, group: str, emitters: Mapping[str, StageEmitter]) -> None:
-    schedule = array.schedule
-    tap = schedule.taps[group]
-    age = -(-tap // schedule.ii) - 1
-    tag, code, over = laid(head(array.id), age * array.id.width)
-    wants = " | ".join(f"{group}_is == {code}" for code in array.wants[group])
-    e(f"wire [{array.id.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")
-    due = f"{array.count.at(tap % schedule.ii)} & " if schedule.ii > 1 else ""
-    e(f"assign {group}_valid = {due}live[{age}] & ({wants});")
-    flags = [f"over_{group}_{stage}" for stage, emitter in emitters.items() if group in emitter.flags]
-    flag = " | ".join(flags if array.flags else ()) or "1'b0"
-    e(f"assign {group}_id = ids[{over.high}:{tag.low}] | {{{flag}, {array.id.width - 1}'b0}};")
-    leaving = zip(array.datapath.group(group), binding.leaving[group], strict=True)
-    bus(e, f"{group}_data", [name_of(where, array.datapath.ops[k].format.width) for (_, k), where in leaving])

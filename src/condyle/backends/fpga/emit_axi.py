@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from string import Template
 from typing import Any
 
@@ -13,9 +13,9 @@ from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary, identity
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_packet import words
-from condyle.backends.fpga.emit_project import support
-from condyle.backends.fpga.expressions import cases
+from condyle.backends.fpga.emit_phases import LANE
+from condyle.backends.fpga.emit_project import filled, support
+from condyle.backends.fpga.expressions import cases, copy, is_one_of, packed
 from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
@@ -25,73 +25,115 @@ FRAME = support("boundary.v.in").splitlines(keepends=True)
 
 
 class AxiEmitter:
-    """Writes NAME_axi: what FRAME leaves open. inner: bits of a beat where words are words; beats: of a function's task
-    and result."""
+    """Writes NAME_axi: what FRAME leaves open. inner: bits of a beat where words are words; packets, beats: of a
+    function's task and result."""
 
-    def __init__(self, acc: Accelerator, prefix: str, fingerprint: str, boundary: Boundary) -> None:
-        self.plan, self.prefix, self.boundary, self.fingerprint = acc.plan, prefix, boundary, fingerprint
+    def __init__(self, acc: Accelerator, facts: Facts) -> None:
+        facts.boundary.check(acc.plan)
+        self.plan, self.facts, self.boundary = acc.plan, facts, facts.boundary
         self.word = max(format.width for format in self.plan.formats.values())
-        self.lanes = boundary.axi // SINGLE
-        self.inner = self.lanes * self.word if boundary.float32 else boundary.axi
-        self.head = self.word if boundary.float32 else HEAD
+        self.lanes = self.boundary.axi // SINGLE
+        self.inner = self.lanes * self.word if self.boundary.float32 else self.boundary.axi
+        self.head = self.word if self.boundary.float32 else HEAD
         self.codes = {name: task.codes[0] for name, task in self.plan.tasks.items()}
-        packets = {name: (boundary.task(self.plan, name), boundary.result(self.plan, name)) for name in self.codes}
-        self.beats = {name: (boundary.beats(sent), boundary.beats(back)) for name, (sent, back) in packets.items()}
+        sides = self.boundary.task, self.boundary.result
+        self.packets = {name: [side(self.plan, name) for side in sides] for name in self.codes}
+        self.beats = {name: [self.boundary.beats(fields) for fields in both] for name, both in self.packets.items()}
 
     def text(self) -> str:
-        boundary, known = self.boundary, identity(self.plan, self.boundary, self.fingerprint)
+        boundary, known = self.boundary, identity(self.plan, self.boundary, self.facts.fingerprint)
         there = ("", "async" if boundary.async_clock else "sync", "float32" if boundary.float32 else "integers")
         frame = "".join(line for where, _, line in (row.rpartition("::") for row in FRAME) if where in there)
-        most = [max(both[side] for both in self.beats.values()) for side in (0, 1)]
-        code, answer, width = self.plan.id.code_bits, most[1] * self.inner, stream.result_width(self.plan)
-        sizes = {"beat": self.inner, "packet": most[0] * self.inner, "answer": answer, "code": code, "tag": TAG_BITS}
-        numbers = {"axi": boundary.axi, "lanes": self.lanes, "word": self.word, "inner": self.inner}
-        numbers |= {"most_in": most[0], "most_out": most[1]}
-        holes = {name: f"[{size - 1}:0]" for name, size in {**sizes, "result": width}.items()} | {
-            "prefix": self.prefix,
+        most_in, most_out = (max(both[side] for both in self.beats.values()) for side in (0, 1))
+        code, answer, width = self.plan.id.code_bits, most_out * self.inner, stream.result_width(self.plan)
+        sizes = {"beat": self.inner, "packet": most_in * self.inner, "answer": answer, "result": width}
+        sizes |= {"code": code, "tag": TAG_BITS}
+        beats = [[(self.codes[name], f"16'd{both[side]}") for name, both in self.beats.items()] for side in (0, 1)]
+        holes: dict[str, object] = {name: f"[{size - 1}:0]" for name, size in sizes.items()}
+        holes |= {"prefix": self.facts.name, "axi": boundary.axi, "lanes": self.lanes, "word": self.word}
+        holes |= {"inner": self.inner, "most_in": most_in, "most_out": most_out}
+        holes |= {
             "identity": f"32'h{known['fingerprint']:08x}, 32'd{known['shape']}, 32'd{known['stream']}",
             "registers": wrapped(", ", [f".{pin.removeprefix('s_axil_')}({pin})" for pin in ports("s_axil")]),
-            "words": "\n    ".join(words(self.plan, self.codes, self.head)),
+            "words": "\n    ".join(self._words()),
             "no_code": f"{8 - code}'b0, " * (code < 8),
             "next_data": ", ".join(self._next_data(answer, width)),
             "others": "last_singles[AXI-1:32], " * (self.lanes > 1),
-            "task_beats": self._beats("task_beats", "word_head[7:0]", 0, "16'd0"),
-            "result_beats": self._beats("result_beats", "out_function", 1, "16'd1"),
+            "task_beats": _chosen("task_beats", 16, "word_head[7:0]", beats[0], "16'd0"),
+            "result_beats": _chosen("result_beats", 16, "out_function", beats[1], "16'd1"),
+            "frac_in": self._fractions("frac_in", "beat_head[7:0], beat_place", 0),
+            "frac_out": self._fractions("frac_out", "leaves_head[7:0], leaves_place", 1),
         }
-        if boundary.float32:
-            holes["frac_in"] = self._fractions("frac_in", "beat_head[7:0], beat_place", 0)
-            holes["frac_out"] = self._fractions("frac_out", "leaves_head[7:0], leaves_place", 1)
-        return Template(frame).substitute(holes, **numbers)
+        return Template(frame).substitute(holes)
+
+    def _words(self) -> list[str]:
+        """`words` by `packet`. What is chosen is decided as the packet is taken (`word_head`)."""
+        kinds: list[tuple[Sequence[int], int]] = []
+        assigned, there = list[str](), set[int]()
+
+        def kind(of: Sequence[int], bits: int) -> int:
+            """A register that says whether a packet has one of these codes, and has room for so many bits, of LANE."""
+            k = next((k for k, (known, room) in enumerate(kinds) if known == of and room >= bits), len(kinds))
+            room = kinds[k][1] if k < len(kinds) else LANE
+            kinds[k : k + 1] = [(of, room - bits)]
+            return k
+
+        for (low, high), parts in sorted(self._runs().items()):
+            there |= set(range(low, high + 1))
+            for start in range(low, high + 1, LANE):
+                bits = min(LANE, high + 1 - start)
+                chosen = [
+                    f"({{{bits}{{kind[{kind(of, bits)}]}}}} & packet[{at + start - low + bits - 1}:{at + start - low}])"
+                    for at, of in parts
+                ]
+                assigned.append(f"assign words[{start + bits - 1}:{start}] = " + "\n    | ".join(chosen) + ";")
+        bus, n = stream.bus(self.plan), len(kinds)
+        assigned += [f"assign words[{field.high}:{field.low}] = 0;" for field in bus if field.low not in there]
+        return [
+            f"wire [{n - 1}:0] kind, next_kind;",
+            "assign next_kind = ~(word_valid & word_ready) ? kind :",
+            f"    {packed([is_one_of('word_head[7:0]', of) for of, _ in kinds])};",
+            copy(n, "kinds", "next_kind", "kind"),
+            f"wire [{stream.width(bus) - 1}:0] words;",
+            *assigned,
+        ]
+
+    def _runs(self) -> dict[tuple[int, int], list[tuple[int, list[int]]]]:
+        """Of runs of the accelerator's bits where they stand in packets, and of which codes."""
+        found: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        names = {field.low: field.word.name for field in stream.bus(self.plan)}
+        for function, code in self.codes.items():
+            taken = stream.taken(self.plan, function)
+            behind = stream.laid(((field.word, field.format) for field in taken), self.head)
+            both = zip(taken, behind, strict=True)
+            for (shift, _), run in groupby(both, key=lambda pair: (pair[0].low - pair[1].low, names[pair[0].low])):
+                fields = [to for to, _ in run]
+                found[fields[0].low, fields[-1].high][fields[0].low - shift].append(code)
+        return {run: list(parts.items()) for run, parts in found.items()}
 
     def _next_data(self, size: int, width: int) -> list[str]:
         """Of an answer as wide as the longest, the highest bits first: no words in an answer to a wrong packet, nor
         behind a function's own words in its last beat."""
-        hidden = {(0, min(width, self.inner - self.head)): "wrong_full"}
-        for name, (_, beats) in self.beats.items():
-            own = stream.width(stream.laid((f.word, f.format) for f in self.boundary.result(self.plan, name)))
-            end = min(beats * self.inner - self.head, stream.width(stream.result(self.plan, name)))
-            if own < end:
-                code = f"out_function == {self.codes[name]}"
-                hidden[own, end] = f"{hidden[own, end]} | {code}" if (own, end) in hidden else code
+        hidden = [(0, min(width, self.inner - self.head), "wrong_full")]
+        for name, (_, fields) in self.packets.items():
+            own = stream.width(stream.laid((field.word, field.format) for field in fields))
+            end = min(self.beats[name][1] * self.inner - self.head, stream.width(stream.result(self.plan, name)))
+            hidden += [(own, end, f"out_function == {self.codes[name]}")] * (own < end)
         parts = [f"{self.word}'b0" if self.boundary.float32 else "next_head"]
-        for low, stop in pairwise(sorted({0, width, *(edge for run in hidden for edge in run)})):
-            by = [when for (first, end), when in hidden.items() if first <= low and stop <= end]
+        for low, stop in pairwise(sorted({0, width, *(edge for first, end, _ in hidden for edge in (first, end))})):
+            by = [when for first, end, when in hidden if first <= low and stop <= end]
             mask = f" & {{{stop - low}{{~({' | '.join(by)})}}}}" if by else ""
             parts.append(f"out_data[{stop - 1}:{low}]{mask}")
         parts += [f"{size - width - self.head}'b0"] * (size > width + self.head)
         return parts[::-1]
 
-    def _beats(self, name: str, code: str, side: int, none: str) -> str:
-        known = [(self.codes[function], f"16'd{both[side]}") for function, both in self.beats.items()]
-        return _chosen(name, 16, code, known, none)
-
     def _fractions(self, name: str, by: str, side: int) -> str:
         """Bits behind the point of each word of a beat, by function and beat."""
         rows: dict[tuple[int, int], int] = defaultdict(int)
-        for function, number in self.codes.items():
-            for field in (self.boundary.task, self.boundary.result)[side](self.plan, function):
+        for function, both in self.packets.items():
+            for field in both[side]:
                 beat, bit = divmod(field.low, self.boundary.axi)
-                rows[number, beat] |= (field.format.frac & 0xFF) << 8 * (bit // SINGLE)
+                rows[self.codes[function], beat] |= (field.format.frac & 0xFF) << 8 * (bit // SINGLE)
         known = [(f"{{8'd{number}, 16'd{k}}}", f"{8 * self.lanes}'h{row:x}") for (number, k), row in rows.items()]
         return _chosen(name, 8 * self.lanes, f"{{{by}}}", known, "0")
 
@@ -108,21 +150,11 @@ def _chosen(name: str, bits: int, by: str, values: Iterable[tuple[object, str]],
     return e.text().strip().replace("\n", "\n    ")
 
 
-def emit_axi(acc: Accelerator, prefix: str, facts: Facts) -> str:
-    """The text of NAME_axi."""
-    facts.boundary.check(acc.plan)
-    return AxiEmitter(acc, prefix, facts.fingerprint, facts.boundary).text()
-
-
 def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:
     """The bench of NAME_axi; prints `right: ...` or WRONG and what. stream: see `describe`."""
-    prefix = stream["name"]
+    prefix, known = stream["name"], [row for row in stream["registers"].values() if "value" in row]
     sent, back = (sum(len(getattr(packet, what)) for packet in packets) for what in ("task", "answer"))
-    e = Emitter()
-    e(f"module {prefix}_axi_bench;")
-    e(f"    localparam AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back};")
-    core = ".core_clk(core_clk)," if boundary.async_clock else ""
-    known = [row for row in stream["registers"].values() if "value" in row]
+    sizes = f"AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back}"
     reads = " ".join(f"read(8'h{row['address']:02x}, 32'h{row['value']:08x});" for row in known)
-    text = support("axi_bench.v").replace("TOP", prefix).replace("CORE", core).replace("IDENTITY", reads)
-    return e.text() + text + "endmodule\n"
+    words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads}
+    return f"module {prefix}_axi_bench;\n    localparam {sizes};\n{filled('axi_bench.v', words)}endmodule\n"

@@ -5,17 +5,7 @@ One instance an operation would be the same hardware, and eight times the work o
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from condyle.backends.fpga.adders import Operand, adder_bits
-
-
-class Kept(NamedTuple):
-    """Where a clamped value goes: its bits, the assignment's left (`w12 <=`), a statement for when it was clamped."""
-
-    width: int
-    target: str
-    over: str
 
 
 def added(a: Operand, b: Operand, sub: bool = False) -> str:
@@ -24,9 +14,9 @@ def added(a: Operand, b: Operand, sub: bool = False) -> str:
     return f"{a.aligned(width)} {'-' if sub else '+'} {b.aligned(width)}"
 
 
-def clamped(x: Operand, kept: Kept) -> list[str]:
-    """x / 2^right, bits below dropped, clamped and kept."""
-    width, target = kept.width, kept.target
+def clamped(x: Operand, width: int, target: str, over: str) -> list[str]:
+    """x / 2^right, bits below dropped, clamped to so many bits. target: the assignment's left (`w12 <=`); over: a
+    statement for when it was clamped."""
     top, low, high = x.width - 1, max(0, x.right), x.right + width - 1
     zeros = f", {-x.right}'b0" if x.right < 0 else ""
     bits = top - high + 1
@@ -45,6 +35,6 @@ def clamped(x: Operand, kept: Kept) -> list[str]:
     return [
         f"case ({upper})",
         f"    {fitting}: {target} {value};",
-        f"    default: begin {target} {limit}; {kept.over} end",
+        f"    default: begin {target} {limit}; {over} end",
         "endcase",
     ]

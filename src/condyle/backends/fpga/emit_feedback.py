@@ -21,12 +21,11 @@ STAGE_NUMBER = Word("stage", 0)
 class Feedback(Wires):
     """Writes the feedback module."""
 
-    def second_pass(self, room: list[str]) -> str:
+    def second_pass(self) -> str:
         """Of dfd: a enters with the task's state; the words of that second task."""
         e, depth, back = self.e, self.acc.depths["back"], self.buses["back"]
-        e(f"wire is_dfd = {self.sent(task.is_fed_back for task in self.tasks)};")
+        self.needs("is_dfd", self.twice, "loop_room")
         self.credits("loop", depth, "take & is_dfd", "kept_pop")
-        room.append("(~is_dfd | loop_room)")
         own = [(Word("a", word.index), self.plan.formats[word]) for word in self.base]
         state = Bus("state_q", [*self.takes("q", "v", "f_ext"), *own])
         kept = joined(self.entry.part("f_ext"), self.entry.part("q", "v"))
@@ -50,16 +49,14 @@ class Feedback(Wires):
         e(f"wire [{self.id.width - 1}:0] back_id = {joined(over_any, 'back_code', was_id[TAG])};")
         return joined(state.part("f_ext"), "back_a", state.part("q", "v"))
 
-    def rounds(self, room: list[str]) -> None:
+    def rounds(self) -> None:
         """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
         e, depth = self.e, self.acc.depths["course"]
-        e(f"wire is_step = {self.sent(bool(task.stages) for task in self.tasks)};")
+        self.needs("is_step", (task for task in self.tasks if task.stages), "steps_room")
         self.credits("steps", depth, "take & is_step", "step_out_valid")
-        room.append("(~is_step | steps_room)")
         own = dict(self.entry)
-        for word, format in self.plan.course.items():
-            if word.name in steps.FRESH:
-                own[word] = own.get(Word(steps.FRESH[word.name], word.index), zeros(format.width))
+        fresh = {word: format for word, format in self.plan.course.items() if word.name in steps.FRESH}
+        own |= {w: own.get(Word(steps.FRESH[w.name], w.index), zeros(format.width)) for w, format in fresh.items()}
         first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
         enters, data = "take & is_step", self._course(own, self.entry.name, " : ".join([*first, "0"]))
         if self.plan.has_rounds:
@@ -90,21 +87,19 @@ class Feedback(Wires):
         """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
         e, solved, words = self.e, self.buses["solved"], dict(self.course)
         e("", "// schedule module: integration steps")
-        stage = words[STAGE_NUMBER]
+        stage, kind = words[STAGE_NUMBER], solved[CODE]
         if self.plan.has_rounds:
+            (follows,) = self.plan.through(STAGE)
             e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in steps.LAST)};")
+            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
         for name, (values, format) in self.plan.weights.items():
             weight = Bus(f"step_{name}", [(Word(name, 0), format)])
             e(f"reg signed [{format.width - 1}:0] {weight.name};")
             *rest, final = [literal(value, format.width) for value in values]
             cases(e, weight.name, stage, enumerate(rest), final)
             words |= weight
-        kind = solved[CODE]
-        if self.plan.has_rounds:
-            (follows,) = self.plan.through(STAGE)
-            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
         id_ = joined(solved[OVER], kind, solved[TAG])
-        self.array("step", "solved_full", id_, self.gather("step", words | solved.renamed("k")))
+        self.array("step", "solved_full", id_, words | solved.renamed("k"))
         e("assign solved_pop = step_take, course_pop = step_take;")
 
     def _course(self, words: Mapping[Word, str], source: str, stage: str) -> str:

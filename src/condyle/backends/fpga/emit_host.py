@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from condyle.backends.fpga.boundary import HEADER
-from condyle.backends.fpga.emit_project import support
+from condyle.backends.fpga.emit_project import filled
 from condyle.text import Emitter
 
 
@@ -21,23 +21,18 @@ def emit_host(stream: Mapping[str, Any]) -> str:
             ]
             e.table(f"static const {name}_word {name}_{function}_{what}", words or ["{0, 0, 0, 0, 0}"], 4)
     with e.block(f"static const {name}_register {name}_identity[] = {{", "};"):
-        known = {key: row for key, row in stream["registers"].items() if "value" in row}
-        e(*(f'{{"{key}", 0x{row["address"]:02x}, 0x{row["value"]:08x}}},' for key, row in known.items()))
+        known = [(key, row) for key, row in stream["registers"].items() if "value" in row]
+        e(*(f'{{"{key}", 0x{row["address"]:02x}, 0x{row["value"]:08x}}},' for key, row in known))
     with e.block(f"static const {name}_function {name}_functions[] = {{", "};"):
         for function, row in stream["functions"].items():
-            sizes = [sum(row[what].values()) for what in ("inputs", "outputs")]
-            said = [", ".join(f"{key}[{n}]" for key, n in row[what].items()) for what in ("inputs", "outputs")]
-            counts = [row[what]["bytes"] for what in ("task", "result")]
-            counts += [len(row[what]["words"]) for what in ("task", "result")]
-            numbers = ", ".join(map(str, (row["code"], *sizes, *counts)))
+            arrays, packets = (row["inputs"], row["outputs"]), (row["task"], row["result"])
+            names = [", ".join(f"{key}[{n}]" for key, n in array.items()) for array in arrays]
+            numbers = [row["code"], *(sum(array.values()) for array in arrays)]
+            numbers += [*(packet["bytes"] for packet in packets), *(len(packet["words"]) for packet in packets)]
             words = f"{name}_{function}_task, {name}_{function}_result"
-            e(f'{{"{function}", "{said[0]}", "{said[1]}", {numbers}, {words}}},')
+            e(f'{{"{function}", "{names[0]}", "{names[1]}", {", ".join(map(str, numbers))}, {words}}},')
     guard = f"{name}_host_h".upper()
-    known = {"NAME": name, "TABLES": e.text(), "TAG": str(HEADER["tag"][1])}
-    known |= {"BEAT": str(stream["axi"] // 8), "FLOAT32": str(int(stream["float32"]))}
-    text = support("host.h")
-    for word, value in known.items():
-        text = text.replace(word, value)
+    words = {"NAME": name, "TABLES": e.text(), "TAG": HEADER["tag"][1]}
+    words |= {"BEAT": stream["axi"] // 8, "FLOAT32": int(stream["float32"])}
     head = f"/* Packets of the accelerator {name}, of model {stream['fingerprint']}: see {name}_stream.json. */\n"
-    includes = "".join(f"#include <{file}>\n" for file in ("math.h", "stddef.h", "stdint.h", "string.h"))
-    return f"{head}#ifndef {guard}\n#define {guard}\n{includes}\n{text}#endif\n"
+    return f"{head}#ifndef {guard}\n#define {guard}\n{filled('host.h', words)}#endif\n"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
 from condyle.backends.fpga.adders import Operand, adder_bits, literal, name_of, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
-from condyle.backends.fpga.emit_clamps import Kept, added, clamped
+from condyle.backends.fpga.emit_clamps import added, clamped
 from condyle.backends.fpga.emit_phases import Count, Phases
 from condyle.backends.fpga.expressions import cases
 from condyle.backends.fpga.formats import Format
@@ -41,20 +40,15 @@ def _pieces(name: str, width: int, place: int) -> dict[int, tuple[str, int]]:
     return {1: (f"$signed({name}[{width - 1}:{place}])" if place else name, width - place)} | low
 
 
-@dataclass
 class OperatorEmitter:
-    """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit,
-    over: which operations clamp, and what says in a cycle that they did."""
+    """Writes the operations of one stage. phases: assignments to registers by the phase in which they are loaded; bit:
+    of `over`, for each operation that clamps: whether it did in this cycle."""
 
-    binding: Binding
-    module: str
-    stage: str
-    e: Emitter = field(default_factory=Emitter)
-
-    def __post_init__(self) -> None:
-        self.schedule, self.datapath = self.binding.schedule, self.binding.datapath
+    def __init__(self, binding: Binding, module: str, stage: str) -> None:
+        self.binding, self.module, self.stage, self.e = binding, module, stage, Emitter()
+        self.schedule, self.datapath = binding.schedule, binding.datapath
         self.ii, self.pipeline = self.schedule.ii, self.datapath.pipeline
-        self.ops = self.binding.stages[self.stage]
+        self.ops = binding.stages[stage]
         self.count = Count(self.ii, self.pipeline.one_hot)
         self.phases, self.lane = Phases(self.e, self.count), dict[int, int]()
         self.unit_name: dict[int, str] = {}
@@ -63,7 +57,6 @@ class OperatorEmitter:
         cones = self.datapath.cones.values()  # by their ends, so that what one flag asks for lies side by side
         clamping.sort(key=lambda k: (self.schedule.ready[k], [k in cone for cone in cones], k))
         self.bit = {k: place for place, k in enumerate(clamping)}
-        self.over = {k: f"over[{place}]" for k, place in self.bit.items()}
 
     def format_of(self, k: int) -> Format:
         return self.datapath.ops[k].format
@@ -79,14 +72,12 @@ class OperatorEmitter:
         for copy, factors in self.factors.items():
             with self.e.block(f"always @* case ({copy})", "endcase"):
                 for phase in range(self.ii):
-                    head = "default" if phase == self.ii - 1 else f"{phase}"
-                    with self.e.block(f"{head}: begin", "end"):
+                    with self.e.block(f"{phase if phase < self.ii - 1 else 'default'}: begin", "end"):
                         self.e(*(f"{name} = {of.get(phase, max(of.items())[1])};" for name, of in factors))
 
     def _unit(self, name: str, ops: list[int]) -> None:
         (kind, a, b), more = self.datapath.unit(ops[0]), self.pipeline.product
-        for k in ops:
-            self.unit_name[k] = name
+        self.unit_name.update(dict.fromkeys(ops, name))
         every = [member for k in ops for member in self.datapath.members[k]]
         self._chosen(f"{name}_a", a, [(self._phase(k), self._operand(k, 0)) for k in every], shared=True)
         if kind == "mul":
@@ -98,10 +89,8 @@ class OperatorEmitter:
             self.e(f"fx_sincos #({a}, {b}, {more}, {self.pipeline.clamp}) {name} ({ports});")
         else:
             self.e(f"wire [27:0] {name}_r;", f"wire [4:0] {name}_place;", f"wire {name}_bad;")
-            self.e(
-                f"fx_reciprocal #({a}, {more}, {self.pipeline.clamp}) {name} (.clock(clock), .a({name}_a), .r({name}_r), "
-                f".place({name}_place), .bad({name}_bad));"
-            )
+            ports = f".a({name}_a), .r({name}_r), .place({name}_place), .bad({name}_bad)"
+            self.e(f"fx_reciprocal #({a}, {more}, {self.pipeline.clamp}) {name} (.clock(clock), {ports});")
 
     def _phase(self, k: int) -> int:
         return self.schedule.start[k] % self.ii
@@ -113,11 +102,11 @@ class OperatorEmitter:
     def _factor(self, k: int) -> str:
         """The upper bits of the second factor."""
         op = self.datapath.ops[k]
-        tap = self.binding.read(op.args[1], self.schedule.start[k])
-        drop = self.format_of(op.args[1]).width - op.factor
-        if not isinstance(tap, Tap):
-            return literal(tap >> drop if drop > 0 else tap, op.factor)
-        return f"{tap}[{self.format_of(op.args[1]).width - 1}:{drop}]" if drop > 0 else str(tap)
+        where, width = self.binding.read(op.args[1], self.schedule.start[k]), self.format_of(op.args[1]).width
+        drop = max(0, width - op.factor)
+        if isinstance(where, Tap):
+            return f"{where}[{width - 1}:{drop}]" if drop else str(where)
+        return literal(where >> drop, op.factor)
 
     def _chosen(
         self, name: str, width: int, values: list[tuple[int, str]], signed: bool = True, shared: bool = False
@@ -146,7 +135,7 @@ class OperatorEmitter:
                 self.e(f"fx_product #({wa}, {wb}, {more}) {m} (.clock(clock), .a({left}), .b({right}), .p({p}));")
 
     def write_operation(self, k: int) -> None:
-        op, width = self.datapath.ops[k], self.format_of(k).width
+        op = self.datapath.ops[k]
         self.lane[k] = self.phases.lane(self._bits(k))
         if op.kind == "input":
             self.phases.load(self.lane[k], 0, f"w{k} <= d{k};")
@@ -157,16 +146,22 @@ class OperatorEmitter:
         elif op.kind == "rcp":
             shift, u = 26 - self.format_of(op.args[0]).narrowed(A).frac - op.format.frac, self.unit_name[k]
             ports = f".clock(clock), .r({u}_r), .place({u}_place), .bad({u}_bad)"
-            self._result(k, f"fx_denormal #({literal(shift, 9)}, {width}, {self.pipeline.clamp})", ports)
+            self._result(k, f"fx_denormal #({literal(shift, 9)}, {op.format.width}, {self.pipeline.clamp})", ports)
         else:
-            turns = [self._turn(k, member) for member in self.datapath.members[k]]
-            texts = [self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1)]
-            operands = summands(self.datapath, k, (texts[0], texts[1]))
-            if len({turn.sign for turn in turns}) > 1:
-                self._chosen(f"m{k}", 2, [(turn.phase, f"2'd{turn.sign}") for turn in turns], signed=False)
-                self._signed_sum(k, operands, width)
-            else:
-                self._sum(k, operands, op.kind == "sub")
+            self._add(k)
+
+    def _add(self, k: int) -> None:
+        """A sum, or several that take turns."""
+        op, turns = self.datapath.ops[k], [self._turn(k, member) for member in self.datapath.members[k]]
+        first, second = (self._in_turn(f"x{which}_{k}", op.args[which], turns, which) for which in (0, 1))
+        a, b = summands(self.datapath, k, (first, second))
+        if len({turn.sign for turn in turns}) == 1:
+            self._sum(k, a, b, op.kind == "sub")
+            return
+        self._chosen(f"m{k}", 2, [(turn.phase, f"2'd{turn.sign}") for turn in turns], signed=False)
+        bits = adder_bits(a, b)
+        ports = f".sign(m{k}), .a({a.aligned(bits)}), .b({b.aligned(bits)})"
+        self._result(k, f"fx_add_in_turns #({bits}, {op.format.width})", ports, self.pipeline.sum_cycles)
 
     def _turn(self, k: int, member: int) -> Turn:
         """A sum as its operator's first one: operands in the order of its formats, the same words where they are."""
@@ -186,12 +181,6 @@ class OperatorEmitter:
         self._chosen(name, self.format_of(operand).width, [(turn.phase, turn.texts[which]) for turn in turns])
         return name
 
-    def _signed_sum(self, k: int, operands: tuple[Operand, ...], width: int) -> None:
-        a, b = operands
-        bits = adder_bits(a, b)
-        ports = f".sign(m{k}), .a({a.aligned(bits)}), .b({b.aligned(bits)})"
-        self._result(k, f"fx_add_in_turns #({bits}, {width})", ports, self.pipeline.sum_cycles)
-
     def _load(self, k: int, *statements: str, before: int = 1) -> None:
         for phase in self.schedule.phases(k, self.schedule.ready[k] - before):
             self.phases.load(self.lane[k], phase, *statements)
@@ -210,12 +199,11 @@ class OperatorEmitter:
             self.e(f"reg {kind} x{k};", f"reg p{k};")
             self._load(k, f"x{k} <= d{k};", f"p{k} <= o{k};", before=2)
             value, over = f"x{k}", f"p{k}"
-        self._load(k, f"w{k} <= {value};", f"{self.over[k]} = {over};")
+        self._load(k, f"w{k} <= {value};", f"over[{self.bit[k]}] = {over};")
 
-    def _sum(self, k: int, operands: tuple[Operand, ...], sub: bool = False, over: str = "") -> None:
+    def _sum(self, k: int, a: Operand, b: Operand, sub: bool = False, over: str = "") -> None:
         """x is the sum, clamped in the same cycle or in the next; over: whether an operand was clamped before."""
-        (a, b), x = operands, f"x{k}"
-        bits, total = adder_bits(a, b) + 1, added(a, b, sub)
+        x, bits, total = f"x{k}", adder_bits(a, b) + 1, added(a, b, sub)
         self.e(f"reg {word(bits)} {x};")
         if self.pipeline.clamp:
             if over:
@@ -223,12 +211,12 @@ class OperatorEmitter:
                 self._load(k, f"q{k} <= {over};", before=2)
                 over = f"q{k}"
             self._load(k, f"{x} <= {total};", before=2)
-        now = [f"{self.over[k]} = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
-        self._load(k, *now, *clamped(Operand(x, bits, self.datapath.ops[k].drop), self._word(k)))
+        now = [f"over[{self.bit[k]}] = {over};"] * bool(over) + [f"{x} = {total};"] * (not self.pipeline.clamp)
+        self._load(k, *now, *self._clamped(k, Operand(x, bits, self.datapath.ops[k].drop)))
 
-    def _word(self, k: int) -> Kept:
-        """Where the result of an operation is kept."""
-        return Kept(self.format_of(k).width, f"w{k} <=", f"{self.over[k]} = 1'b1;")
+    def _clamped(self, k: int, x: Operand, target: str = "w{} <=") -> list[str]:
+        """The result of an operation, clamped."""
+        return clamped(x, self.format_of(k).width, target.format(k), f"over[{self.bit[k]}] = 1'b1;")
 
     def _named(self, name: str, x: Operand) -> Operand:
         """An expression as a wire, so that its bits have names."""
@@ -239,19 +227,17 @@ class OperatorEmitter:
         """h: the upper and lower pieces side by side; t: what crosses; x: their sum."""
         straight, across = product(self.datapath, k, self.unit_name[k])
         if not across:
-            self._load(k, *clamped(straight, self._word(k)))
+            self._load(k, *self._clamped(k, straight))
             return
-        width = self.format_of(k).width
+        high, over = Operand(f"h{k}", self.format_of(k).width), f"p{k} <= 1'b1;"
         straight = self._named(f"h{k}_p", straight)
         pieces = [self._named(f"t{k}_p{n}", piece) for n, piece in enumerate(across)]
-        self.e(f"reg {word(width)} h{k};")
-        high = Operand(f"h{k}", width)
+        self.e(f"reg {word(high.width)} h{k};")
         if not self.pipeline.has_pieces_held(2 * len(pieces)):
-            self._load(k, *clamped(straight, Kept(width, f"h{k} =", f"{self.over[k]} = 1'b1;")))
-            self._sum(k, (high, pieces[0]))
+            self._load(k, *self._clamped(k, straight, "h{} ="))
+            self._sum(k, high, pieces[0])
             return
-        over = f"p{k} <= 1'b1;"
-        first = [f"p{k} <= 1'b0;", *clamped(straight, Kept(width, f"h{k} <=", over))]
+        first = [f"p{k} <= 1'b0;", *clamped(straight, high.width, f"h{k} <=", over)]
         low = pieces[0]._replace(text=f"t{k}") if len(pieces) == 1 else Operand(f"t{k}", ADDER)
         self.e(f"reg {word(low.width)} t{k};", f"reg p{k};")
         if len(pieces) == 1:
@@ -260,6 +246,6 @@ class OperatorEmitter:
             a, b = pieces
             both = Operand(f"y{k}", adder_bits(a, b) + 1, self.datapath.ops[k].drop)
             self.e(f"reg {word(both.width)} y{k};")
-            first += [f"y{k} = {added(a, b)};", *clamped(both, Kept(ADDER, f"t{k} <=", over))]
+            first += [f"y{k} = {added(a, b)};", *clamped(both, ADDER, f"t{k} <=", over)]
         self._load(k, *first, before=1 + self.pipeline.sum_cycles)
-        self._sum(k, (high, low), over=f"p{k}")
+        self._sum(k, high, low, over=f"p{k}")

@@ -46,7 +46,7 @@ class Phases:
         self.lanes: list[dict[int, list[str]]] = []
         self.room = 0
 
-    def copy(self, bits: int, words: int = 1) -> str:
+    def copy(self, bits: int, words: int) -> str:
         """The copy of the phase that chooses so many bits more, each of so many words."""
         return f"phase{self.lane(bits * -(-words // TABLE))}"
 
@@ -63,11 +63,10 @@ class Phases:
 
     def chosen(self, width: int, cases: list[tuple[int, str]]) -> str:
         """Each word with the bits of its phases; nothing is chosen where none is needed."""
-        copy, phases = self.copy(width, len(cases)), defaultdict[str, list[int]](list)
+        copy, phases = self.copy(width, len(cases)), defaultdict[str, list[str]](list)
         for phase, value in sorted(cases):
-            phases[value].append(phase)
-        when = {value: any_of([f"{copy}[{phase}]" for phase in found]) for value, found in phases.items()}
-        return wrapped(" | ", [f"{{{width}{{{chosen}}}}} & {value}" for value, chosen in when.items()])
+            phases[value].append(f"{copy}[{phase}]")
+        return wrapped(" | ", [f"{{{width}{{{any_of(bits)}}}}} & {value}" for value, bits in phases.items()])
 
     def load(self, lane: int, phase: int, *statements: str) -> None:
         self.lanes[lane][phase] += statements

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_array import emit_array
-from condyle.backends.fpga.emit_top import emit_top
+from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_array import ArrayEmitter
+from condyle.backends.fpga.emit_top import TopEmitter
+from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
-from condyle.backends.fpga.stream import bus, result_width, width
+from condyle.backends.fpga.stream import bus, laid, result_width, width
 from condyle.backends.fpga.target import Device
-from condyle.text import Emitter
+from condyle.backends.fpga.vectors import pack
 
 TASKS, ANSWERS = "tasks.hex", "answers.hex"
 _SUPPORT = Path(__file__).parent / "support"
@@ -31,29 +33,19 @@ STAGES = {
 
 def operators(device: Device) -> str:
     """The operator modules with their constants and tables."""
-    text = support("operators.v")
-    constants = {"`FX_TURN_HIGH": str(TWO_PI_INVERSE >> 17), "`FX_TURN_LOW": str(TWO_PI_INVERSE & 0x1FFFF)}
-    constants |= {"`FX_SINCOS": _rom(_sincos_rows(), 78), "`FX_RECIPROCAL": _rom(reciprocal_table().tolist(), 17)}
-    constants["`FX_FACTOR"] = str(device.factors[0])
-    for name, value in constants.items():
-        text = text.replace(name, value)
-    return text
+    sine, cosine, slope, fall = sincos_table()
+    words = {"`FX_TURN_HIGH": TWO_PI_INVERSE >> 17, "`FX_TURN_LOW": TWO_PI_INVERSE & 0x1FFFF}
+    rows = _rom((fall, 18), (slope, 18), (cosine, 21), (sine, 21))
+    words |= {"`FX_SINCOS": rows, "`FX_RECIPROCAL": _rom((reciprocal_table(), 17))}
+    return filled("operators.v", words | {"`FX_FACTOR": device.factors[0]})
 
 
-def _rom(rows: Sequence[int], width: int) -> str:
-    """Assignments, so that no tool looks for another file."""
-    return "\n".join(f"        rom[{k}] = {width}'h{row:x};" for k, row in enumerate(rows))
-
-
-def _sincos_rows() -> list[int]:
-    """Of sine, cosine (21 bits each), 2 pi cosine, 2 pi sine (18 each)."""
-    rows: list[int] = []
-    for sine, cosine, slope, fall in zip(*(table.tolist() for table in sincos_table()), strict=True):
-        row = 0
-        for value, bits in ((sine, 21), (cosine, 21), (slope, 18), (fall, 18)):
-            row = row << bits | (value & ((1 << bits) - 1))
-        rows.append(row)
-    return rows
+def _rom(*columns: tuple[Integers, int]) -> str:
+    """Assignments, so that no tool looks for another file. columns: the lowest first, and their bits."""
+    fields = laid((Word("rom", n), Format(bits, 0)) for n, (_, bits) in enumerate(columns))
+    given = {field.word: column for field, (column, _) in zip(fields, columns, strict=True)}
+    rows = pack(fields, given, len(columns[0][0]))
+    return "\n".join(f"        rom[{k}] = {width(fields)}'h{row:x};" for k, row in enumerate(rows))
 
 
 def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
@@ -61,10 +53,10 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     texts = {"fx_operators.v": operators(acc.device)}
     for name, array in acc.arrays.items():
         about = header + NAMES + STAGES.get(name, "")
-        texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))
+        texts[f"{prefix}_{name}.v"] = about + ArrayEmitter(acc.plan, array, prefix).text()
     codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
     about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
-    texts[f"{prefix}.v"] = header + about + emit_top(acc, prefix)
+    texts[f"{prefix}.v"] = header + about + TopEmitter(acc, prefix).text()
     return texts
 
 
@@ -73,11 +65,17 @@ def support(name: str) -> str:
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
+def filled(name: str, words: Mapping[str, object]) -> str:
+    """Such a file with these words replaced."""
+    text = support(name)
+    for word, value in words.items():
+        text = text.replace(word, str(value))
+    return text
+
+
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks; prints `right: ...` or WRONG and what."""
     code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     padded = -(-(2 + code + answer) // 32) * 32
-    e = Emitter()
-    e(f"module {prefix}_bench;")
-    e(f"    localparam N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded};")
-    return e.text() + support("bench.v").replace("TOP", prefix) + "endmodule\n"
+    sizes = f"N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded}"
+    return f"module {prefix}_bench;\n    localparam {sizes};\n{filled('bench.v', {'TOP': prefix})}endmodule\n"

@@ -15,11 +15,6 @@ LONG = 3
 """Registers in a row from which on they are one line, of which nobody reads what is in between."""
 
 
-def is_long(link: tuple[Tap, Tap]) -> bool:
-    """Whether a link between two registers of a word is a line."""
-    return link[1].copy - link[0].copy >= LONG
-
-
 def slices(name: str, places: list[int]) -> list[str]:
     """The bits at ascending places, those side by side together."""
     starts = [place for place in places if place - 1 not in places]
@@ -35,11 +30,14 @@ class StageEmitter(OperatorEmitter):
         if self.stage == INPUTS:
             ports += [f"input {word(self.format_of(k).width)} d{k}" for k in self.ops]
         ports += [f"input {word(self.format_of(tap.op).width)} {tap}" for tap in self.binding.taken[self.stage]]
-        ports += [self._output(tap) for tap in self.binding.offered.get(self.stage, [])]
+        words = [k for k in self.ops if self.datapath.ops[k].kind != "sincos"]  # which has two
+        kinds = self._kinds(words)
+        offered = self.binding.offered.get(self.stage, [])
+        ports += [f"output {kinds[tap]}{word(self.format_of(tap.op).width)} {tap}" for tap in offered]
         ports += [f"output over_{group}" for group in self.flags]
         with module(self.e, self.module, ports):
-            words = [k for k in self.ops if self.datapath.ops[k].kind != "sincos"]  # which has two
-            self._declarations(words)
+            for tap in (tap for tap in kinds if tap not in offered):
+                self.e(f"{kinds[tap] or 'wire '}{word(self.format_of(tap.op).width)} {tap};")
             self.write_units()
             for k in words:
                 self.write_operation(k)
@@ -61,18 +59,17 @@ class StageEmitter(OperatorEmitter):
                     found[name][self.schedule.ready[member] - 1].add(bit)
         return found
 
-    def _declarations(self, words: Sequence[int]) -> None:
-        """Everything that holds a word; what is a port is declared in the head."""
-        ports = self.binding.offered.get(self.stage, [])
+    def _kinds(self, words: Sequence[int]) -> dict[Tap, str]:
+        """Everything that holds a word, and how it is declared: the end of a line is a wire."""
+        kinds: dict[Tap, str] = {}
         for k in words:
-            kinds = {Tap(k, 0): "reg"} | {link[1]: "wire" if is_long(link) else "reg" for link in self.links(k)}
-            for tap, kind in kinds.items():
-                if tap not in ports:
-                    self.e(f"{kind} {word(self.format_of(k).width)} {tap};")
+            kinds[Tap(k, 0)] = "reg "
+            kinds |= {tap: "reg " if gap < LONG else "" for tap, gap in self.links(k)}
+        return kinds
 
     def _registers(self, words: Sequence[int]) -> None:
-        for link in (link for k in words for link in self.links(k)):
-            self._link(link)
+        for tap, gap in (link for k in words for link in self.links(k)):
+            self._link(tap, gap)
         shifted = self._flags()
         if not self.phases.lanes:
             return
@@ -80,28 +77,23 @@ class StageEmitter(OperatorEmitter):
             self.e(*(["over = 0;"] if self.bit else []), *shifted)
             self.phases.write()
 
-    def links(self, k: int) -> list[tuple[Tap, Tap]]:
-        """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
-        result: list[tuple[Tap, Tap]] = []
+    def links(self, k: int) -> list[tuple[Tap, int]]:
+        """The word's registers behind its first, each with its place behind the one before: LONG or more are a line."""
+        result: list[tuple[Tap, int]] = []
         for before, copy in pairwise([0, *self.binding.used.get(k, [])]):
-            at = (before, copy) if copy - before >= LONG else range(before, copy + 1)
-            result += pairwise(Tap(k, one) for one in at)
+            gap = copy - before
+            result += [(Tap(k, copy), gap)] if gap >= LONG else [(Tap(k, n + 1), 1) for n in range(before, copy)]
         return result
 
-    def _link(self, link: tuple[Tap, Tap]) -> None:
-        before, tap = link
-        k, gap = tap.op, tap.copy - before.copy
-        if not is_long(link):
+    def _link(self, tap: Tap, gap: int) -> None:
+        k, before, width = tap.op, Tap(tap.op, tap.copy - gap), self.format_of(tap.op).width
+        if gap < LONG:
             self._load(k, f"{tap} <= {before};")
             return
-        width, line = self.format_of(k).width, f"l{k}_{tap.copy}"
+        line = f"l{k}_{tap.copy}"
         self.e(f"reg [{width * gap - 1}:0] {line};")
         self.e(f"assign {tap} = {line}[{width * gap - 1}:{width * (gap - 1)}];")
         self._load(k, f"{line} <= {{{line}[{width * (gap - 1) - 1}:0], {before}}};")
-
-    def _output(self, tap: Tap) -> str:
-        delayed = any(link[1] == tap and is_long(link) for link in self.links(tap.op))
-        return f"output {'' if delayed else 'reg '}{word(self.format_of(tap.op).width)} {tap}"
 
     def _flags(self) -> list[str]:
         """Of each group a row of flags that its tasks go along; the statements that move them on."""

@@ -6,17 +6,17 @@ A queue's ready and valid come from registers, so no path runs from one end of t
 from __future__ import annotations
 
 from condyle.backends.fpga.accelerator import TAG_BITS
-from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_encode import Encode
+from condyle.backends.fpga.emit_feedback import Feedback
 from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.expressions import copy, joined, module, zeros
-from condyle.backends.fpga.queues import ENTRY, fed_by_trig
-from condyle.backends.fpga.stream import CODE, OVER, TAG, Bus, bus, result_width, width
+from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.queues import ENTRY, MERGED, fed_by_trig
+from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, bus, result_width, width
 from condyle.backends.fpga.tasks import FLAG, FLOATS, INVERSE
 from condyle.text import Emitter
 
 
-class TopEmitter(Encode):
+class TopEmitter(Feedback):
     """Writes the top module."""
 
     def text(self) -> str:
@@ -32,7 +32,7 @@ class TopEmitter(Encode):
         for array, write in {"solve": self._solve, "derivatives": self._derivatives, "step": self.step}.items():
             if array in self.plan.datapaths:
                 write()
-        self.encode()
+        self._encode()
         whole = Emitter()
         with module(whole, self.prefix, ports):
             whole(*self.d.text().splitlines(), *self.e.text().splitlines())
@@ -50,8 +50,8 @@ class TopEmitter(Encode):
         e, solves = self.e, "solve" in self.plan.datapaths
         e("", "// decode, feedback")
         self.d("wire take;")
-        e(f"wire is_known = {self.sent(True for _ in self.tasks)};")
-        room = ["entry_full", "is_known", *self._keep()]
+        e(f"wire is_known = {self.sent(self.tasks)};")
+        self._keep()
         first, torques = f"{{{self.entry.part('q', 'v', 'a', 'f_ext')}}}", self.entry.part("a")
         if solves:
             still, torques = self.base_and_joints() if self.base else (zeros(self.tau.width), torques)
@@ -60,31 +60,28 @@ class TopEmitter(Encode):
         state, again, id_, tau = "", list[str](), "{outside, entry_code, entry_tag}", ("take & keeps_tau", torques)
         if self.twice:
             again.append("again")
-            state, id_ = self.second_pass(room), f"again ? back_id : {id_}"
+            state, id_ = self.second_pass(), f"again ? back_id : {id_}"
         if "step" in self.plan.datapaths:
-            self.rounds(room)
+            self.rounds()
         if self.plan.has_rounds:
             again.append("round_now")
-            room.append("~round_full")
+            self.room.append("~round_full")
             first, id_ = f"round_now ? {self.round_task()} : {first}", f"round_now ? round_id : {id_}"
             tau = (f"{tau[0]} | round_pop", f"round_pop ? {self.round_tau()} : {tau[1]}")
         if solves:
             e(f"assign tau_enters = {tau[0]};", f"assign tau_in = {tau[1]};")
-        self._start(self._entering(first, state), id_, again, room)
+        self._start(self._entering(first, state), id_, again)
 
-    def _keep(self) -> list[str]:
-        """Queues of what a task needs later, and when there is room for it."""
-        e, depths, room = self.e, self.acc.depths, list[str]()
+    def _keep(self) -> None:
+        """Queues of what a task needs later."""
+        e, depths = self.e, self.acc.depths
         if "solve" in self.plan.datapaths:
-            e(f"wire keeps_tau = {self.sent(task.solves for task in self.tasks)};")
+            self.needs("keeps_tau", (task for task in self.tasks if task.solves), "tau_free")
             e("wire tau_enters;", f"wire [{self.tau.width - 1}:0] tau_in;")
             self.queue(self.tau, depths["tau"], "tau_enters", "tau_in")
-            room.append("(~keeps_tau | tau_free)")
         if self.given.data:
-            e(f"wire keeps_inverse = {self.sent('Minv' in task.inputs for task in self.tasks)};")
+            self.needs("keeps_inverse", (task for task in self.tasks if "Minv" in task.inputs), "given_free")
             self.queue(self.given, depths["given"], "take & keeps_inverse", self.entry.part("Minv"))
-            room.append("(~keeps_inverse | given_free)")
-        return room
 
     def _entering(self, first: str, state: str) -> Bus:
         """What the trigonometry takes: a task's words or, chosen by a copy every LANE bits, a second pass's state."""
@@ -100,7 +97,7 @@ class TopEmitter(Encode):
             e(f"assign trig_in[{bits}] = again_{lane} ? again_in[{bits}] : first_in[{bits}];")
         return enters
 
-    def _start(self, enters: Bus, id_: str, again: list[str], room: list[str]) -> None:
+    def _start(self, enters: Bus, id_: str, again: list[str]) -> None:
         """A code that names no function goes out; trigonometry takes the others, and what comes again before them."""
         e = self.e
         e(f"assign take = {' & '.join(['trig_take', 'entry_full', *(f'~{name}' for name in again)])};")
@@ -112,23 +109,22 @@ class TopEmitter(Encode):
             given = self.code_is("trig_id", [task.codes[0] for task in self.tasks if task.base_given])
             e(f"wire [{FLAG.width - 1}:0] trig_floats = {{1'b0, ~{given}}};")
             words |= Bus("trig_floats", [(FLOATS, FLAG)])
-        starts = " | ".join([*again, f"({' & '.join(room)})"])
-        self.array("trig", f"({starts})", id_, self.gather("trig", words))
+        starts = " | ".join([*again, f"({' & '.join(self.room)})"])
+        self.array("trig", f"({starts})", id_, words)
 
     def _fork(self) -> None:
         """The arrays that a task needs get it at the same time, each by a queue."""
         for name in fed_by_trig(self.plan):
             self.e("", f"// {name}")
             task = self.buses[f"{name}_in"]
-            self.array(name, f"{name}_in_full", task.id, self.gather(name, task))
+            self.array(name, f"{name}_in_full", task.id, task)
             self.e(f"assign {name}_in_pop = {name}_take;")
 
     def _solve(self) -> None:
         e, c, inverse = self.e, self.buses["c"], self.buses["inverse"]
         e("", "// schedule module: M^-1 (tau - c)")
         id_ = joined(f"{c[OVER]} | {inverse[OVER]}", c.span([CODE, TAG]))
-        words = c.renamed("c") | inverse | self.tau
-        self.array("solve", "c_full & inverse_full & tau_full", id_, self.gather("solve", words))
+        self.array("solve", "c_full & inverse_full & tau_full", id_, c.renamed("c") | inverse | self.tau)
         e("assign c_pop = solve_take, inverse_pop = solve_take, tau_pop = solve_take;")
         if self.twice:
             again = self.code_is("solve_id", [task.codes[0] for task in self.twice])
@@ -141,17 +137,60 @@ class TopEmitter(Encode):
         own = self.code_is("derivatives_id", [task.codes[1] for task in self.twice])
         inverse = Bus("dtau_inverse", self.group(INVERSE) if self.twice else self.takes("Minv"))
         queues = [name for name, there in (("kept", self.twice), ("given", self.given.data)) if there]
-        both = len(queues) == 2
-        e(f"wire is_own = {own if both else int(bool(self.twice))};")
-        e(f"wire [{inverse.width - 1}:0] dtau_inverse = {'is_own ? kept_q : given_q' if both else f'{queues[0]}_q'};")
-        full = "(is_own ? kept_full : given_full)" if both else f"{queues[0]}_full"
-        data = self.gather("derivatives", columns | inverse)
-        self.array("derivatives", f"dtau_full & {full}", columns.id, data)
+        words, full = (" : ".join(f"{name}_{what}" for name in queues) for what in ("q", "full"))
+        if len(queues) == 2:
+            words, full = f"is_own ? {words}", f"(is_own ? {full})"
+        e(f"wire is_own = {own if len(queues) == 2 else int(bool(self.twice))};")
+        e(f"wire [{inverse.width - 1}:0] dtau_inverse = {words};")
+        self.array("derivatives", f"dtau_full & {full}", columns.id, columns | inverse)
         e("assign dtau_pop = derivatives_take;")
         for name in queues:
             e(f"assign {name}_pop = derivatives_take & {'' if name == 'kept' else '~'}is_own;")
 
+    def _encode(self) -> None:
+        e, width = self.e, result_width(self.plan)
+        e("", "// encode")
+        merged = Bus("merged_q", [(DATA, Format(width, 0)), *self.head, (ERROR, Format(1, 0))])
+        for name in self.heads[:-1]:
+            own = self.buses[name]
+            whole = joined("1'b0", own.id, zeros(width - own.at[TAG].low), own.span(own.data))
+            e(f"wire [{merged.width - 1}:0] {name}_all = {whole};")
+        e(f"wire [{merged.width - 1}:0] refused_all = {{2'b11, refused_q, {zeros(width)}}};")
+        self._turns()
+        self.d(f"wire [{merged.width - 1}:0] chosen;")
+        for lane, low in enumerate(range(0, merged.width, LANE)):
+            self._lane(lane, low, min(low + LANE, merged.width))
+        self.queue(merged, MERGED, "|grant", "chosen")
+        e("assign out_valid = merged_full, merged_pop = out_ready;")
+        bits = self.id.code_bits
+        e(f"wire [{bits - 1}:0] code = {merged[CODE]};")
+        e(f"assign out_error = {merged[ERROR]}, out_flag = {merged[OVER]};")
+        codes = [task.codes for task in self.twice]
+        was = " : ".join([*(f"code == {second} ? {bits}'d{first}" for first, second in codes), "code"])
+        e(f"assign out_function = {f'out_error ? code : {was}' if self.twice else 'code'};")
+        e(f"assign out_tag = {merged[TAG]}, out_data = {merged[DATA]};")
 
-def emit_top(acc: Accelerator, prefix: str) -> str:
-    """The text of the top module; `prefix` is its name."""
-    return TopEmitter(acc, prefix).text()
+    def _turns(self) -> None:
+        """Who goes next cycle, each in turn, so that none waits for ever; a place in `merged` is taken now."""
+        e, n = self.e, len(self.heads)
+        # An error may wait a cycle: its path would begin at the entry.
+        soon = [*(f"{name}_next" for name in self.heads[:-1]), f"refused_full & ~grant[{n - 1}]"]
+        e(f"wire [{n - 1}:0] grant;", f"wire [{n - 1}:0] waiting = {{{', '.join(reversed(soon))}}};")
+        e(f"reg [{n - 1}:0] turn;")
+        e(f"wire [{2 * n - 1}:0] from_turn = {{waiting, waiting}} & ~({{{n}'b0, turn}} - 1'b1);")
+        e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
+        e(f"wire [{n - 1}:0] pick = {{{n}{{merged_room & ~reset}}}} & (first[{2 * n - 1}:{n}] | first[{n - 1}:0]);")
+        e("wire picks = merged_room & ~reset & |waiting;")
+        with e.block("always @(posedge clock) begin", "end"):
+            e("if (reset) turn <= 1;", f"else if (picks) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
+        e(copy(n, "granted", "pick", "grant"))
+        e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(self.heads)))
+        self.credits("merged", MERGED, "picks", "merged_full & merged_pop")
+
+    def _lane(self, lane: int, low: int, stop: int) -> None:
+        """Some bits of what is granted, by a grant of their own; only those that have such bits."""
+        e, n, width = self.e, len(self.heads), result_width(self.plan)
+        e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
+        there = [(k, name) for k, name in enumerate(self.heads) if stop > width or self.buses[name].at[TAG].low > low]
+        parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
+        e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")

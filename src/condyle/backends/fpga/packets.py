@@ -32,49 +32,43 @@ def packets(
 ) -> list[Packet]:
     """Of each function its tasks (n,), in a random order, with tags from 0 on; between them, if asked for, wrong ones:
     too short, too long, of a code that no function has."""
-    made: list[tuple[int, list[int], list[int]]] = []  # head of the answer, beats without headers
+    made: list[tuple[list[int], list[int]]] = []  # without tags
     for function, words in given.items():
         made += _of(acc, boundary, function, words)
     codes = [task.codes[0] for task in acc.plan.tasks.values()]
-    nothing = next(code for code in range(256) if code not in codes)
-    for code, task, _ in list(made[:: max(1, len(made) // 6)]) if wrong else ():
-        head = (code & 0xFF) | 1 << FLAG | 1 << ERROR
-        made.append((head | 1 << MALFORMED, [*task, 0], [0]))
-        made.append((head | 1 << MALFORMED, [*task, *[0] * 40], [0]))
-        if len(task) > 1:
-            made.append((head | 1 << MALFORMED, task[:-1], [0]))
-        made.append((nothing | 1 << FLAG | 1 << ERROR, task, [0]))
+    nothing, error = next(code for code in range(256) if code not in codes), 1 << FLAG | 1 << ERROR
+    for task, _ in made[:: max(1, len(made) // 6)] if wrong else ():
+        code = task[0] & 0xFF
+        malformed = [[*task, 0], [*task, *[0] * 40], *[task[:-1]] * (len(task) > 1)]
+        made += [(beats, [code | error | 1 << MALFORMED]) for beats in malformed]
+        made.append(([task[0] ^ code ^ nothing, *task[1:]], [nothing | error]))
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
-    return [_tagged(tag, *made[k]) for tag, k in enumerate(order)]
-
-
-def _tagged(tag: int, head: int, task: Sequence[int], answer: Sequence[int]) -> Packet:
-    high = tag << TAG
-    return Packet((task[0] | high | head & 0xFF, *task[1:]), (answer[0] | high | head, *answer[1:]))
+    return [Packet(*((beats[0] | tag << TAG, *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
 
 
 def _of(
     acc: Accelerator, boundary: Boundary, function: str, given: Mapping[Word, Integers]
-) -> list[tuple[int, list[int], list[int]]]:
+) -> list[tuple[list[int], list[int]]]:
     sent, back = boundary.task(acc.plan, function), boundary.result(acc.plan, function)
-    n = max(len(values) for values in given.values())
     if boundary.float32:
         known = acc.plan.formats
         given = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in given.items()}
     answer: Answer = evaluate(acc.plan, function, given)
     code = acc.plan.tasks[function].codes[0]
     heads = [code | int(flag) << FLAG for flag in answer.over.tolist()]
-    tasks, answers = _beats(boundary, sent, given, n), _beats(boundary, back, answer.words, n)
-    return list(zip(heads, tasks, answers, strict=True))
+    tasks = _beats(boundary, sent, given, [code] * len(heads))
+    return list(zip(tasks, _beats(boundary, back, answer.words, heads), strict=True))
 
 
-def _beats(boundary: Boundary, fields: list[Field], words: Mapping[Word, Integers], n: int) -> list[list[int]]:
-    """Each packet's beats, its header zero."""
+def _beats(
+    boundary: Boundary, fields: list[Field], words: Mapping[Word, Integers], heads: Sequence[int]
+) -> list[list[int]]:
+    """Each packet's beats."""
     if boundary.float32:
         singles = {field.word: field.format.to_real(words[field.word]).astype(np.float32) for field in fields}
         words = {word: np.frombuffer(x.tobytes(), np.uint32).astype(np.int64) for word, x in singles.items()}
         fields = [field._replace(format=Format(SINGLE, 0)) for field in fields]
-    whole = pack(fields, words, n)
+    whole = [head | bits for head, bits in zip(heads, pack(fields, words, len(heads)), strict=True)]
     mask, beats = (1 << boundary.axi) - 1, boundary.beats(fields)
     return [[one >> boundary.axi * k & mask for k in range(beats)] for one in whole]
 

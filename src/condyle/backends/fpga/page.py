@@ -99,12 +99,12 @@ def _drawing(acc: Accelerator) -> str:
         )
     for name, array in acc.arrays.items():
         x, y, label = PLACES[name]
-        stages = len(Binding(array.schedule).stages)
+        stages = len(Binding(array).stages)
         shapes.append(
             f'<rect x="{x}" y="{y}" width="{WIDE}" height="{HIGH}" rx="6" class="box"/>'
             f'<text x="{x + 10}" y="{y + 20}" font-weight="bold">{label}</text>'
             f'<text x="{x + 10}" y="{y + 38}">{stages} stages, {array_dsp(acc, name)} DSPs</text>'
-            f'<text x="{x + 10}" y="{y + 56}">{array.schedule.latency} cycles, {words_held(acc, name)} words</text>'
+            f'<text x="{x + 10}" y="{y + 56}">{array.latency} cycles, {words_held(acc, name)} words</text>'
         )
     height = 320 if "step" in acc.arrays else 245
     return f'<svg viewBox="0 0 870 {height}" width="100%" role="img" aria-label="pipeline">{"".join(shapes)}</svg>'
@@ -149,7 +149,7 @@ def _utilisation(acc: Accelerator, found: Mapping[str, Json]) -> str:
 
 def _timetable(acc: Accelerator, name: str) -> str:
     """A bar for each stage; the lines are where results leave."""
-    schedule = acc.arrays[name].schedule
+    schedule = acc.arrays[name]
     binding = Binding(schedule)
     scale = (CHART - LEFT) / max(schedule.latency, 1)
     rows: list[str] = []
@@ -227,6 +227,6 @@ def _arrays(acc: Accelerator, found: Mapping[str, Json]) -> str:
     rows: list[list[Json]] = []
     known = cast("dict[str, dict[str, Json]]", found["arrays"])
     for name, array in acc.arrays.items():
-        counts = (len(array.datapath.ops), sum(array.schedule.units.values()), array_dsp(acc, name))
+        counts = (len(array.datapath.ops), sum(array.units.values()), array_dsp(acc, name))
         rows.append([name, *counts, words_held(acc, name), _proven(known[name])])
     return _table(["array", "operations", "units", "DSPs", "words held", "proven, sampled"], rows)

@@ -68,7 +68,7 @@ def cycles(n: int) -> str:
 
 
 def array_dsp(acc: Accelerator, name: str) -> int:
-    return sum(n * unit_dsp(pool[1], acc.device) for pool, n in acc.arrays[name].schedule.units.items())
+    return sum(n * unit_dsp(pool[1], acc.device) for pool, n in acc.arrays[name].units.items())
 
 
 def said_latency(function: Mapping[str, Any]) -> str:
@@ -84,7 +84,7 @@ def words_held(acc: Accelerator, name: str) -> int:
 
 def products(acc: Accelerator) -> int:
     """Instances of `fx_product`."""
-    units = (unit for array in acc.arrays.values() for unit in array.schedule.units.items())
+    units = (unit for array in acc.arrays.values() for unit in array.units.items())
     return sum(n * len(unit_products(pool[1])) for pool, n in units)
 
 
@@ -100,7 +100,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "operations": len(array.datapath.ops),
             "dsp": array_dsp(acc, name),
             "words": words_held(acc, name),
-            "leaves_after": dict(array.schedule.taps),
+            "leaves_after": dict(array.taps),
             "sums": sum(array.datapath.ops[k].kind in ("add", "sub") for k in array.datapath.members),
             "products": sum(op.kind == "mul" for op in array.datapath.ops),
             "signals": _signals(acc, proofs, [Leaf(name, group) for group, _ in array.datapath.groups]),

@@ -16,7 +16,7 @@ Pool = tuple[str, tuple[str, int, int], int]
 """A stage, or those that share units, a kind of unit, in how many turns an interval."""
 SWEEPS = 3
 NONE = -1
-"""No unit, no operation."""
+"""No unit, no operation, no cycle."""
 REACH = 48
 """How far an operation is moved to save registers, in cycles."""
 
@@ -26,7 +26,7 @@ class Schedule:
     """start[k]: the cycle in which operation k reads its operands, the task's first being 0.
 
     ready[k]: the first cycle in which its register holds the result, for `ii` cycles; copies carry it further.
-    unit[k]: the number of its unit in its pool. copies[k]: registers behind the first. taps: when a group leaves.
+    unit[k]: the number of its unit in its pool. taps: when a group leaves.
     """
 
     datapath: Datapath
@@ -34,7 +34,6 @@ class Schedule:
     start: tuple[int, ...]
     ready: tuple[int, ...]
     unit: tuple[int, ...]
-    copies: tuple[int, ...]
     taps: dict[str, int]
     units: dict[Pool, int]
 
@@ -70,26 +69,19 @@ class _Scheduler:
         n = len(datapath.ops)
         self.latency = [datapath.cycles(k) for k in range(n)]
         self.operands = [tuple(dict.fromkeys(self.source(a) for a in op.args)) for op in datapath.ops]
+        self.is_free = [op.kind in LEAVES or op.kind == "wire" for op in datapath.ops]  # these happen at no time
         self.readers: list[list[int]] = [[] for _ in range(n)]
         for k in range(n):
-            if not self._is_free(k):
-                for a in self.operands[k]:
-                    self.readers[a].append(k)
+            for a in () if self.is_free[k] else self.operands[k]:
+                self.readers[a].append(k)
         self.start = [0] * n
-        self.last = [-1] * n  # when a word leaves with a group
+        self.last = [NONE] * n  # when a word leaves with a group
         self.units = units_at(datapath, ii)
-        self.taken: dict[Pool, list[list[int]]] = {
-            pool: [[NONE] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()
-        }
+        self.taken = {pool: [[NONE] * m for _ in range(ii // pool[2])] for pool, m in self.units.items()}
         self.rate = [datapath.rate(k, ii) for k in range(n)]
         self.lag = [datapath.lag(k, ii) for k in range(n)]
         self.unit = [NONE] * n
-        shared = [op.kind in SHARED for op in datapath.ops]
-        self.pool = [pool_of(datapath, k) if one else None for k, one in enumerate(shared)]
-
-    def _is_free(self, k: int) -> bool:
-        """Leaves and wires happen at no time."""
-        return self.datapath.ops[k].kind in LEAVES or self.datapath.ops[k].kind == "wire"
+        self.pool = [pool_of(datapath, k) if op.kind in SHARED else None for k, op in enumerate(datapath.ops)]
 
     def done(self, k: int) -> int:
         """When the word can first be read; inputs stand in registers from cycle 1 on, constants always."""
@@ -102,17 +94,16 @@ class _Scheduler:
 
     def run(self) -> Schedule:
         for k in self._order():
-            if not self._is_free(k):
-                cycles = count(self.earliest(k))
-                self._put(k, next(cycle for cycle in cycles if self._slot(k, cycle) != NONE))
-        groups = self.datapath.groups
-        taps = {name: max([1, *(self.done(self.source(k)) for _, k in pairs)]) for name, pairs in groups}
-        for name, pairs in groups:
-            for _, k in pairs:
-                self.last[self.source(k)] = max(self.last[self.source(k)], taps[name])
+            self._put(k, next(cycle for cycle in count(self.earliest(k)) if NONE in self._slots(k, cycle)))
+        leaving = {name: [self.source(k) for _, k in pairs] for name, pairs in self.datapath.groups}
+        taps = {name: max([1, *map(self.done, words)]) for name, words in leaving.items()}
+        for name, words in leaving.items():
+            for k in words:
+                self.last[k] = max(self.last[k], taps[name])
         for sweep in range(SWEEPS):
             self._relax(sweep % 2 == 0)
-        return self._result(taps)
+        ready = tuple(map(self.done, range(len(self.start))))
+        return Schedule(self.datapath, self.ii, tuple(self.start), ready, tuple(self.unit), taps, self.units)
 
     def _order(self) -> list[int]:
         """The most urgent operator first: by the latest start that delays nothing."""
@@ -121,72 +112,49 @@ class _Scheduler:
         for k in reversed(self.datapath.ordered(members)):
             after = (height[first(r)] for member in members[k] for r in self.readers[member])
             height[k] = max(after, default=0) + self.latency[k]
-        return sorted(members, key=lambda k: (-height[k], k))
+        return sorted((k for k in members if not self.is_free[k]), key=lambda k: (-height[k], k))
 
-    def _slot(self, k: int, cycle: int) -> int:
-        """A unit that is free then, or NONE; 0 where units are not shared."""
-        if (pool := self.pool[k]) is None:
-            return 0
-        slots = self.taken[pool][cycle % self.rate[k]]
-        return slots.index(NONE) if NONE in slots else NONE
+    def _slots(self, k: int, cycle: int) -> list[int]:
+        """What the units of its pool do then; an operator that shares none is always free."""
+        pool = self.pool[k]
+        return [NONE] if pool is None else self.taken[pool][cycle % self.rate[k]]
 
     def _put(self, k: int, cycle: int) -> None:
-        unit = NONE
-        if (pool := self.pool[k]) is not None:
-            unit = self._slot(k, cycle)
-            self.taken[pool][cycle % self.rate[k]][unit] = k
+        slots = self._slots(k, cycle)
+        unit = slots.index(NONE)
+        slots[unit] = k
         for member in self.datapath.members[k]:
             self.start[member], self.unit[member] = cycle + self.lag[member], unit
 
-    def _lift(self, k: int) -> None:
-        if (pool := self.pool[k]) is not None:
-            self.taken[pool][self.start[k] % self.rate[k]][self.unit[k]] = NONE
-
     def _relax(self, backwards: bool) -> None:
         """Move operations within their slack to where fewest registers are needed."""
-        order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self._is_free(k)]
+        order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self.is_free[k]]
         for k in reversed(order) if backwards else order:
-            ends = [end for member in self.datapath.members[k] for end in self._ends(member)]
+            ends = [end - self.lag[member] for member in self.datapath.members[k] for end in self._reads(member)]
             low, high = self.earliest(k), min(ends, default=self.start[k] + self.latency[k]) - self.latency[k]
             if low < high:
                 self._move(k, low, high, max(ends))
 
-    def _ends(self, k: int) -> list[int]:
-        """When a word is read, counted from its operator's first turn."""
-        ends = [self.start[r] for r in self.readers[k]] + ([self.last[k]] if self.last[k] >= 0 else [])
-        return [end - self.lag[k] for end in ends]
+    def _reads(self, k: int, but: int = NONE) -> list[int]:
+        """When a word is read, or leaves; but: by all others."""
+        return [self.start[r] for r in self.readers[k] if r != but] + [self.last[k]] * (self.last[k] != NONE)
 
     def _move(self, k: int, low: int, high: int, end: int) -> None:
         until = [
-            (a, self._last_read(a, member) - self.lag[member], self.done(a) - self.lag[member])
+            (a, max(self._reads(a, member), default=0) - self.lag[member], self.done(a) - self.lag[member])
             for member in self.datapath.members[k]
             for a in self.operands[member]
             if self.datapath.ops[a].kind != "const"
         ]
-        self._lift(k)
+        self._slots(k, self.start[k])[self.unit[k]] = NONE
 
         def cost(cycle: int) -> tuple[int, int]:
             copies = sum(max(0, max(last, cycle) - done) // self.rate[a] for a, last, done in until)
             return copies + (end - cycle - self.latency[k]) // self.rate[k], cycle
 
         span = range(max(low, high - REACH), high + 1)
-        free = [cycle for cycle in (*span, self.start[k]) if self._slot(k, cycle) != NONE]
+        free = [cycle for cycle in (*span, self.start[k]) if NONE in self._slots(k, cycle)]
         self._put(k, min(free, key=cost))
-
-    def _last_read(self, a: int, but: int = -1) -> int:
-        return max([self.last[a], *(self.start[r] for r in self.readers[a] if r != but)])
-
-    def _result(self, taps: dict[str, int]) -> Schedule:
-        ready = [self.done(k) for k in range(len(self.start))]
-        copies = [max(0, self._last_read(k) - ready[k]) // self.rate[k] for k in range(len(self.start))]
-        copies = [0 if op.kind == "const" else n for op, n in zip(self.datapath.ops, copies, strict=True)]
-        for ops in self.datapath.members.values():
-            most = max(copies[k] for k in ops)
-            for k in ops:
-                copies[k] = most
-        return Schedule(
-            self.datapath, self.ii, tuple(self.start), tuple(ready), tuple(self.unit), tuple(copies), taps, self.units
-        )
 
 
 def schedule(datapath: Datapath, ii: int) -> Schedule:

@@ -123,8 +123,8 @@ def product_dsp(a: int, b: int) -> int:
 
 
 class Pipeline(NamedTuple):
-    """How many registers an operator has beyond its first: a product's factors and its multiplier; sums, whose clamp
-    then has a cycle of its own."""
+    """How many registers an operator has beyond its first: a product's factors and its multiplier (product); sums,
+    whose clamp then has a cycle of its own, tables, and the shift of a reciprocal (clamp)."""
 
     product: int = 0
     clamp: int = 0
@@ -157,7 +157,12 @@ class Pipeline(NamedTuple):
         return pieces == 4 or self.product > 0
 
 
-STEPS = ("none", "factors of products", "factors and multipliers", "factors and multipliers; sums before their clamp")
+STEPS = (
+    "none",
+    "factors of products",
+    "factors and multipliers",
+    "factors and multipliers; sums before their clamp; tables; the shift of a reciprocal",
+)
 """Which registers each level of `PIPELINES` has."""
 PIPELINES = tuple(Pipeline(*levels) for levels in ((0, 0), (1, 0), (2, 0), (2, 1)))
 """`--pipeline`: none; registers of factors; those of multipliers too; those between a sum and its clamp too."""

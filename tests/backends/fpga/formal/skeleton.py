@@ -10,11 +10,13 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from condyle.backends.fpga.accelerator import TAG_BITS
+from condyle.backends.fpga.accelerator import TAG_BITS, Id, Plan
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_array import Array, bits_of
+from condyle.backends.fpga.emit_array import bits_of
 from condyle.backends.fpga.queues import queues
+from condyle.backends.fpga.schedule import Schedule
 from condyle.backends.fpga.stream import bus, result_width, width
+from condyle.backends.fpga.tasks import Leaf
 
 OPERATORS = (files("condyle.backends.fpga") / "support" / "operators.v").read_text(encoding="ascii")
 AXI = (files("condyle.backends.fpga") / "support" / "axi.v").read_text(encoding="ascii")
@@ -34,7 +36,7 @@ def skeleton(acc: Accelerator, top: str) -> str:
     """All modules of the proof, `whole` above them. top: the text of the accelerator's own module `top`."""
     own = re.sub(r"(fx_fifo #\(\d+), \d+, \d+\)", r"\1, 2, 1)", top)
     own = re.sub(r"fx_credits #\(\d+, \d+\)", "fx_credits #(2, 1)", own)
-    stubs = [_stub(array, f"top_{name}") for name, array in acc.arrays.items()]
+    stubs = [_stub(acc.plan, array, f"top_{name}") for name, array in acc.arrays.items()]
     helpers = [module(OPERATORS, name) for name in ("fx_credits", "fx_copy", "fx_fit", "fx_outside")]
     return "".join([QUEUE, WHOLE.replace("SEEN", "\n    ".join(_seen(acc, own))), *helpers, *stubs, own])
 
@@ -55,21 +57,21 @@ def sizes(acc: Accelerator) -> dict[str, int]:
     return {"CODE": acc.plan.id.code_bits, "DATA": width(bus(acc.plan))}
 
 
-def _ages(array: Array) -> Mapping[str, int]:
+def _ages(array: Schedule) -> Mapping[str, int]:
     """Cycles from a task's entry to each group: 1, 2, ... in the array's own order."""
-    taps = array.schedule.taps
+    taps = array.taps
     order = sorted(set(taps.values()))
     return {group: 1 + order.index(taps[group]) for group, _ in array.datapath.groups}
 
 
-def _code(array: Array, age: int, ids: str = "ids") -> str:
-    low = (age - 1) * array.id.width + TAG_BITS
-    return f"{ids}[{low + array.id.code_bits - 1}:{low}]"
+def _code(id_: Id, age: int, ids: str = "ids") -> str:
+    low = (age - 1) * id_.width + TAG_BITS
+    return f"{ids}[{low + id_.code_bits - 1}:{low}]"
 
 
-def _stub(array: Array, name: str) -> str:
+def _stub(plan: Plan, array: Schedule, name: str) -> str:
     """An array that delays a task's tag and code and has no data."""
-    id_, ages = array.id.width, _ages(array)
+    id_, ages = plan.id.width, _ages(array)
     depth = max(ages.values())
     ports = ["input clock", "input reset", "input in_valid", "output in_ready", f"input [{id_ - 1}:0] in_id"]
     ports.append(f"input [{bits_of(array, array.datapath.inputs) - 1}:0] in_data")
@@ -78,7 +80,9 @@ def _stub(array: Array, name: str) -> str:
     for group, age in ages.items():
         ports += [f"output {group}_valid", f"output [{id_ - 1}:0] {group}_id"]
         ports.append(f"output [{bits_of(array, array.datapath.group(group)) - 1}:0] {group}_data")
-        wants = " | ".join(f"{_code(array, age)} == {code}" for code in array.wants[group])
+        wants = " | ".join(
+            f"{_code(plan.id, age)} == {code}" for code in plan.through(Leaf(array.datapath.name, group))
+        )
         lines.append(f"assign {group}_valid = live[{age}] & ({wants}), {group}_data = 0;")
         lines.append(f"assign {group}_id = ids[{age * id_ - 1}:{(age - 1) * id_}];")
     return f"module {name} ({', '.join(ports)});\n    " + "\n    ".join(lines) + "\nendmodule\n"
@@ -92,7 +96,7 @@ def _seen(acc: Accelerator, top: str) -> Iterator[str]:
         yield from (_wire(f"{name}.{one}", 1) for one in ("spills", "pop"))
     for name, array in acc.arrays.items():
         depth = max(_ages(array).values())
-        yield from (_wire(f"{name}.live", depth), _wire(f"{name}.ids", depth * array.id.width))
+        yield from (_wire(f"{name}.live", depth), _wire(f"{name}.ids", depth * acc.plan.id.width))
     credits = dict(_credits(acc))
     for name in credits:
         yield _wire(f"{name}_credits.taken", 2)
@@ -109,13 +113,13 @@ def _credits(acc: Accelerator) -> Iterator[tuple[str, str]]:
         array = acc.arrays[name]
         for way in ways:
             if not way.counted:
-                yield way.name, " + ".join(_flying(array, name, way.codes, _ages(array)[way.leaf.group]))
+                yield way.name, " + ".join(_flying(acc.plan.id, name, way.codes, _ages(array)[way.leaf.group]))
     yield "merged", f"(|{_name('grant')})"
 
 
-def _flying(array: Array, name: str, codes: tuple[int, ...], age: int) -> Iterator[str]:
+def _flying(id_: Id, name: str, codes: tuple[int, ...], age: int) -> Iterator[str]:
     for k in range(1, age + 1):
-        is_one = " | ".join(f"{_code(array, k, _name(f'{name}.ids'))} == {code}" for code in codes)
+        is_one = " | ".join(f"{_code(id_, k, _name(f'{name}.ids'))} == {code}" for code in codes)
         yield f"({_name(f'{name}.live')}[{k - 1}] & ({is_one}))"
 
 

@@ -1,3 +1,8 @@
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
 /* Packets are bytes as a DMA moves them: byte 0 of a beat is tdata[7:0]. Inputs and outputs of a function are its
    arrays one after the other, matrices row by row, in the order of the tables below. Nothing is allocated; link with -lm. */
 

@@ -219,10 +219,10 @@ module fx_denormal #(parameter signed [8:0] C = 0, parameter W = 27, parameter N
     wire [6:0] right;
     wire [27:0] mantissa;
     wire wrong, is_wrong;
-    fx_later #(36, N) before (.clock(clock), .x({sum < 0 ? 7'd0 : sum[6:0], r, bad}), .y({right, mantissa, wrong}));
+    fx_later #(36, N) early (.clock(clock), .x({sum < 0 ? 7'd0 : sum[6:0], r, bad}), .y({right, mantissa, wrong}));
     wire [95:0] shifted = {36'b0, mantissa, 32'b0} >> right;
     wire [63:0] x;
-    fx_later #(65, N) behind (.clock(clock), .x({shifted[63:0], wrong}), .y({x, is_wrong}));
+    fx_later #(65, N) late (.clock(clock), .x({shifted[63:0], wrong}), .y({x, is_wrong}));
     wire fits = ~(|x[63:W-1]);
     assign over = is_wrong | ~fits;
     assign y = over ? {1'b0, {(W-1){1'b1}}} : x[W-1:0];
