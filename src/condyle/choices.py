@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 PAPERS = ("iiwa14", "hyq", "atlas")
 """The bundled robots of the papers' benchmarks."""
 BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro")
@@ -24,24 +22,3 @@ THEMES = ("auto", "light", "dark")
 """Of pictures; auto: light, or dark where the reader's system prefers that."""
 OVERFLOWS = ("flag", "silent")
 BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
-EXPORTS: Mapping[str, tuple[str, ...]] = {
-    "c": ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts"),
-    "cuda": ("frames", "reference_frame", "integrator", "inputs", "contacts"),
-    "casadi": ("frames", "reference_frame", "integrator", "contacts"),
-    "verilog": (
-        "part",
-        "word",
-        "dsp",
-        "clock",
-        "f_ext",
-        "step",
-        "constants",
-        "folding",
-        "pipeline",
-        "root",
-        "box",
-        "overflow",
-        *BOUNDARY,
-    ),
-}
-"""What is exported, each with the options that not every target takes."""
