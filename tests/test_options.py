@@ -9,6 +9,7 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
+from condyle.exports import EXPORTS, options_of
 
 ROBOT = condyle.chain(2)
 

@@ -54,11 +54,6 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def test_examples_of_extensions_run(tmp_path: Path) -> None:
-    blocks = BLOCK.findall((DOCS / "extending.md").read_text())
-    run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
-
-
 @pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga" and not shutil.which("iverilog"):
