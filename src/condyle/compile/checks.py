@@ -48,7 +48,7 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
         some = ", ".join(map(repr, list(frames)[:SHOWN])) + (" and more" if len(frames) > SHOWN else "")
         raise UnsupportedError(
             f"{function.called}: no frames were named when the robot was compiled; "
-            f"compile(frames=({tip_frame(frames)!r},)) names one, and so does --frames {tip_frame(frames)} of a command. "
+            f"compile(frames=({tip_frame(frames)!r},)) names one, as does --frames {tip_frame(frames)} of a command. "
             f"This robot has {some}"
         )
     if wanting == "contacts":
