@@ -74,7 +74,9 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
         if name not in allowed and (function := found(name)) is not None and function.repeat is not None:
             raise UnsupportedError(f"functions: {name!r}: exports of rollouts, as 'rollout', take any number of steps")
         if name not in allowed and found(name) is None:
+            short = next((one.name for one in FUNCTIONS.values() if one.method == name), None)
             also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
+            also = f"; the short name of this method is {short!r}" if short else also
             raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}{also}")
         if name not in allowed and target == "verilog":
             raise UnsupportedError(
