@@ -88,6 +88,29 @@ def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_
         assert kind != "text" or text in printed
 
 
+OTHERS = {
+    "arm": {
+        "iiwa14": "ur5e",
+        "iiwa_link_7": "tool0",
+        "0.0, 0.6, 0.0, -1.2, 0.0, 0.8, 0.0": "0.0, -1.2, 1.2, 0.0, 0.3, 0.0",
+    },
+    "legs": {"hyq": "anymal_kinova", **{f"{leg}_foot": f"{leg.upper()}_FOOT" for leg in ("lf", "rf", "lh", "rh")}},
+    "jax": {"iiwa14": "ur5e"},
+}
+"""What a reader with another robot changes in a tutorial."""
+
+
+@pytest.mark.parametrize("name", ["arm", "legs", slow("jax")])
+def test_a_tutorial_is_for_other_robots_too(name: str, tmp_path: Path) -> None:
+    program = "\n".join(
+        text for kind, text in BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text()) if kind == "python"
+    )
+    for old, new in OTHERS[name].items():
+        assert program.count(old) == 1
+        program = program.replace(old, new)
+    run([sys.executable, "-W", "error", "-c", program], tmp_path)
+
+
 @pytest.mark.parametrize("name", ["cpp", "fpga"])
 def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) -> None:
     if name == "fpga" and not shutil.which("iverilog"):
