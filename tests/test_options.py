@@ -57,7 +57,7 @@ def test_wrong_options(options: dict[str, object], word: str) -> None:
         ("c", {"step": 1e-3, "constants": "dsp"}, "step .*constants "),
         ("cuda", {"clock": 125.0, "f_ext": 1.0}, "clock .*f_ext .*'cuda': frames"),
         ("cuda", {"dtype": "float64"}, r"dtype \(of target 'c'\)"),
-        ("verilog", {"frames": ("x",)}, r"frames \(of target 'c', 'casadi' and 'cuda'\)"),
+        ("verilog", {"frames": ("x",)}, r"frames \(of target 'c', 'casadi'"),
         ("verilog", {"dtype": "float32"}, r"dtype \(of target 'c'\).*word, dsp"),
     ],
 )
