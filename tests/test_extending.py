@@ -27,12 +27,18 @@ FILES = [
     "condyle/passes/pipeline.py",
     "condyle/backends/rust.py",
     "condyle/exports/rust.py",
+    "condyle/backends/added/interpreted.py",
 ]
 
 
 def lines(marked: str) -> str:
     """A side of a hunk without its marks."""
     return "".join(line[1:] for line in marked.splitlines(keepends=True))
+
+
+def program_of(section: str) -> str:
+    (program,) = [text for kind, name, text in BLOCK.findall(SECTIONS[section]) if kind == "python" and not name]
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +68,7 @@ def run(package: Path, command: Sequence[str | Path], folder: Path) -> str:
 
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_programs_of_an_example_run(section: str, package: Path, tmp_path: Path) -> None:
-    (program,) = [text for kind, name, text in BLOCK.findall(SECTIONS[section]) if kind == "python" and not name]
-    run(package, [sys.executable, "-W", "error", "-c", program], tmp_path)
+    run(package, [sys.executable, "-W", "error", "-c", program_of(section)], tmp_path)
 
 
 def test_commands_know_what_was_added(package: Path, tmp_path: Path) -> None:
@@ -103,7 +108,9 @@ def interpreted(text: str, name: str, inputs: Sequence[np.ndarray], size: int) -
 def exported(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the example's target."""
     folder = tmp_path_factory.mktemp("exported")
-    program = [text for kind, name, text in BLOCK.findall(SECTIONS["A target"]) if kind == "python" and not name]
+    program = [
+        text for kind, name, text in BLOCK.findall(SECTIONS["A target of export"]) if kind == "python" and not name
+    ]
     run(package, [sys.executable, "-W", "error", "-c", "\n".join(program)], folder)
     return folder
 
@@ -124,5 +131,5 @@ def test_rust_that_is_written_means_what_the_reference_computes(exported: Path) 
 
 @pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc: it compiles the example's export")
 def test_rust_that_is_written_passes_its_own_test(package: Path, exported: Path) -> None:
-    (commands,) = [text for kind, _, text in BLOCK.findall(SECTIONS["A target"]) if kind == "sh"]
+    (commands,) = [text for kind, _, text in BLOCK.findall(SECTIONS["A target of export"]) if kind == "sh"]
     assert "5 passed" in run(package, ["bash", "-euo", "pipefail", "-c", commands], exported)

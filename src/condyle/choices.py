@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from pkgutil import iter_modules
+
 PAPERS = ("iiwa14", "hyq", "atlas")
 """The bundled robots of the papers' benchmarks."""
 BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro")
@@ -9,7 +12,9 @@ UNNAMED = "robot"
 """What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")
 UNMODELLED = ("refuse", "ignore")
-TARGETS = ("cpu", "c", "numpy", "cuda")
+ADDED = tuple(found.name for found in iter_modules([str(Path(__file__).parent / "backends" / "added")]))
+"""Targets that are files of `backends/added`."""
+TARGETS = ("cpu", "c", "numpy", "cuda", *ADDED)
 DTYPES = ("float64", "float32")
 LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
