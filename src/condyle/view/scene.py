@@ -93,7 +93,7 @@ def placed(rotations: Array, origins: Array, points: Sequence[Point]) -> Array:
 
 def with_body_frames(robot: R) -> R:
     """The robot whose frames are those of its bodies, named by their numbers: what `Poses` asks for."""
-    return replace(robot, frames={str(k): Frame(k, IDENTITY) for k in range(len(robot.bodies))})
+    return replace(robot, frames={str(k): Frame(k, IDENTITY) for k in range(len(robot.bodies))}, contacts=())
 
 
 def poses_of(dynamics: Dynamics, q: Array) -> tuple[Array, Array]:
