@@ -35,7 +35,7 @@ from condyle.specification import UNBOUND
 
 if TYPE_CHECKING:
     from condyle.user import Size, UserFunction
-    from condyle.view import View
+    from condyle.view import HardPlane, SmoothGround, View
 
 
 class Robot(model.Robot):
@@ -158,6 +158,10 @@ class Robot(model.Robot):
         dt: float = 0.01,
         forces: Mapping[str, ArrayLike] | None = None,
         points: Mapping[str, ArrayLike] | None = None,
+        contacts: Sequence[Contact] | None = None,
+        contact_forces: ArrayLike | None = None,
+        ground: HardPlane | SmoothGround | None = None,
+        heights: ArrayLike | None = None,
         frames: Sequence[str] | None = None,
         spacing: float | None = None,
         layers: Sequence[str] | None = None,
@@ -173,14 +177,18 @@ class Robot(model.Robot):
 
         q (nq,) or (N, nq): one robot or N robots that stand still; None is the neutral state. trajectory (T, nq) or (N,
         T, nq): states dt [s] apart, instead of q. forces: {frame: force [N] in world axes}, each (3,), (N, 3), (T, 3)
-        or (N, T, 3). points: {frame: where its force acts, (3,) [m] in the frame}, by default its origin. frames: names
-        of frames that are drawn; None is all. spacing [m]: between robots; 0: all at one place; None: by their size.
-        layers: what is drawn, some of "bodies" (ellipsoids of mass and inertia), "links", "axes" (of joints), "frames",
-        "names", "com", "forces"; None is all, on a page names only if they are few. file: .svg, or .png with
-        matplotlib. view: "iso", "front", "side", "top", of a file. theme: "auto", "light", "dark". port: of the page on
-        this machine, or the next free one. browser: whether it is opened. meshes: the robot's URDF file, whose STL and
-        OBJ meshes are shown on the page; they are read from its folder and from assets. The page needs `condyle[view]`.
-        The call does not wait; its handle has `update(q)`, `time`, `address`, `wait()`, `close()`.
+        or (N, T, 3). points: {frame: where its force acts, (3,) [m] in the frame}, by default its origin. contacts:
+        those that are marked; None is `robot.contacts`. ground: a `Plane` or a `Ground` of `condyle.ground`, whose feet
+        are marked as well; heights (nx, ny) [m]: of its grid. contact_forces: of each contact, then of each foot, (C,
+        6) in the contact's axes as `constrained_forward_dynamics` returns them, or (C, 3) [N] in world axes; before
+        these N, T or N, T. frames: names of frames that are drawn; None is all. spacing [m]: between robots; 0: all at
+        one place; None: by their size. layers: what is drawn, some of "bodies" (ellipsoids of mass and inertia),
+        "links", "axes" (of joints), "frames", "names", "com", "contacts", "ground", "forces"; None is all, on a page
+        names only if they are few. file: .svg, or .png with matplotlib. view: "iso", "front", "side", "top", of a file.
+        theme: "auto", "light", "dark". port: of the page on this machine, or the next free one. browser: whether it is
+        opened. meshes: the robot's URDF file, whose STL and OBJ meshes are shown on the page; they are read from its
+        folder and from assets. The page needs `condyle[view]`. The call does not wait; its handle has `update(q)`,
+        `time`, `address`, `wait()`, `close()`.
         Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a word, a file or a missing
         package.
         """
@@ -190,7 +198,8 @@ class Robot(model.Robot):
 
         poses = seen.poses_by(self, lambda robot, frames: robot.compile("numpy", frames=frames))
         again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing)
-        scene = again(q, trajectory=trajectory, forces=forces, points=points)
+        again = partial(again, contacts=contacts, ground=ground, heights=heights)
+        scene = again(q, trajectory=trajectory, forces=forces, points=points, contact_forces=contact_forces)
         if file is None:
             return seen.serve(scene, again, layers, theme, port, browser, shells)
         return seen.save(scene, file, view, layers, theme)

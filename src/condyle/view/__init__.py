@@ -17,9 +17,21 @@ from condyle.view.handle import View
 from condyle.view.meshes import Shell, shells
 from condyle.view.png import write_png
 from condyle.view.scene import Scene, poses_by, scene_of, with_body_frames
+from condyle.view.surfaces import HardPlane, SmoothGround
 from condyle.view.svg import svg
 
-__all__ = ["Scene", "View", "poses_by", "save", "scene_of", "serve", "shells_of", "with_body_frames"]
+__all__ = [
+    "HardPlane",
+    "Scene",
+    "SmoothGround",
+    "View",
+    "poses_by",
+    "save",
+    "scene_of",
+    "serve",
+    "shells_of",
+    "with_body_frames",
+]
 
 
 def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[str] | None, theme: str) -> None:

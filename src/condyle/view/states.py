@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError, StateError, UnsupportedError
 from condyle.model.array import Array, reals
@@ -89,22 +89,41 @@ def checked_forces(
         if name not in robot.frames:
             known = few(robot.frames, 8)
             raise UnsupportedError(f"forces: there is no frame {name!r}; frames are {known}")
-        array = reals(f"forces[{name!r}]", given).astype(np.float64)
-        shapes: dict[tuple[int, ...], tuple[int, ...] | None] = {(3,): (1, 1, 3), (robots, times, 3): None}
-        if times == 1:
-            shapes[robots, 3] = (1, robots, 3)
-        if robots == 1:
-            shapes.setdefault((times, 3), (times, 1, 3))
-        if array.shape not in shapes:
-            allowed = ", ".join(map(str, shapes))
-            raise ShapeError(f"forces[{name!r}] has shape {array.shape}, expected one of {allowed}")
-        if not np.isfinite(array).all():
-            rows = tuple(int(k) for k in np.flatnonzero(~np.isfinite(np.reshape(array, (-1, 3))).all(axis=1)))
-            raise StateError(f"forces[{name!r}]: not finite in rows {few(map(str, rows), 8)}", rows)
-        shape = shapes[array.shape]
-        whole = np.moveaxis(array, 0, 1) if shape is None else np.reshape(array, shape)
-        found[name] = np.broadcast_to(whole, (times, robots, 3))
+        found[name] = by_state(f"forces[{name!r}]", reals(f"forces[{name!r}]", given), ((3,),), times, robots)
     return found
+
+
+def checked_contact_forces(given: ArrayLike | None, contacts: int, times: int, robots: int) -> Array | None:
+    """Forces at contacts, (T, N, C, 6) or (T, N, C, 3). UnsupportedError without contacts; ShapeError, StateError."""
+    if given is None:
+        return None
+    if not contacts:
+        raise UnsupportedError("contact_forces: there are no contacts; name them by contacts= or ground=")
+    tails = ((contacts, 6), (contacts, 3))
+    return by_state("contact_forces", reals("contact_forces", given), tails, times, robots)
+
+
+def by_state(name: str, given: NDArray[np.generic], tails: Sequence[tuple[int, ...]], times: int, robots: int) -> Array:
+    """An array with one entry for all states, or one of each robot, time, or robot and time: (T, N, *tail), float64.
+
+    tails: the shapes that an entry may have. ShapeError, StateError.
+    """
+    heads: dict[tuple[int, ...], tuple[int, ...] | None] = {(): (1, 1), (robots, times): None}
+    if times == 1:
+        heads[(robots,)] = (1, robots)
+    if robots == 1:
+        heads.setdefault((times,), (times, 1))
+    shapes = {(*head, *tail): (lead, tail) for tail in tails for head, lead in heads.items()}
+    if given.shape not in shapes:
+        allowed = ", ".join(map(str, shapes))
+        raise ShapeError(f"{name} has shape {given.shape}, expected one of {allowed}")
+    array = given.astype(np.float64)
+    lead, tail = shapes[array.shape]
+    if not np.isfinite(array).all():
+        rows = np.flatnonzero(~np.isfinite(np.reshape(array, (-1, int(np.prod(tail))))).all(axis=1)).tolist()
+        raise StateError(f"{name}: not finite in rows {few(map(str, rows), 8)}", tuple(rows))
+    whole = np.moveaxis(array, 0, 1) if lead is None else np.reshape(array, (*lead, *tail))
+    return np.broadcast_to(whole, (times, robots, *tail))
 
 
 def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None) -> dict[str, Array]:
