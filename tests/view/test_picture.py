@@ -11,8 +11,10 @@ import pytest
 
 import condyle
 from benchmarks import robot_figures
+from condyle import Contact
 from condyle.choices import LAYERS, VIEWS
 from condyle.errors import UnsupportedError
+from condyle.ground import Plane
 from condyle.view.camera import camera
 from condyle.view.ground import Ground, nice
 from condyle.view.picture import HEIGHT, WIDTH
@@ -81,8 +83,12 @@ def test_names_are_escaped(tmp_path) -> None:
 def test_layers_can_be_left_out(tmp_path, layer) -> None:
     robot = condyle.load("iiwa14")
     kind = {"bodies": "body", "links": "link", "axes": "axis", "frames": "x", "names": "name", "forces": "force"}
+    kind["contacts"] = "contact"
+    more = {"forces": {"iiwa_link_7": (0, 0, 10)}}
+    if layer in ("contacts", "ground"):
+        more |= {"contacts": [Contact("iiwa_link_7")], "ground": Plane()}
     for layers, there in ((LAYERS, True), ([word for word in LAYERS if word != layer], False)):
-        robot.show(file=tmp_path / "a.svg", layers=layers, forces={"iiwa_link_7": (0, 0, 10)})
+        robot.show(file=tmp_path / "a.svg", layers=layers, **more)
         assert bool(of_class(drawn(tmp_path / "a.svg"), kind.get(layer, layer))) is there
 
 

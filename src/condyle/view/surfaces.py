@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array, reals
 from condyle.symbolic import Symbols
+from condyle.view.ground import nice
 
 NET = 9
 """Points of a plane's net along one side."""
@@ -103,7 +104,9 @@ def _plane(normal: Sequence[float], offset: float, spread: Array, size: float) -
     first = first - along * (along @ first)
     first = first / np.linalg.norm(first)
     second = np.cross(along, first)
-    half = 0.5 * float(np.linalg.norm((high - low)[:2])) + 0.3 * size
+    half = nice(0.5 * float(np.linalg.norm((high - low)[:2])) + 0.2 * size)
+    step = 2.0 * half / (NET - 1)
+    middle = np.round(middle / step) * step  # lines at round numbers, which stay where the robot moves a little
     centre = middle - along * (along @ middle - offset)
     steps = np.linspace(-half, half, NET)
     net = centre + steps[:, None, None] * first + steps[None, :, None] * second
