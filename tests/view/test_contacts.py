@@ -190,7 +190,9 @@ def test_heights_and_their_normals(hyq) -> None:
     q = np.repeat(hyq.neutral()[None], 2, axis=0)
     made = scene(hyq, q, ground=ground, heights=slope)
     assert [mark.name for mark in made.contacts] == ["foot 'lf_foot'"]
-    np.testing.assert_allclose(made.normal(0, 1, made.contacts[0]), np.array((-0.2, 0, 1)) / math.hypot(0.2, 1.0), atol=1e-12)
+    np.testing.assert_allclose(
+        made.normal(0, 1, made.contacts[0]), np.array((-0.2, 0, 1)) / math.hypot(0.2, 1.0), atol=1e-12
+    )
     inner = made.surface.net[2:-2, 2:-2]
     np.testing.assert_allclose(inner[..., 2], 0.2 * inner[..., 0], atol=1e-12)
     assert len(made.nets()) == 2

@@ -99,17 +99,17 @@ def _plane(normal: Sequence[float], offset: float, spread: Array, size: float) -
     along = np.asarray(normal, np.float64)
     along = along / np.linalg.norm(along)
     low, high = spread.min(axis=0), spread.max(axis=0)
-    middle = 0.5 * (low + high)
     first = np.array((1.0, 0.0, 0.0)) if abs(along[0]) < STEEP else np.array((0.0, 1.0, 0.0))
     first = first - along * (along @ first)
     first = first / np.linalg.norm(first)
     second = np.cross(along, first)
     half = nice(0.5 * float(np.linalg.norm((high - low)[:2])) + 0.2 * size)
     step = 2.0 * half / (NET - 1)
-    middle = np.round(middle / step) * step  # lines at round numbers, which stay where the robot moves a little
+    # lines at round numbers, which stay where the robot moves a little
+    middle = np.array([step * round(x / step) for x in (0.5 * (low + high)).tolist()], np.float64)
     centre = middle - along * (along @ middle - offset)
     steps = np.linspace(-half, half, NET)
-    net = centre + steps[:, None, None] * first + steps[None, :, None] * second
+    net: Array = centre + steps[:, None, None] * first + steps[None, :, None] * second
     return Surface(net, along)
 
 
