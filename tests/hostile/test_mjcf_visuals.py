@@ -36,8 +36,9 @@ def with_mesh(folder: Path, file: str, more: str = "") -> Path:
 
 def test_v4_no_file_is_opened_unless_it_is_asked_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.stl")  # to open it would hang
-    body = '<worldbody><body name="a"><joint/><inertial pos="0 0 0" mass="1" diaginertia=".01 .01 .01"/>{}</body></worldbody>'
-    text = f'<asset><mesh name="m" file="pipe.stl"/></asset>{body.format(MESH)}'
+    inertial = '<inertial pos="0 0 0" mass="1" diaginertia=".01 .01 .01"/>'
+    body = f'<worldbody><body name="a"><joint/>{inertial}{MESH}</body></worldbody>'
+    text = f'<asset><mesh name="m" file="pipe.stl"/></asset>{body}'
     condyle.load(write(tmp_path / "a.xml", text)).show(file=tmp_path / "a.svg")
 
 

@@ -142,6 +142,8 @@ def test_forces_in_world_axes_and_of_a_trajectory(hyq) -> None:
         ({"contacts": [Contact("lf_fot")]}, UnsupportedError, "there is no frame 'lf_fot'; did you mean 'lf_foot'"),
         ({"contacts": [Contact("lf_foot")], "contact_forces": np.zeros(6)}, ShapeError, r"expected one of \(1, 6\)"),
         ({"contacts": [Contact("lf_foot")], "contact_forces": np.full((1, 3), np.nan)}, StateError, "not finite"),
+        ({"ground": Plane}, UnsupportedError, r"ground=Plane: give one of this class, such as Plane\(...\)"),
+        ({"ground": Plane(offset=1e300)}, UnsupportedError, "a number of it is not finite, or beyond"),
         ({"ground": 0.3}, UnsupportedError, "ground=0.3: give a Plane or a Ground of condyle.ground"),
         ({"ground": Ground(["lf_fot"])}, UnsupportedError, "foot 'lf_fot': there is no such frame; did you mean"),
         ({"ground": Plane(), "heights": np.zeros((2, 2))}, UnsupportedError, "this ground has no grid"),
@@ -155,7 +157,7 @@ def test_forces_in_world_axes_and_of_a_trajectory(hyq) -> None:
         (
             {"ground": Ground(["lf_foot"], height=Grid((3, 3))), "heights": np.full((3, 3), np.inf)},
             UnsupportedError,
-            "heights: a number is not finite",
+            "heights: a number is not finite, or beyond",
         ),
     ],
 )

@@ -142,6 +142,8 @@ def test_the_ground_is_under_the_points() -> None:
         ({"file": "a.svg", "theme": "grey"}, "theme='grey', expected one of auto, light, dark"),
         ({"file": "a.svg", "layers": ("bones",)}, "layers: 'bones' is not one of bodies, links"),
         ({"file": "a.svg", "layers": "bodies"}, r"expected several words, such as \('bodies',\)"),
+        ({"file": "a.svg", "layers": 5}, r"layers=5, expected several words, such as \('bodies',\)"),
+        ({"meshes": 5}, "meshes=5, expected the path of the robot's model file"),
         ({"file": "a.svg", "dt": 0.0}, "dt is 0.0, expected the seconds between two states, more than 0"),
     ],
 )
@@ -169,3 +171,8 @@ def test_the_pictures_of_the_page_are_those_of_the_program(tmp_path) -> None:
     for path in tmp_path.iterdir():
         assert path.read_text() == (robot_figures.FOLDER / path.name).read_text(), path.name
     assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_a_folder_that_takes_no_file() -> None:
+    with pytest.raises(UnsupportedError, match=r"^/proc/a.svg cannot be written: "):
+        condyle.load("iiwa14").show(file="/proc/a.svg")

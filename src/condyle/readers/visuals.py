@@ -36,6 +36,8 @@ def read_visuals(source: str | os.PathLike[str], assets: Sequence[str | os.PathL
     too large or of another format is left out: a ModelWarning names each with file and line, a ModelError does where
     nothing is left to draw. UnsupportedError for a file of another kind.
     """
+    if not isinstance(source, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"meshes={source!r}, expected the path of the robot's model file")
     if isinstance(assets, (str, os.PathLike)):
         raise ModelError(f"assets={assets!r}, expected several folders, such as assets=({str(assets)!r},)")
     if source in BUNDLED:

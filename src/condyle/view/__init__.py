@@ -45,10 +45,13 @@ def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[st
         raise UnsupportedError(f"{path}: there is no folder {str(path.parent)!r}: make it, or name another")
     check_theme(theme)
     picture = draw(scene, view, LAYERS if layers is None else layers)
-    if path.suffix == ".png":
-        write_png(picture, path, theme)
-    else:
-        write_whole(path, svg(picture, theme))
+    try:
+        if path.suffix == ".png":
+            write_png(picture, path, theme)
+        else:
+            write_whole(path, svg(picture, theme))
+    except OSError as error:  # which would name a file of ours beside the one that was asked for
+        raise UnsupportedError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def check_theme(theme: str) -> None:

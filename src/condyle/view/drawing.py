@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -26,8 +26,9 @@ SHOTS = 5
 
 def checked_layers(layers: Sequence[str]) -> tuple[str, ...]:
     """UnsupportedError for a word that is no layer."""
-    if isinstance(layers, str):
-        raise UnsupportedError(f"layers={layers!r}, expected several words, such as ({layers!r},)")
+    if isinstance(layers, str) or not isinstance(layers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        such = layers if layers in LAYERS else LAYERS[0]
+        raise UnsupportedError(f"layers={layers!r}, expected several words, such as ({such!r},)")
     if wrong := [word for word in layers if word not in LAYERS]:
         raise UnsupportedError(f"layers: {wrong[0]!r} is not one of {', '.join(LAYERS)}")
     return tuple(layers)

@@ -19,6 +19,7 @@ from condyle.view.browser import HOST, MESHES, Stage, viser
 from condyle.view.contacts import ContactMark
 from condyle.view.drawing import checked_layers
 from condyle.view.meshes import Shell
+from condyle.view.port import free_port
 from condyle.view.scene import Scene
 
 HINTS = {
@@ -60,9 +61,10 @@ class View:
         usual = LAYERS if labels <= MOST_NAMES else tuple(layer for layer in LAYERS if layer != "names")
         shown = usual if layers is None else checked_layers(layers)
         package = viser()
+        free = free_port(HOST, port)  # viser hangs where a port is none or cannot be had
         try:
             with redirect_stdout(StringIO()):  # its banner, which no option turns off
-                self._server: Any = package.ViserServer(HOST, port, printable(scene.name), verbose=False)
+                self._server: Any = package.ViserServer(HOST, free, printable(scene.name), verbose=False)
         except OSError as error:
             raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
         self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet

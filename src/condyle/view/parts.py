@@ -80,6 +80,8 @@ class Parts:
 
 def parts_of(robot: RobotData, frames: Iterable[str] | None = None) -> Parts:
     """The parts of a robot; frames: names of `robot.frames`, None for all. ModelError for an unknown name."""
+    if isinstance(frames, str) or not isinstance(frames, Iterable | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"frames={frames!r}, expected a list of names of frames, such as {list(robot.frames)[:1]}")
     named = tuple(robot.frames) if frames is None else tuple(frames)
     for name in named:
         if name not in robot.frames:

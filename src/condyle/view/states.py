@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError, StateError, UnsupportedError
-from condyle.model.array import Array, reals
+from condyle.model.array import LARGEST, Array, moderate, reals
 from condyle.model.parts import RobotData
 from condyle.model.robot import Robot
 from condyle.text import few
@@ -21,15 +22,17 @@ from condyle.text import few
 MOST_ROBOTS = 100
 MOST_POSES = 2_000_000
 """Bodies x states that are kept at once: 200 MB."""
+TEXTS = (".csv", ".txt", ".dat")
 MOST_BYTES = 1 << 30
 """Of an array in a file."""
 
 
 class Recorded(NamedTuple):
-    """A trajectory of a file: q as it stands there, and the seconds between states where the file says so."""
+    """A trajectory of a file: q as it stands there; dt [s] and forces at contacts if the file has them."""
 
     q: np.ndarray[tuple[int, ...], np.dtype[np.generic]]
     dt: float | None
+    contact_forces: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None = None
 
 
 def checked_states(robot: Robot, q: ArrayLike | None, trajectory: ArrayLike | None) -> Array:
@@ -51,7 +54,10 @@ def checked_states(robot: Robot, q: ArrayLike | None, trajectory: ArrayLike | No
         raise ShapeError(f"{name} has shape {array.shape}, expected {allowed} with nq {robot.nq}{cure}")
     if 0 in array.shape[:-1]:
         raise ShapeError(f"{name} has shape {array.shape}: there is no state to draw")
-    robot.check_state(array)
+    try:
+        robot.check_state(array)
+    except StateError as error:  # which says q
+        raise StateError(re.sub(r"^q\b", name, str(error)), error.rows) from None
     whole = array.astype(np.float64)
     if trajectory is None:
         states = np.reshape(whole, (1, 1 if whole.ndim == 1 else len(whole), robot.nq))
@@ -98,7 +104,9 @@ def checked_contact_forces(given: ArrayLike | None, contacts: int, times: int, r
     if given is None:
         return None
     if not contacts:
-        raise UnsupportedError("contact_forces: there are no contacts; name them by contacts= or ground=")
+        raise UnsupportedError(
+            "contact_forces: there are no contacts; name them by contacts= or ground=, on the command line --contacts"
+        )
     tails = ((contacts, 6), (contacts, 3))
     return by_state("contact_forces", reals("contact_forces", given), tails, times, robots)
 
@@ -116,12 +124,15 @@ def by_state(name: str, given: NDArray[np.generic], tails: Sequence[tuple[int, .
     shapes = {(*head, *tail): (lead, tail) for tail in tails for head, lead in heads.items()}
     if given.shape not in shapes:
         allowed = ", ".join(map(str, shapes))
-        raise ShapeError(f"{name} has shape {given.shape}, expected one of {allowed}")
+        counts = f"{times} times, {robots} robots"
+        counts += f", {tails[0][0]} contacts" if len(tails[0]) == 2 else ""
+        raise ShapeError(f"{name} has shape {given.shape}, expected one of {allowed}: there are {counts}")
     array = given.astype(np.float64)
     lead, tail = shapes[array.shape]
-    if not np.isfinite(array).all():
-        rows = np.flatnonzero(~np.isfinite(np.reshape(array, (-1, int(np.prod(tail))))).all(axis=1)).tolist()
-        raise StateError(f"{name}: not finite in rows {few(map(str, rows), 8)}", tuple(rows))
+    if not moderate(array):
+        sound = np.abs(np.reshape(array, (-1, int(np.prod(tail))))) <= LARGEST
+        rows = np.flatnonzero(~sound.all(axis=1)).tolist()
+        raise StateError(f"{name}: not finite, or beyond {LARGEST:.0e}, in rows {few(map(str, rows), 8)}", tuple(rows))
     whole = np.moveaxis(array, 0, 1) if lead is None else np.reshape(array, (*lead, *tail))
     return np.broadcast_to(whole, (times, robots, *tail))
 
@@ -144,7 +155,7 @@ def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
-    """A trajectory of a .npy file, or of a .npz file with an array `q` and perhaps a number `dt` [s].
+    """A trajectory of a .npy file, or of a .npz file with `q` and perhaps `dt` [s] and `contact_forces`.
 
     OSError where there is no such file; UnsupportedError, which names the file, for what it holds otherwise.
     """
@@ -163,9 +174,15 @@ def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
                 raise UnsupportedError(f"{path} holds {few(arrays.files, 8) or 'nothing'}, expected an array 'q'")
             if not isinstance(arrays["q"], np.ndarray):  # a member that is no .npy file: bytes
                 raise ValueError
-            return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None)
+            pushed = arrays.get("contact_forces")
+            if pushed is not None and not isinstance(pushed, np.ndarray):
+                raise ValueError
+            return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None, pushed)
     except (ValueError, EOFError, zipfile.BadZipFile):
-        raise UnsupportedError(f"{path} is no .npy or .npz file of numbers; Python objects are not read") from None
+        text = path.suffix in TEXTS
+        cure = f"; convert it by numpy.save({path.stem + '.npy'!r}, numpy.loadtxt({path.name!r}, delimiter=','))"
+        why = f"{path} is no .npy or .npz file of numbers; Python objects are not read"
+        raise UnsupportedError(why + (cure if text else "")) from None
 
 
 def _dt(path: Path, value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import UnsupportedError
-from condyle.model.array import Array, reals
+from condyle.model.array import LARGEST, Array, moderate, reals
 from condyle.symbolic import Symbols
 from condyle.view.ground import nice
 
@@ -72,6 +72,8 @@ def surface_of(
     ground: HardPlane | SmoothGround, heights: ArrayLike | None, spread: Array, size: float
 ) -> tuple[Surface, tuple[Any, ...]]:
     """The ground under points `spread` (n, 3), and its feet. UnsupportedError, ShapeError."""
+    if isinstance(ground, type):
+        raise UnsupportedError(f"ground={ground.__name__}: give one of this class, such as {ground.__name__}(...)")
     if hasattr(ground, "feet"):
         grid, feet = getattr(ground, "height", None), tuple(getattr(ground, "feet", ()))
         if grid is None:
@@ -83,6 +85,8 @@ def surface_of(
     normal, offset = (getattr(ground, word) for word in ("normal", "offset"))
     if isinstance(normal, Symbols) or isinstance(offset, Symbols):
         raise UnsupportedError("ground: its normal or its offset is a symbol; give a plane of numbers")
+    if not moderate((*normal, offset)):
+        raise UnsupportedError(f"ground={ground!r}: a number of it is not finite, or beyond {LARGEST:.0e}")
     _no_heights(heights)
     return _plane(normal, float(offset), spread, size), ()
 
@@ -118,8 +122,8 @@ def _field(grid: Any, heights: ArrayLike | None) -> Surface:
     if heights is None:
         raise UnsupportedError(f"heights are missing; give an array {grid.shape} [m], the shape of the ground's grid")
     given = reals("heights", heights).astype(np.float64)
-    if given.shape == tuple(grid.shape) and not np.isfinite(given).all():
-        raise UnsupportedError("heights: a number is not finite")
+    if given.shape == tuple(grid.shape) and not moderate(given):
+        raise UnsupportedError(f"heights: a number is not finite, or beyond {LARGEST:.0e}")
     sides = [np.linspace(float(of[0]), float(of[-1]), min(2 * len(of) - 1, FINEST)) for of in grid.nodes]
     net = [[(x, y, float(grid.height(given, x, y)[0])) for y in sides[1].tolist()] for x in sides[0].tolist()]
     return Surface(np.array(net), np.array((0.0, 0.0, 1.0)), grid, given)
