@@ -170,7 +170,7 @@ def test_the_pictures_of_the_page_are_those_of_the_program(tmp_path) -> None:
     robot_figures.main(tmp_path)
     for path in tmp_path.iterdir():
         assert path.read_text() == (robot_figures.FOLDER / path.name).read_text(), path.name
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 5
 
 
 def test_a_folder_that_takes_no_file() -> None:
