@@ -177,17 +177,18 @@ class Robot(model.Robot):
 
         q (nq,) or (N, nq): robots that stand still; None is the neutral state. trajectory (T, nq) or (N, T, nq): states
         dt [s] apart, instead of q. forces: {frame: force [N] in world axes}, each (3,), (N, 3), (T, 3) or (N, T, 3).
-        points: {frame: where its force acts, (3,) [m] in the frame}, by default its origin. contacts: those that are
+        points: {frame: where its force acts (3,) [m] in the frame}, by default its origin. contacts: those that are
         marked; None is `robot.contacts`. ground: a `Plane` or a `Ground` of `condyle.ground`, whose feet are marked as
         well; heights (nx, ny) [m]: of its grid. contact_forces: of each contact, then of each foot, (C, 6) in the
-        contact's axes or (C, 3) [N] in world axes; before these N, T or N, T. frames: names of frames that are drawn;
-        None is all. spacing [m]: between robots; 0: all at one place; None: by their size. layers: words of
-        `condyle.choices.LAYERS`; None is all, on a page names only if they are few. file: .svg, or .png with
-        matplotlib. view: "iso", "front", "side", "top", of a file. theme: "auto", "light", "dark". port: of the page on
-        this machine, or the next free one. browser: whether it is opened. meshes: the robot's model file, whose shapes
-        the page shows; meshes are read from its folder and from assets. The page needs `condyle[view]`. The call does
-        not wait; the handle has `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame;
-        UnsupportedError for a word, a file or a missing package; ModelWarning for a mesh that is not drawn.
+        contact's axes or (C, 3) [N] in world axes; before these N, T or N, T. frames: names of those that are drawn;
+        None is all. spacing [m]: between robots; 0: all at one place; None: by their size. layers: what is drawn, some
+        of "bodies", "links", "axes" (of joints), "frames", "names", "com", "contacts", "ground", "forces"; None is all,
+        on a page names only if they are few. file: .svg, or .png with matplotlib. view: "iso", "front", "side", "top",
+        of a file. theme: "auto", "light", "dark". port: of the page on this machine, or the next free one. browser:
+        whether it is opened. meshes: the robot's model file, whose shapes the page shows; meshes are read from its
+        folder and from assets. The page needs `condyle[view]`. The call does not wait; the handle has `update(q)`,
+        `time`, `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a
+        word, a file or a missing package; ModelWarning for a mesh that is not drawn.
         """
         from condyle import view as seen  # at first use
 
@@ -196,9 +197,9 @@ class Robot(model.Robot):
         marks = {"contacts": contacts, "ground": ground, "heights": heights}
         again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing, **marks)
         scene = again(q, trajectory=trajectory, forces=forces, points=points, contact_forces=contact_forces)
-        if file is None:
-            return seen.serve(scene, again, layers, theme, port, browser, shells)
-        return seen.save(scene, file, view, layers, theme)
+        if file is not None:
+            return seen.save(scene, file, view, layers, theme)
+        return seen.serve(scene, again, layers, theme, port, browser, shells)
 
     def function(
         self,
