@@ -20,7 +20,7 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
-LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "forces")
+LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "contacts", "ground", "forces")
 """What is drawn of a robot."""
 VIEWS = ("iso", "front", "side", "top")
 THEMES = ("auto", "light", "dark")
