@@ -213,7 +213,7 @@ def test_the_folder_says_its_box(tmp_path: Path) -> None:
     assert found["box"]["v"] == [10.0, 2.0, 10.0] and found["box"]["tau"] == [None, 20.0, None]
     assert len(found["torques_sampled"]) == 3
     said = said_box(found)
-    assert "|v| ≤ 10 2 10" in said and "|tau| ≤ - 20 -" in said and "tau of such states" in said
+    assert "|v| ≤ (10, 2, 10)" in said and "|tau| ≤ (-, 20, -)" in said and "tau as these states need it" in said
     assert said in text and said in unescape(page)
     row = found["functions"]["fd"]
     assert row["relative_quantiles"]["p50"] == row["errors"]["a_relative_p50"] < row["worst_relative"]

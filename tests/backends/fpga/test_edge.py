@@ -150,7 +150,7 @@ def test_the_readme_leaves_nothing_to_guess(tmp_path: Path) -> None:
         "of symmetric ones the upper triangle is sent, and every other entry that is not listed is zero",
         "Behind the words of difd stands the M⁻¹ that it was given",
         "Gravity is that of `robot.json`, a constant here; damping and friction are left out",
-        "tau of such states (sampled:",
+        "tau as these states need it (largest sampled:",
         "`in_ready` is low in reset",
     ):
         assert said in text, said

@@ -74,7 +74,7 @@ def array_dsp(acc: Accelerator, name: str) -> int:
 def said_latency(function: Mapping[str, Any]) -> str:
     """Cycles, and those without further registers in operators where there are any."""
     latency, plain = function["latency"], function["latency_default"]
-    return f"{latency}" if latency == plain else f"{latency} ({plain} by default)"
+    return f"{latency}" if latency == plain else f"{latency} ({plain} without --pipeline)"
 
 
 def words_held(acc: Accelerator, name: str) -> int:
@@ -223,7 +223,7 @@ def said_box(report: Mapping[str, Any]) -> str:
     said = [f"|{name}| ≤ {_said(value)}" for name, value in report["box"].items()]
     torques: list[float] = report["torques_sampled"]
     if torques and not _all_said(report["box"].get("tau")):
-        said.append(f"tau of such states (sampled: {_said(torques)})")
+        said.append(f"tau as these states need it (largest sampled: {_said(torques)})")
     return ", ".join(said)
 
 
@@ -232,7 +232,7 @@ def _all_said(value: Any) -> bool:
 
 
 def _said(value: Any) -> str:
-    """A number, or one for each entry; a dash for none."""
+    """A number, or one for each joint coordinate in brackets; a dash for none."""
     if isinstance(value, list):
-        return " ".join("-" if x is None else f"{x:.4g}" for x in cast("list[float | None]", value))
+        return f"({', '.join('-' if x is None else f'{x:.4g}' for x in cast('list[float | None]', value))})"
     return f"{value:.4g}"
