@@ -152,7 +152,7 @@ def test_difd_sends_the_inverse_back_only_where_that_is_asked_for(tmp_path) -> N
         found = json.loads((tmp_path / str(echo) / "arm_stream.json").read_text())["functions"]
         assert ("Minv" in found["difd"]["outputs"]) == echo and "da_dtau" in found["dfd"]["outputs"]
         text = (tmp_path / str(echo) / "README.md").read_text()
-        assert "Behind the words of difd stands the M⁻¹ that it was given." in text
+        assert "Behind the words of difd comes the M⁻¹ of its task." in text
     alone = hardware.planned(ARM, Options(("difd",)))
     assert {word.name for word, _ in alone.results["difd"]} == {"da_dq", "da_dv"}
 

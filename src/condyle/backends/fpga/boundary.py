@@ -119,20 +119,28 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
 
 MAGIC, VERSION = 0x434E4459, 1
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
-    "magic": (0x00, "r", f"0x{MAGIC:08x}: an accelerator of Condyle"),
-    "version": (0x04, "r", f"{VERSION}: of this table and of the header"),
-    "fingerprint": (0x08, "r", "of the robot and of all packets: another export with other words has another"),
+    "magic": (0x00, "r", f"0x{MAGIC:08x}: this is an accelerator of Condyle"),
+    "version": (0x04, "r", f"{VERSION}: the version of this table and of the header"),
+    "fingerprint": (0x08, "r", "a hash of the robot and of all packets. An export with other words has another one"),
     "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
-    "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; 24: float32; 25: the core has its own clock"),
-    "control": (0x14, "rw", "write 1 to bit 0: soft reset; it reads 1 while that lasts"),
-    "errors": (0x18, "rw", "seen since cleared, write 1 to clear: bit 0 flag, 1 unknown code, 2 malformed packet"),
-    "tasks": (0x1C, "r", "packets taken"),
-    "results": (0x20, "r", "packets sent, answers to wrong ones among them"),
-    "flagged": (0x24, "r", "of these with a flag; errors have one too"),
-    "unknown": (0x28, "r", "of these for codes that name no function"),
-    "malformed": (0x2C, "r", "of these for packets with too few or too many beats"),
-    "stalled_in": (0x30, "r", "cycles at which a beat came and was not taken"),
-    "stalled_out": (0x34, "r", "cycles at which a beat was ready and was not taken"),
+    "stream": (
+        0x10,
+        "r",
+        "bits of a beat in 15:0, bits of a word in 23:16; bit 24: float32; bit 25: the accelerator has its own clock",
+    ),
+    "control": (0x14, "rw", "write 1 to bit 0 for a soft reset. It reads 1 until the reset is done"),
+    "errors": (
+        0x18,
+        "rw",
+        "set since the last clear, write 1 to clear: bit 0 flag, bit 1 unknown code, bit 2 malformed packet",
+    ),
+    "tasks": (0x1C, "r", "packets received"),
+    "results": (0x20, "r", "packets sent, including the answers to wrong packets"),
+    "flagged": (0x24, "r", "of these, packets with a flag. Errors have a flag too"),
+    "unknown": (0x28, "r", "of these, answers to unknown codes"),
+    "malformed": (0x2C, "r", "of these, answers to packets with too few or too many beats"),
+    "stalled_in": (0x30, "r", "cycles with `s_axis_tvalid` high and `s_axis_tready` low"),
+    "stalled_out": (0x34, "r", "cycles with `m_axis_tvalid` high and `m_axis_tready` low"),
 }
 """Name: address, access, what it is. 32 bits each; counters wrap, and a soft reset clears them."""
 

@@ -223,7 +223,7 @@ def said_box(report: Mapping[str, Any]) -> str:
     said = [f"|{name}| ≤ {_said(value)}" for name, value in report["box"].items()]
     torques: list[float] = report["torques_sampled"]
     if torques and not _all_said(report["box"].get("tau")):
-        said.append(f"tau as these states need it (largest sampled: {_said(torques)})")
+        said.append(f"tau as these states need it, at most {_said(torques)} in the samples")
     return ", ".join(said)
 
 

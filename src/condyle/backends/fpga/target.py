@@ -157,7 +157,12 @@ class Pipeline(NamedTuple):
         return pieces == 4 or self.product > 0
 
 
-STEPS = ("none", "factors of products", "factors and multipliers", "factors and multipliers; sums before their clamp")
+STEPS = (
+    "none",
+    "at the factors of products",
+    "at the factors of products and in the multipliers",
+    "at the factors of products, in the multipliers, and between a sum and its clamp",
+)
 """Which registers each level of `PIPELINES` has."""
 PIPELINES = tuple(Pipeline(*levels) for levels in ((0, 0), (1, 0), (2, 0), (2, 1)))
 """`--pipeline`: none; registers of factors; those of multipliers too; those between a sum and its clamp too."""
