@@ -70,10 +70,10 @@ For synthesis take all `.v` files except the test benches. {tried(acc, facts.clo
 | `in_function` | {plan.id.code_bits} | the code of the function, see below |
 | `in_tag` | {TAG_BITS} | any number; the result has the same |
 | `in_data` | {fields[-1].high + 1} | the words of the task |
-| `out_valid`, `out_ready` | 1 | a result is transferred at a rising edge with both high. Until then it does not change |
+| `out_valid`, `out_ready` | 1 | a result is transferred at a rising edge with both high. It is stable until then |
 | `out_function`, `out_tag` | {plan.id.code_bits}, {TAG_BITS} | those of the task |
 | `out_flag` | 1 | {FLAGS[plan.flags]} |
-| `out_error` | 1 | `in_function` is no function's code. `out_function` repeats it, `out_data` is 0, `out_flag` is high |
+| `out_error` | 1 | the code is unknown. `out_function` repeats it, `out_data` is 0, `out_flag` is high |
 | `out_data` | {result_width(plan)} | the words of the result. Bits above them have no meaning |
 
 `in_ready` comes from a register and does not depend on the inputs.
@@ -105,7 +105,8 @@ For example, the first word is `{first.word}`: for the value 0.5 send {first.for
 Latency: cycles from a task to its result, with no other task in the accelerator. Interval: cycles from one task of the
 function to the next. Errors are those against float64, relative to the largest entry of a column (matrices) or of an
 entry (vectors): the quantiles and the maximum of {report["functions"][plan.functions[0]]["states"]} samples.
-These are random states of the box without a flag. The maximum is not a bound. `report.json` has the errors of each output.
+These are random states of the box without a flag. The maximum is not a bound. `report.json` has the errors of each
+output.
 {_orders(joints)}"""
 
 
