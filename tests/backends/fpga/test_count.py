@@ -128,7 +128,7 @@ def test_counting_goes_on_where_it_was_broken_off(tmp_path, monkeypatch) -> None
     assert whole() == first and calls.read_text().split()[3:] == ["arm"], "but what has changed"
     (tmp_path / "yosys.py").write_text("raise SystemExit(3)")
     top.write_text(top.read_text().replace("changed", "changed again"))
-    with pytest.raises(SystemExit, match=r"did not synthesise count/arm\.v"):
+    with pytest.raises(SystemExit, match=r"failed for count/arm\.v"):
         whole()
 
 

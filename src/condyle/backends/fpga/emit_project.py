@@ -17,15 +17,17 @@ from condyle.text import Emitter
 TASKS, ANSWERS = "tasks.hex", "answers.hex"
 _SUPPORT = Path(__file__).parent / "support"
 NAMES = """\
-// w12 is the word of operation 12, w12_3 its third copy, an interval later each, l12_3 the line of registers up to it;
-// u0 a unit, u0_a and u0_b its factors, u0_p11 its product for operation 11; x12 a sum before its clamp; d12 a word of
-// the task; over[7] says that the seventh clamping operation of a stage was clamped; phase counts the
-// cycles of an interval, and phase0, phase1 are copies of it.
+// Names: w12 is the word of operation 12. w12_3 is its third copy; each copy is an interval later. l12_3 is the delay
+// line up to that copy. u0 is a unit, such as a multiplier; u0_a and u0_b are its factors, u0_p11 is its product for
+// operation 11.
+// x12 is a sum before its clamp. d12 is a word of the task. over[7]: the seventh clamp of a stage has clamped.
+// phase counts the cycles of an interval; phase0, phase1 are copies of it.
 """
 STAGES = {
-    "dynamics": "// Stages, of joints from 0: Rf, Rb the forward and the backward step of inverse dynamics,\n"
-    "// Df, Db those of its derivatives.\n",
-    "mass": "// Stages: Mb the backward step of the mass matrix at a joint, from 0; M its factors and its inverse.\n",
+    "dynamics": "// Stages: Rf, Rb are the forward and backward step of inverse dynamics, Df, Db those of its\n"
+    "// derivatives. The number is the joint, from 0.\n",
+    "mass": "// Stages: Mb is the backward step of the mass matrix; the number is the joint, from 0. M has the\n"
+    "// factors of the mass matrix and its inverse.\n",
 }
 
 
@@ -63,7 +65,7 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
         about = header + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + "\n".join(text for _, text in emit_array(array, prefix))
     codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
-    about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
+    about = f"// in_function: {codes}. README.md lists the bits of in_data and out_data.\n"
     texts[f"{prefix}.v"] = header + about + emit_top(acc, prefix)
     return texts
 

@@ -79,8 +79,8 @@ The last four columns are million tasks a second, for tasks of one function, at 
 
 Registers have 32 bits and are written as a whole. Counters wrap around. A soft reset does this in order: the packet
 that is leaving ends; everything inside is dropped; the clock of the accelerator sees the reset; the rest of a packet
-that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates this
-by iverilog in four-state logic, with three settings of stalls and clocks.
+that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates
+this by iverilog in four-state logic, with three settings of stalls and clocks.
 
 ```python
 from condyle_host import Host            # needs only NumPy

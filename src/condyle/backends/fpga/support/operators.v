@@ -85,7 +85,7 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// A sum that folded branches share: a + b (sign 0), a - b (1) or b - a (2), of X bits, clamped to W bits. Combinational.
+// A sum that folded branches share: a + b (sign 0), a - b (1) or b - a (2), X bits, clamped to W bits. Combinational.
 module fx_add_in_turns #(parameter X = 27, parameter W = 27) (
     input [1:0] sign, input signed [X-1:0] a, input signed [X-1:0] b, output signed [W-1:0] y, output over
 );
@@ -315,7 +315,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     end
 endmodule
 
-// Credits of a FIFO, one for each entry. A task takes one before it starts and returns it when its word leaves the FIFO.
+// Credits of a FIFO, one for each entry. A task takes one before it starts and returns it when its word leaves.
 module fx_credits #(parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input take, input give, output reg free
 );
