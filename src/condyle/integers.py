@@ -159,7 +159,9 @@ class FixedPoint:
 
     def _known(self, name: str) -> Function:
         if name not in self._functions:
-            raise UnsupportedError(f"there is no function {name!r} here; there are {', '.join(self.functions)}")
+            raise UnsupportedError(
+                f"there is no function {name!r} in this accelerator; there are {', '.join(self.functions)}"
+            )
         return self._functions[name]
 
     def _bound(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Function, Call]:
@@ -167,7 +169,7 @@ class FixedPoint:
         function = self._known(name)
         if f_ext is not None and self._compiled.options.f_ext is None:
             raise UnsupportedError(
-                "f_ext: these tasks carry no external forces: fixed_point(..., f_ext=largest [N, N m])"
+                "f_ext: this accelerator has no external forces: give fixed_point(..., f_ext=) the largest [N, N m]"
             )
         if name not in self._binders:
             check_solvable(self._compiled.robot, (name,))

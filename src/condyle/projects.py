@@ -99,8 +99,9 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
     allowed = tuple(dict.fromkeys((*FUNCTIONS, *(hardware.functions() if target == "verilog" else ()))))
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)
     named = list(cast("Iterable[object]", functions)) if listed else []
+    there = tuple(hardware.functions()) if target == "verilog" else allowed
     if not named:
-        raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(allowed)}, such as ('id', 'fd')")
+        raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(there)}, such as ('id', 'fd')")
     for name in named:
         if target != "verilog" and opened(name) is not None:
             continue
@@ -108,11 +109,11 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
             raise UnsupportedError(f"functions: {name!r}: exports of rollouts, as 'rollout', take any number of steps")
         if name not in allowed and found(name) is None:
             also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
-            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}{also}")
+            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, there))}{also}")
         if name not in allowed and target == "verilog":
             raise UnsupportedError(
-                f"functions: target 'verilog' has no plan for {name!r}, targets 'c' and 'cuda' export it; "
-                f"planned are {', '.join(map(repr, hardware.functions()))}"
+                f"functions: target 'verilog' has no {name!r}, targets 'c' and 'cuda' export it; 'verilog' has "
+                f"{', '.join(map(repr, there))}"
             )
     return tuple(dict.fromkeys(str(name) for name in named))
 

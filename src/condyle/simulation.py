@@ -52,11 +52,11 @@ class Verdict(NamedTuple):
 def simulate(folder: Path, name: str, plusargs: Sequence[str] = (), tool: str = "iverilog") -> str:
     """The test bench of a written project run: its output. BuildError if the tool is not there or refuses the code."""
     if shutil.which(tool) is None:
-        raise BuildError(f"{tool} is not installed: apt-get install {tool} (it simulates what was generated)")
+        raise BuildError(f"{tool} is not installed: apt-get install {tool} (it simulates the generated Verilog)")
     target, run = (text.format(name) for text in TOOLS[tool])
     made = subprocess.run(["make", "-s", target], cwd=folder, capture_output=True, text=True, check=False)
     if made.returncode:
-        raise BuildError(f"{tool} refused the generated code:\n{made.stderr[-2000:]}")
+        raise BuildError(f"{tool} failed to compile the generated Verilog:\n{made.stderr[-2000:]}")
     command, *arguments = run.split()
     command = str(folder / command) if "/" in command else command
     ran = subprocess.run([command, *arguments, *plusargs], cwd=folder, capture_output=True, text=True, check=False)
@@ -73,7 +73,7 @@ def check(
     """
     if states < 1 or not 0 <= stall <= MOST_STALLED:
         raise UnsupportedError(
-            f"states={states}, stall={stall}: give at least one state, and stall 0 to {MOST_STALLED} % of the cycles"
+            f"states={states}, stall={stall}: give at least 1 state, and stalls in 0 to {MOST_STALLED} % of the cycles"
         )
     each = min(states, (1 << TAG_BITS) // len(acc.plan.functions))
     patterns = [(stall, stall), (0, 0), (90, 0), (0, 90)] if stall else [(0, 0)]

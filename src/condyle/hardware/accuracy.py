@@ -48,13 +48,13 @@ def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, floa
             cures |= _within(robot, replace(options, functions=left), word, states)
     many = {function: row["clamped"] for function, row in found.items() if row["clamped"] > CLAMPED}
     flagged = [
-        f"{function}: a signal is clamped in {share:.0%} of {states} states of the box: word {options.word!r} does not "
-        "hold it; take one with more bits before the point, or one that scales each signal, such as 27x18"
+        f"{function}: a signal is clamped in {share:.0%} of {states} states of the box, because it does not fit word "
+        f"{options.word!r}: choose one with more bits before the point, or with a scale for each signal, such as 27x18"
         for function, share in many.items()
     ]
     return flagged + [
         f"{function}: errors reach {error:.2g} of the range over {states} states, more than {GOAL:g}; "
-        + cures.get(function, "no word here does better: take a smaller box (box), or this function from the host")
+        + cures.get(function, "no other word was better: choose a smaller box, or compute this function on the host")
         for function, error in far.items()
     ]
 

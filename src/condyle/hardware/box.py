@@ -25,7 +25,7 @@ FORCE = "f_ext"
 """The box has this entry too where a task carries external forces."""
 SAID = ("v", "a", "tau")
 """What can be said."""
-RULE = f"give v, a or tau, or one joint's such as v.joint_3, each from {LEAST:g} to {MOST:g} in SI units"
+RULE = f"give v, a or tau, for all joints or for one (v.joint_3), from {LEAST:g} to {MOST:g} in SI units"
 
 
 def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
@@ -41,8 +41,8 @@ def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
     for key, value in sorted(flat(said).items(), key=lambda pair: "." in pair[0]):
         name, dot, joint = key.partition(".")
         if name not in SAID:
-            more = "; external forces have an option of their own, f_ext" if name == FORCE else ""
-            raise UnsupportedError(f"box: {printable(key)!r} is not known: {RULE}{more}")
+            more = "; the option f_ext is for external forces" if name == FORCE else ""
+            raise UnsupportedError(f"box: there is no {printable(key)!r} in a box: {RULE}{more}")
         entries = _entries(robot, key, joint) if dot else range(robot.nv)
         found[name][list(entries)] = _numbers(key, value, 1 if dot else robot.nv)
     v = _else(found["v"], usual_speeds(robot))
@@ -70,15 +70,15 @@ def check_held(limits: Mapping[Word, float], numbers: Numbers) -> None:
         most = float(format.to_real(np.array(format.limit)))
         if bound > most:
             raise UnsupportedError(
-                f"box: {word} up to {bound:g} does not fit word {numbers.name!r}, which ends at {most:g}: take a "
-                "smaller box, or a word that scales each signal"
+                f"box: {word} may be {bound:g}, but word {numbers.name!r} ends at {most:g}: choose a smaller box, or a "
+                "word with a scale for each signal, such as 27x18"
             )
 
 
 def flat(said: object) -> dict[str, object]:
     """Joints behind a dot, {"v": {"j": 2}} is {"v.j": 2}; arrays as lists, which compare."""
     if not isinstance(said, Mapping):
-        raise UnsupportedError(f"box={said!r} is no mapping such as {{'v': 10, 'a': 100}}: {RULE}")
+        raise UnsupportedError(f"box={said!r} is not a mapping such as {{'v': 10, 'a': 100}}: {RULE}")
     found: dict[str, object] = {}
     for name, value in cast("Mapping[object, object]", said).items():
         by_joint = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else ()
@@ -92,8 +92,8 @@ def _entries(robot: Robot, key: str, name: str) -> range:
     joints = {joint.name: joint for joint in robot.joints}
     if name not in joints or joints[name].mimic is not None:
         there = ", ".join(printable(joint.name) for joint in robot.joints if joint.mimic is None)
-        what = "follows another joint" if name in joints else "names no joint that moves"
-        raise UnsupportedError(f"box: {printable(key)!r} {what}: joints are {there}")
+        what = "follows another joint" if name in joints else "names no moving joint"
+        raise UnsupportedError(f"box: {printable(key)!r} {what}: the joints are {there}")
     return range(joints[name].v_index, joints[name].v_index + joints[name].nv)
 
 
@@ -104,7 +104,7 @@ def _numbers(key: str, value: object, n: int) -> Reals:
     except ValueError:
         found = np.empty(0)
     if found.dtype.kind not in "iuf" or found.shape not in ((), (n,)):
-        also = f" or {n} numbers" if n > 1 else ""
+        also = f" or a list of {n}" if n > 1 else ""
         raise UnsupportedError(f"box: {printable(key)}={printable(repr(value))} is not a number{also}: {RULE}")
     if not ((found >= LEAST) & (found <= MOST)).all():
         raise UnsupportedError(f"box: {printable(key)}={printable(repr(value))} is out of range: {RULE}")

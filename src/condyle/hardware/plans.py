@@ -30,6 +30,8 @@ from condyle.options import check_choice
 from condyle.trace.branches import branches_of
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
+CLOCK, F_EXT, STEP = 1e4, 1e9, 1e3
+"""What the options clock [MHz], f_ext [N, N m] and step [s] are below."""
 
 
 @dataclass(frozen=True)
@@ -72,14 +74,19 @@ class Options:
         checked_name(self.name)
         check_choice("overflow", self.overflow, OVERFLOWS)
         _ = self.boundary
-        if self.dsp is not None and self.dsp < 1:
-            raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
-        if not 0.0 < self.clock < 10_000.0:
-            raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz")
-        if self.f_ext is not None and not 0.0 < self.f_ext < 1e9:
-            raise UnsupportedError(f"f_ext={self.f_ext}: give the largest external force in N, or leave it out")
-        if not 0.0 < self.step < 1e3:
-            raise UnsupportedError(f"step={self.step}: give the length of an integration step in seconds")
+        if self.dsp is not None and (self.dsp < 1 or self.dsp % 1):
+            raise UnsupportedError(f"dsp={self.dsp}: give the largest number of DSPs, a whole number from 1 on")
+        if not 0.0 < self.clock < CLOCK:
+            raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz, above 0 and below {CLOCK:g}")
+        if self.f_ext is not None and not 0.0 < self.f_ext < F_EXT:
+            raise UnsupportedError(
+                f"f_ext={self.f_ext}: give the largest component of an external force, in N and N m, above 0 and below "
+                f"{F_EXT:g}; leave f_ext out if there is no external force"
+            )
+        if not 0.0 < self.step < STEP:
+            raise UnsupportedError(
+                f"step={self.step}: give the integration step in seconds, above 0 and below {STEP:g}"
+            )
 
     @property
     def boundary(self) -> Boundary:
@@ -127,5 +134,5 @@ def _given_base(robot: Robot, asked: Sequence[Task]) -> int:
     """Degrees of freedom of a base whose motion some function is given; 0 if none is."""
     given = [task.function.name for task in asked if task.base_given]
     if given and not (robot.joints and robot.joints[0].kind.is_free):
-        raise UnsupportedError(f"{given[0]}: only a floating base can move as given (floating_base=True)")
+        raise UnsupportedError(f"{given[0]}: only a robot with a floating base has this function (floating_base=True)")
     return robot.joints[0].nv if given else 0

@@ -42,8 +42,8 @@ def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:
     curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not joint.kind.is_flat]
     if curved and turn > LARGEST_TURN:
         raise UnsupportedError(
-            f"step={h:g}: with rates up to {speed:g}, doubled, {', '.join(curved)} may turn by {turn:.2g} rad in one "
-            f"step, at most {LARGEST_TURN} can be done: take steps up to {h * LARGEST_TURN / turn:.2g} s"
+            f"step={h:g}: at twice the box's rate of {speed:g}, {', '.join(curved)} would turn by {turn:.2g} rad in "
+            f"one step. The most is {LARGEST_TURN} rad: choose a step of at most {h * LARGEST_TURN / turn:.2g} s"
         )
 
     def advance(words: Sequence[Word], again: bool) -> Stage:

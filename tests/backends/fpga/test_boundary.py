@@ -170,7 +170,7 @@ def test_rates_of_iiwa14_over_pcie() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"axi": 500}, r"axi=500: a stream has 32, 64, 128, 256, 512, 1024 bits"),
+        ({"axi": 500}, r"axi=500: allowed is 32, 64, 128, 256, 512, 1024 bits"),
         ({"axi": 16}, "axi=16"),
         ({"axi": 2048}, "axi=2048"),
         ({"axi": 512.0}, "axi=512.0"),

@@ -74,7 +74,7 @@ def _stat(modules: dict[str, dict[str, int]]) -> dict[str, dict[str, dict[str, i
 
 
 @pytest.mark.parametrize(
-    ("cell", "dsp", "said"), [("RAM9", 14, "RAM9"), ("LUT2", 13, "found 14 DSPs, report.json says 13")]
+    ("cell", "dsp", "said"), [("RAM9", 14, "RAM9"), ("LUT2", 13, "found 14 DSPs, but report.json has 13")]
 )
 def test_a_count_that_is_not_understood_changes_nothing(tmp_path, monkeypatch, cell, dsp, said) -> None:
     monkeypatch.chdir(tmp_path)

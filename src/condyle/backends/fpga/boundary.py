@@ -41,10 +41,12 @@ class Boundary:
 
     def __post_init__(self) -> None:
         if not isinstance(self.axi, int) or self.axi not in WIDTHS:  # type: ignore[reportUnnecessaryIsInstance]
-            raise UnsupportedError(f"axi={self.axi!r}: a stream has {', '.join(map(str, WIDTHS))} bits")
+            raise UnsupportedError(f"axi={self.axi!r}: allowed is {', '.join(map(str, WIDTHS))} bits")
         number = isinstance(self.link, (int, float)) and not isinstance(self.link, bool)
         if self.link is not None and not (number and 0.0 < self.link < LARGEST_LINK):
-            raise UnsupportedError(f"link={self.link!r}: give the GB/s of the link in each direction, such as 12")
+            raise UnsupportedError(
+                f"link={self.link!r}: give the speed of the link in each direction, in GB/s, such as 12"
+            )
 
     def packet(self, words: list[Field]) -> list[Field]:
         """Where the words stand behind the header."""
@@ -70,11 +72,13 @@ class Boundary:
         """UnsupportedError where the header has no room for a code."""
         bits = HEADER["function"][0] + 1
         if plan.id.code_bits > bits:
-            raise UnsupportedError(f"codes of {plan.id.code_bits} bits, a header has {bits}: export fewer functions")
+            raise UnsupportedError(
+                f"codes have {plan.id.code_bits} bits, a header holds {bits}: export fewer functions"
+            )
         formats = [format for words in plan.results.values() for _, format in words] + list(plan.formats.values())
         far = [str(format) for format in formats if format.frac not in SINGLES]
         if self.float32 and far:
-            raise UnsupportedError(f"float32: words of format {far[0]} are out of a single's range: leave float32 out")
+            raise UnsupportedError(f"float32: a word of format {far[0]} does not fit a float32: export without float32")
 
 
 @dataclass(frozen=True)

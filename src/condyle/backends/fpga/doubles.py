@@ -58,7 +58,7 @@ def _exact(x: Signal) -> Signal:
 
 
 def _too_wide(most: float) -> UnsupportedError:
-    return UnsupportedError(f"integers up to {most:.3g} are no doubles: numbers of this word are computed by NumPy")
+    return UnsupportedError(f"integers up to {most:.3g} are not exact in float64, so NumPy computes this word")
 
 
 class Clamps:

@@ -162,8 +162,8 @@ class Planner:
             bound = self.limits[Word("a", k)]
             if bound < unit:
                 raise UnsupportedError(
-                    f"box: a_{k} up to {bound:g} is less than one unit of fd's answer, {unit:.2g}, that v and tau of "
-                    f"the box leave in word {self.numbers.name!r}: take a larger a, or a smaller v or tau"
+                    f"box: a_{k} is at most {bound:g}, but one unit of fd's result is {unit:.2g} in word "
+                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, or a smaller v or tau"
                 )
 
     def _bias(self, tau: Reals) -> Reals:

@@ -32,8 +32,8 @@ NARROWEST, WIDEST = 8, 32
 """Bits of a word. Narrower ones leave no digit of a robot; wider ones need sums of more than `ADDER` bits."""
 SCALED, FIXED = re.compile(r"([0-9]{1,2})(?:x([0-9]{1,2}))?"), re.compile(r"q([0-9]{1,2})\.([0-9]{1,2})")
 WORDS = (
-    "27x18 (27 bits a signal, each with a scale of its own; second factors of products cut to 18, at least half of "
-    "them), 32 (not cut), or q16.16 (of every signal 16 bits before the point, its sign among them, and 16 behind); "
+    "27x18 (signals of 27 bits, each with its own scale; the second factor of a product is cut to 18, at least half of "
+    "them), 32 (not cut) or q16.16 (16 bits before the binary point, with the sign, and 16 behind it); a signal has "
     f"{NARROWEST} to {WIDEST} bits"
 )
 """What can be said, for people."""
@@ -170,6 +170,6 @@ PIPELINES = tuple(Pipeline(*levels) for levels in ((0, 0), (1, 0), (2, 0), (2, 1
 
 def pipeline_of(n: int) -> Pipeline:
     """UnsupportedError says which there are."""
-    if not 0 <= n < len(PIPELINES):
-        raise UnsupportedError(f"pipeline={n}: allowed is 0 to {len(PIPELINES) - 1}")
+    if n not in range(len(PIPELINES)):
+        raise UnsupportedError(f"pipeline={n!r}: allowed is 0 to {len(PIPELINES) - 1}")
     return PIPELINES[n]
