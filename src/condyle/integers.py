@@ -1,4 +1,4 @@
-"""The accelerator's integers in Python: the functions of `Dynamics` as the hardware answers them, bit for bit."""
+"""The accelerator's integers in Python: the functions of `Dynamics` with the bits of the hardware."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FixedPoint:
         return getattr(self, self._known(name).method)
 
     def explain(self) -> str:
-        """Return what runs for each function, a line each: machine code, or NumPy and why."""
+        """Return a line for each function with the code that runs: machine code, or NumPy and the reason."""
         return "\n".join(map(self._compiled.line, self.functions))
 
     def call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None) -> Any:

@@ -1,4 +1,4 @@
-"""How far the integer model is from the reference, and which words would do better."""
+"""Errors of the integer model against the reference, and words with smaller errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CHUNK = 1000
 
 
 def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
-    """Of each function over n states of the box, the integer model against the reference: see `errors_of`."""
+    """Errors of each function over n states of the box, of the integer model against the reference: see `errors_of`."""
     found: dict[str, dict[str, list[Reals]]] = {function: {} for function in plan.functions}
-    plan = replace(plan, flags=True)  # what is clamped is counted, said or not
+    plan = replace(plan, flags=True)  # clamped tasks are counted, with a flag or without
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box), plan.box)
         for function in plan.functions:
@@ -35,8 +35,8 @@ def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[st
 
 
 def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, float]], states: int) -> list[str]:
-    """A sentence for each function whose errors `found` over so many states pass the GOAL: how far, which word does;
-    and for each that clamps more than CLAMPED of them.
+    """A sentence for each function whose errors `found` over so many states are above the GOAL, with a better word;
+    and one for each function that clamps in more than CLAMPED of the states.
 
     Other words are planned and compared over the same states.
     """

@@ -31,19 +31,18 @@ from condyle.trace.branches import branches_of
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
 CLOCK, F_EXT, STEP = 1e4, 1e9, 1e3
-"""What the options clock [MHz], f_ext [N, N m] and step [s] are below."""
+"""Upper limits of the options clock [MHz], f_ext [N, N m] and step [s]."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """part: see `PARTS`. dsp: a budget, 62 % of the part by default. word: see the target. clock: MHz, assumed,
-    to print times.
+    """part: see `PARTS`. dsp: the budget; default 62 % of the part. word: see `word_of`. clock: MHz, assumed for the
+    times in reports.
 
-    f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
-    constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
-    by default what needs the fewest DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box:
-    see `box_of`. overflow: whether an answer says that something was clamped, see `OVERFLOWS`. axi, float32,
-    async_clock, link, echo: see `Boundary`.
+    f_ext: the largest component of external forces [N, N m]; None: tasks have none. step: of euler and rk4 [s].
+    constants: see `CONSTANTS`. folding: how many isomorphic branches share an array; None: the factor with the fewest
+    DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box: see `box_of`. overflow: whether
+    results have a flag, see `OVERFLOWS`. axi, float32, async_clock, link, echo: see `Boundary`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -102,7 +101,7 @@ class Options:
 
 
 def planned(robot: Robot, options: Options) -> Plan:
-    """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
+    """The arrays and their formats; UnsupportedError names what is not possible and what is allowed."""
     if robot.nv == 0:
         raise UnsupportedError("verilog: no joint of this robot moves, so an accelerator has nothing to compute")
     tree, asked, numbers = tree_of(robot), chosen(options.functions), word_of(options.word)
@@ -111,7 +110,7 @@ def planned(robot: Robot, options: Options) -> Plan:
     check_held(edges, numbers)
     base = _given_base(robot, asked)
     named = {(word.name, word.index): bound for word, bound in edges.items()}
-    solving = any(task.function.solves for task in asked)  # else M may have no inverse
+    solving = any(task.function.solves for task in asked)  # without this, M may have no inverse
     units = tuple(unit for unit in UNITS.values() if solving or not unit.function.solves)
     routes = [(unit.letter, unit.function, unit.route) for unit in units]
     program = stages(tree, routes, options.f_ext is not None, base, named)
@@ -123,7 +122,7 @@ def planned(robot: Robot, options: Options) -> Plan:
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
-    """Planned, fitted to the budget, and to the link where one is said, and scheduled."""
+    """The accelerator: planned, fitted to the budget and the link, and scheduled."""
     made = with_pipeline(planned(robot, options), options.pipeline)
     options.boundary.check(made)
     least = least_interval(made, options.boundary, options.clock)
@@ -131,7 +130,7 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
 
 
 def _given_base(robot: Robot, asked: Sequence[Task]) -> int:
-    """Degrees of freedom of a base whose motion some function is given; 0 if none is."""
+    """Degrees of freedom of the base if a function takes its motion as an input, else 0."""
     given = [task.function.name for task in asked if task.base_given]
     if given and not (robot.joints and robot.joints[0].kind.is_free):
         raise UnsupportedError(f"{given[0]}: only a robot with a floating base has this function (floating_base=True)")

@@ -23,7 +23,7 @@ from condyle.text import printable
 
 Reals = NDArray[np.float64]
 NEARLY = 2.0**-10
-"""How far a quaternion's square may be from 1; the flag says where it is more."""
+"""How far a quaternion's square may be from 1 without a flag."""
 
 
 def coordinates(robot: Robot) -> Coordinates:
@@ -36,7 +36,7 @@ def coordinates(robot: Robot) -> Coordinates:
 def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:
     """Steps of h seconds, each rate within `speed`, in words of so many bits.
 
-    UnsupportedError where a joint could turn too far for the series.
+    UnsupportedError if a joint could turn too far for the series.
     """
     turn = math.sqrt(3.0) * MARGIN * speed * h
     curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not joint.kind.is_flat]

@@ -29,8 +29,8 @@ def fit(
 ) -> tuple[int, int]:
     """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
 
-    folding: only this one. least: nothing feeds shorter intervals, so they are left out. UnsupportedError says which
-    there are, or what the part can hold.
+    folding: only this factor. least: the shortest interval that is tried, because the link cannot feed a shorter one.
+    UnsupportedError names the factors, or what fits the part.
     """
     known = foldings(plan)
     if folding is not None and folding not in known:
@@ -49,7 +49,7 @@ def fit(
 
 
 def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, int]) -> str:
-    """What a part can hold of the functions; costs: DSPs at the intervals that were tried."""
+    """The message that the functions do not fit. costs: DSPs at the intervals that were tried."""
     functions = ", ".join(plan.functions)
     ii = next((ii for ii, cost in costs.items() if cost <= device.dsp), None)
     if ii is None:
