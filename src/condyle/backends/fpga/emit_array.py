@@ -52,14 +52,14 @@ def emit_array(array: Array, prefix: str) -> list[tuple[str, str]]:
 
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:
-    """A register-less `reg` that joins words, the first lowest: simulators join a process's parts once a change."""
+    """A combinational `reg` that joins words, the first lowest. Simulators evaluate it once for each change."""
     whole = packed(parts) if parts else "1'b0"
     varies = any(not part.lstrip("-").split("'")[0].isdigit() for part in parts)
     e(f"always @* {name} = {whole};" if varies else f"initial {name} = {whole};")
 
 
 def bits_of(array: Array, words: Iterable[tuple[Word, int]]) -> int:
-    """Bits of words side by side, each with its operation; one where there is none."""
+    """Bits of joined words, each with its operation; one bit if there are no words."""
     return max(1, sum(array.datapath.ops[k].format.width for _, k in words))
 
 
@@ -79,7 +79,7 @@ def _array(array: Array, binding: Binding, name: str, emitters: Mapping[str, Sta
 
 
 def _control(e: Emitter, array: Array) -> None:
-    """An empty array waits in phase 0; what goes with a task moves on by a place an interval."""
+    """An empty array waits in phase 0. The tags of tasks are in a shift register that moves once an interval."""
     ii, depth = array.schedule.ii, -(-array.schedule.latency // array.schedule.ii)
     older = f"live[{depth - 2}:0], " if depth > 1 else ""
     ids = f"ids[{(depth - 1) * array.id.width - 1}:0], " if depth > 1 else ""

@@ -1,4 +1,4 @@
-"""The boundary in Verilog: NAME_axi, the accelerator between two AXI4-Streams, with registers by AXI4-Lite."""
+"""The AXI boundary in Verilog: NAME_axi, the accelerator with AXI4-Streams and AXI4-Lite registers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
 
 FRAME = support("boundary.v.in").splitlines(keepends=True)
-"""What stands in every NAME_axi; behind a word and `::`, in those of that kind alone."""
+"""The template of NAME_axi. A line that begins with a word and `::` is for boundaries of that kind only."""
 
 
 class AxiEmitter:
@@ -86,7 +86,7 @@ class AxiEmitter:
         return _chosen(name, 16, code, known, none)
 
     def _fractions(self, name: str, by: str, side: int) -> str:
-        """Bits behind the point of each word of a beat, by function and beat."""
+        """Bits behind the binary point of each word of a beat, by function and beat."""
         rows: dict[tuple[int, int], int] = defaultdict(int)
         for function, number in self.codes.items():
             for field in (self.boundary.task, self.boundary.result)[side](self.plan, function):

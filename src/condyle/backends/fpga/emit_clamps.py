@@ -1,4 +1,4 @@
-"""Sums and clamps as statements of a clocked block: a simulator goes through them in their own phase only.
+"""Sums and clamps as statements of a clocked block. A simulator evaluates them in their own phase only.
 
 One instance an operation would be the same hardware, and eight times the work of a simulator.
 """
@@ -25,7 +25,7 @@ def added(a: Operand, b: Operand, sub: bool = False) -> str:
 
 
 def clamped(x: Operand, kept: Kept) -> list[str]:
-    """x / 2^right, bits below dropped, clamped and kept."""
+    """x / 2^right, lower bits dropped, clamped, in a register."""
     width, target = kept.width, kept.target
     top, low, high = x.width - 1, max(0, x.right), x.right + width - 1
     zeros = f", {-x.right}'b0" if x.right < 0 else ""

@@ -1,4 +1,4 @@
-"""Results of all functions in one stream, in turns; behind them the error of a code that names none."""
+"""Merges the results of all functions, and the errors of unknown codes, into one stream (round robin)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Encode(Feedback):
         e(f"assign out_tag = {merged[TAG]}, out_data = {merged[DATA]};")
 
     def _turns(self, heads: list[str]) -> None:
-        """Who goes next cycle, each in turn, so that none waits for ever; a place in `merged` is taken now."""
+        """The grant of the next cycle, round robin. A credit of the queue `merged` is taken now."""
         e, n = self.e, len(heads)
         e(f"wire [{n - 1}:0] waiting = {{{', '.join(f'{name}_next' for name in reversed(heads))}}};")
         e(
@@ -54,7 +54,7 @@ class Encode(Feedback):
         self.credits("merged", MERGED, "|pick", "merged_full & merged_pop")
 
     def _lane(self, lane: int, low: int, stop: int, heads: list[str]) -> None:
-        """Some bits of what is granted, by a grant of their own; only those that have such bits."""
+        """Some bits of the granted result, by their own copy of the grant; only results that have such bits."""
         e, n, width = self.e, len(heads), result_width(self.plan)
         e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
         there = [(k, name) for k, name in enumerate(heads) if stop > width or self.buses[name].at[TAG].low > low]

@@ -1,4 +1,4 @@
-"""The words of the accelerator out of a packet: each function leaves out what it does not take."""
+"""The words of the accelerator from a packet. The packet of a function has only the words that it takes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def words(plan: Plan, codes: Mapping[str, int], head: int) -> list[str]:
 
 
 def runs(plan: Plan, codes: Mapping[str, int], head: int) -> dict[tuple[int, int], list[tuple[int, list[int]]]]:
-    """Of runs of the accelerator's bits where they stand in packets, and of which codes."""
+    """For runs of the accelerator's bits their position in packets, and the codes of these packets."""
     found: dict[tuple[int, int], dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     names = {field.low: field.word.name for field in stream.bus(plan)}
     for function, code in codes.items():

@@ -43,12 +43,12 @@ def operators(device: Device) -> str:
 
 
 def _rom(rows: Sequence[int], width: int) -> str:
-    """Assignments, so that no tool looks for another file."""
+    """A table as assignments, so that no tool has to read another file."""
     return "\n".join(f"        rom[{k}] = {width}'h{row:x};" for k, row in enumerate(rows))
 
 
 def _sincos_rows() -> list[int]:
-    """Of sine, cosine (21 bits each), 2 pi cosine, 2 pi sine (18 each)."""
+    """Rows with sine, cosine (21 bits each), 2 pi cosine, 2 pi sine (18 each)."""
     rows: list[int] = []
     for sine, cosine, slope, fall in zip(*(table.tolist() for table in sincos_table()), strict=True):
         row = 0
@@ -71,12 +71,12 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
 
 
 def support(name: str) -> str:
-    """A file that generated ones are, or are made of."""
+    """A file of support/, which is copied or filled in."""
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
-    """The bench of n tasks; prints `right: ...` or WRONG and what."""
+    """The bench of n tasks. It prints `right: ...` or `WRONG ...`."""
     code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     padded = -(-(2 + code + answer) // 32) * 32
     e = Emitter()

@@ -12,16 +12,16 @@ from condyle.backends.fpga.emit_operators import OperatorEmitter, word
 from condyle.backends.fpga.expressions import any_of, module
 
 LONG = 3
-"""Registers in a row from which on they are one line, of which nobody reads what is in between."""
+"""From so many registers in a row on they are a delay line, whose inner words are not read."""
 
 
 def is_long(link: tuple[Tap, Tap]) -> bool:
-    """Whether a link between two registers of a word is a line."""
+    """Whether a link between two registers of a word is a delay line."""
     return link[1].copy - link[0].copy >= LONG
 
 
 def slices(name: str, places: list[int]) -> list[str]:
-    """The bits at ascending places, those side by side together."""
+    """The bits at ascending positions; adjacent ones are one range."""
     starts = [place for place in places if place - 1 not in places]
     stops = [place for place in places if place + 1 not in places]
     return [f"{name}[{b}:{a}]" if a < b else f"{name}[{a}]" for a, b in zip(starts, stops, strict=True)]
@@ -81,7 +81,7 @@ class StageEmitter(OperatorEmitter):
             self.phases.write()
 
     def links(self, k: int) -> list[tuple[Tap, Tap]]:
-        """(from, to): the word's registers in a row; a link of LONG or more is a delay."""
+        """(from, to): the word's registers in a row; a link of LONG or more is a delay line."""
         result: list[tuple[Tap, Tap]] = []
         for before, copy in pairwise([0, *self.binding.used.get(k, [])]):
             at = (before, copy) if copy - before >= LONG else range(before, copy + 1)

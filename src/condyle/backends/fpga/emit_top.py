@@ -1,4 +1,4 @@
-"""The accelerator as a Verilog module: queues and joins between the arrays, feedback, the merging of results.
+"""The top module of the accelerator: queues and joins between the arrays, feedback, the merging of results.
 
 A queue's ready and valid come from registers, so no path runs from one end of the accelerator to the other.
 """
@@ -39,14 +39,14 @@ class TopEmitter(Encode):
         return whole.text()
 
     def _enter(self) -> None:
-        """Input Stream: a queue, so that what comes and whether it can come meet registers."""
+        """Input Stream: a queue, so that the ports of a task begin and end at registers."""
         self.e("", "// input stream", "assign in_ready = entry_free & ~reset;")
         self.queue(self.entry, ENTRY, "in_valid & in_ready", "{in_function, in_tag, in_data}")
         self.d(f"wire [{TAG_BITS - 1}:0] entry_tag = {self.entry[TAG]};")
         self.d(f"wire [{self.id.code_bits - 1}:0] entry_code = {self.entry[CODE]};")
 
     def _decode(self) -> None:
-        """A task that comes again goes first; what is needed later waits in queues."""
+        """A task that is fed back has priority. Words that are needed later wait in queues."""
         e, solves = self.e, "solve" in self.plan.datapaths
         e("", "// decode, feedback")
         self.d("wire take;")
@@ -73,7 +73,7 @@ class TopEmitter(Encode):
         self._start(self._entering(first, state), id_, again, room)
 
     def _keep(self) -> list[str]:
-        """Queues of what a task needs later, and when there is room for it."""
+        """Queues of words that a task needs later, and whether they have a free entry."""
         e, depths, room = self.e, self.acc.depths, list[str]()
         if "solve" in self.plan.datapaths:
             e(f"wire keeps_tau = {self.sent(task.solves for task in self.tasks)};")
@@ -101,7 +101,7 @@ class TopEmitter(Encode):
         return enters
 
     def _start(self, enters: Bus, id_: str, again: list[str], room: list[str]) -> None:
-        """A code that names no function goes out; trigonometry takes the others, and what comes again before them."""
+        """A task with an unknown code is answered by an error. trig takes the others, those that are fed back first."""
         e = self.e
         e(f"assign take = {' & '.join(['trig_take', 'entry_full', *(f'~{name}' for name in again)])};")
         e("wire refuse = entry_full & ~is_known & refused_free;", "assign entry_pop = take | refuse;")
@@ -116,7 +116,7 @@ class TopEmitter(Encode):
         self.array("trig", f"({starts})", id_, self.gather("trig", words))
 
     def _fork(self) -> None:
-        """The arrays that a task needs get it at the same time, each by a queue."""
+        """All arrays that a task needs get it in the same cycle, each by a queue."""
         for name in fed_by_trig(self.plan):
             self.e("", f"// {name}")
             task = self.buses[f"{name}_in"]

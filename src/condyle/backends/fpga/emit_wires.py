@@ -1,4 +1,4 @@
-"""What the top module is made of: queues, array instances, words found on buses, queues of results."""
+"""Parts of the top module: queues, array instances, words on buses, queues of results."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Wires:
         self.results = [queue.name for queue in waiting if queue.is_result]
 
     def outside(self) -> None:
-        """Whether a word that the task's function takes is outside the box."""
+        """Whether an input word that the task's function uses is outside the box."""
         if not self.plan.flags:
             self.e("wire outside = 1'b0;")
             return
@@ -86,7 +86,7 @@ class Wires:
         self.e(f"    .out_valid({name}_full), .out_ready({name}_pop), .out_data({name}_q), .next({name}_next));")
 
     def credits(self, name: str, depth: int, take: str, give: str) -> None:
-        """A wire NAME_room: whether one of so many credits is left."""
+        """A wire NAME_room: one of so many credits is free."""
         self.d(f"wire {name}_room;")
         self.e(f"fx_credits #({depth}, {_bits(depth)}) {name}_credits (.clock(clock), .reset(reset), .take({take}),")
         self.e(f"    .give({give}), .free({name}_room));")
@@ -122,11 +122,11 @@ class Wires:
         self.e(head, "    " + ",\n        ".join(ports) + ");")
 
     def sent(self, chosen: Iterable[bool]) -> str:
-        """Whether the task that waits at the entry is one of the chosen."""
+        """Whether the task at the input is one of these."""
         return is_one_of("entry_code", [task.codes[0] for task, of in zip(self.tasks, chosen, strict=True) if of])
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
-        """Whether the code in what goes with a task is one of these."""
+        """Whether the code that travels with a task is one of these."""
         return is_one_of(Bus(wire, self.head)[CODE], codes)
 
     def gather(self, array: str, words: Mapping[Word, str]) -> list[str]:
@@ -134,7 +134,7 @@ class Wires:
         return [words[word] for word, _ in self.acc.arrays[array].datapath.inputs]
 
     def group(self, leaf: Leaf) -> stream.Words:
-        """The words that leave an array together; a bit where there are none."""
+        """The words that leave an array together; one bit if there are none."""
         formats = self.acc.arrays[leaf.array].datapath.formats(leaf.group)
         return list(formats.items()) or [(DATA, Format(1, 0))]
 
@@ -144,5 +144,5 @@ class Wires:
 
 
 def _bits(depth: int) -> int:
-    """Of an index into the memory of a queue."""
+    """Bits of an index into the memory of a queue."""
     return max(1, (depth - 2).bit_length())

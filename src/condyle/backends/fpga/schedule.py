@@ -13,12 +13,12 @@ from itertools import count
 from condyle.backends.fpga.datapath import LEAVES, SHARED, Datapath
 
 Pool = tuple[str, tuple[str, int, int], int]
-"""A stage, or those that share units, a kind of unit, in how many turns an interval."""
+"""Stage (or stages that share units), kind of unit, folded operations of one operator in an interval."""
 SWEEPS = 3
 NONE = -1
 """No unit, no operation."""
 REACH = 48
-"""How far an operation is moved to save registers, in cycles."""
+"""The most cycles by which an operation is moved to save registers."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Schedule:
     units: dict[Pool, int]
 
     def copy_at(self, k: int, cycle: int) -> int:
-        """Which copy of the word holds the task's value in this cycle."""
+        """The copy of the word that has the task's value in this cycle."""
         return (cycle - self.ready[k]) // self.datapath.rate(k, self.ii)
 
     def phases(self, k: int, cycle: int) -> list[int]:
-        """The phases in which an operator does what its first operation does in this cycle."""
+        """The phases in which an operator repeats what its first operation does in this cycle."""
         rate = self.datapath.rate(k, self.ii)
         return sorted((cycle + turn * rate) % self.ii for turn in range(self.ii // rate))
 
@@ -88,7 +88,7 @@ class _Scheduler:
         self.pool = [pool_of(datapath, k) if one else None for k, one in enumerate(shared)]
 
     def _is_free(self, k: int) -> bool:
-        """Leaves and wires happen at no time."""
+        """Leaves and wires take no cycle."""
         return self.datapath.ops[k].kind in LEAVES or self.datapath.ops[k].kind == "wire"
 
     def done(self, k: int) -> int:
@@ -124,7 +124,7 @@ class _Scheduler:
         return sorted(members, key=lambda k: (-height[k], k))
 
     def _slot(self, k: int, cycle: int) -> int:
-        """A unit that is free then, or NONE; 0 where units are not shared."""
+        """A unit that is free in this cycle, or NONE; 0 for operators that are not shared."""
         if (pool := self.pool[k]) is None:
             return 0
         slots = self.taken[pool][cycle % self.rate[k]]
@@ -143,7 +143,7 @@ class _Scheduler:
             self.taken[pool][self.start[k] % self.rate[k]][self.unit[k]] = NONE
 
     def _relax(self, backwards: bool) -> None:
-        """Move operations within their slack to where fewest registers are needed."""
+        """Moves operations within their slack to save registers."""
         order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self._is_free(k)]
         for k in reversed(order) if backwards else order:
             ends = [end for member in self.datapath.members[k] for end in self._ends(member)]
@@ -152,7 +152,7 @@ class _Scheduler:
                 self._move(k, low, high, max(ends))
 
     def _ends(self, k: int) -> list[int]:
-        """When a word is read, counted from its operator's first turn."""
+        """The cycle in which a word is read, counted from the first operation of its operator."""
         ends = [self.start[r] for r in self.readers[k]] + ([self.last[k]] if self.last[k] >= 0 else [])
         return [end - self.lag[k] for end in ends]
 

@@ -124,7 +124,7 @@ def product_dsp(a: int, b: int) -> int:
 
 class Pipeline(NamedTuple):
     """How many registers an operator has beyond its output register. product: at the factors and in the multiplier.
-    sum: between a sum and its clamp."""
+    clamp: between a sum and its clamp."""
 
     product: int = 0
     clamp: int = 0
