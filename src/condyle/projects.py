@@ -66,8 +66,9 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
     allowed = tuple(dict.fromkeys((*FUNCTIONS, *(hardware.functions() if target == "verilog" else ()))))
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)
     named = list(cast("Iterable[object]", functions)) if listed else []
+    there = tuple(hardware.functions()) if target == "verilog" else allowed
     if not named:
-        raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(allowed)}, such as ('id', 'fd')")
+        raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(there)}, such as ('id', 'fd')")
     for name in named:
         if target != "verilog" and opened(name) is not None:
             continue
@@ -77,11 +78,11 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
             short = next((one.name for one in FUNCTIONS.values() if one.method == name), None)
             also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
             also = f"; the short name of this method is {short!r}" if short else also
-            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, allowed))}{also}")
+            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, there))}{also}")
         if name not in allowed and target == "verilog":
             raise UnsupportedError(
-                f"functions: target 'verilog' has no plan for {name!r}, targets 'c' and 'cuda' export it; "
-                f"planned are {', '.join(map(repr, hardware.functions()))}"
+                f"functions: target 'verilog' has no {name!r}, targets 'c' and 'cuda' export it; 'verilog' has "
+                f"{', '.join(map(repr, there))}"
             )
     return tuple(dict.fromkeys(str(name) for name in named))
 
