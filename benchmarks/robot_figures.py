@@ -1,4 +1,4 @@
-"""The pictures of docs/viewer.md: the bundled robots, and an arm on its way.
+"""The pictures of docs/viewer.md: the bundled robots, an arm on its way, a four-bar that is open and closed.
 
 python -m benchmarks.robot_figures     writes docs/figures/robot-*.svg
 """
@@ -11,10 +11,14 @@ import numpy as np
 
 import condyle
 from benchmarks.results import ROOT
+from condyle.ground import Plane
+from condyle.model.placement import Placement
 
 FOLDER = ROOT / "docs" / "figures"
 REACH = np.array([0.3, 0.6, 0.0, -1.2, 0.2, 0.9, 0.0])
 LEGS = ("lf", "lh", "rf", "rh")
+BARS = {"crank": 0.2, "coupler": 0.55, "rocker": 0.4}
+"""Lengths [m]."""
 FOOT = (0.35, 0.0, 0.0)
 """Of HyQ, in the frame of a lower leg [m]."""
 
@@ -32,18 +36,22 @@ def trajectory(folder: Path) -> None:
 
 
 def hyq(folder: Path) -> None:
-    """It stands, a quarter of the weight on each foot."""
+    """It stands on level ground, a quarter of the weight on each foot."""
     robot = condyle.load("hyq", floating_base=True)
     q = robot.neutral()
     for k, leg in enumerate(LEGS):
         sign = 1.0 if leg.endswith("f") else -1.0
         q[7 + 3 * k : 10 + 3 * k] = -0.15, 0.75 * sign, -1.5 * sign
     q[2] = -lowest_foot(robot, q)
-    share = -0.25 * robot.mass * robot.gravity
-    forces = {f"{leg}_lowerleg": share for leg in LEGS}
-    points = dict.fromkeys(forces, FOOT)
-    layers = ("bodies", "links", "axes", "com", "forces")
-    robot.show(q, forces=forces, points=points, layers=layers, file=folder / "robot-hyq.svg")
+    forces = np.tile(-0.25 * robot.mass * robot.gravity, (len(LEGS), 1))
+    layers = ("bodies", "links", "com", "contacts", "ground", "forces")
+    file = folder / "robot-hyq.svg"
+    robot.show(q, contacts=feet(), contact_forces=forces, ground=Plane(), layers=layers, file=file)
+
+
+def feet() -> list[condyle.Contact]:
+    """HyQ's, held as points."""
+    return [condyle.Contact(f"{leg}_lowerleg", placement=Placement.from_rpy(FOOT)) for leg in LEGS]
 
 
 def lowest_foot(robot: condyle.Robot, q: np.ndarray) -> float:
@@ -52,13 +60,38 @@ def lowest_foot(robot: condyle.Robot, q: np.ndarray) -> float:
     return float((at.translation + at.rotation @ np.array(FOOT))[:, 2].min())
 
 
+def four_bar() -> condyle.Robot:
+    """A crank, a coupler and a rocker; the coupler's tip is held at a point of the rocker."""
+    build = condyle.Builder("four-bar")
+    for name, length in BARS.items():
+        moments = np.diag((1e-4, length**3 / 6.0, length**3 / 6.0))
+        build.body(name, mass=2.0 * length, com=(0.5 * length, 0.0, 0.0), inertia=moments)
+    for name, parent, child, x in (
+        ("a", "world", "crank", 0.0),
+        ("b", "crank", "coupler", 0.2),
+        ("c", "world", "rocker", 0.5),
+    ):
+        build.joint(name, parent=parent, child=child, type="revolute", axis=(0.0, -1.0, 0.0), xyz=(x, 0.0, 0.0))
+    tip, end = (Placement.from_rpy((BARS[name], 0.0, 0.0)) for name in ("coupler", "rocker"))
+    return build.contact("coupler", "point", other="rocker", placement=tip, anchor=end).build()
+
+
+def linkage(folder: Path) -> None:
+    """A guess, and behind it the state that `close` finds from it."""
+    robot = four_bar()
+    guess = np.array((1.0, -0.5, 1.2))
+    states = np.stack([guess, robot.close(guess, fixed=["a"])])
+    layers = ("links", "axes", "names", "contacts")
+    robot.show(states, layers=layers, frames=(), spacing=0.4, file=folder / "robot-linkage.svg")
+
+
 def atlas(folder: Path) -> None:
     robot = condyle.load("atlas", floating_base=True)
     robot.show(layers=("bodies", "links", "axes", "com"), file=folder / "robot-atlas.svg")
 
 
 def main(folder: Path = FOLDER) -> None:
-    for draw in (iiwa14, trajectory, hyq, atlas):
+    for draw in (iiwa14, trajectory, hyq, linkage, atlas):
         draw(folder)
 
 

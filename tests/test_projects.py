@@ -28,6 +28,11 @@ def test_what_names_no_functions(functions: object, tmp_path: Path) -> None:
         condyle.export(ARM, "c", tmp_path, functions)  # type: ignore[arg-type]
 
 
+def test_a_method_in_place_of_a_short_name_is_told_the_short_name(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedError, match=r"'forward_dynamics' is not one of .*; the short name of .* is 'fd'"):
+        condyle.export(ARM, "c", tmp_path, ("forward_dynamics",))
+
+
 def test_a_function_named_twice_is_written_once(tmp_path: Path) -> None:
     files = condyle.export(ARM, "c", tmp_path, iter(["m", "m"]))  # type: ignore[arg-type]
     assert [path.name for path in files].count("robot_m.c") == 1

@@ -54,11 +54,6 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def test_examples_of_extensions_run(tmp_path: Path) -> None:
-    blocks = BLOCK.findall((DOCS / "extending.md").read_text())
-    run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
-
-
 @pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga" and not shutil.which("iverilog"):
@@ -91,6 +86,29 @@ def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_
     for kind, text in blocks:
         assert kind in {"python", "text"}
         assert kind != "text" or text in printed
+
+
+OTHERS = {
+    "arm": {
+        "iiwa14": "ur5e",
+        "iiwa_link_7": "tool0",
+        "0.0, 0.6, 0.0, -1.2, 0.0, 0.8, 0.0": "0.0, -1.2, 1.2, 0.0, 0.3, 0.0",
+    },
+    "legs": {"hyq": "anymal_kinova", **{f"{leg}_foot": f"{leg.upper()}_FOOT" for leg in ("lf", "rf", "lh", "rh")}},
+    "jax": {"iiwa14": "ur5e"},
+}
+"""What a reader with another robot changes in a tutorial."""
+
+
+@pytest.mark.parametrize("name", ["arm", "legs", slow("jax")])
+def test_a_tutorial_is_for_other_robots_too(name: str, tmp_path: Path) -> None:
+    program = "\n".join(
+        text for kind, text in BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text()) if kind == "python"
+    )
+    for old, new in OTHERS[name].items():
+        assert program.count(old) == 1
+        program = program.replace(old, new)
+    run([sys.executable, "-W", "error", "-c", program], tmp_path)
 
 
 @pytest.mark.parametrize("name", ["cpp", "fpga"])

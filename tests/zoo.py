@@ -1,4 +1,4 @@
-"""One robot with every joint type."""
+"""One robot with the joint types that every engine of the differential tests has."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ _JOINTS: tuple[tuple[str, str, str, tuple[float, float, float]], ...] = (
     ("tilted_planar", "helical", "planar", (2.0, -1.0, 2.0)),
     ("follower", "prismatic", "revolute", (0.0, 1.0, 0.0)),
 )
+
+TYPES = frozenset(kind for _, _, kind, _ in _JOINTS)
 
 
 def every_joint(floating_base: bool = False) -> Robot:

@@ -1,4 +1,4 @@
-"""What stands between a host and an accelerator, and one function's packets bit by bit, from `NAME_stream.json`."""
+"""Draws what is between a host and an accelerator, and the packets of one function, from `NAME_stream.json`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHORT = {"flag": "F", "error": "E", "malformed": "M"}
 
 
 class Box(NamedTuple):
-    """A named place, in inches, the lower left corner first."""
+    """A rectangle, in inches, the lower left corner first."""
 
     x: float
     y: float
@@ -76,9 +76,9 @@ def _way(axes: Any, acc: Accelerator, stream: Mapping[str, Any]) -> None:
         else "--async-clock: two clocks meet\nin the queues"
     )
     singles = (
-        "words are singles until gathered"
+        "float32 words on the left of gather, spread"
         if stream["float32"]
-        else "--float32: words are singles on\nthe host's side of gather, spread"
+        else "--float32: words are float32 on\nthe left of gather and spread"
     )
     axes.text(3.6, 6.28, f"{clocks}\n{singles}", va="center", color=OTHER, fontsize=SMALL)
 
@@ -89,7 +89,7 @@ def _each(stream: Mapping[str, Any], what: str, key: str) -> list[str]:
 
 
 def _core(axes: Any, acc: Accelerator) -> None:
-    """The accelerator's queues and arrays, with cycles until a task leaves an array."""
+    """The queues and arrays of the accelerator, with the latency of each array."""
     _box(axes, Box(8.1, 4.65, 2.7, 3.5), "accelerator: " + ", ".join(acc.plan.functions), [], CORE)
     paths = fed_by_trig(acc.plan)
     rows: list[list[str]] = [["queue of tasks"], ["trig"], paths]
@@ -109,7 +109,7 @@ def _core(axes: Any, acc: Accelerator) -> None:
 
 
 def _registers(axes: Any, stream: Mapping[str, Any], each: int = 5) -> None:
-    """By address, so many in a column."""
+    """The registers by address, in columns."""
     axes.text(3.2, 4.15, "registers", weight="bold", color=OTHER, va="center")
     axes.text(1.9, 3.9, "s_axil", color=OTHER, family="monospace", fontsize=SMALL)
     for k, (name, row) in enumerate(stream["registers"].items()):
@@ -134,7 +134,7 @@ def _packet(axes: Any, stream: Mapping[str, Any], function: str, what: str, top:
     for beat in range(packet["beats"]):
         _beat(axes, Box(0.75, top - 0.08 - (beat + 1) * ROW, 10.1, ROW), beat, bits, cells)
     known = ", ".join(f"{short} {name}" for name, short in SHORT.items()) + "; " if what == "result" else ""
-    rest = f"{known}white: " + ("means nothing" if what == "task" else "zeros")
+    rest = f"{known}white: " + ("ignored" if what == "task" else "zeros")
     axes.text(10.85, top + 0.13, rest, ha="right", va="center", color=OTHER, fontsize=SMALL)
 
 

@@ -1,4 +1,4 @@
-"""iiwa14, all seven functions, 27x18, in boxes of several sizes: units, cycles, errors and flags.
+"""iiwa14, all seven functions, 27x18, in boxes of several sizes: DSPs, cycles, errors and flags.
 
 Errors are those of `hardware.errors` over STATES states of the box. `free` is fd and dfd of as many states without
 torque: how many accelerations stay in the box, how many tasks have a flag, and how many have one though they stay.
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import condyle
+from benchmarks.fpga.cases import SHOWN
 from benchmarks.fpga.text import Found, error
 from benchmarks.sections import FUNCTIONS, table
 from condyle import hardware
@@ -54,37 +55,47 @@ def _free(robot: condyle.Robot, plan: Plan, states: int) -> dict[str, int]:
     return found
 
 
+FALLING = (
+    "fd and dfd of as many states with tau = 0, where the robot falls. A state counts as inside if its acceleration is "
+    "within the box. The last column counts flagged tasks of fd and dfd whose state is inside."
+)
+
+
 def boxes(found: Found) -> list[str]:
-    """All seven functions, 27x18, `--box`, 100 000 random states of each box: relative errors, 99 % of the states / the
-    maximum of the samples, which is not a bound; the part of the states with a flag. Behind them as many states with
-    tau = 0: the part whose acceleration stays in the box, the parts of fd and dfd with a flag, and how many have one
-    though their acceleration stays."""
-    heads = [
-        "robot, box",
-        "DSPs",
-        "latency id / difd / fd",
-        *FUNCTIONS,
-        "flagged",
-        "tau = 0: a inside",
-        "fd / dfd flagged",
+    """iiwa14 with boxes of several sizes (`--box`). All seven functions, word 27x18, 100 000 random states of each box.
+    Relative errors are as in the table of errors, fd too: relative to the largest value of the same entry. The maximum
+    is that of the samples and not a bound."""
+    rows = found.get("boxes", {})
+    of = {row.partition(" ")[2]: entry for row, entry in rows.items()}
+    design = [[box, str(e["dsp"]), *(str(e["latency"][name]) for name in SHOWN), _flagged(e)] for box, e in of.items()]
+    heads = ["box", "DSPs", *(f"latency: {name}" for name in SHOWN), "flagged states"]
+    ends = {"99 % of the states": "_p99", "maximum": ""}
+    errors = [
+        [name, *(error(_worst(entry["errors"][name], end)) for entry in of.values() for end in ends.values())]
+        for name in FUNCTIONS
     ]
-    return table([*heads, "flagged, a inside"], [_row(*entry) for entry in found.get("boxes", {}).items()])
-
-
-def _row(row: str, entry: Found) -> list[str]:
-    free, states = entry["free"], entry["states"]
-    parts = [f"{100 * free[name] / states:.3g} %" for name in ("inside", "fd", "dfd")]
-    flagged = max(of["clamped"] for of in entry["errors"].values())
     return [
-        row,
-        str(entry["dsp"]),
-        " / ".join(str(entry["latency"][name]) for name in ("id", "difd", "fd")),
-        *(" / ".join(error(_worst(entry["errors"][name], end)) for end in ("_p99", "")) for name in FUNCTIONS),
-        f"{100 * flagged:.3g} %",
-        parts[0],
-        " / ".join(parts[1:]),
-        str(free["flagged_inside"]),
+        *table(heads, design),
+        "Relative errors of each function:",
+        "",
+        *table(["function", *(f"{box}: {end}" for box in of for end in ends)], errors),
+        FALLING,
+        "",
+        *table(
+            ["box", "states inside", "flagged: fd", "flagged: dfd", "flagged and inside"],
+            [[box, *_falling(entry)] for box, entry in of.items()],
+        ),
     ]
+
+
+def _flagged(entry: Found) -> str:
+    """The function with most flags."""
+    return f"{100 * max(of['clamped'] for of in entry['errors'].values()):.3g} %"
+
+
+def _falling(entry: Found) -> list[str]:
+    free, states = entry["free"], entry["states"]
+    return [*(f"{100 * free[name] / states:.3g} %" for name in ("inside", "fd", "dfd")), str(free["flagged_inside"])]
 
 
 def _worst(errors: Found, end: str) -> float:

@@ -1,11 +1,14 @@
-"""The tables of the FPGA page that put choices beside each other, from the rows of `variants`."""
+"""The tables of the FPGA page that compare options, from the rows of `variants`."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from benchmarks.fpga.cases import SHOWN
 from benchmarks.fpga.text import Found, error
 from benchmarks.sections import FUNCTIONS, table
+
+LATENCY = tuple(f"latency: {name}" for name in SHOWN)
 
 
 def _rows(found: Found, kind: str) -> dict[str, Found]:
@@ -14,100 +17,132 @@ def _rows(found: Found, kind: str) -> dict[str, Found]:
     return {row.removeprefix(f"{kind} "): entry for row, entry in rows if row.startswith(f"{kind} ")}
 
 
-def _latency(entry: Found, *functions: str) -> str:
-    return " / ".join(str(entry["latency"][name]) for name in functions if name in entry["latency"])
+def _latency(entry: Found, *functions: str) -> list[str]:
+    return [str(entry["latency"].get(name, "-")) for name in functions]
 
 
-def _errors(entry: Found, *functions: str) -> str:
-    """The largest relative error of each."""
-    of = entry["errors"]
-    largest = (max(x for name, x in of[f].items() if name.endswith("relative")) for f in functions if f in of)
-    return " / ".join(error(x) for x in largest) or "-"
+def _error(entry: Found, function: str) -> str:
+    """The largest relative error of a function."""
+    of = entry["errors"].get(function, {})
+    return error(max(x for name, x in of.items() if name.endswith("relative"))) if of else "-"
 
 
 def constants(found: Found) -> list[str]:
-    """All seven functions, 27x18; `--constants`."""
+    """Products with constants by DSPs, by chains of shifts and sums, or chosen by the generator (`--constants`). All
+    seven functions, word 27x18."""
     rows = [
-        [row, str(e["dsp"]), str(e["sums_of_shifts"]), _latency(e, "id", "difd", "fd")]
+        [*row.split(), str(e["dsp"]), str(e["sums_of_shifts"]), *_latency(e, *SHOWN)]
         for row, e in _rows(found, "constants").items()
     ]
-    return table(["robot, interval, constants", "DSPs", "sums of shifts", "latency id / difd / fd"], rows)
+    return table(["robot", "interval", "`--constants`", "DSPs", "sums in the chains", *LATENCY], rows)
 
 
 def folding(found: Found) -> list[str]:
-    """Folding of branches, all seven functions, 27x18; `--folding`, or as the budget chooses."""
+    """Equal branches on one array (`--folding`), beside the same budget without folding. All seven functions, word
+    27x18. The DSP budget decides the interval. In the rows without the option it decides the folding factor too.
+    Registers are counted in words: each holds one word of a signal."""
     rows = [
         [
-            row,
-            *(str(e[key]) for key in ("interval", "folding", "dsp", "words", "sums")),
-            _latency(e, "id", "difd", "fd"),
+            *_folded(row),
+            *(str(e[key]) for key in ("folding", "interval", "dsp", "words", "sums")),
+            *_latency(e, *SHOWN),
         ]
         for row, e in _rows(found, "folding").items()
     ]
-    heads = ["robot, DSPs allowed, folding", "interval", "folding", "DSPs", "words in registers", "sums"]
-    return table([*heads, "latency id / difd / fd"], rows)
+    heads = [
+        "robot",
+        "DSP budget",
+        "`--folding`",
+        "folding factor",
+        "interval",
+        "DSPs",
+        "registers, in words",
+        "adders",
+    ]
+    return table([*heads, *LATENCY], rows)
+
+
+def _folded(row: str) -> list[str]:
+    """Of a row "hyq 450 chosen"."""
+    robot, dsp, option = row.split()
+    return [robot, dsp, "not given" if option == "chosen" else option]
 
 
 def roots(found: Found) -> list[str]:
-    """Atlas floating; id, fd, did; 27x18, interval 7; `--root`."""
-    rows = [[row, str(e["dsp"]), _latency(e, "id", "did", "fd")] for row, e in _rows(found, "root").items()]
-    return table(["robot, root", "DSPs", "latency id / did / fd"], rows)
+    """Floating Atlas with other links as root (`--root`): functions id, fd and did, word 27x18, interval 7. The root of
+    its file is pelvis."""
+    rows = [[*row.split(), str(e["dsp"]), *_latency(e, "id", "did", "fd")] for row, e in _rows(found, "root").items()]
+    return table(["robot", "root", "DSPs", *(f"latency: {name}" for name in ("id", "did", "fd"))], rows)
 
 
 def base(found: Found) -> list[str]:
-    """HyQ floating, 27x18, with and without functions of a given base; 1000 states."""
+    """Floating HyQ, word 27x18, with and without the functions of a given base. *All* are the seven functions, *given*
+    are minv_given, fd_given and dfd_given. Errors are the largest relative ones over 1000 states."""
+    pairs = [(name, f"{name}_given") for name in ("fd", "minv", "dfd")]
     rows = [
-        [row, str(e["interval"]), str(e["dsp"]), _latency(e, "fd", "fd_given"), _errors(e, "fd", "fd_given"),
-         _errors(e, "minv", "minv_given"), _errors(e, "dfd", "dfd_given")]
+        [
+            row.partition(" ")[2],
+            str(e["interval"]),
+            str(e["dsp"]),
+            *(cell for name in pairs[0] for cell in _latency(e, name)),
+            *(_error(e, name) for pair in pairs for name in pair),
+        ]
         for row, e in _rows(found, "base").items()
-    ]  # fmt: skip
-    heads = ["robot, functions", "interval", "DSPs", "latency fd / given", "errors fd / given"]
-    return table([*heads, "minv / given", "dfd / given"], rows)
+    ]
+    heads = ["functions", "interval", "DSPs", *(f"latency: {name}" for name in pairs[0])]
+    return table([*heads, *(f"error: {name}" for pair in pairs for name in pair)], rows)
 
 
 def steps(found: Found) -> list[str]:
-    """Errors after one step over 1000 states, against the same step in float64."""
+    """Errors of q and v after one integration step, against the same step in float64: the largest absolute ones over
+    1000 states, in SI units. The accelerator has fd and rk4; with a floating base euler too."""
     rows = [
         [
-            row,
+            *_stepped(row),
             str(e["dsp"]),
             str(e["latency"]["rk4"]),
             str(e["intervals"]["rk4"]),
-            *(_step(e, f) for f in ("euler", "rk4")),
+            *(cell for function in ("rk4", "euler") for cell in _step(e, function)),
         ]
         for row, e in _rows(found, "steps").items()
     ]
-    heads = ["robot, word, h (27x18, 1 ms)", "DSPs", "latency rk4", "interval rk4", "euler: q, v", "rk4: q, v"]
-    return table(heads, rows)
+    heads = ["robot", "base", "word", "step, ms", "DSPs", "latency: rk4", "interval: rk4"]
+    return table([*heads, *(f"{function}: error of {x}" for function in ("rk4", "euler") for x in "qv")], rows)
 
 
-def _step(entry: Found, function: str) -> str:
+def _stepped(row: str) -> list[str]:
+    """Of a row "hyq floating 27x18 10 ms", or "hyq" with a fixed base and the defaults."""
+    robot, *more = row.split()
+    return [robot, "floating", *more[1:3]] if more else [robot, "fixed", "27x18", "1"]
+
+
+def _step(entry: Found, function: str) -> list[str]:
     """The largest absolute errors of q and v after one step."""
-    if function not in entry["errors"]:
-        return "-"
-    return ", ".join(error(x) for name, x in entry["errors"][function].items() if name.endswith("absolute"))
+    errors = entry["errors"].get(function, {})
+    return [error(x) for name, x in errors.items() if name.endswith("absolute")] or ["-", "-"]
 
 
 def proven(found: Found) -> list[str]:
-    """27x18, defaults, fixed base."""
+    """How many signals of a function have a proven format, of how many: a format that holds every state of the box.
+    Word 27x18, default options, fixed base."""
     rows = [
         [robot, *(_part(entry["signals"][name]) for name in FUNCTIONS)]
         for robot, entry in found.get("generation", {}).items()
         if "signals" in entry
     ]
-    return table(["proven / all signals", *FUNCTIONS], rows)
+    return table(["robot", *FUNCTIONS], rows)
 
 
 def _part(signals: Found) -> str:
-    return f"{signals['proven']} / {signals['proven'] + signals['sampled']}"
+    return f"{signals['proven']} of {signals['proven'] + signals['sampled']}"
 
 
 SECTIONS: tuple[Any, ...] = (
     ("Constants", "variants", constants),
     ("Folding", "variants", folding),
-    ("Roots", "variants", roots),
-    ("Base", "variants", base),
-    ("Steps", "variants", steps),
+    ("Root link", "variants", roots),
+    ("Base with a given motion", "variants", base),
+    ("Steps of integration", "variants", steps),
     ("Proven formats", "generation", proven),
 )
-"""Title, whose word is that of the rows of `variants`, but for an s; section of the results; the table."""
+"""Title, which begins with the first word of its rows of `variants`; section of the results; the table."""

@@ -20,6 +20,7 @@ from typing import Any
 
 import condyle
 from benchmarks.fpga.cases import version
+from benchmarks.fpga.counts import ARRAYS
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
 from condyle.backends.fpga.target import part_of
@@ -164,16 +165,21 @@ def _clocked(event: str) -> str:
 
 
 def ecp5(found: Found) -> list[str]:
-    """nextpnr's estimate for an ECP5, speed grade 6 where none is said, out of context, of so many seeds, when asked
-    for 150 MHz, by its router2 where router1 is not said. The path is the critical one of the best seed, or why there
-    is none. 2 joints: `condyle.chain(2, 0)`. An estimate, not measured on a board."""
+    """Clock frequencies that nextpnr estimates for an ECP5 after place and route. Nothing was measured on a board. Each
+    design is placed alone (`--out-of-context`), and nextpnr was asked for 150 MHz.
+
+    * **Design**: the robot, the functions, the array if only one array is placed, and options. *2 joints* is
+      `condyle.chain(2, 0)`. The speed grade is 6 and the router is `router2`, if the row says nothing else.
+    * **MHz**: one number for each seed.
+    * **Critical path**: that of the best seed, as time in cells + time in wires. A design that was not placed has the
+      reason here."""
     rows = [_row(row, entry) for row, entry in found.get("ecp5", {}).items()]
-    heads = ["design", "interval", "MHz of each seed", "MULT18X18D", "LUT4 and carry", "flip-flops", "block RAM"]
-    return table([*heads, "path: cells + routing, ns"], rows)
+    heads = ["design", "interval", "MHz", "MULT18X18D", "LUT4 and carry cells", "flip-flops", "block RAMs"]
+    return table([*heads, "critical path, ns"], rows)
 
 
 def _row(row: str, entry: Found) -> list[str]:
-    cells, row = entry["cells"], f"{row}, router1" if entry.get("router") == "router1" else row
+    cells, row = entry["cells"], f"{_design(row)}, router1" if entry.get("router") == "router1" else _design(row)
     used = [str(cells.get(name, 0)) for name in ("MULT18X18D", "TRELLIS_COMB", "TRELLIS_FF", "DP16KD")]
     if "unplaced" in entry:
         more = "; ".join(f"{cells[name]} {name} of {there}" for name, there in entry["of"].items())
@@ -181,3 +187,9 @@ def _row(row: str, entry: Found) -> list[str]:
     clocks = ", ".join(f"{mhz:.0f}" for mhz in entry["mhz"].values())
     path = f"{entry['path_ns']['cells']:.1f} + {entry['path_ns']['routing']:.1f}"
     return [row, str(entry["interval"]), clocks, *used, path]
+
+
+def _design(row: str) -> str:
+    """A row's name with what its parts are: "..., array dynamics, pipeline 3, speed grade 8"."""
+    said = re.sub(rf", ({'|'.join(ARRAYS)}),", r", array \1,", row)
+    return said.replace(", grade", ", speed grade").replace(" DSPs,", " DSPs at most,")

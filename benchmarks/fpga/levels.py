@@ -150,13 +150,24 @@ def longest(module: dict[str, Any], product: int) -> dict[str, Any]:
 
 
 def levels(found: Found) -> list[str]:
-    """`synth_xilinx -family xcup`, all seven functions of `condyle.chain(2, 0)`, 27x18, interval 1: the most levels
-    between two registers, the carry cells of four bits on that path, and the most levels before a factor of a product.
-    A level is a table with its net; one more is counted where a path does not begin or end at a flip-flop. Xilinx'
-    `report_failfast` allows 0.350 ns a level at speed grade 1 and 0.300 ns at 2: 9 and 11 levels at 300 MHz. Below
-    pipeline 2 the multiplier has no register of its own, and at 0 its factors have none: the rule does not count its
-    time."""
+    """Logic levels between two registers, counted in yosys' netlist (`synth_xilinx -family xcup`). All seven functions
+    of `condyle.chain(2, 0)`, word 27x18, interval 1.
+
+    * **Level**: a look-up table with its net. A path that does not begin or end at a flip-flop counts one more.
+    * **Carry cells**: on the path with the most levels, 4 bits each. They are not counted as levels.
+    * **Before a product**: the most levels on a path to a factor of a product.
+
+    Xilinx' `report_failfast` allows 0.350 ns for a level at speed grade 1 and 0.300 ns at speed grade 2. At 300 MHz
+    that makes 9 and 11 levels. With `--pipeline` 0 or 1 the multiplier has no register of its own, and with 0 its
+    factors have none. This count does not include the multiplier's time."""
     rows = [
-        [row, *(str(of[what]) for what in ("levels", "carry", "factor"))] for row, of in found.get("levels", {}).items()
+        [*_array(row), *(str(of[what]) for what in ("levels", "carry", "factor"))]
+        for row, of in found.get("levels", {}).items()
     ]
-    return table(["array", "levels", "carry cells", "before a product"], rows)
+    return table(["array", "`--pipeline`", "most levels", "carry cells", "most levels before a product"], rows)
+
+
+def _array(row: str) -> list[str]:
+    """Of a row "2 joints, mass, pipeline 3"."""
+    _, array, pipeline = row.split(", ")
+    return [f"`{array}`", pipeline.removeprefix("pipeline ")]

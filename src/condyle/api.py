@@ -35,7 +35,7 @@ from condyle.specification import UNBOUND
 
 if TYPE_CHECKING:
     from condyle.user import Size, UserFunction
-    from condyle.view import View
+    from condyle.view import HardPlane, SmoothGround, View
 
 
 class Robot(model.Robot):
@@ -158,6 +158,10 @@ class Robot(model.Robot):
         dt: float = 0.01,
         forces: Mapping[str, ArrayLike] | None = None,
         points: Mapping[str, ArrayLike] | None = None,
+        contacts: Sequence[Contact] | None = None,
+        contact_forces: ArrayLike | None = None,
+        ground: HardPlane | SmoothGround | None = None,
+        heights: ArrayLike | None = None,
         frames: Sequence[str] | None = None,
         spacing: float | None = None,
         layers: Sequence[str] | None = None,
@@ -171,29 +175,31 @@ class Robot(model.Robot):
     ) -> View | None:
         """Show the robot in the browser, or draw it into a file; return the page's handle, or None (docs/viewer.md).
 
-        q (nq,) or (N, nq): one robot or N robots that stand still; None is the neutral state. trajectory (T, nq) or (N,
-        T, nq): states dt [s] apart, instead of q. forces: {frame: force [N] in world axes}, each (3,), (N, 3), (T, 3)
-        or (N, T, 3). points: {frame: where its force acts, (3,) [m] in the frame}, by default its origin. frames: names
-        of frames that are drawn; None is all. spacing [m]: between robots; 0: all at one place; None: by their size.
-        layers: what is drawn, some of "bodies" (ellipsoids of mass and inertia), "links", "axes" (of joints), "frames",
-        "names", "com", "forces"; None is all, on a page names only if they are few. file: .svg, or .png with
-        matplotlib. view: "iso", "front", "side", "top", of a file. theme: "auto", "light", "dark". port: of the page on
-        this machine, or the next free one. browser: whether it is opened. meshes: the robot's URDF file, whose STL and
-        OBJ meshes are shown on the page; they are read from its folder and from assets. The page needs `condyle[view]`.
-        The call does not wait; its handle has `update(q)`, `time`, `address`, `wait()`, `close()`.
-        Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a word, a file or a missing
-        package.
+        q (nq,) or (N, nq): robots that stand still; None is the neutral state. trajectory (T, nq) or (N, T, nq): states
+        dt [s] apart, instead of q. forces: {frame: force [N] in world axes}, each (3,), (N, 3), (T, 3) or (N, T, 3).
+        points: {frame: where its force acts (3,) [m] in the frame}, by default its origin. contacts: those that are
+        marked; None is `robot.contacts`. ground: a `Plane` or a `Ground` of `condyle.ground`, whose feet are marked as
+        well; heights (nx, ny) [m]: of its grid. contact_forces: of each contact, then of each foot, (C, 6) in the
+        contact's axes or (C, 3) [N] in world axes; before these N, T or N, T. frames: names of those that are drawn;
+        None is all. spacing [m]: between robots; 0: all at one place; None: by their size. layers: what is drawn, some
+        of "bodies", "links", "axes" (of joints), "frames", "names", "com", "contacts", "ground", "forces"; None is all,
+        on a page names only if they are few. file: .svg, or .png with matplotlib. view: "iso", "front", "side", "top",
+        of a file. theme: "auto", "light", "dark". port: of the page on this machine, or the next free one. browser:
+        whether it is opened. meshes: the robot's model file, whose shapes the page shows; meshes are read from its
+        folder and from assets. The page needs `condyle[view]`. The call does not wait; the handle has `update(q)`,
+        `time`, `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a
+        word, a file or a missing package; ModelWarning for a mesh that is not drawn.
         """
         from condyle import view as seen  # at first use
 
         shells = seen.shells_of(self, meshes, assets, file)
-
         poses = seen.poses_by(self, lambda robot, frames: robot.compile("numpy", frames=frames))
-        again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing)
-        scene = again(q, trajectory=trajectory, forces=forces, points=points)
-        if file is None:
-            return seen.serve(scene, again, layers, theme, port, browser, shells)
-        return seen.save(scene, file, view, layers, theme)
+        marks = {"contacts": contacts, "ground": ground, "heights": heights}
+        again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing, **marks)
+        scene = again(q, trajectory=trajectory, forces=forces, points=points, contact_forces=contact_forces)
+        if file is not None:
+            return seen.save(scene, file, view, layers, theme)
+        return seen.serve(scene, again, layers, theme, port, browser, shells)
 
     def function(
         self,

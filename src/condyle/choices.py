@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from pathlib import Path
+from pkgutil import iter_modules
 
 PAPERS = ("iiwa14", "hyq", "atlas")
 """The bundled robots of the papers' benchmarks."""
@@ -11,37 +12,18 @@ UNNAMED = "robot"
 """What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")
 UNMODELLED = ("refuse", "ignore")
-TARGETS = ("cpu", "c", "numpy", "cuda")
+ADDED = tuple(found.name for found in iter_modules([str(Path(__file__).parent / "backends" / "added")]))
+"""Targets that are files of `backends/added`."""
+TARGETS = ("cpu", "c", "numpy", "cuda", *ADDED)
 DTYPES = ("float64", "float32")
 LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
-LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "forces")
+LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "contacts", "ground", "forces")
 """What is drawn of a robot."""
 VIEWS = ("iso", "front", "side", "top")
 THEMES = ("auto", "light", "dark")
 """Of pictures; auto: light, or dark where the reader's system prefers that."""
 OVERFLOWS = ("flag", "silent")
 BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
-EXPORTS: Mapping[str, tuple[str, ...]] = {
-    "c": ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts"),
-    "cuda": ("frames", "reference_frame", "integrator", "inputs", "contacts"),
-    "casadi": ("frames", "reference_frame", "integrator", "contacts"),
-    "verilog": (
-        "part",
-        "word",
-        "dsp",
-        "clock",
-        "f_ext",
-        "step",
-        "constants",
-        "folding",
-        "pipeline",
-        "root",
-        "box",
-        "overflow",
-        *BOUNDARY,
-    ),
-}
-"""What is exported, each with the options that not every target takes."""

@@ -9,11 +9,12 @@ from pathlib import Path
 from numpy.typing import DTypeLike
 
 from condyle.backends.common.facts import Facts
-from condyle.choices import BUNDLED, EXPORTS, UNNAMED
+from condyle.choices import BUNDLED, UNNAMED
 from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.derivatives import with_numbers
 from condyle.errors import UnsupportedError
+from condyle.exports import EXPORTS, check_taken, options_of, write
 from condyle.functions import DEFAULT, takes
 from condyle.functions.open_rollouts import known_as, open_name, opened
 from condyle.model import robot as model
@@ -111,10 +112,10 @@ def export(
     link [GB/s]: of the link to the host in each direction; it decides how often a task may enter.
     Errors: UnsupportedError for an option that the target does not take, or that is out of range; SingularError.
     """
-    from condyle.projects import Job, check_folder, check_taken, folder_of, functions_of, write
+    from condyle.projects import Job, check_folder, folder_of, functions_of
 
     check_robot("export", robot)
-    check_choice("target", target, tuple(EXPORTS))
+    check_choice("target", target, EXPORTS)
     check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step)
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
@@ -128,7 +129,7 @@ def export(
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
-    held = contacts if "contacts" in EXPORTS[target] else ()
+    held = contacts if "contacts" in options_of(target) else ()
     step_by = integrator or UNBOUND.integrator
     bound = bound_of(robot, frames, reference_frame or "local", integrator=step_by, contacts=held)
     functions = _opened(functions, tuple(numbers_of(robot, inputs, "float64", bound.contacts)))

@@ -1,4 +1,4 @@
-"""The accelerator's integers in Python: the functions of `Dynamics` as the hardware answers them, bit for bit."""
+"""The accelerator's integers in Python: the functions of `Dynamics` with the bits of the hardware."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class FixedPoint:
         return getattr(self, self._known(name).method)
 
     def explain(self) -> str:
-        """Return what runs for each function, a line each: machine code, or NumPy and why."""
+        """Return a line for each function with the code that runs: machine code, or NumPy and the reason."""
         return "\n".join(map(self._compiled.line, self.functions))
 
     def call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None) -> Any:
@@ -159,7 +159,9 @@ class FixedPoint:
 
     def _known(self, name: str) -> Function:
         if name not in self._functions:
-            raise UnsupportedError(f"there is no function {name!r} here; there are {', '.join(self.functions)}")
+            raise UnsupportedError(
+                f"there is no function {name!r} in this accelerator; there are {', '.join(self.functions)}"
+            )
         return self._functions[name]
 
     def _bound(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Function, Call]:
@@ -167,7 +169,7 @@ class FixedPoint:
         function = self._known(name)
         if f_ext is not None and self._compiled.options.f_ext is None:
             raise UnsupportedError(
-                "f_ext: these tasks carry no external forces: fixed_point(..., f_ext=largest [N, N m])"
+                "f_ext: this accelerator has no external forces: give fixed_point(..., f_ext=) the largest [N, N m]"
             )
         if name not in self._binders:
             check_solvable(self._compiled.robot, (name,))

@@ -13,7 +13,8 @@ STYLE = """
 --box:#20282a;--mark:#6fc0dc}}
 body{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;max-width:68em;margin:2.5em auto;padding:0 1.2em;
 color:var(--ink);background:var(--ground)}
-h1{font-size:1.5em;margin:0 0 .2em}h2{font-size:1.15em;margin:2em 0 .4em}h3{font-size:1em;margin:1.5em 0 .3em}
+h1{font-size:1.5em;margin:0 0 .2em;overflow-wrap:anywhere}
+h2{font-size:1.15em;margin:2em 0 .4em}h3{font-size:1em;margin:1.5em 0 .3em}
 p{margin:.3em 0;color:var(--faint)}
 svg{width:100%;height:auto;color:var(--ink)}svg text{font-family:inherit}
 table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.93em}

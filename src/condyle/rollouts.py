@@ -91,7 +91,8 @@ class Rollouts:
         out: Any,
     ) -> Any:
         """`Dynamics.rollout`; given: the inputs of `step`."""
-        timed = (TAU.name, *names(by_time)) if by_time else (TAU.name,)
+        named = names(by_time) if by_time else ()
+        timed = (TAU.name, *(name for name in named if name != TAU.name))
         of, extra, timed = self.extended(STEP, f_ext, numbers, timed)
         return self.call(of, "", (*given, *extra), Options(timed, every, last), out)
 

@@ -1,4 +1,4 @@
-"""Generated Verilog simulated: every bit of every answer against the integer model, in batches."""
+"""Simulates generated Verilog and compares every bit of every result with the integer model, in batches."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from condyle.text import write_whole
 from condyle.version import __version__
 
 TOOLS = {"iverilog": ("{}.vvp", "vvp -N {}.vvp"), "verilator": ("obj/V{}_bench", "obj/V{}_bench")}
-"""What is made of the bench, and how it is run. iverilog is there at once; verilator compiles long and runs fast."""
+"""The make target and the command of each tool. iverilog starts at once; verilator compiles long and runs fast."""
 
 LEAST_TASKS, MOST_TASKS = 64, 1 << TAG_BITS
 """Of one run of a bench that serves many."""
 MOST_STALLED = 95
-"""Per cent: an end that stalls in every cycle ends no simulation."""
+"""Per cent. With 100 % a simulation would never end."""
 
 
 class Verdict(NamedTuple):
-    """What the bench said: `right: ...`, or WRONG and what; tasks answered and cycles taken by all batches."""
+    """The answer of the bench: `right: ...` or `WRONG ...`; tasks and cycles of all batches."""
 
     answer: str
     tasks: int
@@ -50,13 +50,13 @@ class Verdict(NamedTuple):
 
 
 def simulate(folder: Path, name: str, plusargs: Sequence[str] = (), tool: str = "iverilog") -> str:
-    """The test bench of a written project run: its output. BuildError if the tool is not there or refuses the code."""
+    """Runs the test bench of a written project and returns its output. BuildError if the tool is missing or fails."""
     if shutil.which(tool) is None:
-        raise BuildError(f"{tool} is not installed: apt-get install {tool} (it simulates what was generated)")
+        raise BuildError(f"{tool} is not installed: apt-get install {tool} (it simulates the generated Verilog)")
     target, run = (text.format(name) for text in TOOLS[tool])
     made = subprocess.run(["make", "-s", target], cwd=folder, capture_output=True, text=True, check=False)
     if made.returncode:
-        raise BuildError(f"{tool} refused the generated code:\n{made.stderr[-2000:]}")
+        raise BuildError(f"{tool} failed to compile the generated Verilog:\n{made.stderr[-2000:]}")
     command, *arguments = run.split()
     command = str(folder / command) if "/" in command else command
     ran = subprocess.run([command, *arguments, *plusargs], cwd=folder, capture_output=True, text=True, check=False)
@@ -66,14 +66,14 @@ def simulate(folder: Path, name: str, plusargs: Sequence[str] = (), tool: str = 
 def check(
     folder: Path, robot: Robot, acc: Accelerator, facts: Facts, states: int, stall: int = 40, tool: str = "iverilog"
 ) -> Verdict:
-    """So many states a function, all functions mixed; ends at the first batch with a wrong answer.
+    """Simulates so many states for each function, all functions mixed. It ends at the first batch with a wrong result.
 
-    Batches take turns: both ends stall `stall` % of the cycles, none does (tasks back to back), the input alone does
-    most of the time (tasks sparse), the output alone does.
+    The batches cycle through four patterns: both ends stall in `stall` % of the cycles; no end stalls; the input stalls
+    most of the time; the output stalls most of the time.
     """
     if states < 1 or not 0 <= stall <= MOST_STALLED:
         raise UnsupportedError(
-            f"states={states}, stall={stall}: give at least one state, and stall 0 to {MOST_STALLED} % of the cycles"
+            f"states={states}, stall={stall}: give at least 1 state, and stalls in 0 to {MOST_STALLED} % of the cycles"
         )
     each = min(states, (1 << TAG_BITS) // len(acc.plan.functions))
     patterns = [(stall, stall), (0, 0), (90, 0), (0, 90)] if stall else [(0, 0)]
@@ -100,7 +100,7 @@ def check(
 
 
 class Bench:
-    """One function of an accelerator's Verilog, simulated again and again: what is compiled serves every call."""
+    """One function of an accelerator's Verilog, to be simulated many times. It is compiled once."""
 
     def __init__(self, robot: Robot, options: hardware.Options, function: str, tool: str) -> None:
         check_choice("tool", tool, tuple(TOOLS))
@@ -114,7 +114,7 @@ class Bench:
         return hardware.accelerator(self.robot, self.options)
 
     def answer(self, given: Mapping[Word, Integers], progress: Callable[[str], None]) -> Answer:
-        """The words that the simulated hardware answers. BuildError where one differs from the integer model."""
+        """The words of the simulated results. BuildError if one differs from the integer model."""
         progress("generating ...")
         n = max(len(value) for value in given.values())
         expected = evaluate(self.acc.plan, self.function, given)

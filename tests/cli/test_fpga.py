@@ -34,9 +34,9 @@ def test_the_page_has_axes_bars_and_both_colour_schemes(run, pendulum, tmp_path)
     arrays, totals = ran.json["arrays"], ran.json["totals"]
     assert text.count(">cycle</text>") == len(arrays)
     for name, dsp in [*((name, array["dsp"]) for name, array in arrays.items()), ("all", totals["dsp"])]:
-        assert re.search(rf">{name}</text>.*>{dsp} of \d+, [\d.]+ %</text>", text)
-    widths = {float(width) for width in re.findall(r'width="([\d.]+)" height="14" class="used"', text)}
-    assert max(widths) == pytest.approx(480 * ran.json["dsp_percent"] / 100, abs=0.5)
+        assert re.search(rf"<td>{name}</td>.*<td>{dsp} of \d+, [\d.]+ %</td>", text)
+    widths = {float(width) for width in re.findall(r'class="used" style="width:([\d.]+)%"', text)}
+    assert max(widths) == pytest.approx(ran.json["dsp_percent"], abs=0.1)
     assert "prefers-color-scheme:dark" in text and "@media print" in text and 'name="viewport"' in text
     assert "<script" not in text and not re.search(r"<(link|img|iframe)|url\((?!#)|@import", text)
 
@@ -70,6 +70,26 @@ def test_labels_stand_off_the_arrows_and_the_boxes(run, pendulum, tmp_path) -> N
         for t in np.linspace(0.0, 1.0, 200):
             x, y = x0 + t * (x1 - x0), y0 + t * (y1 - y0)
             assert not any(left < x < right and top < y < bottom for left, top, right, bottom in labels), (x, y)
+
+
+def test_the_drawing_has_the_size_of_its_boxes(run, pendulum, tmp_path) -> None:
+    """One function needs two arrays: they are beside each other, and nothing is empty below them."""
+    page = tmp_path / "page.html"
+    for function in ("id", "m"):
+        ran = run("fpga", "report", pendulum(), "--functions", function, "--states", "50", "--html", str(page))
+        assert ran.status == 0, ran.err
+        text = page.read_text()
+        boxes, _ = _boxes(text)
+        size = re.findall(r'viewBox="0 0 (\d+) (\d+)"', text)[0]
+        assert len({top for _, top, *_ in boxes}) == 1 and len(boxes) == 2
+        assert size == (f"{max(right for *_, right, _ in boxes) + 10:.0f}", f"{boxes[0][3] + 10:.0f}")
+
+
+def test_names_of_groups_that_leave_together_are_one_label(run, pendulum, tmp_path) -> None:
+    page = tmp_path / "page.html"
+    ran = run("fpga", "report", pendulum(), "--functions", "fd,rk4", "--states", "50", "--html", str(page))
+    assert ran.status == 0, ran.err
+    assert re.search(r">out, again \d+</text>|>again, out \d+</text>", page.read_text())
 
 
 def test_a_report_as_json(run, pendulum) -> None:

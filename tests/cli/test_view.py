@@ -34,11 +34,21 @@ def test_a_trajectory(run, tmp_path) -> None:
         (("nobody",), 1, "does not exist"),
         (("iiwa14", "--trajectory", "none.npy"), 2, "none.npy: No such file or directory"),
         (("iiwa14", "--trajectory", "narrow.npy"), 2, "trajectory has shape (5, 6), expected (T, 7) or (N, T, 7)"),
-        (("iiwa14", "--trajectory", "nan.npy"), 2, "not finite in row 2"),
+        (("iiwa14", "--trajectory", "nan.npy"), 2, "trajectory: not finite in row 2"),
         (("iiwa14", "--trajectory", "nan.npy", "--q", "0"), 2, "give one of them"),
         (("iiwa14", "--q", "0,1"), 2, "q has shape (2,), expected (7,)"),
         (("iiwa14", "--q", "0,x"), 2, "'0,x' is not a list of numbers"),
         (("iiwa14", "--layers", "bones"), 2, "'bones' is not one of bodies, links"),
+        (("iiwa14", "--contacts", "nobody"), 2, "contact 'nobody': there is no frame 'nobody'"),
+        (("iiwa14", "--contacts", ","), 2, "',' is not a list of names of frames"),
+        (("iiwa14", "--ground", "0,0,0,1"), 2, "'0,0,0,1' is not a plane: four numbers, not 0,0,0,D"),
+        (("iiwa14", "--ground", "0,0,1,nan"), 2, "is not a plane"),
+        (("iiwa14", "--trajectory", "pushed.npz"), 2, "there are no contacts; name them by contacts="),
+        (
+            ("iiwa14", "--trajectory", "pushed.npz", "--contacts", "iiwa_link_7"),
+            2,
+            "contact_forces has shape (5, 2, 6), expected one of (1, 6), (1, 5, 1, 6), (5, 1, 6)",
+        ),
         (("iiwa14", "--port", "0"), 2, "'0' is not a port"),
         (("iiwa14", "--dt", "nan"), 2, "--dt is nan, expected the seconds between two states, more than 0"),
     ],
@@ -49,6 +59,7 @@ def test_errors(run, tmp_path, monkeypatch, words, status, said) -> None:
     q = np.zeros((5, 7))
     q[2, 3] = np.nan
     np.save("nan.npy", q)
+    np.savez("pushed.npz", q=np.zeros((5, 7)), contact_forces=np.zeros((5, 2, 6)))
     ran = run("view", *words, "--out", "a.svg")
     assert ran.status == status
     assert said in ran.err
@@ -65,7 +76,44 @@ def test_without_the_package_the_line_of_pip_is_said(run, monkeypatch) -> None:
 def test_meshes_are_for_pages(run, pendulum, tmp_path) -> None:
     ran = run("view", pendulum(), "--meshes", "--out", str(tmp_path / "a.svg"))
     assert ran.status == 2
-    assert "not in a picture: leave out" in ran.err
+    assert "--meshes and --out: meshes are shown on a page, not in a picture; leave out one" in ran.err
+
+
+def test_marks(run, tmp_path) -> None:
+    force = np.tile((0.0, 0.0, 20.0), (5, 1, 1))
+    np.savez(tmp_path / "way.npz", q=np.zeros((5, 7)), contact_forces=force)
+    words = ("--contacts", "iiwa_link_7", "--ground", "0,0,2,-0.1", "--trajectory", str(tmp_path / "way.npz"))
+    ran = run("view", "iiwa14", *words, "--out", str(tmp_path / "a.svg"))
+    assert ran.status == 0, ran.err
+    text = (tmp_path / "a.svg").read_text()
+    assert "contact 'iiwa_link_7': point" in text.replace("&#x27;", "'")
+    assert 'class="ground"' in text and "20 N" in text
+
+
+def test_meshes_that_are_left_out_are_said(run, tmp_path, monkeypatch) -> None:
+    from tests.view.test_meshes import robot_with
+
+    said = []
+    monkeypatch.setattr("condyle.view.serve", lambda *given: said.append(len(given[-1])) or FakePage())
+    ran = run("view", str(robot_with(tmp_path, 'filename="none.stl"')), "--meshes", "--no-browser")
+    assert ran.status == 0, ran.err
+    assert "warning: note: " in ran.err and "mesh 'none.stl', which does not exist: it is not drawn" in ran.err
+    assert said == [1]
+
+
+class FakePage:
+    """A page that ends at once."""
+
+    address = "http://127.0.0.1:1"
+
+    def __enter__(self) -> FakePage:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def wait(self) -> None:
+        pass
 
 
 def test_a_chain_is_not_indented(run) -> None:

@@ -94,7 +94,7 @@ def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
     given = states(robot, 30, {})
     for name in fx.functions:
         same_as_the_model(fx, name, given)
-    with pytest.raises(UnsupportedError, match="no function 'id' here; there are fd, dfd_given"):
+    with pytest.raises(UnsupportedError, match="no function 'id' in this accelerator; there are fd, dfd_given"):
         fx.function("id")
 
 

@@ -232,6 +232,8 @@ def test_what_does_not_fit_is_said(fixed, monkeypatch):
         fd(q, v, tau, out=tau)
     with pytest.raises(DTypeError, match="q is dict"):
         fd({}, v, tau)
+    with pytest.raises(DTypeError, match=r"condyle\.interop\.jax\.wrap\(dyn\)\.forward_dynamics takes it"):
+        jax.jit(lambda q: fixed.dyn.forward_dynamics(q, v, tau))(q)
     with pytest.raises(UnsupportedError, match="q_gradient='flat'"):
         wrap(fixed.dyn, q_gradient="flat")
     with pytest.raises(UnsupportedError, match=r"wrap\(Robot\)"):

@@ -27,7 +27,7 @@ def test_every_type_is_built(name: str) -> None:
     assert (joint.type, joint.nq, joint.nv, joint.kind) == (name, kind.nq, kind.nv, kind)
     assert joint.axis.tolist() == pytest.approx([0.6, 0.0, 0.8] if kind.axes else [0.0, 0.0, 1.0])
     assert (joint.second_axis is not None) == (kind.axes == 2)
-    assert joint.pitch == (0.2 if name == "helical" else 0.0)
+    assert joint.pitch == (0.2 if kind.has_pitch else 0.0)
 
 
 def test_numbers_are_one_for_all_or_one_each() -> None:

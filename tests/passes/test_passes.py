@@ -21,12 +21,8 @@ from condyle.passes.signs import absorb_signs
 from condyle.passes.uses import uses_of
 from tests.ir.programs import POINTS, STEPS, built, exactly
 
-PASSES: dict[str, Callable[[Program], Program]] = {
-    "dce": dce,
-    "absorb_signs": absorb_signs,
-    "contract": contract,
-    "all": lambda program: pipeline.apply(program, [*pipeline.CLEAN, *pipeline.CODE]),
-}
+PASSES: dict[str, Callable[[Program], Program]] = {one.__name__: one for one in pipeline.ALL}
+PASSES["all"] = lambda program: pipeline.apply(program, pipeline.ALL)
 
 
 def last_only(program: Program, keep: int) -> Program:

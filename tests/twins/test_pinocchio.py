@@ -13,12 +13,12 @@ from condyle import Dynamics, ModelWarning, Robot
 from condyle.choices import PAPERS
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.functions.contacts import CONSTRAINED
-from condyle.model.joints import JOINT_TYPES
 from condyle.model.robot import Joint
 from tests.accuracies import allowed
 from tests.laws.robots import States, changed, robot_named, states
 from tests.processor import slow
 from tests.twins.compare import error
+from tests.zoo import TYPES
 
 pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 import pinocchio as pin
@@ -167,8 +167,8 @@ def test_unit_wrenches_make_a_jacobian() -> None:
         assert np.abs(one - wanted).max() < 1e-11  # gravity's part, some 1e3 N, cancels
 
 
-def test_the_twin_holds_every_joint_type() -> None:
+def test_the_twin_holds_every_joint_type_of_the_zoo() -> None:
     def types(joints: tuple[Joint, ...]) -> set[str]:
         return {joint.type for joint in joints}
 
-    assert types(robot("zoo").joints) == set(JOINT_TYPES)
+    assert types(robot("zoo").joints) == TYPES

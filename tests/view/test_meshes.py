@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.errors import ModelError, UnsupportedError
+from condyle.errors import ModelError, ModelWarning, UnsupportedError
 from condyle.readers.visuals import read_visuals
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], np.float32)
 FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
 OBJ = "mtllib secret.mtl\n" + "".join(f"v {x} {y} {z}\n" for x, y, z in CORNERS)
 OBJ += "".join(f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in FACES)
+BOX = '<visual><geometry><box size="1 1 1"/></geometry></visual>'
 INERTIA = '<inertial><mass value="1"/><inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial>'
 
 
@@ -32,19 +33,25 @@ def robot_with(folder: Path, mesh: str, origin: str = "") -> Path:
     path.write_text(
         f"""<robot name="arm"><link name="base"/><link name="rod">{INERTIA}</link>
         <link name="hand"><visual>{origin}<geometry><mesh {mesh}/></geometry></visual>
-        <visual><geometry><box size="1 1 1"/></geometry></visual></link>
+        {BOX}</link>
         <joint name="turn" type="continuous"><parent link="base"/><child link="rod"/><axis xyz="0 0 1"/></joint>
         <joint name="weld" type="fixed"><parent link="rod"/><child link="hand"/><origin xyz="0 0 1"/></joint></robot>"""
     )
     return path
 
 
+def kinds(path: Path) -> list[str]:
+    return [visual.shape.kind for visual in read_visuals(path)]
+
+
 def test_a_mesh_in_the_model_s_folder(tmp_path) -> None:
     path = robot_with(tmp_path, 'filename="hand.stl" scale="2 1 1"', '<origin xyz="0.5 0 0"/>')
     (tmp_path / "hand.stl").write_bytes(stl())
-    (visual,) = read_visuals(path)
-    assert (visual.link, visual.kind, visual.data) == ("hand", "stl", stl())
-    np.testing.assert_array_equal(visual.scale, (2, 1, 1))
+    visual, box = read_visuals(path)
+    mesh = visual.shape
+    assert (visual.link, mesh.kind, mesh.data) == ("hand", "stl", stl())
+    assert (box.link, box.shape.kind, box.shape.size.tolist()) == ("hand", "box", [0.5, 0.5, 0.5])
+    np.testing.assert_array_equal(mesh.scale, (2, 1, 1))
     np.testing.assert_array_equal(visual.placement.translation, (0.5, 0, 0))
 
 
@@ -52,10 +59,10 @@ def test_packages(tmp_path) -> None:
     path = robot_with(tmp_path / "my_arm" / "urdf", 'filename="package://my_arm/meshes/hand.stl"')
     (tmp_path / "my_arm" / "meshes").mkdir()
     (tmp_path / "my_arm" / "meshes" / "hand.stl").write_bytes(stl())
-    with pytest.raises(ModelError, match=r"leaves the model's directory .*--assets"):
-        read_visuals(path)
+    with pytest.warns(ModelWarning, match=r"leaves the model's directory: it is not drawn .*--assets"):
+        assert kinds(path) == ["box"]
     for folder in (tmp_path / "my_arm", tmp_path):
-        assert read_visuals(path, [folder])[0].data == stl()
+        assert read_visuals(path, [folder])[0].shape.data == stl()
 
 
 @pytest.mark.parametrize(
@@ -77,9 +84,14 @@ def test_what_is_not_opened(tmp_path, name, words) -> None:
     (tmp_path / "outside.stl").write_bytes(stl())
     (tmp_path / "arm" / "link.stl").symlink_to(tmp_path / "outside.stl")
     (tmp_path / "arm" / "folder.stl").mkdir()
-    with pytest.raises(ModelError, match=words) as caught:
+    with pytest.warns(ModelWarning, match=words) as caught:
+        assert kinds(path) == ["box"]
+    (warning,) = caught
+    assert "arm.urdf:2" in str(warning.message)
+    path.write_text(path.read_text().replace(BOX, ""))
+    with pytest.raises(ModelError, match=words) as refused:  # nothing is left to draw
         read_visuals(path)
-    assert "arm.urdf:2" in str(caught.value)
+    assert "arm.urdf:2" in str(refused.value)
 
 
 def test_a_file_by_its_whole_path(tmp_path) -> None:
@@ -87,17 +99,17 @@ def test_a_file_by_its_whole_path(tmp_path) -> None:
     outside.write_bytes(stl())
     for name in (outside, f"file://{outside}"):
         path = robot_with(tmp_path / "arm", f'filename="{name}"')
-        with pytest.raises(ModelError, match="leaves the model's directory"):
-            read_visuals(path)
-        assert read_visuals(path, [tmp_path])[0].data == stl()
+        with pytest.warns(ModelWarning, match="leaves the model's directory"):
+            assert kinds(path) == ["box"]
+        assert read_visuals(path, [tmp_path])[0].shape.data == stl()
 
 
 def test_what_has_no_meshes(tmp_path) -> None:
     with pytest.raises(UnsupportedError, match="the bundled iiwa14 has none"):
         read_visuals("iiwa14")
-    (tmp_path / "arm.xml").write_text("<mujoco/>")
-    with pytest.raises(UnsupportedError, match="is no URDF file"):
-        read_visuals(tmp_path / "arm.xml")
+    (tmp_path / "arm.sdf").write_text("<sdf/>")
+    with pytest.raises(UnsupportedError, match="is no URDF or MJCF file"):
+        read_visuals(tmp_path / "arm.sdf")
     with pytest.raises(UnsupportedError, match="not in a picture"):
         condyle.load("iiwa14").show(meshes="arm.urdf", file="a.svg")
 
@@ -108,7 +120,7 @@ def test_they_stand_on_the_page_where_the_file_says(tmp_path, kind) -> None:
     path = robot_with(tmp_path, f'filename="hand.{kind}" scale="2 1 1"', '<origin xyz="0.5 0 0"/>')
     (tmp_path / f"hand.{kind}").write_bytes(stl() if kind == "stl" else OBJ.encode())
     with condyle.load(path).show(meshes=path, browser=False, port=18080) as page:
-        (mesh,) = page._stage.layers["meshes"]
+        mesh, _ = page._stage.layers["meshes"]
         assert len(mesh.faces) == 4
         corners = np.unique(np.round(mesh.vertices, 6), axis=0)
         expected = CORNERS * (2, 1, 1) + (0.5, 0, 0) + (0, 0, 1)

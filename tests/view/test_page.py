@@ -13,9 +13,12 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle import Contact
 from condyle.errors import ShapeError, UnsupportedError
+from condyle.ground import Plane
 from condyle.model.placement import Placement
 from condyle.view.browser import quaternion
+from tests.view.test_contacts import GUESS, four_bar
 
 ARM = condyle.load("iiwa14")
 LAST = 6
@@ -89,6 +92,30 @@ def test_forces_without_length_are_hidden() -> None:
         shown._stage.show("forces", False)
         shown.time = 1
         assert not arrow.visible
+
+
+def test_marks_move_and_say_their_errors() -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    robot = four_bar()
+    q = robot.close(np.array([GUESS, GUESS]), fixed=["a"])
+    q[0, 2] += 0.3
+    with robot.show(trajectory=q, ground=Plane(), browser=False, port=18080) as shown:
+        marks = shown._stage.contacts
+        (label,) = marks.words
+        assert label.visible and label.text.startswith("contact 'coupler' on 'rocker': 0.1")
+        start, end = marks.lines.points[0]
+        assert np.linalg.norm(end - start) == pytest.approx(shown.scene.opening(0, 0, shown.scene.contacts[0])[0])
+        shown._stage.show("contacts", False)
+        assert not label.visible and not marks.lines.visible
+        shown._stage.show("contacts", True)
+        shown.time = 1
+        assert not label.visible and np.ptp(marks.lines.points[0], axis=0).max() < 1e-6
+        first = shown._stage
+        shown.update(trajectory=q[::-1])
+        assert shown._stage is first and not label.visible
+        shown.update(trajectory=q, contacts=[Contact("rocker")])
+        assert shown._stage is not first and shown._stage.contacts.normals is not None
+        assert len(shown._stage.layers["ground"]) == 2
 
 
 def test_it_plays_in_time(page) -> None:

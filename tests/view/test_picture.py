@@ -11,8 +11,10 @@ import pytest
 
 import condyle
 from benchmarks import robot_figures
+from condyle import Contact
 from condyle.choices import LAYERS, VIEWS
 from condyle.errors import UnsupportedError
+from condyle.ground import Plane
 from condyle.view.camera import camera
 from condyle.view.ground import Ground, nice
 from condyle.view.picture import HEIGHT, WIDTH
@@ -81,8 +83,12 @@ def test_names_are_escaped(tmp_path) -> None:
 def test_layers_can_be_left_out(tmp_path, layer) -> None:
     robot = condyle.load("iiwa14")
     kind = {"bodies": "body", "links": "link", "axes": "axis", "frames": "x", "names": "name", "forces": "force"}
+    kind["contacts"] = "contact"
+    more = {"forces": {"iiwa_link_7": (0, 0, 10)}}
+    if layer in ("contacts", "ground"):
+        more |= {"contacts": [Contact("iiwa_link_7")], "ground": Plane()}
     for layers, there in ((LAYERS, True), ([word for word in LAYERS if word != layer], False)):
-        robot.show(file=tmp_path / "a.svg", layers=layers, forces={"iiwa_link_7": (0, 0, 10)})
+        robot.show(file=tmp_path / "a.svg", layers=layers, **more)
         assert bool(of_class(drawn(tmp_path / "a.svg"), kind.get(layer, layer))) is there
 
 
@@ -136,6 +142,8 @@ def test_the_ground_is_under_the_points() -> None:
         ({"file": "a.svg", "theme": "grey"}, "theme='grey', expected one of auto, light, dark"),
         ({"file": "a.svg", "layers": ("bones",)}, "layers: 'bones' is not one of bodies, links"),
         ({"file": "a.svg", "layers": "bodies"}, r"expected several words, such as \('bodies',\)"),
+        ({"file": "a.svg", "layers": 5}, r"layers=5, expected several words, such as \('bodies',\)"),
+        ({"meshes": 5}, "meshes=5, expected the path of the robot's model file"),
         ({"file": "a.svg", "dt": 0.0}, "dt is 0.0, expected the seconds between two states, more than 0"),
     ],
 )
@@ -162,4 +170,9 @@ def test_the_pictures_of_the_page_are_those_of_the_program(tmp_path) -> None:
     robot_figures.main(tmp_path)
     for path in tmp_path.iterdir():
         assert path.read_text() == (robot_figures.FOLDER / path.name).read_text(), path.name
-    assert len(list(tmp_path.iterdir())) == 4
+    assert len(list(tmp_path.iterdir())) == 5
+
+
+def test_a_folder_that_takes_no_file() -> None:
+    with pytest.raises(UnsupportedError, match=r"^/proc/a.svg cannot be written: "):
+        condyle.load("iiwa14").show(file="/proc/a.svg")

@@ -7,6 +7,7 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
+from condyle.model.placement import Placement
 from condyle.view import poses_by, scene_of
 from condyle.view.parts import Point
 from condyle.view.scene import Scene
@@ -111,3 +112,14 @@ def test_nothing_is_a_scene_too() -> None:
     nothing = condyle.Builder().body("world").build()
     made = scene(nothing)
     assert made.origins.shape == (1, 1, 1, 3) and made.size == 0.1
+
+
+def test_a_robot_with_closures_is_a_scene() -> None:
+    at = Placement.from_rpy((0.5, 0.0, 0.0))
+    build = condyle.Builder("pair")
+    for name in ("left", "right"):
+        build.body(name, mass=1.0, inertia=1e-3 * np.eye(3))
+        build.joint(f"{name}_turns", parent="world", child=name, type="continuous", axis=(0, 0, 1))
+    robot = build.contact("left", other="right", placement=at, anchor=at).build()
+    assert len(robot.contacts) == 1
+    assert scene(robot).origins.shape == (1, 1, 3, 3)

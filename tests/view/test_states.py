@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle.errors import CondyleError, DTypeError, ShapeError, StateError, UnsupportedError
 from condyle.view import states
-from condyle.view.states import checked_forces, checked_states, read_trajectory
+from condyle.view.states import checked_contact_forces, checked_forces, checked_states, read_trajectory
 
 ARM = condyle.load("iiwa14")
 
@@ -36,7 +36,8 @@ def test_trajectories(shape, found) -> None:
         (None, np.ones((7, 5)), ShapeError, "give the transpose"),
         (None, np.ones((0, 7)), ShapeError, "no state to draw"),
         (np.ones(7), np.ones((2, 7)), UnsupportedError, "give one of them"),
-        (np.full(7, np.nan), None, StateError, "not finite in row 0"),
+        (np.full(7, np.nan), None, StateError, "q: not finite in row 0"),
+        (None, np.full((2, 7), np.nan), StateError, "^trajectory: not finite in rows? 0"),
         ("abc", None, DTypeError, "expected real numbers"),
         (np.ones((101, 7)), None, ShapeError, r"101 robots, at most 100 are drawn: give some, such as q\[:16\]"),
     ],
@@ -71,7 +72,7 @@ def test_forces_of_trajectories(shape) -> None:
     [
         ({"hand": (0, 0, 1)}, UnsupportedError, "no frame 'hand'; frames are base, iiwa_link_1"),
         ({"base": (0, 1)}, ShapeError, r"forces\['base'\] has shape \(2,\), expected one of \(3,\)"),
-        ({"base": (0, np.inf, 1)}, StateError, "not finite in rows 0"),
+        ({"base": (0, np.inf, 1)}, StateError, "not finite, or beyond 1e.30, in rows 0"),
     ],
 )
 def test_what_is_no_force(forces, error, words) -> None:
@@ -89,6 +90,12 @@ def test_files(tmp_path) -> None:
         assert found.dt == dt
 
 
+def drawn_from(path) -> None:
+    found = read_trajectory(path)
+    checked_states(ARM, None, found.q)
+    checked_contact_forces(found.contact_forces, 1, 2, 1)
+
+
 def test_files_that_are_none(tmp_path) -> None:
     with pytest.raises(FileNotFoundError):
         read_trajectory(tmp_path / "none.npy")
@@ -96,6 +103,8 @@ def test_files_that_are_none(tmp_path) -> None:
     np.savez(tmp_path / "other.npz", v=np.zeros(3))
     np.savez(tmp_path / "dt.npz", q=np.zeros((2, 7)), dt=[1.0, 2.0])
     np.savez(tmp_path / "negative.npz", q=np.zeros((2, 7)), dt=-1.0)
+    np.savez(tmp_path / "pushed.npz", q=np.zeros((2, 7)), contact_forces=["a"])
+    (tmp_path / "text.csv").write_text("0,1,2")
     (tmp_path / "text.npy").write_text("0 1 2")
     (tmp_path / "empty.npy").write_bytes(b"")
     (tmp_path / "broken.npz").write_bytes(b"PK\x03\x04 and no more")
@@ -108,6 +117,8 @@ def test_files_that_are_none(tmp_path) -> None:
         "other.npz": "holds v, expected an array 'q'",
         "dt.npz": r"dt has shape \(2,\)",
         "negative.npz": "dt is -1.0, expected the seconds between two states, more than 0",
+        "text.csv": r"convert it by numpy.save\('text.npy', numpy.loadtxt\('text.csv', delimiter=','\)\)",
+        "pushed.npz": "contact_forces is",
         "text.npy": "is no .npy or .npz file",
         "empty.npy": "is no .npy or .npz file",
         "broken.npz": "is no .npy or .npz file",
@@ -116,7 +127,7 @@ def test_files_that_are_none(tmp_path) -> None:
     }
     for name, words in said.items():
         with pytest.raises(CondyleError, match=words) as caught:
-            checked_states(ARM, None, read_trajectory(tmp_path / name).q)
+            drawn_from(tmp_path / name)
         assert "pickle" not in str(caught.value)
 
 

@@ -11,10 +11,11 @@ import condyle
 from condyle import api
 from condyle.backends.fpga.constants import CONSTANTS
 from condyle.backends.fpga.target import PARTS, PIPELINES
-from condyle.choices import DTYPES, EXPORTS, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
+from condyle.choices import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
+from condyle.exports import EXPORTS, options_of
 from condyle.functions import DEFAULT, FUNCTIONS, found
 from condyle.functions.open_rollouts import opened
 from condyle.functions.rollouts import name_of
@@ -33,7 +34,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     )
     command.epilog = "example: condyle export arm.urdf --target c --out arm-c --functions id,fd"
     add_robot(command)
-    command.add_argument("--target", choices=tuple(EXPORTS), required=True, help="what is written")
+    command.add_argument("--target", choices=EXPORTS, required=True, help="what is written")
     command.add_argument(
         "--out", metavar="DIR", required=True, help="the folder that is written; it is made if it does not exist"
     )
@@ -197,7 +198,7 @@ def add_functions(
 def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """What was said to the arguments of `add_hardware`, as `condyle.export` takes it."""
     said: dict[str, Any] = vars(arguments)
-    return {name: said[name] for name in EXPORTS["verilog"] if said[name] is not None}
+    return {name: said[name] for name in options_of("verilog") if said[name] is not None}
 
 
 def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:

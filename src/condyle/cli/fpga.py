@@ -21,7 +21,7 @@ from condyle.errors import UnsupportedError
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "simulate: run the Verilog of a robot's accelerator on random states and compare every bit of every answer "
+        "simulate: run the Verilog of a robot's accelerator on random states and compare every bit of every result "
         "with the integer model. report: print cycles, DSPs and errors against float64. No Verilog is kept: `condyle "
         "export --target verilog` writes it."
     )
@@ -82,7 +82,7 @@ def _check_taken(arguments: argparse.Namespace) -> None:
 
 
 def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
-    """Every bit of every answer against the integer model; status 1 at the first that differs."""
+    """Every bit of every result against the integer model; status 1 if one differs."""
     progress("simulating ...")
     with tempfile.TemporaryDirectory() as folder:
         states = 20 if arguments.states is None else arguments.states
@@ -96,7 +96,7 @@ def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Acc
 def _compared(
     arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, options: hardware.Options
 ) -> Sheet:
-    """Errors against the reference; what is to be said of them is said."""
+    """Errors against the reference; warnings about them are printed."""
     progress("comparing with the reference ...")
     sheet = hardware.sheet_of(robot, acc.plan, options, arguments.states or 10_000)
     progress("")
@@ -124,22 +124,26 @@ def _report(
             [
                 "function",
                 "latency",
-                "ii",
-                "dsp",
+                "interval",
+                "DSPs",
                 "bytes in, out",
-                "M/s chip, board",
-                "relative: median",
+                "M/s alone, board",
+                "error: median",
                 "99 %",
                 "maximum",
-                "clamped",
+                "flagged",
             ],
             rows,
         )
     )
     device = f"{found['dsp_percent']} % of an {found['device']}"
     show(f"\n{acc.dsp} DSPs, {device}; words {facts.word}; {said_box(found)}")
-    show("latency: cycles; ii: cycles from task to task; M/s: million tasks a second, board: through bus and link")
-    show(f"errors: median, 99 % quantile and maximum of {sheet.states} random states in the box; no bound on others")
+    show("latency: cycles from a task to its result; interval: cycles from one task to the next")
+    show(
+        f"M/s: million tasks a second at {facts.clock:g} MHz (assumed), of the accelerator alone and with bus and link"
+    )
+    show(f"error: relative, of {sheet.states} random states in the box; the maximum is not a bound on other states")
+    show("flagged: part of the states with an input outside the box or a clamped signal")
     return 0
 
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from condyle.choices import LAYERS, THEMES, VIEWS
-from condyle.cli.common import Loaded, add_robot, load_aloud, show, show_json, words
-from condyle.errors import UnsupportedError
+from condyle.cli.common import Loaded, add_robot, load_aloud, say, show, show_json, words
+from condyle.errors import ModelWarning, UnsupportedError
 
 PORT = 8080
 
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Show a robot: bodies as ellipsoids of their inertia, links, joint axes, frames and the centre of mass. It is "
-        "shown in the browser until Ctrl-C, which needs pip install 'condyle[view]'. With --out it is drawn into a "
-        "file; an .svg file needs no further package."
+        "Show a robot: bodies as ellipsoids of their inertia, links, joint axes, frames, the centre of mass, contacts "
+        "and loop closures. It is shown in the browser until Ctrl-C, which needs pip install 'condyle[view]'. With "
+        "--out it is drawn into a file; an .svg file needs no further package. docs/viewer.md says what each mark is."
     )
     command.epilog = "example: condyle view hyq --floating-base --out hyq.svg"
     add_robot(command)
@@ -26,14 +30,16 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--q",
         metavar="X,Y,..",
         type=_numbers,
-        help="the configuration, nq numbers in rad and m (default: the neutral one)",
+        help="the configuration, nq numbers in rad and m (default: the neutral one); if the first is negative, write "
+        "--q=-1,0",
     )
     command.add_argument(
         "--trajectory",
         metavar="FILE",
         type=Path,
-        help="a trajectory: an .npy file with q of shape (T, nq) or (N, T, nq), or an .npz file with it as 'q' and, if "
-        "known, the seconds 'dt' between states",
+        help="a trajectory: an .npy file with q of shape (T, nq) or (N, T, nq), or an .npz file with it as 'q'. An "
+        ".npz file may also hold 'dt', the seconds between states, and 'contact_forces' of shape (T, C, 6) or "
+        "(N, T, C, 6)",
     )
     command.add_argument(
         "--dt",
@@ -54,9 +60,23 @@ def fill(command: argparse.ArgumentParser) -> None:
         help="distance between two robots of a batch, in m (default: by their size; 0: at the same place)",
     )
     command.add_argument(
+        "--contacts",
+        metavar="NAME,NAME",
+        type=_names,
+        help="mark point contacts at the origins of these frames (default: the loop closures of the model)",
+    )
+    command.add_argument(
+        "--ground",
+        metavar="X,Y,Z,D",
+        type=_ground,
+        help="draw a plane: its normal X,Y,Z in world axes, of any length, and its distance D in m from the origin "
+        "along the normal; 0,0,1,0 is the level ground; if X is negative, write --ground=-1,0,0,0",
+    )
+    command.add_argument(
         "--meshes",
         action="store_true",
-        help="show the meshes of a URDF file; they are read from its folder and from --assets",
+        help="show the meshes and the boxes, balls and cylinders of the model's file on the page; files of meshes are "
+        "read from its folder and from --assets only",
     )
     command.add_argument("--out", metavar="FILE", type=Path, help="draw into this file, .svg, or .png with matplotlib")
     command.add_argument(
@@ -81,15 +101,21 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.trajectory is not None and arguments.q is not None:
         raise UnsupportedError("--q and --trajectory: give one of them")
+    if arguments.meshes and arguments.out is not None:
+        raise UnsupportedError(
+            "--meshes and --out: meshes are shown on a page, not in a picture; leave out one of them"
+        )
     given = _states(arguments)
     loaded = load_aloud(arguments)
     chosen: dict[str, Any] = {**given, "spacing": arguments.spacing, "layers": arguments.layers}
+    chosen |= _marks(arguments)
     if arguments.meshes:
         chosen |= {"meshes": arguments.robot, "assets": arguments.assets}
     if arguments.out is not None:
         return _draw(loaded, arguments, chosen)
     quiet = arguments.no_browser or not _has_display()
-    page = loaded.robot.show(arguments.q, port=arguments.port, browser=not quiet, **chosen)
+    with _aloud():
+        page = loaded.robot.show(arguments.q, port=arguments.port, browser=not quiet, **chosen)
     if page is None:
         raise AssertionError("a page was asked for")
     with page:
@@ -111,7 +137,33 @@ def _states(arguments: argparse.Namespace) -> dict[str, Any]:
         given["trajectory"] = found.q
         if found.dt is not None:
             given.setdefault("dt", found.dt)
+        if found.contact_forces is not None:
+            given["contact_forces"] = found.contact_forces
     return given
+
+
+def _marks(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Contacts and ground: the arguments of `Robot.show`."""
+    from condyle import Contact
+    from condyle.ground import Plane
+
+    given: dict[str, Any] = {}
+    if arguments.contacts is not None:
+        given["contacts"] = [Contact(name) for name in arguments.contacts]
+    if arguments.ground is not None:
+        given["ground"] = Plane(arguments.ground[:3], arguments.ground[3])
+    return given
+
+
+@contextmanager
+def _aloud() -> Generator[None]:
+    """What is odd in the files of meshes is said as the warnings of the model are."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ModelWarning)
+        yield
+    for one in caught:
+        for line in str(one.message).split("\n"):
+            say(f"warning: {line}")
 
 
 def _draw(loaded: Loaded, arguments: argparse.Namespace, chosen: dict[str, Any]) -> int:
@@ -131,6 +183,20 @@ def _has_display() -> bool:
 
 def _layers(text: str) -> tuple[str, ...]:
     return words(text, LAYERS)
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(word.strip() for word in text.split(","))
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a list of names of frames such as lf_foot,rf_foot")
+    return names
+
+
+def _ground(text: str) -> tuple[float, ...]:
+    numbers = tuple(_numbers(text))
+    if len(numbers) != 4 or not all(map(math.isfinite, numbers)) or not any(numbers[:3]):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a plane: four numbers, not 0,0,0,D, such as 0,0,1,0")
+    return numbers
 
 
 def _port(text: str) -> int:

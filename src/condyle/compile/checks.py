@@ -48,7 +48,8 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
         some = ", ".join(map(repr, list(frames)[:SHOWN])) + (" and more" if len(frames) > SHOWN else "")
         raise UnsupportedError(
             f"{function.called}: no frames were named when the robot was compiled; "
-            f"compile(frames=({tip_frame(frames)!r},)) names one. This robot has {some}"
+            f"compile(frames=({tip_frame(frames)!r},)) names one, as does --frames {tip_frame(frames)} of a command. "
+            f"This robot has {some}"
         )
     if wanting == "contacts":
         tip = tip_frame(frames) if frames else "foot"

@@ -15,8 +15,8 @@ def chosen(robot: Robot, tree: Tree, facts: Facts, links: str, target: str, rout
     """The compiler for `compile(links=)`; UnsupportedError for scans on a target that has none."""
     if links == "serial":
         return Compiler(tree, facts, routes, robot=robot)
-    if links == "scan" and target == "c":
-        raise UnsupportedError("links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have")
+    if links == "scan" and target not in ("cpu", "cuda", "numpy"):
+        raise UnsupportedError(f"links='scan': target {target!r} has no scans; 'cpu', 'cuda' and 'numpy' have")
     from condyle.compile.parallel import LinkParallelCompiler  # at first use
 
     return LinkParallelCompiler(tree, facts, routes, links == "auto", robot=robot)

@@ -7,18 +7,21 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu import keep as cpu_kept
+from condyle.choices import ADDED
 from condyle.compile import columns as columns_of
 from condyle.compile.checks import check_elements, check_invertible
 from condyle.compile.routes import Router
 from condyle.derivatives import root
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, OWN
+from condyle.ir.sweep import Code
 from condyle.model.robot import Frame, Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
@@ -127,7 +130,7 @@ class Compiler(Router):
         if columns is not None:
             one = columns.function, False, target, dtype
             return columns_of.ColumnsKernel.of(self.tree, columns, self.kept(*one) or self.build(*one))
-        if target in ("cpu", "c") and self.parts(function):
+        if target not in ("cuda", "numpy") and self.parts(function):
             return self._composed(function, f_ext, target, dtype)
         if target == "numpy" or (target != "cuda" and self.is_too_long(function, f_ext)):
             from condyle.trace.reference import evaluate
@@ -151,9 +154,15 @@ class Compiler(Router):
                 if self.keeps(function):
                     cpu_kept.keep(self._key(function, f_ext, dtype), made)
                 return kernel
+        return self._by_text(code if function in OWN else replace(code, name=MADE), target, dtype)
+
+    def _by_text(self, code: Code, target: str, dtype: str) -> Kernel:
+        """By a target that was added, else by C."""
+        if target in ADDED:
+            return import_module(f"condyle.backends.added.{target}").build(code, self.facts, dtype)
         from condyle.backends.c import build as c_target
 
-        return c_target.build(code if function in OWN else replace(code, name=MADE), self.facts, dtype)
+        return c_target.build(code, self.facts, dtype)
 
     def _composed(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
         """By kernels of other functions: of a long robot."""

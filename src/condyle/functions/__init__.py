@@ -1,7 +1,7 @@
 """The functions of a robot: the only place that names them.
 
-`FUNCTIONS` has every function by its short name. To add one is to write its specification and its algorithm, and to
-name it in a family here; `registered` adds one for a while.
+`FUNCTIONS` has every function by its short name. A specification is a row of a family, or a file of `added/`;
+`registered` adds one for a while.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import ClassVar, NamedTuple
 
 from condyle.functions import contacts, dynamics, kinematics, steps
+from condyle.functions.added import ADDED
 from condyle.functions.contacts import CONSTRAINED
 from condyle.functions.dynamics import DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
@@ -46,7 +47,7 @@ def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Functio
     return maker
 
 
-_FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED)
+_FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED, ADDED)
 
 FUNCTIONS = Functions({function.name: function for family in _FAMILIES for function in family})
 

@@ -45,11 +45,11 @@ __all__ = [
     "tasks",
 ]
 FAR = (("v", 4.0), ("v", 1e3), ("a", 1e3), ("q", 3.0))
-"""How states leave the box in simulated tasks: some fit their words, some are clamped by the host."""
+"""How far states are outside the box in simulated tasks. Some fit their words, some are clamped by the host."""
 
 
 def sheet_of(robot: Robot, plan: Plan, options: Options, states: int) -> Sheet:
-    """Errors over so many states of the box, and what is to be said of them."""
+    """Errors over so many states of the box, with warnings."""
     found = errors(robot, plan, states)
     return Sheet(found, states, plan.box, tuple(advice(robot, options, found, states)))
 
@@ -65,8 +65,7 @@ def tasks(
 ) -> Tasks:
     """`each` tasks of every function, mixed, with the model's answers; some states are outside the box.
 
-    refused: so many tasks of every code that names no function. boundary: packets of the same tasks
-    too, and wrong ones.
+    refused: so many tasks of every unknown code. boundary: also packets of the same tasks, and wrong packets.
     """
     states = sampled(robot, each, seed, acc.plan.box)
     for k, (name, factor) in enumerate(FAR[: max(1, each // 4)], 1):
@@ -90,7 +89,7 @@ def export_verilog(
     names: Mapping[str, object],
     joints: Sequence[Coordinates],
 ) -> list[Path]:
-    """The whole project; the files written. joints: their order, for the README."""
+    """Writes the whole project and returns its files. joints: their order, for the README."""
     acc = accelerator(robot, options)
     facts = Facts(options.name, robot.fingerprint, version, options.clock, options.word, options.boundary)
     sheet = sheet_of(robot, acc.plan, options, options.states)

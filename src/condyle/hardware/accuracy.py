@@ -1,4 +1,4 @@
-"""How far the integer model is from the reference, and which words would do better."""
+"""Errors of the integer model against the reference, and words with smaller errors."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CHUNK = 1000
 
 
 def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[str, float]]:
-    """Of each function over n states of the box, the integer model against the reference: see `errors_of`."""
+    """Errors of each function over n states of the box, of the integer model against the reference: see `errors_of`."""
     found: dict[str, dict[str, list[Reals]]] = {function: {} for function in plan.functions}
-    plan = replace(plan, flags=True)  # what is clamped is counted, said or not
+    plan = replace(plan, flags=True)  # clamped tasks are counted, with a flag or without
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box), plan.box)
         for function in plan.functions:
@@ -35,8 +35,8 @@ def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[st
 
 
 def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, float]], states: int) -> list[str]:
-    """A sentence for each function whose errors `found` over so many states pass the GOAL: how far, which word does;
-    and for each that clamps more than CLAMPED of them.
+    """A sentence for each function whose errors `found` over so many states are above the GOAL, with a better word;
+    and one for each function that clamps in more than CLAMPED of the states.
 
     Other words are planned and compared over the same states.
     """
@@ -48,13 +48,13 @@ def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, floa
             cures |= _within(robot, replace(options, functions=left), word, states)
     many = {function: row["clamped"] for function, row in found.items() if row["clamped"] > CLAMPED}
     flagged = [
-        f"{function}: a signal is clamped in {share:.0%} of {states} states of the box: word {options.word!r} does not "
-        "hold it; take one with more bits before the point, or one that scales each signal, such as 27x18"
+        f"{function}: a signal is clamped in {share:.0%} of {states} states of the box, because it does not fit word "
+        f"{options.word!r}: choose one with more bits before the point, or with a scale for each signal, such as 27x18"
         for function, share in many.items()
     ]
     return flagged + [
         f"{function}: errors reach {error:.2g} of the range over {states} states, more than {GOAL:g}; "
-        + cures.get(function, "no word here does better: take a smaller box (box), or this function from the host")
+        + cures.get(function, "no other word was better: choose a smaller box, or compute this function on the host")
         for function, error in far.items()
     ]
 

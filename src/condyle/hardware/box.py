@@ -1,4 +1,4 @@
-"""The box: how large the words of a task may be, as it is said and for each entry."""
+"""The box: how large the inputs of a task may be, as given by the user and for each entry."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from condyle.text import printable
 
 Reals = NDArray[np.float64]
 Box: TypeAlias = Mapping[str, "float | Reals"]
-"""By name the largest absolute value, of all entries or of each (nv,)."""
+"""By name the largest absolute value: one for all entries, or one for each (nv,)."""
 TURN = np.pi
-"""Angles of joints that turn without end."""
+"""The bound of the angle of a joint without limits."""
 FORCE = "f_ext"
-"""The box has this entry too where a task carries external forces."""
+"""The box has this entry too if tasks have external forces."""
 SAID = ("v", "a", "tau")
-"""What can be said."""
-RULE = f"give v, a or tau, or one joint's such as v.joint_3, each from {LEAST:g} to {MOST:g} in SI units"
+"""The names that a user can give."""
+RULE = f"give v, a or tau, for all joints or for one (v.joint_3), from {LEAST:g} to {MOST:g} in SI units"
 
 
 def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
-    """The box of this robot: what is said, defaults for the rest.
+    """The box of this robot: the numbers of the user, and defaults for the rest.
 
-    v: the velocity limit of each joint in the model file; SPEED where it has none, or one beyond FASTEST. a: v / RISE.
-    tau: without a bound, what states of the box need.
+    v: the velocity limit of each joint in the model file; SPEED if there is none, or one above FASTEST. a: v / RISE.
+    tau: no bound; the torques that states of the box need.
 
-    said: v, a, tau, each a number, an array (nv,), or numbers by joint; "v.joint_3" is that joint's too, and goes
-    before what is said of all. UnsupportedError names what is wrong and what is allowed.
+    said: v, a, tau, each a number, an array (nv,), or numbers by joint. "v.joint_3" is for that joint, and has priority
+    over a number for all. UnsupportedError names what is wrong and what is allowed.
     """
     found = {name: np.full(robot.nv, np.nan) for name in SAID}
     for key, value in sorted(flat(said).items(), key=lambda pair: "." in pair[0]):
         name, dot, joint = key.partition(".")
         if name not in SAID:
-            more = "; external forces have an option of their own, f_ext" if name == FORCE else ""
-            raise UnsupportedError(f"box: {printable(key)!r} is not known: {RULE}{more}")
+            more = "; the option f_ext is for external forces" if name == FORCE else ""
+            raise UnsupportedError(f"box: there is no {printable(key)!r} in a box: {RULE}{more}")
         entries = _entries(robot, key, joint) if dot else range(robot.nv)
         found[name][list(entries)] = _numbers(key, value, 1 if dot else robot.nv)
     v = _else(found["v"], usual_speeds(robot))
@@ -54,31 +54,31 @@ def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
 
 
 def usual_speeds(robot: Robot) -> Reals:
-    """The velocities (nv,) of a box that says none [rad/s, m/s]."""
+    """The default velocities (nv,) of a box [rad/s, m/s]."""
     return np.where((robot.velocity >= LEAST) & (robot.velocity <= FASTEST), robot.velocity, SPEED)
 
 
 def _else(said: Reals, default: Reals) -> Reals:
-    """What is said, else its default."""
+    """The user's numbers, else the defaults."""
     return np.where(np.isnan(said), default, said)
 
 
 def check_held(limits: Mapping[Word, float], numbers: Numbers) -> None:
-    """UnsupportedError for a box that goes beyond a word whose point is fixed."""
+    """UnsupportedError if the box does not fit a word with a fixed point."""
     for word, bound in limits.items():
         format = format_for(numbers, bound)
         most = float(format.to_real(np.array(format.limit)))
         if bound > most:
             raise UnsupportedError(
-                f"box: {word} up to {bound:g} does not fit word {numbers.name!r}, which ends at {most:g}: take a "
-                "smaller box, or a word that scales each signal"
+                f"box: {word} may be {bound:g}, but word {numbers.name!r} ends at {most:g}: choose a smaller box, or a "
+                "word with a scale for each signal, such as 27x18"
             )
 
 
 def flat(said: object) -> dict[str, object]:
-    """Joints behind a dot, {"v": {"j": 2}} is {"v.j": 2}; arrays as lists, which compare."""
+    """The box as one mapping: {"v": {"j": 2}} is {"v.j": 2}; arrays are lists, which can be compared."""
     if not isinstance(said, Mapping):
-        raise UnsupportedError(f"box={said!r} is no mapping such as {{'v': 10, 'a': 100}}: {RULE}")
+        raise UnsupportedError(f"box={said!r} is not a mapping such as {{'v': 10, 'a': 100}}: {RULE}")
     found: dict[str, object] = {}
     for name, value in cast("Mapping[object, object]", said).items():
         by_joint = cast("Mapping[object, object]", value).items() if isinstance(value, Mapping) else ()
@@ -88,12 +88,12 @@ def flat(said: object) -> dict[str, object]:
 
 
 def _entries(robot: Robot, key: str, name: str) -> range:
-    """Where a joint stands in v."""
+    """The entries of a joint in v."""
     joints = {joint.name: joint for joint in robot.joints}
     if name not in joints or joints[name].mimic is not None:
         there = ", ".join(printable(joint.name) for joint in robot.joints if joint.mimic is None)
-        what = "follows another joint" if name in joints else "names no joint that moves"
-        raise UnsupportedError(f"box: {printable(key)!r} {what}: joints are {there}")
+        what = "follows another joint" if name in joints else "names no moving joint"
+        raise UnsupportedError(f"box: {printable(key)!r} {what}: the joints are {there}")
     return range(joints[name].v_index, joints[name].v_index + joints[name].nv)
 
 
@@ -104,7 +104,7 @@ def _numbers(key: str, value: object, n: int) -> Reals:
     except ValueError:
         found = np.empty(0)
     if found.dtype.kind not in "iuf" or found.shape not in ((), (n,)):
-        also = f" or {n} numbers" if n > 1 else ""
+        also = f" or a list of {n}" if n > 1 else ""
         raise UnsupportedError(f"box: {printable(key)}={printable(repr(value))} is not a number{also}: {RULE}")
     if not ((found >= LEAST) & (found <= MOST)).all():
         raise UnsupportedError(f"box: {printable(key)}={printable(repr(value))} is out of range: {RULE}")
@@ -112,5 +112,5 @@ def _numbers(key: str, value: object, n: int) -> Reals:
 
 
 def _one(sizes: Reals) -> float | Reals:
-    """A number where all entries are equal."""
+    """One number if all entries are equal."""
     return float(sizes[0]) if len(set(sizes.tolist())) == 1 else sizes

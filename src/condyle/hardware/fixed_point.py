@@ -35,17 +35,17 @@ from condyle.trace.structure import sizes
 Reals = NDArray[np.float64]
 Floats = NDArray[np.floating]
 CHUNK = 1000
-"""States that NumPy computes at once: it keeps every signal of all of them."""
+"""States that NumPy computes at once, because it keeps every signal of all of them."""
 LONGEST = 150_000
-"""Operations of a task beyond which compiling takes minutes; NumPy answers then."""
+"""A task with more operations would take minutes to compile, so NumPy computes it."""
 TARGETS = ("cpu", "numpy")
-"""Machine code, where the processor and the system allow it, or the integer model itself."""
+"""Machine code if the processor and the system allow it, or the integer model itself."""
 SEEN = 8
-"""Sampled states that tell robots of one fingerprint apart: limits of joints are not in it."""
+"""Sampled states in the cache key, because a fingerprint does not contain the limits of joints."""
 
 
 def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
-    """The functions of three accelerators: the library's, steps, those of a given base where there can be one."""
+    """The functions of three accelerators: the library's, the steps, and for a floating base those of a given base."""
     given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
     return tuple(family for family in (library(), tuple(STEPS), given) if family)
 
@@ -69,7 +69,7 @@ class Compiled:
         check_held(self._box, word_of(options.word))
 
     def options_of(self, function: str) -> Options:
-        """Those of the accelerator that has a function."""
+        """The options of the accelerator that has a function."""
         return replace(self.options, functions=next(family for family in self.families if function in family))
 
     def plan(self, function: str) -> Plan:
@@ -80,7 +80,7 @@ class Compiled:
             return self._plans[options.functions]
 
     def smallest(self, function: str) -> Options:
-        """Those of the smallest accelerator with these integers: of the function alone, if its formats are the same."""
+        """The options of the smallest accelerator with these integers: one function, if its formats are the same."""
         alone = replace(self.options, functions=(function,))
         made = (self.plan(function), planned(self.robot, alone))
         one, other = (_said(plan, function) for plan in made)
@@ -112,7 +112,7 @@ class Compiled:
         return [dense(plan, function, port.name, answer, np.zeros((n, self._size(port)))) for port in ports]
 
     def line(self, function: str) -> str:
-        """What runs, for people, as far as it is known."""
+        """A line for people: the code that runs, if it is known already."""
         made = {f_ext: kernel for (name, f_ext), kernel in self._kernels.items() if name == function}
         said = "; ".join(f"{kernel.description}{', with f_ext' * f_ext}" for f_ext, kernel in made.items())
         return f"{function:10} {said or 'not compiled before its first call'}"
@@ -124,7 +124,7 @@ class Compiled:
         kept = keep.find(self._key(function, f_ext), None) if self.target == "cpu" else None
         if kept is not None:
             return kept
-        self.plan(function)  # what it cannot do is an error
+        self.plan(function)  # an error if it cannot be planned
         why = self._why_not(function)
         if not why:
             try:
@@ -138,7 +138,7 @@ class Compiled:
         return NumpyKernel(partial(self._model, function), ports, np.dtype("f8"), f"NumPy, {why}")
 
     def _why_not(self, function: str) -> str:
-        """Why a function is not compiled; empty where it is."""
+        """Why a function is not compiled; empty if it is."""
         plan, task = self.plan(function), self.tasks[function]
         leaves = [leaf for one in task.passes for leaf in one]
         length = sum(len(plan.datapaths[leaf.array].cones[leaf.group]) for leaf in leaves) * max(1, len(task.stages))

@@ -1,10 +1,10 @@
-"""Which functions an accelerator answers, and how: the hardware plan of each, as data.
+"""The functions of an accelerator and the hardware plan of each, as data.
 
 UNITS are traced; SOLVED is M^-1 (tau - c) of two of them. A function whose composition comes down to these has a plan
 too, one of the user's own as well. STEPS and GIVEN are functions that only hardware has.
 
-Codes are given out in the order of `tasks`: the registered functions that have a plan, their second passes; the
-integration steps, and what marks a stage that others follow; the functions of a given base, their second passes.
+Codes are assigned in the order of `tasks`: the registered functions that have a plan, then their second passes; the
+integration steps, then the code between two stages; the functions of a given base, then their second passes.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ PASSES: Mapping[str, tuple[Leaf, ...]] = {
     **{name: (unit.leaf,) for name, unit in UNITS.items()},
     SOLVES: (BIAS, INVERSE, SOLVED),
 }
-"""The groups that a called function goes through."""
+"""The groups that a called function passes through."""
 WIRED = {frozenset(leaves) for leaves in PASSES.values()} | {frozenset((COLUMNS, PRODUCTS))}
 """The passes that the top module has wires for."""
 TAKEN = {port.name for port in (Q, V, A, TAU, MINV)}
-"""The words of a task, external forces aside."""
+"""The words of a task without external forces."""
 NEXT = (
     Port("q_next", ("nq",), Q.unit, Q.frame, "configuration after the step"),
     Port("v_next", ("nv",), V.unit, V.frame, "velocity after the step"),
@@ -88,12 +88,12 @@ def chosen(functions: Iterable[str]) -> tuple[Task, ...]:
 
 
 def _composition(function: Function) -> Composition:
-    """Down to units; of a unit the call of itself."""
+    """The composition of a function down to units; for a unit the call of itself."""
     return expanded(function) or (Call(function.name, tuple(port.name for port in function.outputs)),)
 
 
 def _task(function: Function) -> Task | None:
-    """A function's plan, if the arrays and their wires can do it."""
+    """A function's plan, or None if the arrays and their wires cannot compute it."""
     composition = _composition(function)
     calls = [step for step in composition if isinstance(step, Call)]
     inputs = {port.name for port in function.inputs}
@@ -111,7 +111,7 @@ def _task(function: Function) -> Task | None:
 
 
 def _passes(composition: Composition) -> tuple[tuple[Leaf, ...], ...]:
-    """The groups that a composition's words go through; what is solved for goes in again where it is taken."""
+    """The passes of a composition; a solved acceleration that is an input of a later call is fed back."""
     passes: list[list[Leaf]] = [[]]
     solved: set[str] = set()
     for step in composition:

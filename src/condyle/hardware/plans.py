@@ -30,18 +30,19 @@ from condyle.options import check_choice
 from condyle.trace.branches import branches_of
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
+CLOCK, F_EXT, STEP = 1e4, 1e9, 1e3
+"""Upper limits of the options clock [MHz], f_ext [N, N m] and step [s]."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """part: see `PARTS`. dsp: a budget, 62 % of the part by default. word: see the target. clock: MHz, assumed,
-    to print times.
+    """part: see `PARTS`. dsp: the budget; default 62 % of the part. word: see `word_of`. clock: MHz, assumed for the
+    times in reports.
 
-    f_ext: None, or tasks carry external forces, each component within so many N and N m. step: of euler and rk4 [s].
-    constants: how products with them are made, see `CONSTANTS`. folding: how many isomorphic branches share an array;
-    by default what needs the fewest DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box:
-    see `box_of`. overflow: whether an answer says that something was clamped, see `OVERFLOWS`. axi, float32,
-    async_clock, link, echo: see `Boundary`.
+    f_ext: the largest component of external forces [N, N m]; None: tasks have none. step: of euler and rk4 [s].
+    constants: see `CONSTANTS`. folding: how many isomorphic branches share an array; None: the factor with the fewest
+    DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box: see `box_of`. overflow: whether
+    results have a flag, see `OVERFLOWS`. axi, float32, async_clock, link, echo: see `Boundary`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -72,14 +73,19 @@ class Options:
         checked_name(self.name)
         check_choice("overflow", self.overflow, OVERFLOWS)
         _ = self.boundary
-        if self.dsp is not None and self.dsp < 1:
-            raise UnsupportedError(f"dsp={self.dsp}: give a positive number of DSPs")
-        if not 0.0 < self.clock < 10_000.0:
-            raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz")
-        if self.f_ext is not None and not 0.0 < self.f_ext < 1e9:
-            raise UnsupportedError(f"f_ext={self.f_ext}: give the largest external force in N, or leave it out")
-        if not 0.0 < self.step < 1e3:
-            raise UnsupportedError(f"step={self.step}: give the length of an integration step in seconds")
+        if self.dsp is not None and (self.dsp < 1 or self.dsp % 1):
+            raise UnsupportedError(f"dsp={self.dsp}: give the largest number of DSPs, a whole number from 1 on")
+        if not 0.0 < self.clock < CLOCK:
+            raise UnsupportedError(f"clock={self.clock}: give a frequency in MHz, above 0 and below {CLOCK:g}")
+        if self.f_ext is not None and not 0.0 < self.f_ext < F_EXT:
+            raise UnsupportedError(
+                f"f_ext={self.f_ext}: give the largest component of an external force, in N and N m, above 0 and below "
+                f"{F_EXT:g}; leave f_ext out if there is no external force"
+            )
+        if not 0.0 < self.step < STEP:
+            raise UnsupportedError(
+                f"step={self.step}: give the integration step in seconds, above 0 and below {STEP:g}"
+            )
 
     @property
     def boundary(self) -> Boundary:
@@ -95,7 +101,7 @@ class Options:
 
 
 def planned(robot: Robot, options: Options) -> Plan:
-    """The arrays and their formats; UnsupportedError says what cannot be done and what could."""
+    """The arrays and their formats; UnsupportedError names what is not possible and what is allowed."""
     if robot.nv == 0:
         raise UnsupportedError("verilog: no joint of this robot moves, so an accelerator has nothing to compute")
     tree, asked, numbers = tree_of(robot), chosen(options.functions), word_of(options.word)
@@ -104,7 +110,7 @@ def planned(robot: Robot, options: Options) -> Plan:
     check_held(edges, numbers)
     base = _given_base(robot, asked)
     named = {(word.name, word.index): bound for word, bound in edges.items()}
-    solving = any(task.function.solves for task in asked)  # else M may have no inverse
+    solving = any(task.function.solves for task in asked)  # without this, M may have no inverse
     units = tuple(unit for unit in UNITS.values() if solving or not unit.function.solves)
     routes = [(unit.letter, unit.function, unit.route) for unit in units]
     program = stages(tree, routes, options.f_ext is not None, base, named)
@@ -116,7 +122,7 @@ def planned(robot: Robot, options: Options) -> Plan:
 
 
 def accelerator(robot: Robot, options: Options) -> Accelerator:
-    """Planned, fitted to the budget, and to the link where one is said, and scheduled."""
+    """The accelerator: planned, fitted to the budget and the link, and scheduled."""
     made = with_pipeline(planned(robot, options), options.pipeline)
     options.boundary.check(made)
     least = least_interval(made, options.boundary, options.clock)
@@ -124,8 +130,8 @@ def accelerator(robot: Robot, options: Options) -> Accelerator:
 
 
 def _given_base(robot: Robot, asked: Sequence[Task]) -> int:
-    """Degrees of freedom of a base whose motion some function is given; 0 if none is."""
+    """Degrees of freedom of the base if a function takes its motion as an input, else 0."""
     given = [task.function.name for task in asked if task.base_given]
     if given and not (robot.joints and robot.joints[0].kind.is_free):
-        raise UnsupportedError(f"{given[0]}: only a floating base can move as given (floating_base=True)")
+        raise UnsupportedError(f"{given[0]}: only a robot with a floating base has this function (floating_base=True)")
     return robot.joints[0].nv if given else 0

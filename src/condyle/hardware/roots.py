@@ -1,4 +1,4 @@
-"""The link that a floating robot is held by."""
+"""The choice of the root link of a floating robot."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CANDIDATES = 4
 
 
 def held(robot: Own, root: str | None) -> Own:
-    """The robot held by another link: `root`, or for "auto" the one that answers inverse dynamics soonest.
+    """The robot with another root link: `root`, or for "auto" the one with the shortest inverse dynamics.
 
-    Of the links from which the farthest is nearest a few are traced; the cycles on the longest way through their graphs
-    are counted. UnsupportedError for a fixed base.
+    "auto" traces the CANDIDATES links from which the farthest link is nearest, and compares the cycles on the longest
+    path through their graphs. UnsupportedError for a fixed base.
     """
     if root is None:
         return robot
@@ -32,7 +32,7 @@ def held(robot: Own, root: str | None) -> Own:
 
 
 def _depth(robot: Robot) -> int:
-    """The most coordinates on a way from the root."""
+    """The most coordinates on a path from the root."""
     depths: list[int] = []
     for link in tree_of(robot).links:
         depths.append(len(link.v) + (depths[link.parent] if link.parent >= 0 else 0))
@@ -40,7 +40,7 @@ def _depth(robot: Robot) -> int:
 
 
 def _cycles(robot: Robot) -> int:
-    """Of the longest way through inverse dynamics, units not shared."""
+    """Cycles of the longest path through inverse dynamics, without shared units."""
     program = stages(tree_of(robot), ROUTES[:1])
     times: list[int] = []
     for node in program.nodes:

@@ -56,11 +56,11 @@ def limits(robot: Robot, box: Box) -> dict[Word, float]:
 
 
 NAMES = {unit.leaf: name for name, unit in UNITS.items()}
-"""The functions whose answers the groups are."""
+"""The functions whose results the groups are."""
 
 
 def consistent(robot: Robot, states: Mapping[str, Reals], box: Box | None = None) -> dict[str, Reals]:
-    """tau, within the box where that bounds it, and Minv too, of the same states."""
+    """The states with their tau, within its bound in the box, and their Minv."""
     (tau,), (inverse,) = (answer_of(robot, NAMES[leaf], states, 0.0) for leaf in (BIAS, INVERSE))
     most = (box or {}).get("tau", np.inf)
     return {**states, "tau": np.minimum(np.maximum(tau, np.negative(most)), most), "Minv": inverse}

@@ -23,7 +23,7 @@ from condyle.text import printable
 
 Reals = NDArray[np.float64]
 NEARLY = 2.0**-10
-"""How far a quaternion's square may be from 1; the flag says where it is more."""
+"""How far a quaternion's square may be from 1 without a flag."""
 
 
 def coordinates(robot: Robot) -> Coordinates:
@@ -36,14 +36,14 @@ def coordinates(robot: Robot) -> Coordinates:
 def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:
     """Steps of h seconds, each rate within `speed`, in words of so many bits.
 
-    UnsupportedError where a joint could turn too far for the series.
+    UnsupportedError if a joint could turn too far for the series.
     """
     turn = math.sqrt(3.0) * MARGIN * speed * h
     curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not joint.kind.is_flat]
     if curved and turn > LARGEST_TURN:
         raise UnsupportedError(
-            f"step={h:g}: with rates up to {speed:g}, doubled, {', '.join(curved)} may turn by {turn:.2g} rad in one "
-            f"step, at most {LARGEST_TURN} can be done: take steps up to {h * LARGEST_TURN / turn:.2g} s"
+            f"step={h:g}: at twice the box's rate of {speed:g}, {', '.join(curved)} would turn by {turn:.2g} rad in "
+            f"one step. The most is {LARGEST_TURN} rad: choose a step of at most {h * LARGEST_TURN / turn:.2g} s"
         )
 
     def advance(words: Sequence[Word], again: bool) -> Stage:

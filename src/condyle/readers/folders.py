@@ -16,6 +16,8 @@ class Folders:
     def __init__(self, own: Path, others: Sequence[str | os.PathLike[str]] = ()) -> None:
         """ModelError for a named folder that is none."""
         self.own = own
+        if odd := [one for one in others if not isinstance(one, (str, os.PathLike))]:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"assets: {odd[0]!r} is not the path of a folder")
         folders = [own, *map(Path, others)]
         for folder in folders[1:]:
             if not folder.is_dir():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from condyle.readers.mjcf_checks import check_tree
 from condyle.readers.mjcf_compile import Limits, compile_tree, library
 from condyle.readers.mjcf_compiled import Compiled, DamagedError, read_compiled
 from condyle.readers.mjcf_loops import closures, opened
+from condyle.readers.mjcf_names import fresh, names_of
 from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
 from condyle.readers.mjcf_schema import schema_of
 from condyle.readers.mjcf_tree import read_tree
@@ -87,8 +87,8 @@ class _Reader:
         self.model = model
         self.path = path
         self.options = options
-        self.bodies = _names(model.names["body"], "body")
-        self.joints = _names(model.names["jnt"], "joint")
+        self.bodies = names_of(model.names["body"], "body")
+        self.joints = names_of(model.names["jnt"], "joint")
         kept = [i for i, body in enumerate(model.site_bodyid) if body or not options.floating_base]  # else no world
         self.sites = [(i, name) for i in kept if (name := model.names["site"][i])]
         self.armature = reflected(model, model.actuator_armature)
@@ -127,10 +127,10 @@ class _Reader:
         first = int(model.body_jntadr[i])
         ids = range(first, first + int(model.body_jntnum[i]))
         if not ids:
-            self.specs.append(JointSpec(_fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
+            self.specs.append(JointSpec(fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
         for j in ids:
             last = j == ids[-1]
-            child = name if last else _fresh(f"{name}/{self.joints[j]}", self.taken["link"])
+            child = name if last else fresh(f"{name}/{self.joints[j]}", self.taken["link"])
             if not last:
                 self.links.append(Link(massless(child)))
             self.specs.append(self.joint(j, parent, child, here))
@@ -141,11 +141,11 @@ class _Reader:
 
     def site(self, i: int, given: str) -> None:
         """A massless link of its own, fixed to the site's body."""
-        model, name = self.model, _fresh(given, self.taken["link"])
+        model, name = self.model, fresh(given, self.taken["link"])
         here = _placement(model.site_pos[i], model.site_quat[i]).snapped(self.options.snap)
         parent = self.bodies[int(model.site_bodyid[i])]
         self.links.append(Link(massless(name)))
-        self.specs.append(JointSpec(_fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
+        self.specs.append(JointSpec(fresh(f"{name}_fixed", self.taken["joint"]), FIXED, parent, name, here))
 
     def joint(self, j: int, parent: str, child: str, here: Placement) -> JointSpec:
         """Joint j; `here`: the body's frame at the file's pose, in the parent."""
@@ -200,19 +200,6 @@ def _kind(model: Compiled, j: int) -> JointType:
     """The type of a compiled joint."""
     word = _WORDS[int(model.jnt_type[j])]
     return next(kind for kind in JOINT_TYPES.values() if kind.mjcf == word)
-
-
-def _names(given: Sequence[str], what: str) -> list[str]:
-    """A name for each: its own, or one that nobody else has."""
-    taken = {name for name in given if name}
-    return [name if name else _fresh(f"{what}{i}", taken) for i, name in enumerate(given)]
-
-
-def _fresh(name: str, taken: set[str]) -> str:
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
 
 
 def _xyzw(quaternion: Array) -> Array:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
-from condyle.errors import ModelError
+from condyle.errors import Finding, ModelError
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_prune import asset_name
 from condyle.readers.mjcf_tree import is_odd, uri_cure
 from condyle.readers.xml import Element
 
+LeftOut = Callable[[Element, list[Finding]], None]
 
-def take_files(root: Element, folders: Folders, most: int) -> dict[str, tuple[Path, bytes]]:
+
+def take_files(
+    root: Element, folders: Folders, most: int, each: int | None = None, left_out: LeftOut | None = None
+) -> dict[str, tuple[Path, bytes]]:
     """Read every file that the assets of a pruned tree name, `most` bytes in all, and name it there by a word of ours.
 
-    Returns path and bytes by that word. ModelError for a file that is missing, no regular file or outside `folders`.
+    Returns path and bytes by that word. ModelError for a file that is missing, no regular file or outside `folders`,
+    unless left_out takes the element of a mesh and what is wrong with its file. each: bytes of one file.
     """
     home, strip = _compiler(root)
     taken: dict[str, tuple[Path, bytes]] = {}
@@ -23,18 +29,29 @@ def take_files(root: Element, folders: Folders, most: int) -> dict[str, tuple[Pa
         name = node.attributes.get("file")
         if name is None:
             continue
-        if node.tag not in ("mesh", "hfield") or is_odd(name) or is_odd(home):
-            raise ModelError([node.error(f"<{node.tag}> file={name!r} leaves the model's directory", uri_cure(name))])
         node.attributes["name"] = asset_name(node)
-        last = name.rpartition("/")[2] if strip else name
-        places = (folders.own / home / last, *(() if strip else (node.folder / last,)))
-        what = f"<{node.tag}> file={name!r}"
-        path, data = folders.read(places, most, what, (node.file, node.line))
+        try:
+            path, data = _read(node, folders, home, strip, most if each is None else min(each, most))
+        except ModelError as error:
+            if left_out is None:
+                raise
+            left_out(node, list(error.findings))
+            continue
         most -= len(data)
         word = f"file{len(taken)}{_ending(name)}"
         node.attributes["file"] = word
         taken[word] = (path, data)
     return taken
+
+
+def _read(node: Element, folders: Folders, home: str, strip: bool, most: int) -> tuple[Path, bytes]:
+    """The path and the bytes of the file that an asset names. ModelError."""
+    name = node.attributes["file"]
+    if node.tag not in ("mesh", "hfield") or is_odd(name) or is_odd(home):
+        raise ModelError([node.error(f"<{node.tag}> file={name!r} leaves the model's directory", uri_cure(name))])
+    last = name.rpartition("/")[2] if strip else name
+    places = (folders.own / home / last, *(() if strip else (node.folder / last,)))
+    return folders.read(places, most, f"<{node.tag}> file={name!r}", (node.file, node.line))
 
 
 def _ending(name: str) -> str:

@@ -92,10 +92,21 @@ class Compiled:
         return len(self.jnt_type)
 
 
-_COUNTS = {"body": "nbody", "jnt": "njnt", "dof": "nv", "site": "nsite", "eq": "neq", "tendon": "ntendon"}
+_COUNTS = {
+    "body": "nbody",
+    "jnt": "njnt",
+    "dof": "nv",
+    "site": "nsite",
+    "eq": "neq",
+    "tendon": "ntendon",
+    "geom": "ngeom",
+    "mesh": "nmesh",
+}
+_ROWS = {"qpos0": "nq", "mesh_vert": "nmeshvert", "mesh_face": "nmeshface"}
 _COLUMNS = {
     **dict.fromkeys(("body_pos", "body_ipos", "body_inertia", "jnt_pos", "jnt_axis", "site_pos"), 3),
-    **dict.fromkeys(("body_quat", "body_iquat", "site_quat"), 4),
+    **dict.fromkeys(("geom_pos", "geom_size", "mesh_vert", "mesh_face"), 3),
+    **dict.fromkeys(("body_quat", "body_iquat", "site_quat", "geom_quat"), 4),
     **dict.fromkeys(("jnt_range", "jnt_actfrcrange", "actuator_trnid"), 2),
     "actuator_gear": 6,
 }
@@ -103,7 +114,7 @@ _COLUMNS = {
 
 def read_compiled(data: bytes, schema: Schema) -> Compiled:
     """DamagedError for bytes that do not fit the schema, or whose indices lead nowhere."""
-    reader = _Bytes(data, schema)
+    reader = Bytes(data, schema)
     arrays = [field for field in fields(Compiled) if "_" in field.name]
     values = {
         field.name: reader.integers(field.name) if field.type == "Ints" else reader.floats(field.name)
@@ -124,7 +135,7 @@ def read_compiled(data: bytes, schema: Schema) -> Compiled:
     return model
 
 
-class _Bytes:
+class Bytes:
     """One saved model, cut into arrays."""
 
     def __init__(self, data: bytes, schema: Schema) -> None:
@@ -173,7 +184,7 @@ class _Bytes:
     def shape(self, name: str) -> tuple[int, str, tuple[int, ...]]:
         """Where an array begins, its type, rows and columns, which must be the expected ones."""
         kind = name.partition("_")[0]
-        count = self.sizes["nq" if name == "qpos0" else _COUNTS.get(kind, "nactuator")]
+        count = self.sizes[_ROWS.get(name) or _COUNTS.get(kind, "nactuator")]
         at, form, rows, columns = self.arrays[name]
         wide = name.endswith("poly") or name == "eq_data"
         expected = _COLUMNS.get(name, 1)

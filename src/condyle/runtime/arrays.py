@@ -288,7 +288,9 @@ def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
     except ValueError as error:
         raise ShapeError(f"{method}: {name} is not a regular array: {error}") from error
     except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
-        raise DTypeError(f"{method}: {name} ({type(arg).__name__}) cannot be read as an array: {error}") from error
+        of = type(arg).__module__.split(".")[0]
+        why = f"condyle.interop.{of}.wrap(dyn).{method} takes it" if of in ("jax", "torch") else error
+        raise DTypeError(f"{method}: {name} ({type(arg).__name__}) cannot be read as an array: {why}") from error
     if array.dtype.kind == "O" and array.ndim == 0:
         by_joint = f"; the entries of joint j are {name}[..., j.{'q' if name == 'q' else 'v'}_slice], j of robot.joints"
         cure = by_joint if isinstance(arg, dict) and name in ("q", "v", "a", "tau") else ""

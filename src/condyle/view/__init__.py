@@ -17,9 +17,21 @@ from condyle.view.handle import View
 from condyle.view.meshes import Shell, shells
 from condyle.view.png import write_png
 from condyle.view.scene import Scene, poses_by, scene_of, with_body_frames
+from condyle.view.surfaces import HardPlane, SmoothGround
 from condyle.view.svg import svg
 
-__all__ = ["Scene", "View", "poses_by", "save", "scene_of", "serve", "shells_of", "with_body_frames"]
+__all__ = [
+    "HardPlane",
+    "Scene",
+    "SmoothGround",
+    "View",
+    "poses_by",
+    "save",
+    "scene_of",
+    "serve",
+    "shells_of",
+    "with_body_frames",
+]
 
 
 def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[str] | None, theme: str) -> None:
@@ -33,10 +45,13 @@ def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[st
         raise UnsupportedError(f"{path}: there is no folder {str(path.parent)!r}: make it, or name another")
     check_theme(theme)
     picture = draw(scene, view, LAYERS if layers is None else layers)
-    if path.suffix == ".png":
-        write_png(picture, path, theme)
-    else:
-        write_whole(path, svg(picture, theme))
+    try:
+        if path.suffix == ".png":
+            write_png(picture, path, theme)
+        else:
+            write_whole(path, svg(picture, theme))
+    except OSError as error:  # which would name a file of ours beside the one that was asked for
+        raise UnsupportedError(f"{path} cannot be written: {error.strerror or error}") from None
 
 
 def check_theme(theme: str) -> None:

@@ -16,6 +16,7 @@ from condyle.choices import LAYERS
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.text import printable
+from condyle.view.browser_contacts import ContactNodes, add_ground
 from condyle.view.drawing import AXIS, FORCE, TRIAD
 from condyle.view.meshes import Shell
 from condyle.view.parts import Point
@@ -71,7 +72,7 @@ class Stage:
         size = self.scene.size
         self.server.scene.set_up_direction("+z")
         wide = 4.0 * size + float(np.ptp(self.scene.origins[0, :, -1, :2])) * 2.0
-        self.server.scene.add_grid("/ground", wide, wide, position=(0.0, 0.0, self.scene.floor))
+        self.server.scene.add_grid("/ground", wide, wide, position=(0.0, 0.0, self.scene.floor - 1e-3 * size))
         seen = [*(mark.origin for mark in self.scene.parts.marks), Point(-1, np.zeros(3))]
         spread = np.concatenate([np.reshape(self._ends(0), (-1, 3)), *self.scene.points_at(0, seen)])
         middle = 0.5 * (spread.min(axis=0) + spread.max(axis=0))
@@ -89,6 +90,10 @@ class Stage:
         for k, ends in enumerate(self._forces(0)):
             self.arrows.append(self._arrows(f"/forces/{k}", ends[None], "force", 0.008))
         self.layers["forces"] += self.arrows
+        self.contacts = ContactNodes(self.server, self.scene, self.colour, quaternion)
+        self.layers["contacts"] += self.contacts.nodes
+        self.layers["ground"] += add_ground(self.server, self.scene, self.colour)
+        self.contacts.move(0)
         self._push(0)
 
     def colour(self, style: str) -> tuple[int, int, int]:
@@ -175,6 +180,8 @@ class Stage:
                 self.coms[robot].position = scene.com[time, robot]
             if self.links is not None:
                 self.links.points = np.asarray(self._ends(time), np.float32)
+            self.contacts.scene = scene
+            self.contacts.move(time)
             self._push(time)
 
     def show(self, layer: str, visible: bool) -> None:
@@ -183,6 +190,8 @@ class Stage:
             node.visible = visible
         if layer == "forces":
             self._push(self.time)
+        if layer == "contacts":
+            self.contacts.show(visible, self.time)
 
     def _push(self, time: int) -> None:
         """The arrows of forces; one without length would still have a head, and is hidden."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from condyle.view.camera import camera
 from condyle.view.ground import Ground, draw_ground
 from condyle.view.picture import HEIGHT, MARGIN, WIDTH, Picture, Sheet, Words
 from condyle.view.scene import Scene
+from condyle.view.signs import NORMAL, Shot, draw_contacts, draw_surface
 
 AXIS, TRIAD, FORCE = 0.11, 0.06, 0.5
 """Lengths as a share of the robot's size; of a force: that of its weight."""
@@ -24,19 +24,11 @@ SHOTS = 5
 """Times of a trajectory that are drawn over each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """One robot at one time, and how opaque it is drawn."""
-
-    time: int
-    robot: int
-    opacity: float
-
-
 def checked_layers(layers: Sequence[str]) -> tuple[str, ...]:
     """UnsupportedError for a word that is no layer."""
-    if isinstance(layers, str):
-        raise UnsupportedError(f"layers={layers!r}, expected several words, such as ({layers!r},)")
+    if isinstance(layers, str) or not isinstance(layers, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        such = layers if layers in LAYERS else LAYERS[0]
+        raise UnsupportedError(f"layers={layers!r}, expected several words, such as ({such!r},)")
     if wrong := [word for word in layers if word not in LAYERS]:
         raise UnsupportedError(f"layers: {wrong[0]!r} is not one of {', '.join(LAYERS)}")
     return tuple(layers)
@@ -53,6 +45,8 @@ def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = LAYERS) -> Pic
     ground = Ground.under(box, scene.floor)
     sheet = Sheet.around(seen_by, seen_by.flat(np.concatenate([box, ground.corners, ground.upright(seen_by)])))
     draw_ground(sheet, ground)
+    if "ground" in layers:
+        draw_surface(sheet, scene)
     for shot in shots:
         _robot(sheet, some, shot, layers)
     if "com" in layers and scene.times > 1:
@@ -72,9 +66,13 @@ def _box(scene: Scene) -> Array:
         wide = np.sqrt(np.sum(half**2, axis=-1))
         at = scene.points([e.centre])[:, :, 0]
         reach += [at - wide, at + wide]
+    held = scene.points([of.origin for one in scene.contacts for of in (one.own, one.anchor) if of is not None])
     tips = [scene.force_points[k] + _force(scene, f) for k, f in scene.forces.items()]
-    every = np.concatenate([ends, marks, np.stack([*reach, *tips, scene.com], axis=2)], axis=2)
-    return np.reshape(every, (-1, 3))
+    arrows = NORMAL * scene.size if any(one.has_normal for one in scene.contacts) else 0.0
+    every = np.concatenate(
+        [ends, marks, held - arrows, held + arrows, np.stack([*reach, *tips, scene.com], axis=2)], axis=2
+    )
+    return np.concatenate([np.reshape(points, (-1, 3)) for points in (every, *scene.nets())])
 
 
 def _force(scene: Scene, force: Array) -> Array:
@@ -95,6 +93,8 @@ def _robot(sheet: Sheet, scene: Scene, shot: Shot, layers: tuple[str, ...]) -> N
         _axes(sheet, scene, shot)
     if "frames" in layers:
         _frames(sheet, scene, shot)
+    if "contacts" in layers:
+        draw_contacts(sheet, scene, shot, shot.time == scene.times - 1)
     if "com" in layers:
         sheet.dot(scene.com[shot.time, shot.robot], 5.5, "com", shot.opacity, "centre of mass")
         sheet.dot(scene.com[shot.time, shot.robot], 1.5, "com solid", shot.opacity)
@@ -167,18 +167,24 @@ def _legend(sheet: Sheet, scene: Scene, layers: tuple[str, ...]) -> None:
     moving = "" if scene.times == 1 else f", {scene.times} states, {scene.dt * (scene.times - 1):.4g} s"
     many = "" if scene.robots == 1 else f", {scene.robots} robots"
     sheet.items.append(Words((MARGIN / 2, 26.0), printable(scene.name) + many + moving, "title"))
-    said = {
+    lower = {
         "bodies": ("body", "body: ellipsoid of its inertia"),
         "links": ("link", "link"),
         "axes": ("axis", "joint axis"),
         "com": ("com", "centre of mass"),
-        "forces": ("force", f"force ({scene.weight:.4g} N: {FORCE * scene.size:.3g} m)"),
+        "forces": ("force", f"force ({scene.weight:.4g} N: {FORCE * scene.size:.3g} m)") if scene.forces else None,
     }
-    x = MARGIN / 2
-    for layer, (style, text) in said.items():
-        if layer in layers and (layer != "forces" or scene.forces):
-            sheet.items.append(Words((x, HEIGHT - 12.0), "\u25cf", f"{style} sign"))
-            sheet.items.append(Words((x + 13.0, HEIGHT - 12.0), text, "tick"))
+    anchored = any(one.anchor is not None for one in scene.contacts)
+    mark = "contact: dot; where it is held: ring; its error: line" if anchored else "contact and normal of the ground"
+    upper = {
+        "contacts": ("contact", mark) if scene.contacts else None,
+        "ground": ("ground", "ground") if scene.surface is not None else None,
+    }
+    for row, signs in enumerate((lower, upper)):
+        x, y = MARGIN / 2, HEIGHT - 12.0 - 16.0 * row
+        for style, text in [sign for layer, sign in signs.items() if sign is not None and layer in layers]:
+            sheet.items.append(Words((x, y), "\u25cf", f"{style} sign"))
+            sheet.items.append(Words((x + 13.0, y), text, "tick"))
             x += 13.0 + LETTER_LEGEND * len(text) + 18.0
 
 

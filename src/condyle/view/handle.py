@@ -9,12 +9,17 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
+import numpy as np
+
 from condyle.choices import LAYERS
 from condyle.errors import DeviceError, ShapeError
+from condyle.model.array import Array
 from condyle.text import printable
 from condyle.view.browser import HOST, MESHES, Stage, viser
+from condyle.view.contacts import ContactMark
 from condyle.view.drawing import checked_layers
 from condyle.view.meshes import Shell
+from condyle.view.port import free_port
 from condyle.view.scene import Scene
 
 HINTS = {
@@ -24,6 +29,8 @@ HINTS = {
     "frames": "x red, y green, z blue",
     "names": "of frames",
     "com": "centre of mass of what moves",
+    "contacts": "their frames, and the errors of those that are open",
+    "ground": "as it was given",
     "forces": "as they were given",
     MESHES: "of the model's file",
 }
@@ -54,9 +61,10 @@ class View:
         usual = LAYERS if labels <= MOST_NAMES else tuple(layer for layer in LAYERS if layer != "names")
         shown = usual if layers is None else checked_layers(layers)
         package = viser()
+        free = free_port(HOST, port)  # viser hangs where a port is none or cannot be had
         try:
             with redirect_stdout(StringIO()):  # its banner, which no option turns off
-                self._server: Any = package.ViserServer(HOST, port, printable(scene.name), verbose=False)
+                self._server: Any = package.ViserServer(HOST, free, printable(scene.name), verbose=False)
         except OSError as error:
             raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
         self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet
@@ -198,4 +206,19 @@ def _refused(*_: object, **__: object) -> None:
 def _alike(one: Scene, other: Scene) -> bool:
     """Whether the same nodes can show both."""
     same = (one.times, one.robots, list(one.forces)) == (other.times, other.robots, list(other.forces))
-    return same and [m.name for m in one.parts.marks] == [m.name for m in other.parts.marks]
+    same = same and [m.name for m in one.parts.marks] == [m.name for m in other.parts.marks]
+    return (
+        same
+        and list(map(_places, one.contacts)) == list(map(_places, other.contacts))
+        and _nets_alike(one.nets(), other.nets())
+    )
+
+
+def _places(contact: ContactMark) -> list[object]:
+    """What stands still of a contact: its name, and its frames on their bodies."""
+    marks = [mark for mark in (contact.own, contact.anchor) if mark is not None]
+    return [contact.name, *((m.origin.body, m.origin.at.tolist(), m.axes.tolist()) for m in marks)]
+
+
+def _nets_alike(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))

@@ -80,6 +80,8 @@ class Parts:
 
 def parts_of(robot: RobotData, frames: Iterable[str] | None = None) -> Parts:
     """The parts of a robot; frames: names of `robot.frames`, None for all. ModelError for an unknown name."""
+    if isinstance(frames, str) or not isinstance(frames, Iterable | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"frames={frames!r}, expected a list of names of frames, such as {list(robot.frames)[:1]}")
     named = tuple(robot.frames) if frames is None else tuple(frames)
     for name in named:
         if name not in robot.frames:
@@ -120,11 +122,15 @@ def moved_origin(joint: Joint, index: int) -> Point:
 
 
 def _links(robot: RobotData) -> list[Link]:
-    """From each joint to the next; to the farthest frame or the com where no joint follows; along joints that slide."""
+    """From each joint to the next and to closures; to the farthest frame or the com where neither follows.
+
+    Along joints that slide, too.
+    """
     found: list[Link] = []
     for index, joint in enumerate(robot.joints):
         name, start = robot.bodies[index].name, moved_origin(joint, index)
         ends = [other.placement.translation for other in robot.joints if other.parent == index]
+        ends += _closures(robot, index)
         if not ends:
             ends = [_tip(robot, index, start.at)]
         found += [Link(name, start, Point(index, end)) for end in ends if np.linalg.norm(end - start.at) > SHORT]
@@ -136,6 +142,17 @@ def _links(robot: RobotData) -> list[Link]:
         if joint.parent == WORLD and not joint.kind.is_free and np.linalg.norm(fixed_on.at) > SHORT:
             found.append(Link("world", Point(WORLD, np.zeros(3)), fixed_on))
     return found
+
+
+def _closures(robot: RobotData, index: int) -> list[Array]:
+    """Where loop closures hold a body."""
+    ends: list[Array] = []
+    for one in robot.contacts:
+        for name, place in ((one.frame, one.placed), (one.other, one.anchored)):
+            frame = None if name is None else robot.frames[name]
+            if frame is not None and frame.body == index:
+                ends.append(frame.placement.apply(place.translation))
+    return ends
 
 
 def _tip(robot: RobotData, index: int, start: Array) -> Array:

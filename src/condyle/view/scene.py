@@ -15,11 +15,20 @@ from numpy.typing import ArrayLike
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
+from condyle.model.contact import Contact
 from condyle.model.parts import Frame
 from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
-from condyle.view.parts import Parts, Point, parts_of
-from condyle.view.states import checked_dt, checked_forces, checked_points, checked_states
+from condyle.view.contacts import ContactMark, contact_marks, openings
+from condyle.view.parts import Mark, Parts, Point, parts_of
+from condyle.view.states import (
+    checked_contact_forces,
+    checked_dt,
+    checked_forces,
+    checked_points,
+    checked_states,
+)
+from condyle.view.surfaces import HardPlane, SmoothGround, Surface, surface_of
 
 R = TypeVar("R", bound=Robot)
 Poses = Callable[[Array], tuple[Array, Array]]
@@ -33,8 +42,8 @@ class Scene:
     rotations (T, N, n_bodies + 1, 3, 3), origins (T, N, n_bodies + 1, 3): body frames in world axes; the last one is
     the world of that robot, so that body -1 is found. com (T, N, 3): of what moves. forces: (T, N, 3) [N] in world
     axes by frame. force_points: where they act, (T, N, 3). weight [N]: of one robot. size [m]: the diagonal of the box
-    around one robot at the first time. floor [m]: the height of the ground, 0, or the lowest point then where a joint
-    is below 0.
+    around one robot at the first time. floor [m]: the height of the grid: the lowest of the ground, else 0, or
+    the lowest point then where a joint is below 0. contacts, surface: the marks, and the ground that was given.
     """
 
     name: str
@@ -48,6 +57,8 @@ class Scene:
     size: float
     floor: float
     dt: float
+    contacts: tuple[ContactMark, ...] = ()
+    surface: Surface | None = None
 
     @property
     def times(self) -> int:
@@ -81,6 +92,29 @@ class Scene:
         """Axes (3, n) of a body in world axes, (T, N, 3, n)."""
         return self.rotations[:, :, body] @ axes
 
+    def pose_at(self, time: int, robot: int, mark: Mark) -> tuple[Array, Array]:
+        """Rotation (3, 3) and origin (3,) of a frame in the world."""
+        turn = self.rotations[time, robot, mark.origin.body]
+        return turn @ mark.axes, turn @ mark.origin.at + self.origins[time, robot, mark.origin.body]
+
+    def opening(self, time: int, robot: int, contact: ContactMark) -> tuple[float, float] | None:
+        """How far a contact is open [m], [rad]; None for one that has no anchor."""
+        if contact.anchor is None:
+            return None
+        return openings(contact, self.pose_at(time, robot, contact.own), self.pose_at(time, robot, contact.anchor))
+
+    def normal(self, time: int, robot: int, contact: ContactMark) -> Array | None:
+        """The unit normal (3,) of the ground at a contact, in world axes: up without a ground; None for closures."""
+        if not contact.has_normal:
+            return None
+        if self.surface is None:
+            return np.array((0.0, 0.0, 1.0))
+        return self.surface.normal_at(self.pose_at(time, robot, contact.own)[1] - self.origins[time, robot, -1])
+
+    def nets(self) -> list[Array]:
+        """The net (n, m, 3) of the ground under each robot."""
+        return [] if self.surface is None else [self.surface.net + at for at in self.origins[0, :, -1]]
+
 
 def placed(rotations: Array, origins: Array, points: Sequence[Point]) -> Array:
     """Points of bodies in the world, (T, N, n, 3)."""
@@ -93,7 +127,7 @@ def placed(rotations: Array, origins: Array, points: Sequence[Point]) -> Array:
 
 def with_body_frames(robot: R) -> R:
     """The robot whose frames are those of its bodies, named by their numbers: what `Poses` asks for."""
-    return replace(robot, frames={str(k): Frame(k, IDENTITY) for k in range(len(robot.bodies))})
+    return replace(robot, frames={str(k): Frame(k, IDENTITY) for k in range(len(robot.bodies))}, contacts=())
 
 
 def poses_of(dynamics: Dynamics, q: Array) -> tuple[Array, Array]:
@@ -124,6 +158,10 @@ def scene_of(
     forces: Mapping[str, ArrayLike] | None = None,
     points: Mapping[str, ArrayLike] | None = None,
     spacing: float | None = None,
+    contacts: Sequence[Contact] | None = None,
+    contact_forces: ArrayLike | None = None,
+    ground: HardPlane | SmoothGround | None = None,
+    heights: ArrayLike | None = None,
 ) -> Scene:
     """The scene of these states; arguments and errors are those of `Robot.show`."""
     if spacing is not None and not (isinstance(spacing, Real) and 0.0 <= spacing < math.inf):
@@ -138,9 +176,17 @@ def scene_of(
     drawn += [e.centre for e in parts.ellipsoids]
     first = placed(rotations[:1, :1], origins[:1, :1], drawn or [Point(-1, np.zeros(3))])[0, 0]
     size = max(float(np.linalg.norm(np.ptp(first, axis=0))), 0.1)
+    surface, feet = _ground(ground, heights, np.reshape(origins, (-1, 3)), size)
     origins = origins + _layout(robots, 1.2 * size if spacing is None else spacing)[:, None]
+    marks = contact_marks(robot, robot.contacts if contacts is None else contacts, feet)
+    at_contacts = checked_contact_forces(contact_forces, len(marks), times, robots)
     acting = checked_points(pushed, points)
     places = {k: Point(robot.frames[k].body, robot.frames[k].placement.apply(acting[k])) for k in pushed}
+    force_points = {name: placed(rotations, origins, [at])[:, :, 0] for name, at in places.items()}
+    if at_contacts is not None:
+        pushed |= {m.name: _in_world(rotations, m, at_contacts[:, :, k]) for k, m in enumerate(marks)}
+        force_points |= {m.name: placed(rotations, origins, [m.own.origin])[:, :, 0] for m in marks}
+    floor = None if surface is None else surface.floor
     weight = robot.mass * float(np.linalg.norm(robot.gravity)) or 1.0
     return Scene(
         robot.name,
@@ -149,12 +195,32 @@ def scene_of(
         origins,
         _com(robot, rotations, origins),
         pushed,
-        {name: placed(rotations, origins, [at])[:, :, 0] for name, at in places.items()},
+        force_points,
         weight,
         size,
-        _floor(parts, rotations, origins, first),
+        _floor(parts, rotations, origins, first) if floor is None else floor,
         checked_dt(dt),
+        tuple(marks),
+        surface,
     )
+
+
+def _ground(
+    ground: HardPlane | SmoothGround | None, heights: ArrayLike | None, spread: Array, size: float
+) -> tuple[Surface | None, tuple[object, ...]]:
+    if ground is not None:
+        return surface_of(ground, heights, spread, size)
+    if heights is not None:
+        raise UnsupportedError("heights: give the ground too, ground=Ground(..., height=Grid(...))")
+    return None, ()
+
+
+def _in_world(rotations: Array, mark: ContactMark, force: Array) -> Array:
+    """Forces (T, N, 6) in a contact's axes, torques left out, or (T, N, 3) in world axes: (T, N, 3) in world axes."""
+    if force.shape[-1] == 3:
+        return force
+    turn = rotations[:, :, mark.own.origin.body] @ mark.own.axes
+    return (turn @ force[..., :3, None])[..., 0]
 
 
 def _with_world(rotations: Array, origins: Array, batch: tuple[int, int]) -> tuple[Array, Array]:

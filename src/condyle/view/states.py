@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError, StateError, UnsupportedError
-from condyle.model.array import Array, reals
+from condyle.model.array import LARGEST, Array, moderate, reals
 from condyle.model.parts import RobotData
 from condyle.model.robot import Robot
 from condyle.text import few
@@ -21,15 +22,17 @@ from condyle.text import few
 MOST_ROBOTS = 100
 MOST_POSES = 2_000_000
 """Bodies x states that are kept at once: 200 MB."""
+TEXTS = (".csv", ".txt", ".dat")
 MOST_BYTES = 1 << 30
 """Of an array in a file."""
 
 
 class Recorded(NamedTuple):
-    """A trajectory of a file: q as it stands there, and the seconds between states where the file says so."""
+    """A trajectory of a file: q as it stands there; dt [s] and forces at contacts if the file has them."""
 
     q: np.ndarray[tuple[int, ...], np.dtype[np.generic]]
     dt: float | None
+    contact_forces: np.ndarray[tuple[int, ...], np.dtype[np.generic]] | None = None
 
 
 def checked_states(robot: Robot, q: ArrayLike | None, trajectory: ArrayLike | None) -> Array:
@@ -51,7 +54,10 @@ def checked_states(robot: Robot, q: ArrayLike | None, trajectory: ArrayLike | No
         raise ShapeError(f"{name} has shape {array.shape}, expected {allowed} with nq {robot.nq}{cure}")
     if 0 in array.shape[:-1]:
         raise ShapeError(f"{name} has shape {array.shape}: there is no state to draw")
-    robot.check_state(array)
+    try:
+        robot.check_state(array)
+    except StateError as error:  # which says q
+        raise StateError(re.sub(r"^q\b", name, str(error)), error.rows) from None
     whole = array.astype(np.float64)
     if trajectory is None:
         states = np.reshape(whole, (1, 1 if whole.ndim == 1 else len(whole), robot.nq))
@@ -89,22 +95,46 @@ def checked_forces(
         if name not in robot.frames:
             known = few(robot.frames, 8)
             raise UnsupportedError(f"forces: there is no frame {name!r}; frames are {known}")
-        array = reals(f"forces[{name!r}]", given).astype(np.float64)
-        shapes: dict[tuple[int, ...], tuple[int, ...] | None] = {(3,): (1, 1, 3), (robots, times, 3): None}
-        if times == 1:
-            shapes[robots, 3] = (1, robots, 3)
-        if robots == 1:
-            shapes.setdefault((times, 3), (times, 1, 3))
-        if array.shape not in shapes:
-            allowed = ", ".join(map(str, shapes))
-            raise ShapeError(f"forces[{name!r}] has shape {array.shape}, expected one of {allowed}")
-        if not np.isfinite(array).all():
-            rows = tuple(int(k) for k in np.flatnonzero(~np.isfinite(np.reshape(array, (-1, 3))).all(axis=1)))
-            raise StateError(f"forces[{name!r}]: not finite in rows {few(map(str, rows), 8)}", rows)
-        shape = shapes[array.shape]
-        whole = np.moveaxis(array, 0, 1) if shape is None else np.reshape(array, shape)
-        found[name] = np.broadcast_to(whole, (times, robots, 3))
+        found[name] = by_state(f"forces[{name!r}]", reals(f"forces[{name!r}]", given), ((3,),), times, robots)
     return found
+
+
+def checked_contact_forces(given: ArrayLike | None, contacts: int, times: int, robots: int) -> Array | None:
+    """Forces at contacts, (T, N, C, 6) or (T, N, C, 3). UnsupportedError without contacts; ShapeError, StateError."""
+    if given is None:
+        return None
+    if not contacts:
+        raise UnsupportedError(
+            "contact_forces: there are no contacts; name them by contacts= or ground=, on the command line --contacts"
+        )
+    tails = ((contacts, 6), (contacts, 3))
+    return by_state("contact_forces", reals("contact_forces", given), tails, times, robots)
+
+
+def by_state(name: str, given: NDArray[np.generic], tails: Sequence[tuple[int, ...]], times: int, robots: int) -> Array:
+    """An array with one entry for all states, or one of each robot, time, or robot and time: (T, N, *tail), float64.
+
+    tails: the shapes that an entry may have. ShapeError, StateError.
+    """
+    heads: dict[tuple[int, ...], tuple[int, ...] | None] = {(): (1, 1), (robots, times): None}
+    if times == 1:
+        heads[(robots,)] = (1, robots)
+    if robots == 1:
+        heads.setdefault((times,), (times, 1))
+    shapes = {(*head, *tail): (lead, tail) for tail in tails for head, lead in heads.items()}
+    if given.shape not in shapes:
+        allowed = ", ".join(map(str, shapes))
+        counts = f"{times} times, {robots} robots"
+        counts += f", {tails[0][0]} contacts" if len(tails[0]) == 2 else ""
+        raise ShapeError(f"{name} has shape {given.shape}, expected one of {allowed}: there are {counts}")
+    array = given.astype(np.float64)
+    lead, tail = shapes[array.shape]
+    if not moderate(array):
+        sound = np.abs(np.reshape(array, (-1, int(np.prod(tail))))) <= LARGEST
+        rows = np.flatnonzero(~sound.all(axis=1)).tolist()
+        raise StateError(f"{name}: not finite, or beyond {LARGEST:.0e}, in rows {few(map(str, rows), 8)}", tuple(rows))
+    whole = np.moveaxis(array, 0, 1) if lead is None else np.reshape(array, (*lead, *tail))
+    return np.broadcast_to(whole, (times, robots, *tail))
 
 
 def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None) -> dict[str, Array]:
@@ -125,7 +155,7 @@ def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None
 
 
 def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
-    """A trajectory of a .npy file, or of a .npz file with an array `q` and perhaps a number `dt` [s].
+    """A trajectory of a .npy file, or of a .npz file with `q` and perhaps `dt` [s] and `contact_forces`.
 
     OSError where there is no such file; UnsupportedError, which names the file, for what it holds otherwise.
     """
@@ -144,9 +174,15 @@ def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
                 raise UnsupportedError(f"{path} holds {few(arrays.files, 8) or 'nothing'}, expected an array 'q'")
             if not isinstance(arrays["q"], np.ndarray):  # a member that is no .npy file: bytes
                 raise ValueError
-            return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None)
+            pushed = arrays.get("contact_forces")
+            if pushed is not None and not isinstance(pushed, np.ndarray):
+                raise ValueError
+            return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None, pushed)
     except (ValueError, EOFError, zipfile.BadZipFile):
-        raise UnsupportedError(f"{path} is no .npy or .npz file of numbers; Python objects are not read") from None
+        text = path.suffix in TEXTS
+        cure = f"; convert it by numpy.save({path.stem + '.npy'!r}, numpy.loadtxt({path.name!r}, delimiter=','))"
+        why = f"{path} is no .npy or .npz file of numbers; Python objects are not read"
+        raise UnsupportedError(why + (cure if text else "")) from None
 
 
 def _dt(path: Path, value: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> float:

@@ -11,8 +11,8 @@ import pytest
 import condyle
 from condyle.backends.common.facts import checked_name
 from condyle.backends.common.words import RESERVED
-from condyle.choices import EXPORTS
 from condyle.errors import UnsupportedError
+from condyle.exports import EXPORTS
 from tests.backends.cuda.exported import GPP, SHIM
 
 ARM = condyle.chain(2, 0)

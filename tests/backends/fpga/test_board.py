@@ -217,7 +217,9 @@ endmodule
 def test_products_in_the_multipliers_of_an_ecp5_are_the_same(tmp_path, planted) -> None:
     """To the bit and to the cycle, for products that are cut and those that are not; a wrong wire is found."""
     condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", part="ecp5-25k")
-    pins = {letter: [f"{letter}{k}" for k in range(bits)] for letter, bits in zip("ABCP", (18, 18, 18, 36), strict=True)}
+    pins = {
+        letter: [f"{letter}{k}" for k in range(bits)] for letter, bits in zip("ABCP", (18, 18, 18, 36), strict=True)
+    }
     text = MULT18X18D.replace("@inputs@", ", ".join(pins["A"] + pins["B"] + pins["C"]))
     text = text.replace("@outputs@", ", ".join(pins["P"]))
     for letter in "ABP":

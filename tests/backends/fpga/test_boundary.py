@@ -110,7 +110,7 @@ def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
     assert waits in text
     assert ran(folder, "+restart=1").startswith("right")
     (folder / "rig_axi.v").write_text(text.replace(waits, "1'b1"))
-    assert "WRONG: a beat was withdrawn" in ran(folder, "+restart=1")
+    assert "changed before the beat was taken" in ran(folder, "+restart=1")
 
 
 @needs_iverilog
@@ -152,7 +152,7 @@ def test_difd_sends_the_inverse_back_only_where_that_is_asked_for(tmp_path) -> N
         found = json.loads((tmp_path / str(echo) / "arm_stream.json").read_text())["functions"]
         assert ("Minv" in found["difd"]["outputs"]) == echo and "da_dtau" in found["dfd"]["outputs"]
         text = (tmp_path / str(echo) / "README.md").read_text()
-        assert "Behind the words of difd stands the M⁻¹ that it was given." in text
+        assert "Behind the words of difd comes the M⁻¹ of its task." in text
     alone = hardware.planned(ARM, Options(("difd",)))
     assert {word.name for word, _ in alone.results["difd"]} == {"da_dq", "da_dv"}
 
@@ -170,7 +170,7 @@ def test_rates_of_iiwa14_over_pcie() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"axi": 500}, r"axi=500: a stream has 32, 64, 128, 256, 512, 1024 bits"),
+        ({"axi": 500}, r"axi=500: allowed is 32, 64, 128, 256, 512, 1024 bits"),
         ({"axi": 16}, "axi=16"),
         ({"axi": 2048}, "axi=2048"),
         ({"axi": 512.0}, "axi=512.0"),

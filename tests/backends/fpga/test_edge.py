@@ -146,11 +146,11 @@ def test_the_readme_leaves_nothing_to_guess(tmp_path: Path) -> None:
     condyle.export(condyle.chain(2, 0), "verilog", tmp_path, ("fd", "did", "dfd", "difd"), name="arm")
     text = " ".join((tmp_path / "README.md").read_text().split())
     for said in (
-        "Of a matrix, entry `row nv + column` is the number in the word's name",
-        "of symmetric ones the upper triangle is sent, and every other entry that is not listed is zero",
-        "Behind the words of difd stands the M⁻¹ that it was given",
-        "Gravity is that of `robot.json`, a constant here; damping and friction are left out",
-        "tau of such states (sampled:",
+        "**Matrices**: word `NAME_k` is entry k = row * nv + column",
+        "Of a symmetric matrix only the upper triangle is sent. Every entry that is not listed is zero.",
+        "Behind the words of difd comes the M⁻¹ of its task.",
+        "**Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.",
+        "tau as these states need it, at most (",
         "`in_ready` is low in reset",
     ):
         assert said in text, said

@@ -83,7 +83,9 @@ def test_another_accelerator_is_found_by_its_registers(tmp_path) -> None:
         hosts.append(_host().Host(written(tmp_path / f"{len(hosts)}", ARM, acc, Boundary(64), 1) / "rig_stream.json"))
     one, other = ({row["address"]: row.get("value") for row in host.known["registers"].values()} for host in hosts)
     hosts[0].check(one.__getitem__)
-    with pytest.raises(ValueError, match=r"register fingerprint \(0x08\) reads 0x\w+, rig has 0x\w+: load the bits"):
+    with pytest.raises(
+        ValueError, match=r"register fingerprint \(0x08\) reads 0x\w+, but rig has 0x\w+: load the bits"
+    ):
         hosts[0].check(other.__getitem__)
     with pytest.raises(ValueError, match="register magic"):
         hosts[0].check(lambda _: 0)

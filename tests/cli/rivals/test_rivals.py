@@ -17,6 +17,7 @@ from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.pinocchio_cpp import FOLDER, SOURCES, PinocchioCpp, algorithms
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.functions.added import ADDED
 from condyle.functions.contacts import CONSTRAINED
 from condyle.model.placement import Placement
 
@@ -78,7 +79,8 @@ def test_joints_that_a_rival_is_not_given_are_named() -> None:
 
 
 def test_pinocchio_has_a_row_for_every_function() -> None:
-    """Each source's table holds what is looked for in it; together they are our functions, those of contacts apart.
+    """Each source's table holds what is looked for in it; together they are our functions, apart from those of
+    contacts and of `functions/added`.
 
     `benchmarks/contacts.py` has these: Pinocchio's take models of contacts.
     """
@@ -86,7 +88,7 @@ def test_pinocchio_has_a_row_for_every_function() -> None:
         rows = re.findall(r'^    \{"(\w+)"', (FOLDER / source).read_text(), re.MULTILINE)
         assert rows == list(functions)
     assert {name for functions in SOURCES.values() for name in functions} == (
-        set(FUNCTIONS) - {"dstep", *(one.name for one in CONSTRAINED)} | {"rollout"}
+        set(FUNCTIONS) - {"dstep", *(one.name for one in (*CONSTRAINED, *ADDED))} | {"rollout"}
     )
 
 

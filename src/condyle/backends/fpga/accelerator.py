@@ -1,4 +1,4 @@
-"""The accelerator of one robot: its arrays, what each function takes from them, the formats at its edge."""
+"""The plan of one robot's accelerator: its arrays, the functions that use them, the formats of inputs and results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TAG_BITS, LEAST_CODE_BITS = 16, 4
 
 
 class Id(NamedTuple):
-    """What goes with a task: its tag, lowest, the code of its function, whether anything was clamped."""
+    """What travels with a task: the tag in the lowest bits, the code of its function, the flag."""
 
     code_bits: int
 
@@ -33,13 +33,13 @@ def named(words: Iterable[Word], name: str) -> list[Word]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The datapaths of some functions of one robot and the formats at the edge.
+    """The datapaths of some functions of one robot, and the formats of their inputs and results.
 
-    tasks: by name, in the order of their codes. formats: of q, v, a, tau, f_ext and Minv words. results: for each
-    function its output words and their formats. box: the bounds of the states that it is made for, by name, of all
-    entries or of each. torques: the largest of its sampled states, by entry. limits: the bound of each word that has
-    one. course: what goes with an integration step's sub-tasks, and the formats. base: its degrees of freedom, where
-    its motion can be given; else 0. flags: whether an answer says that something was clamped.
+    tasks: by name, in the order of their codes. formats: of the words of q, v, a, tau, f_ext and Minv. results: for
+    each function its output words and their formats. box: the bounds of the inputs by name, one for all entries or one
+    for each. torques: the largest ones of the sampled states, by entry. limits: the bound of each word that has one.
+    course: the words that travel with a sub-task of an integration step, and their formats. base: the degrees of
+    freedom of the base if its motion can be given, else 0. flags: whether results have a flag.
     """
 
     numbers: Numbers
@@ -71,11 +71,11 @@ class Plan:
         return Id(max(LEAST_CODE_BITS, max(codes).bit_length()))
 
     def through(self, leaf: Leaf) -> list[int]:
-        """The codes under which words leave by a group, ascending."""
+        """The codes of all tasks whose words pass through a group, ascending."""
         return sorted(code for task in self.tasks.values() for code in task.through(leaf))
 
     def leaving(self, leaf: Leaf) -> list[int]:
-        """The codes of results that leave by a group."""
+        """The codes of the tasks whose result is a group."""
         return sorted(code for task in self.tasks.values() if task.leaf == leaf for code in task.through(leaf))
 
     @property
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def has_rounds(self) -> bool:
-        """Whether there are steps whose stages follow one another."""
+        """Whether there are integration steps with more than one stage."""
         return any(task.has_rounds for task in self.tasks.values())
 
     @property

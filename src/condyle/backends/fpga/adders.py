@@ -1,4 +1,4 @@
-"""The sums of an operation as operands brought to the result's unit: how wide, how far to the right."""
+"""The sums of an operation, their operands aligned to the unit of the result, and their widths."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Operand(NamedTuple):
     right: int = 0
 
     def aligned(self, width: int) -> str:
-        """Brought to the result's unit and to so many bits: wires, no logic."""
+        """Aligned to the unit of the result and extended to so many bits: wires, no logic."""
         if "'" in self.text:
             value = int(self.text.replace(f"{self.width}'sd", ""))
             return literal(value >> self.right if self.right > 0 else value << -self.right, width)
@@ -47,7 +47,7 @@ class Operand(NamedTuple):
 
 
 class Product(NamedTuple):
-    """A product of two signals in pieces: what is not summed, what crosses."""
+    """A product of two signals in pieces: the joined upper and lower products, and the cross products."""
 
     straight: Operand
     across: tuple[Operand, ...]
@@ -66,7 +66,7 @@ def product(datapath: Datapath, k: int, unit: str = "u") -> Product:
     right = product_shift(datapath, k)
     first, second = splits(a, b)
     straight = Operand(f"{unit}_p11", a + b - first - second, right - first - second)
-    if first and second:  # the lower product has no sign and just fits the room below the upper one
+    if first and second:  # the lower product is unsigned and has exactly the bits below the upper one
         straight = Operand(f"{{{unit}_p11, {unit}_p00[{first + second - 1}:0]}}", a + b, right)
     pieces = (("p01", first, first + b - second, second), ("p10", second, a - first + second, first))
     across = tuple(

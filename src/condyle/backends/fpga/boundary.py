@@ -1,7 +1,7 @@
-"""The boundary to a host: packets on a bus of some width, registers, rates. `describe` is what the packers read.
+"""The AXI boundary: packets on a bus, registers, rates. The packers read what `describe` returns.
 
-A packet is a header of 32 bits and a function's words, from bit 0 of the first beat on; the last beat says so. Words
-are two's-complement integers one after the other, or IEEE singles.
+A packet has a header of 32 bits and the words of a function, from bit 0 of the first beat on. tlast marks the last
+beat. Words are two's-complement integers without gaps, or IEEE single-precision numbers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ HEADER = {"function": (7, 0), "flag": (8, 8), "error": (9, 9), "malformed": (10,
 """Bits of the header; flag, error and malformed of results only. Other bits: 0 of a result, ignored in a task."""
 LARGEST_LINK = 1e6
 SINGLES = range(-64, 120)
-"""Bits behind the point of words that normal singles hold."""
+"""Bits behind the binary point of the words that fit a normal single-precision number."""
 
 
 @dataclass(frozen=True)
 class Boundary:
-    """axi: bits of a beat. float32: words are singles on the bus, converted on chip. async_clock: the core has a clock
-    of its own. link: GB/s in each direction, or None: only the bus limits. echo: difd sends back M^-1, which it was
-    given."""
+    """axi: bits of a beat. float32: words are single-precision numbers on the bus, and are converted on the chip.
+    async_clock: the accelerator has its own clock. link: GB/s in each direction; None: only the bus limits the rate.
+    echo: the result of difd also has the M^-1 of its task."""
 
     axi: int = 512
     float32: bool = False
@@ -41,13 +41,15 @@ class Boundary:
 
     def __post_init__(self) -> None:
         if not isinstance(self.axi, int) or self.axi not in WIDTHS:  # type: ignore[reportUnnecessaryIsInstance]
-            raise UnsupportedError(f"axi={self.axi!r}: a stream has {', '.join(map(str, WIDTHS))} bits")
+            raise UnsupportedError(f"axi={self.axi!r}: allowed is {', '.join(map(str, WIDTHS))} bits")
         number = isinstance(self.link, (int, float)) and not isinstance(self.link, bool)
         if self.link is not None and not (number and 0.0 < self.link < LARGEST_LINK):
-            raise UnsupportedError(f"link={self.link!r}: give the GB/s of the link in each direction, such as 12")
+            raise UnsupportedError(
+                f"link={self.link!r}: give the speed of the link in each direction, in GB/s, such as 12"
+            )
 
     def packet(self, words: list[Field]) -> list[Field]:
-        """Where the words stand behind the header."""
+        """The bits of the words behind the header."""
         formats = [(field.word, field.format) for field in words]
         if not self.float32:
             return stream.laid(formats, HEAD)
@@ -57,30 +59,32 @@ class Boundary:
         return self.packet(stream.taken(plan, function))
 
     def result(self, plan: Plan, function: str) -> list[Field]:
-        """Words of the function's outputs; the accelerator may give more behind them."""
+        """The words of the function's outputs. The accelerator may give more words behind them."""
         words = plan.tasks[function].words.values()
         return self.packet([f for f in stream.result(plan, function) if self.echo or f.word.name in words])
 
     def beats(self, fields: list[Field]) -> int:
-        """Of a packet: its header and its words."""
+        """Beats of a packet with a header and these words."""
         end = max((field.low + (SINGLE if self.float32 else field.format.width) for field in fields), default=HEAD)
         return -(-end // self.axi)
 
     def check(self, plan: Plan) -> None:
-        """UnsupportedError where the header has no room for a code."""
+        """UnsupportedError if a code does not fit the header, or a word does not fit a float32."""
         bits = HEADER["function"][0] + 1
         if plan.id.code_bits > bits:
-            raise UnsupportedError(f"codes of {plan.id.code_bits} bits, a header has {bits}: export fewer functions")
+            raise UnsupportedError(
+                f"codes have {plan.id.code_bits} bits, a header holds {bits}: export fewer functions"
+            )
         formats = [format for words in plan.results.values() for _, format in words] + list(plan.formats.values())
         far = [str(format) for format in formats if format.frac not in SINGLES]
         if self.float32 and far:
-            raise UnsupportedError(f"float32: words of format {far[0]} are out of a single's range: leave float32 out")
+            raise UnsupportedError(f"float32: a word of format {far[0]} does not fit a float32: export without float32")
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Of one function. task, result: beats. per_s: of the chip alone, the bus, the link (None: not said), each task
-    after task of this function."""
+    """The rates of one function. task, result: beats. bytes: of a beat. chip, bus, link: tasks a second of each alone,
+    for tasks of this function; link is None without the option."""
 
     task: int
     result: int
@@ -104,8 +108,8 @@ def rate(plan: Plan, boundary: Boundary, function: str, interval: int, clock: fl
 
 
 def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
-    """Cycles: the longest interval at which every function is as fast as the bus and the link can feed it; 1 where
-    no link is said."""
+    """The longest interval in cycles at which every function is as fast as the bus and the link can feed it; 1 without
+    a link."""
     if boundary.link is None:
         return 1
     longest: list[int] = []
@@ -119,26 +123,34 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
 
 MAGIC, VERSION = 0x434E4459, 1
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
-    "magic": (0x00, "r", f"0x{MAGIC:08x}: an accelerator of Condyle"),
-    "version": (0x04, "r", f"{VERSION}: of this table and of the header"),
-    "fingerprint": (0x08, "r", "of the robot and of all packets: another export with other words has another"),
+    "magic": (0x00, "r", f"0x{MAGIC:08x}: this is an accelerator of Condyle"),
+    "version": (0x04, "r", f"{VERSION}: the version of this table and of the header"),
+    "fingerprint": (0x08, "r", "a hash of the robot and of all packets. An export with other words has another one"),
     "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
-    "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; 24: float32; 25: the core has its own clock"),
-    "control": (0x14, "rw", "write 1 to bit 0: soft reset; it reads 1 while that lasts"),
-    "errors": (0x18, "rw", "seen since cleared, write 1 to clear: bit 0 flag, 1 unknown code, 2 malformed packet"),
-    "tasks": (0x1C, "r", "packets taken"),
-    "results": (0x20, "r", "packets sent, answers to wrong ones among them"),
-    "flagged": (0x24, "r", "of these with a flag; errors have one too"),
-    "unknown": (0x28, "r", "of these for codes that name no function"),
-    "malformed": (0x2C, "r", "of these for packets with too few or too many beats"),
-    "stalled_in": (0x30, "r", "cycles at which a beat came and was not taken"),
-    "stalled_out": (0x34, "r", "cycles at which a beat was ready and was not taken"),
+    "stream": (
+        0x10,
+        "r",
+        "bits of a beat in 15:0, bits of a word in 23:16; bit 24: float32; bit 25: the accelerator has its own clock",
+    ),
+    "control": (0x14, "rw", "write 1 to bit 0 for a soft reset. It reads 1 until the reset is done"),
+    "errors": (
+        0x18,
+        "rw",
+        "set since the last clear, write 1 to clear: bit 0 flag, bit 1 unknown code, bit 2 malformed packet",
+    ),
+    "tasks": (0x1C, "r", "packets received"),
+    "results": (0x20, "r", "packets sent, including the answers to wrong packets"),
+    "flagged": (0x24, "r", "of these, packets with a flag. Errors have a flag too"),
+    "unknown": (0x28, "r", "of these, answers to unknown codes"),
+    "malformed": (0x2C, "r", "of these, answers to packets with too few or too many beats"),
+    "stalled_in": (0x30, "r", "cycles with `s_axis_tvalid` high and `s_axis_tready` low"),
+    "stalled_out": (0x34, "r", "cycles with `m_axis_tvalid` high and `m_axis_tready` low"),
 }
 """Name: address, access, what it is. 32 bits each; counters wrap, and a soft reset clears them."""
 
 
 def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]:
-    """The registers that never change, by which a host knows its accelerator. fingerprint: the robot's."""
+    """The constant registers, by which a host identifies its accelerator. fingerprint: the robot's."""
     packets = {function: _function(plan, boundary, function) for function in plan.functions}
     own = hashlib.sha256(json.dumps([fingerprint, packets]).encode()).hexdigest()[:8]
     word = max(format.width for format in plan.formats.values())
@@ -153,9 +165,9 @@ def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]
 
 
 def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dict[str, object]:
-    """All of the boundary as data: NAME_stream.json. entries: where a word stands in the function's arrays, one after
-    the other, row by row; two where a matrix is symmetric. Entries that no word has are zero. value: of registers that
-    never change."""
+    """The whole boundary as data: NAME_stream.json. entries: the entries of a word in the function's arrays, which are
+    one after the other, row by row; a word of a symmetric matrix has two. Entries without a word are zero. value: of
+    constant registers."""
     known = identity(plan, boundary, fingerprint)
     return {
         "version": VERSION,

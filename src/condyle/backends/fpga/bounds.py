@@ -1,7 +1,7 @@
-"""Which signals cannot overflow: bounds of the words as computed, rounding included.
+"""Which signals cannot overflow: bounds of the computed words, with rounding included.
 
-For each operation B bounds the computed word, E says how far it can be from the exact result of what the step that it
-stands in began with. In units of the last place (ulp) and of the cut factor's (cut):
+For each operation B bounds the computed word. E bounds its distance from the exact result, computed from the words with
+which its step began. In units of the last place (ulp) and of the cut factor's (cut):
 
     x + y:  B <= Bx + By + 2 ulp        E <= Ex + Ey + 2 ulp
     x y:    B <= Bx By + d              E <= Bx Ey + By Ex + Ex Ey + d,    d = Bx cut + 4 ulp
@@ -12,8 +12,8 @@ starts anew. So intervals never run through more than one joint. The reciprocal 
 drift): `Op.lower` bounds the exact x from below (from the trace), the drift is E that never starts anew.
 What follows from it, M^-1 too, is as good as intervals are.
 
-A signal is proven if its format covers B: with q, v, a and f_ext in the box it is clamped only if a sampled one was
-before, whose flag is up then.
+A signal is proven if its format covers B. With q, v, a and f_ext in the box it can be clamped only after a sampled
+signal was clamped, and that one raises the flag.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from condyle.backends.fpga.target import A
 from condyle.backends.fpga.tasks import FLOATS
 
 ROOM = 2.0**-9
-"""A quarter of what upper bounds are raised by for rounding: nine entries of a matrix, each so far off, stay within."""
+"""A quarter of the room for rounding in upper bounds. A matrix whose nine entries have such an error fits the room."""
 SIGNALS = frozenset({"add", "sub", "mul", "rcp"})
 
 
 class Bound(NamedTuple):
-    """Of the computed word, of its distance from the exact one of its step, and from that of the task's words."""
+    """Bounds of the computed word, of its error within its step, and of its error since the task's inputs."""
 
     size: float
     error: float
@@ -43,7 +43,7 @@ class Bound(NamedTuple):
 
 
 class Count(NamedTuple):
-    """Signals whose format is proven, and those that rest on sampling and the flag."""
+    """Numbers of signals with a proven format, and with a sampled one."""
 
     proven: int
     sampled: int
@@ -54,7 +54,7 @@ NOTHING = Bound(math.inf, math.inf, math.inf)
 
 
 def bounds(path: Datapath, limits: Mapping[Word, float]) -> list[Bound]:
-    """Of every operation; inputs q, v, a and f_ext within `limits`."""
+    """The bounds of every operation, for inputs q, v, a and f_ext within `limits`."""
     found: list[Bound] = []
     for k, op in enumerate(path.ops):
         one = _input(path.words[k], op, limits) if op.kind == "input" else _computed(path, op, found)
@@ -103,7 +103,7 @@ def _summed(op: Op, x: Bound, y: Bound, turned: float) -> Bound:
     size = min(x.size + y.size, turned)
     lost = 2.0 * math.ldexp(1.0, -op.format.frac - op.drop) + (_ulp(op.format) if op.drop else 0.0)
     if op.shifts:
-        lost += size / abs(op.value)  # the constant's own rounding
+        lost += size / abs(op.value)  # rounding of the constant
     return Bound(size + lost, x.error + y.error + lost, x.drift + y.drift + lost)
 
 
@@ -114,7 +114,7 @@ def _product(path: Datapath, op: Op, x: Bound, y: Bound) -> Bound:
 
 
 def _lost(path: Datapath, op: Op, x: Bound) -> float:
-    """By a product: what is cut from the second factor, what is dropped from the pieces."""
+    """The rounding error of a product: bits cut from the second factor, and bits dropped from the pieces."""
     return x.size * _ulp(path.ops[op.args[1]].format.narrowed(op.factor)) + 4.0 * _ulp(op.format)
 
 
@@ -128,7 +128,7 @@ def _turned(path: Datapath, op: Op, found: list[Bound]) -> float:
 
 
 def _term(path: Datapath, op: Op) -> tuple[Word, int]:
-    """Of a product with a sine or a cosine that word, and the other factor."""
+    """The factors of a product with a sine or a cosine: that word, and the other one."""
     for turn, other in (op.args, op.args[::-1]) if op.kind == "mul" else ():
         word = path.words.get(turn)
         if word is not None and word.name in ("sin", "cos"):
@@ -141,7 +141,7 @@ def _ulp(format: Format) -> float:
 
 
 def _covered(path: Datapath, op: Op, found: list[Bound], k: int) -> bool:
-    """Whether the format holds the word and, of a product in pieces, the sum of those side by side."""
+    """Whether the format holds the word and, for a product in pieces, its joined upper and lower products."""
     size = found[k].size
     if op.kind == "mul":
         x, y = (path.ops[a].format for a in op.args)
@@ -153,13 +153,13 @@ def _covered(path: Datapath, op: Op, found: list[Bound], k: int) -> bool:
 
 
 def proven(path: Datapath, limits: Mapping[Word, float]) -> dict[int, bool]:
-    """Of every operation that could overflow; the sums inside a constant's chain hold all that can come."""
+    """Whether each operation that could overflow is proven. The sums inside a constant's chain never overflow."""
     found = bounds(path, limits)
     return {k: _covered(path, op, found, k) for k, op in enumerate(path.ops) if op.kind in SIGNALS and op.noise > 0.0}
 
 
 def count(path: Datapath, signals: Mapping[int, bool], groups: Collection[str]) -> Count:
-    """Of the signals that these groups of outputs depend on."""
+    """The numbers for the signals that these groups of outputs depend on."""
     cone = frozenset[int]().union(*(path.cones[group] for group in groups))
     good = [signals[k] for k in cone if k in signals]
     return Count(sum(good), len(good) - sum(good))

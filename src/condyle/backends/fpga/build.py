@@ -17,7 +17,7 @@ from condyle.backends.fpga.tasks import PRODUCTS, SOLVED, STAGE, STEP, TRIG, Lea
 from condyle.errors import BuildError
 
 EDGES = 2
-"""Cycles in the queues at either end: where tasks come in, where results go out."""
+"""Cycles in the queue at the input and in the queues of results."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class Accelerator:
         return dsp_at(self.plan, self.ii, self.device)
 
     def tap(self, leaf: Leaf) -> int:
-        """When a group leaves its array; 0 where there is none."""
+        """The cycle in which a group leaves its array; 0 if there is no such group."""
         array = self.arrays.get(leaf.array)
         return array.taps.get(leaf.group, 0) if array else 0
 
     def latency(self, function: str) -> int:
-        """Cycles from the task's acceptance to its result, nothing else in flight; a queue passed is one cycle."""
+        """Cycles from a task to its result, with no other task in flight. Each queue takes one cycle."""
         task = self.plan.tasks[function]
         cycles = sum(map(self._through, task.passes))
         if task.has_rounds:
@@ -47,7 +47,7 @@ class Accelerator:
         return EDGES + cycles
 
     def _through(self, leaves: Sequence[Leaf]) -> int:
-        """One pass: groups of traced arrays side by side, then the others."""
+        """Cycles of one pass: the groups of traced arrays in parallel, then the others."""
         after = [leaf for leaf in leaves if leaf in (SOLVED, PRODUCTS, STEP, STAGE)]
         beside = [self.tap(leaf) for leaf in leaves if leaf not in after]
         return self.tap(TRIG) + 1 + max(beside) + 1 + sum(self.tap(leaf) + 1 for leaf in after)
@@ -59,12 +59,12 @@ class Accelerator:
 
     @cached_property
     def words(self) -> Mapping[str, Mapping[int, int]]:
-        """Of each array the registers of data words: how many of each operation's."""
+        """For each array the number of word registers of each operation."""
         return {name: _held(array) for name, array in self.arrays.items()}
 
     @cached_property
     def register_bits(self) -> int:
-        """Bits of all data words, those in lines too; queues apart."""
+        """Bits of all word registers, with delay lines and without queues."""
         paths = {name: array.datapath for name, array in self.arrays.items()}
         return sum(n * paths[name].ops[k].format.width for name, held in self.words.items() for k, n in held.items())
 
@@ -75,12 +75,12 @@ class Accelerator:
 
     @cached_property
     def plain(self) -> Accelerator:
-        """The same with operators of one register."""
+        """The same plan with operators of one register (`--pipeline 0`)."""
         return build(with_pipeline(self.plan, 0), self.ii, device=self.device) if self.pipeline else self
 
     @cached_property
     def depths(self) -> Mapping[str, int]:
-        """Places of each queue."""
+        """The depth of each queue."""
         return depths(self.plan, self.ii, self.tap)
 
 
@@ -110,12 +110,12 @@ def dsp_at(plan: Plan, ii: int, device: Device = XCVU9P) -> int:
 
 
 def with_pipeline(plan: Plan, n: int) -> Plan:
-    """The plan whose operators have so many levels of registers more, see `PIPELINES`."""
+    """The plan with more registers in its operators, see `PIPELINES`."""
     paths = {name: replace(path, pipeline=pipeline_of(n)) for name, path in plan.datapaths.items()}
     return replace(plan, datapaths=paths)
 
 
 def with_folding(plan: Plan, folding: int) -> Plan:
-    """The plan in which so many branches share an array."""
+    """The plan in which this number of branches shares an array."""
     paths = {name: replace(path, folding=folding) for name, path in plan.datapaths.items()}
     return plan if folding == 1 else replace(plan, datapaths=paths)

@@ -1,8 +1,8 @@
 """Products with constants as shifts and sums instead of DSPs.
 
-A constant c = sum of d_p 2^p, d_p = +-1, is summed from its lowest digit up: acc <- floor(acc / 2^gap) + d x. What is
-dropped no later digit reaches, so the result is floor(c x / 2^right) to the last bit, the answer of a product in one
-DSP; each step is one sum with a register behind it, two bits wider than x at most. Digits are canonical signed ones
+A constant c = sum of d_p 2^p, d_p = +-1, is summed from its lowest digit up: acc <- floor(acc / 2^gap) + d x. No later
+digit reaches the dropped bits, so the result is floor(c x / 2^right) to the last bit, as from a product in one DSP.
+Each step is one sum with an output register, at most two bits wider than x. Digits are canonical signed ones
 (Reitwiesner 1960), but for the lowest, which is made +1: the chain starts with x itself.
 """
 
@@ -18,7 +18,7 @@ from condyle.backends.fpga.target import ADDER, XCVU9P, Device
 from condyle.errors import UnsupportedError
 
 CONSTANTS = ("dsp", "shift", "auto")
-"""Constants are factors of DSPs; shifts wherever they can be; shifts where they cost a smaller part of the device."""
+"""dsp: by DSPs. shift: by shifts wherever possible. auto: by shifts if they take a smaller share of the device."""
 
 
 def digits(value: int) -> list[tuple[int, int]]:
@@ -38,7 +38,7 @@ def digits(value: int) -> list[tuple[int, int]]:
 
 @dataclass(frozen=True)
 class Step:
-    """acc and x brought to one unit and summed: where the point of the sum stands, the sum's width."""
+    """acc and x aligned and summed: the binary point of the sum, its width."""
 
     place: int
     digit: int
@@ -47,7 +47,7 @@ class Step:
 
 
 def steps(value: int, width: int, right: int) -> list[Step] | None:
-    """The chain of a constant on words of so many bits; None where a sum would be wider than ADDER bits."""
+    """The chain of a constant for words of so many bits; None if a sum would have more than ADDER bits."""
     (at, _), *others = digits(value)
     lowest, highest = -(1 << (width - 1)), (1 << (width - 1)) - 1
     low, high, found = lowest, highest, list[Step]()
@@ -64,13 +64,13 @@ def steps(value: int, width: int, right: int) -> list[Step] | None:
 
 
 def _bits(x: int) -> int:
-    """Of a signed integer."""
+    """Bits of a signed integer."""
     return (x if x >= 0 else ~x).bit_length() + 1
 
 
 @dataclass
 class _Rewriting:
-    """A datapath copied, chosen products replaced."""
+    """Copies a datapath and replaces the chosen products."""
 
     path: Datapath
     ops: list[Op] = field(default_factory=list[Op])
@@ -104,7 +104,7 @@ class _Rewriting:
 
 
 def shifted(path: Datapath, ii: int, mode: str, device: Device = XCVU9P) -> Datapath:
-    """The datapath with products of constants as sums, where the mode says so."""
+    """The datapath with products of constants replaced by chains as the mode says."""
     new = _Rewriting(path)
     for k, op in enumerate(path.ops):
         chain = _chosen(path, k, ii, mode, device)
@@ -122,7 +122,7 @@ def is_constant_product(path: Datapath, k: int) -> bool:
 
 def _chosen(path: Datapath, k: int, ii: int, mode: str, device: Device) -> list[Step] | None:
     if k in path.folds or not is_constant_product(path, k):
-        return None  # a constant that changes with the turn is a factor
+        return None  # folded branches have different constants, so it stays a factor
     op = path.ops[k]
     chain = steps(path.ops[op.args[1]].value, path.ops[op.args[0]].format.width, product_shift(path, k))
     if not chain or mode == "shift":

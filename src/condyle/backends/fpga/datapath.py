@@ -29,10 +29,10 @@ class Op:
 
     kind: "input" | "const" (`value` is the integer) | "add" | "sub" | "mul" | "rcp" | "sincos" (an angle; makes no
     word itself) | "sin" | "cos" (of a sincos) | "wire" (the same integer in another unit: a product with 2^k).
-    factor: bits of a product's second factor. stage: where it stands; those with the same part before a dot share
-    units. noise: about how much of it is rounding. drop: bits that a sum loses before it becomes a word. shifts: the
-    sums of the constant's product that ends here, the constant `value`'s. upper: a bound of its magnitude, lower: one
-    of a reciprocal's argument, see `bounds`.
+    factor: bits of a product's second factor. stage: its pipeline stage; stages with the same part before a dot share
+    units. noise: an estimate of its rounding error. drop: bits that a sum loses before it becomes a word. shifts: if
+    this is the last sum of a chain for the constant `value`, the number of its sums. upper: a bound of its magnitude.
+    lower: a bound of a reciprocal's argument, see `bounds`.
     """
 
     kind: str
@@ -50,7 +50,7 @@ class Op:
 
 @dataclass(frozen=True)
 class Word:
-    """A named word at the edge of a datapath: entry `index` of array `name`."""
+    """A named input or output word of a datapath: entry `index` of array `name`."""
 
     name: str
     index: int
@@ -61,7 +61,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A word from outside: its name, its format, about how much of it is rounding."""
+    """An input word: its name, its format, an estimate of its rounding error."""
 
     word: Word
     format: Format
@@ -69,7 +69,7 @@ class Given:
 
 
 class Fold(NamedTuple):
-    """An operation done by another's operator: the first's, so many turns later, of so many turns in an interval."""
+    """An operation that uses the operator of operation `first`, in time slot `turn` of `turns` in an interval."""
 
     first: int
     turn: int
@@ -95,7 +95,7 @@ class Datapath:
 
     @cached_property
     def folds(self) -> dict[int, Fold]:
-        """The operations that take turns; none of those that would have to wait for one another."""
+        """The operations that share operators, without those that would have to wait for each other."""
         result: dict[int, Fold] = self._wanted()
         while True:
             members: dict[int, list[int]] = {}
@@ -107,7 +107,7 @@ class Datapath:
             result = {k: fold for k, fold in result.items() if fold.first in there}
 
     def ordered(self, members: Mapping[int, list[int]]) -> list[int]:
-        """Operators, each behind those whose words it reads; those that wait in a circle are left out."""
+        """Operators in the order in which they read each other's words. Those in a cycle are left out."""
         first = {k: operator for operator, ops in members.items() for k in ops}
         waits = {k: {first[a] for member in ops for a in self.ops[member].args} for k, ops in members.items()}
         readers: dict[int, list[int]] = {k: [] for k in members}
@@ -135,23 +135,23 @@ class Datapath:
         return result
 
     def first(self, k: int) -> int:
-        """The operation whose operator does this one too."""
+        """The operation whose operator computes this one too."""
         return self.folds[k].first if k in self.folds else k
 
     @cached_property
     def members(self) -> dict[int, list[int]]:
-        """For each operator the operations that it does."""
+        """For each operator the operations that share it."""
         result: dict[int, list[int]] = {}
         for k in range(len(self.ops)):
             result.setdefault(self.first(k), []).append(k)
         return result
 
     def rate(self, k: int, ii: int) -> int:
-        """The cycles for which a register holds this word, tasks coming every `ii`."""
+        """For how many cycles a register holds this word if a task comes every `ii` cycles."""
         return ii // self.folds[k].turns if k in self.folds else ii
 
     def lag(self, k: int, ii: int) -> int:
-        """Cycles behind the operator's first operation."""
+        """Cycles after the operator's first operation."""
         return self.folds[k].turn * self.rate(k, ii) if k in self.folds else 0
 
     @cached_property
@@ -177,7 +177,7 @@ class Datapath:
         return {name: frozenset(reached((k for _, k in pairs), lambda k: ops[k].args)) for name, pairs in self.groups}
 
     def cycles(self, k: int) -> int:
-        """From the first operand read to the result in its register."""
+        """Cycles from reading the operands to the result in its register."""
         op = self.ops[k]
         if op.kind == "mul":
             return self.pipeline.product_cycles(self.ops[op.args[0]].format.width, op.factor)
@@ -186,7 +186,7 @@ class Datapath:
         return {"add": more.sum_cycles, "sub": more.sum_cycles, **cycles}.get(op.kind, 0)
 
     def unit(self, k: int) -> tuple[str, int, int]:
-        """What kind of shared unit does this operation: its name and the widths of its factors.
+        """The kind of unit that computes this operation: its name and the widths of its factors.
 
         For an angle: its width and its bits behind the point.
         """
@@ -197,7 +197,7 @@ class Datapath:
         return (op.kind, format.width, format.frac if op.kind == "sincos" else 0)
 
     def source(self, k: int) -> int:
-        """The operation whose register holds the word: wires are nothing."""
+        """The operation whose register holds the word; wires have no register."""
         while self.ops[k].kind == "wire":
             (k,) = self.ops[k].args
         return k
@@ -213,7 +213,7 @@ def unit_products(unit: tuple[str, int, int]) -> tuple[tuple[int, int], ...]:
 
 
 def _pieces(width: int, place: int) -> tuple[int, ...]:
-    """The lower piece of a factor has no sign of its own: a zero stands before it."""
+    """The lower piece of a factor is unsigned, so it gets a zero as its sign bit."""
     return (width - place, place + 1) if place else (width,)
 
 

@@ -17,13 +17,13 @@ from condyle.errors import UnsupportedError
 from condyle.scalar import Scalar, cos, floor, maximum, minimum, number, reciprocal, rint, select, sin
 
 EXACT = 2.0**53
-"""Whole numbers up to here are doubles."""
+"""Integers up to here are exact in float64."""
 SMALL = 2.0**50
-"""Beside a number beyond EXACT a summand this small does not take it back into any word."""
+"""If one summand is beyond EXACT, another as small as this cannot bring the sum back into a word."""
 
 
 class Signal(NamedTuple):
-    """A whole number, and a bound of its magnitude."""
+    """An integer, and a bound of its magnitude."""
 
     value: Scalar
     most: float
@@ -58,17 +58,17 @@ def _exact(x: Signal) -> Signal:
 
 
 def _too_wide(most: float) -> UnsupportedError:
-    return UnsupportedError(f"integers up to {most:.3g} are no doubles: numbers of this word are computed by NumPy")
+    return UnsupportedError(f"integers up to {most:.3g} are not exact in float64, so NumPy computes this word")
 
 
 class Clamps:
-    """Clamps, and what they took away: the sum of its squares is above zero where anything was clamped."""
+    """Clamps. The sum of the squares of what they cut off is above zero if anything was clamped."""
 
     def __init__(self) -> None:
         self.taken: list[Scalar] = []
 
     def bounded(self, x: Signal, low: int, high: int) -> Signal:
-        """x, or the bound that it passes; nothing is done where it cannot pass one."""
+        """x clamped to its bounds; x itself if it cannot exceed them."""
         if x.most <= min(-low, high):
             return x
         inside = minimum(maximum(x.value, float(low)), float(high))
@@ -86,7 +86,7 @@ class Clamps:
 
 
 def silent(x: Signal, limit: int) -> Signal:
-    """x within +-limit, without a flag."""
+    """x clamped to +-limit, without a flag."""
     return Clamps().bounded(x, -limit, limit)
 
 

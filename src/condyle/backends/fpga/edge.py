@@ -1,4 +1,4 @@
-"""The edge of the stated box: which words of a task lie outside, said by the flag of its result.
+"""The bounds of the box: which input words of a task are outside, for the flag of its result.
 
 Words are held against the box. Minv, and tau where the box says none, have no bound of their own: they are outside
 where they stand at the end of their format, which is where a host clamps them.
@@ -26,6 +26,6 @@ def largest(plan: Plan, word: Word) -> int:
 
 
 def outside(plan: Plan, task: Task, given: Mapping[Word, Integers]) -> Flags:
-    """The tasks of which a word that the function takes is outside."""
+    """The tasks with an input word outside the box, of those that the function uses."""
     words = [word for word in plan.formats if task.takes(word, plan.base)]
     return np.any([np.abs(given[word]) > largest(plan, word) for word in words], axis=0)

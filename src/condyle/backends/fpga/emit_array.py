@@ -97,12 +97,12 @@ class ArrayEmitter:
 
 
 def bus(e: Emitter, name: str, parts: list[str]) -> None:
-    """A register-less `reg` that joins words, the first lowest: simulators join a process's parts once a change."""
+    """A combinational `reg` that joins words, the first lowest. Simulators evaluate it once for each change."""
     whole = packed(parts) if parts else "1'b0"
     varies = any(not part.lstrip("-").split("'")[0].isdigit() for part in parts)
     e(f"always @* {name} = {whole};" if varies else f"initial {name} = {whole};")
 
 
 def bits_of(array: Schedule, words: Iterable[tuple[Word, int]]) -> int:
-    """Bits of words side by side, each with its operation; one where there is none."""
+    """Bits of joined words, each with its operation; one bit if there are no words."""
     return max(1, sum(array.datapath.ops[k].format.width for _, k in words))

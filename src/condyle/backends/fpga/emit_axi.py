@@ -1,4 +1,4 @@
-"""The boundary in Verilog: NAME_axi, the accelerator between two AXI4-Streams, with registers by AXI4-Lite."""
+"""The AXI boundary in Verilog: NAME_axi, the accelerator with AXI4-Streams and AXI4-Lite registers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
 
 FRAME = support("boundary.v.in").splitlines(keepends=True)
-"""What stands in every NAME_axi; behind a word and `::`, in those of that kind alone."""
+"""The template of NAME_axi. A line that begins with a word and `::` is for boundaries of that kind only."""
 
 
 class AxiEmitter:
@@ -128,7 +128,7 @@ class AxiEmitter:
         return parts[::-1]
 
     def _fractions(self, name: str, by: str, side: int) -> str:
-        """Bits behind the point of each word of a beat, by function and beat."""
+        """Bits behind the binary point of each word of a beat, by function and beat."""
         rows: dict[tuple[int, int], int] = defaultdict(int)
         for function, both in self.packets.items():
             for field in both[side]:

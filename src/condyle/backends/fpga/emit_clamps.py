@@ -1,4 +1,4 @@
-"""Sums and clamps as statements of a clocked block: a simulator goes through them in their own phase only.
+"""Sums and clamps as statements of a clocked block. A simulator evaluates them in their own phase only.
 
 One instance an operation would be the same hardware, and eight times the work of a simulator.
 """

@@ -1,4 +1,4 @@
-"""What comes in again: a of a dfd for its derivatives, the state of an integration step for its next stage.
+"""Feedback: a of a dfd for its derivatives, the state of an integration step for its next stage.
 
 As many tasks of either kind are admitted as the queues of the loop have entries: no loop can block itself.
 """
@@ -22,7 +22,7 @@ class Feedback(Wires):
     """Writes the feedback module."""
 
     def second_pass(self) -> str:
-        """Of dfd: a enters with the task's state; the words of that second task."""
+        """The second pass of dfd: a and the state of the task. Returns the words of that pass."""
         e, depth, back = self.e, self.acc.depths["back"], self.buses["back"]
         self.needs("is_dfd", self.twice, "loop_room")
         self.credits("loop", depth, "take & is_dfd", "kept_pop")
@@ -50,7 +50,7 @@ class Feedback(Wires):
         return joined(state.part("f_ext"), "back_a", state.part("q", "v"))
 
     def rounds(self) -> None:
-        """Of integration steps: what goes with a sub-task waits in `course`; what a stage left waits in `round`."""
+        """Integration steps: the queue `course` has the words of sub-tasks, the queue `round` the state of a stage."""
         e, depth = self.e, self.acc.depths["course"]
         self.needs("is_step", (task for task in self.tasks if task.stages), "steps_room")
         self.credits("steps", depth, "take & is_step", "step_out_valid")
@@ -73,13 +73,13 @@ class Feedback(Wires):
         self.queue(self.course, depth, enters, data)
 
     def round_task(self) -> str:
-        """The state of the next stage, as the trigonometry takes a task: q, v, a = 0, f_ext."""
+        """The state of the next stage in the format of a task: q, v, a = 0, f_ext."""
         left = self.buses["round"]
         state = [left[Word(f"n{word.name}", word.index)] for word, _ in self.takes("q", "v")]
         return packed([*state, zeros(self.tau.width), *(left[word] for word, _ in self.takes("f_ext"))])
 
     def round_tau(self) -> str:
-        """The torques of a step for its next stage, as wide as the task's."""
+        """The torques of a step for its next stage, in the width of the task's torques."""
         rest = self.tau.width - width(laid(self.takes("tau")))
         return packed([*(self.buses["round"][word] for word, _ in self.takes("tau")), *[zeros(rest)] * (rest > 0)])
 

@@ -1,4 +1,4 @@
-"""The operators of a stage in Verilog: shared units, operands chosen by phase, one fit or sum an operation."""
+"""The operators of a stage in Verilog: shared units with operands selected by phase, a fit or a sum each."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class OperatorEmitter:
         return self.datapath.ops[k].format
 
     def write_units(self) -> None:
-        """Shared units, each with its operands chosen by the phase."""
+        """Shared units, each with its operands selected by the phase."""
         users: dict[tuple[object, int], list[int]] = defaultdict(list)
         for k in self.ops:
             if self.datapath.ops[k].kind in SHARED:
@@ -126,7 +126,7 @@ class OperatorEmitter:
             cases(self.e, name, copy, rest, last)
 
     def _product(self, name: str, a: int, b: int) -> None:
-        """One DSP for each pair of pieces; the lower piece of a factor has no sign of its own."""
+        """One DSP for each pair of pieces; the lower piece of a factor is unsigned."""
         first, second = splits(a, b)
         for i, (left, wa) in _pieces(f"{name}_a", a, first).items():
             for j, (right, wb) in _pieces(f"{name}_b", b, second).items():
@@ -175,7 +175,7 @@ class OperatorEmitter:
         return max(fitting, key=lambda turn: sum(a == b for a, b in zip(turn.texts, first, strict=True)))
 
     def _in_turn(self, name: str, operand: int, turns: list[Turn], which: int) -> str:
-        """An operand of a sum, chosen by the turn where it is not the same."""
+        """An operand of a sum, selected by the time slot if it differs."""
         if len({turn.texts[which] for turn in turns}) == 1:
             return turns[0].texts[which]
         self._chosen(name, self.format_of(operand).width, [(turn.phase, turn.texts[which]) for turn in turns])
@@ -191,7 +191,7 @@ class OperatorEmitter:
         return self.format_of(k).width * (1 + sum(min(b - a, 2 + (b - a) // 16) for a, b in pairwise(copies)))
 
     def _result(self, k: int, module: str, ports: str, cycles: int = 1) -> None:
-        """An operation that is an instance of its own; its answer may be held for a cycle."""
+        """An operation with its own instance; its result may have one more register."""
         kind = word(self.format_of(k).width)
         self.e(f"wire {kind} d{k};", f"wire o{k};", f"{module} f{k} ({ports}, .y(d{k}), .over(o{k}));")
         value, over = f"d{k}", f"o{k}"

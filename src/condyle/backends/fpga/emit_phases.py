@@ -10,13 +10,13 @@ from condyle.backends.fpga.expressions import any_of, copy
 from condyle.text import Emitter, wrapped
 
 LANE = 512
-"""Bits that one copy of what chooses them may choose; more where a single line of registers is longer."""
+"""Bits that one copy of the phase may select; more if a single delay line is longer."""
 TABLE = 4
-"""Words of which one table chooses a bit."""
+"""Words from which one look-up table selects a bit."""
 
 
 class Count(NamedTuple):
-    """How the cycles of an interval are counted. one_hot: by a bit each, which no table need decode."""
+    """How the cycles of an interval are counted. one_hot: one bit for each cycle, which needs no decoder."""
 
     ii: int
     one_hot: bool
@@ -26,7 +26,7 @@ class Count(NamedTuple):
         return self.ii if self.one_hot else max(1, (self.ii - 1).bit_length())
 
     def at(self, phase: int) -> str:
-        """Whether it is so far."""
+        """The condition that the phase has this value."""
         return f"phase[{phase}]" if self.one_hot else f"phase == {phase}"
 
     def after(self, idle: str) -> str:
@@ -47,11 +47,11 @@ class Phases:
         self.room = 0
 
     def copy(self, bits: int, words: int) -> str:
-        """The copy of the phase that chooses so many bits more, each of so many words."""
+        """The copy of the phase that selects so many more bits, each from so many words."""
         return f"phase{self.lane(bits * -(-words // TABLE))}"
 
     def lane(self, bits: int) -> int:
-        """The last lane, or a new one where that has no room for so many bits more."""
+        """The last lane, or a new one if so many more bits do not fit it."""
         if not self.lanes or (self.ii > 1 and self.room < bits):
             name, wide = f"phase{len(self.lanes)}", self.count.bits
             self.room = LANE // 4 if self.count.one_hot else LANE

@@ -19,15 +19,17 @@ from condyle.backends.fpga.vectors import pack
 TASKS, ANSWERS = "tasks.hex", "answers.hex"
 _SUPPORT = Path(__file__).parent / "support"
 NAMES = """\
-// w12 is the word of operation 12, w12_3 its third copy, an interval later each, l12_3 the line of registers up to it;
-// u0 a unit, u0_a and u0_b its factors, u0_p11 its product for operation 11; x12 a sum before its clamp; d12 a word of
-// the task; over[7] says that the seventh clamping operation of a stage was clamped; phase counts the
-// cycles of an interval, and phase0, phase1 are copies of it.
+// Names: w12 is the word of operation 12. w12_3 is its third copy; each copy is an interval later. l12_3 is the delay
+// line up to that copy. u0 is a unit, such as a multiplier; u0_a and u0_b are its factors, u0_p11 is its product for
+// operation 11.
+// x12 is a sum before its clamp. d12 is a word of the task. over[7]: the seventh clamp of a stage has clamped.
+// phase counts the cycles of an interval; phase0, phase1 are copies of it.
 """
 STAGES = {
-    "dynamics": "// Stages, of joints from 0: Rf, Rb the forward and the backward step of inverse dynamics,\n"
-    "// Df, Db those of its derivatives.\n",
-    "mass": "// Stages: Mb the backward step of the mass matrix at a joint, from 0; M its factors and its inverse.\n",
+    "dynamics": "// Stages: Rf, Rb are the forward and backward step of inverse dynamics, Df, Db those of its\n"
+    "// derivatives. The number is the joint, from 0.\n",
+    "mass": "// Stages: Mb is the backward step of the mass matrix; the number is the joint, from 0. M has the\n"
+    "// factors of the mass matrix and its inverse.\n",
 }
 
 
@@ -41,7 +43,7 @@ def operators(device: Device) -> str:
 
 
 def _rom(*columns: tuple[Integers, int]) -> str:
-    """Assignments, so that no tool looks for another file. columns: the lowest first, and their bits."""
+    """A table as assignments, so that no tool has to read another file. columns: the lowest first, with their bits."""
     fields = laid((Word("rom", n), Format(bits, 0)) for n, (_, bits) in enumerate(columns))
     given = {field.word: column for field, (column, _) in zip(fields, columns, strict=True)}
     rows = pack(fields, given, len(columns[0][0]))
@@ -55,13 +57,13 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
         about = header + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + ArrayEmitter(acc.plan, array, prefix).text()
     codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
-    about = f"// in_function: {codes}; what stands where in in_data and out_data: README.md.\n"
+    about = f"// in_function: {codes}. README.md lists the bits of in_data and out_data.\n"
     texts[f"{prefix}.v"] = header + about + TopEmitter(acc, prefix).text()
     return texts
 
 
 def support(name: str) -> str:
-    """A file that generated ones are, or are made of."""
+    """A file of support/, which is copied or filled in."""
     return (_SUPPORT / name).read_text(encoding="ascii")
 
 
@@ -74,7 +76,7 @@ def filled(name: str, words: Mapping[str, object]) -> str:
 
 
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
-    """The bench of n tasks; prints `right: ...` or WRONG and what."""
+    """The bench of n tasks. It prints `right: ...` or `WRONG ...`."""
     code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     padded = -(-(2 + code + answer) // 32) * 32
     sizes = f"N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded}"

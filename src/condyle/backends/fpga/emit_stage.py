@@ -12,11 +12,11 @@ from condyle.backends.fpga.emit_operators import OperatorEmitter, word
 from condyle.backends.fpga.expressions import any_of, module
 
 LONG = 3
-"""Registers in a row from which on they are one line, of which nobody reads what is in between."""
+"""From so many registers in a row on they are a delay line, whose inner words are not read."""
 
 
 def slices(name: str, places: list[int]) -> list[str]:
-    """The bits at ascending places, those side by side together."""
+    """The bits at ascending positions; adjacent ones are one range."""
     starts = [place for place in places if place - 1 not in places]
     stops = [place for place in places if place + 1 not in places]
     return [f"{name}[{b}:{a}]" if a < b else f"{name}[{a}]" for a, b in zip(starts, stops, strict=True)]

@@ -1,4 +1,4 @@
-"""The accelerator as a Verilog module: queues and joins between the arrays, feedback, the merging of results.
+"""The top module of the accelerator: queues and joins between the arrays, feedback, the merging of results.
 
 A queue's ready and valid come from registers, so no path runs from one end of the accelerator to the other.
 """
@@ -39,14 +39,14 @@ class TopEmitter(Feedback):
         return whole.text()
 
     def _enter(self) -> None:
-        """Input Stream: a queue, so that what comes and whether it can come meet registers."""
+        """Input Stream: a queue, so that the ports of a task begin and end at registers."""
         self.e("", "// input stream", "assign in_ready = entry_free & ~reset;")
         self.queue(self.entry, ENTRY, "in_valid & in_ready", "{in_function, in_tag, in_data}")
         self.d(f"wire [{TAG_BITS - 1}:0] entry_tag = {self.entry[TAG]};")
         self.d(f"wire [{self.id.code_bits - 1}:0] entry_code = {self.entry[CODE]};")
 
     def _decode(self) -> None:
-        """A task that comes again goes first; what is needed later waits in queues."""
+        """A task that is fed back has priority. Words that are needed later wait in queues."""
         e, solves = self.e, "solve" in self.plan.datapaths
         e("", "// decode, feedback")
         self.d("wire take;")
@@ -73,7 +73,7 @@ class TopEmitter(Feedback):
         self._start(self._entering(first, state), id_, again)
 
     def _keep(self) -> None:
-        """Queues of what a task needs later."""
+        """Queues of words that a task needs later."""
         e, depths = self.e, self.acc.depths
         if "solve" in self.plan.datapaths:
             self.needs("keeps_tau", (task for task in self.tasks if task.solves), "tau_free")
@@ -98,7 +98,7 @@ class TopEmitter(Feedback):
         return enters
 
     def _start(self, enters: Bus, id_: str, again: list[str]) -> None:
-        """A code that names no function goes out; trigonometry takes the others, and what comes again before them."""
+        """A task with an unknown code is answered by an error. trig takes the others, those that are fed back first."""
         e = self.e
         e(f"assign take = {' & '.join(['trig_take', 'entry_full', *(f'~{name}' for name in again)])};")
         e("wire refuse = entry_full & ~is_known & refused_free;", "assign entry_pop = take | refuse;")
@@ -113,7 +113,7 @@ class TopEmitter(Feedback):
         self.array("trig", f"({starts})", id_, words)
 
     def _fork(self) -> None:
-        """The arrays that a task needs get it at the same time, each by a queue."""
+        """All arrays that a task needs get it in the same cycle, each by a queue."""
         for name in fed_by_trig(self.plan):
             self.e("", f"// {name}")
             task = self.buses[f"{name}_in"]
@@ -171,7 +171,7 @@ class TopEmitter(Feedback):
         e(f"assign out_tag = {merged[TAG]}, out_data = {merged[DATA]};")
 
     def _turns(self) -> None:
-        """Who goes next cycle, each in turn, so that none waits for ever; a place in `merged` is taken now."""
+        """The grant of the next cycle, round robin. A credit of the queue `merged` is taken now."""
         e, n = self.e, len(self.heads)
         # An error may wait a cycle: its path would begin at the entry.
         soon = [*(f"{name}_next" for name in self.heads[:-1]), f"refused_full & ~grant[{n - 1}]"]
@@ -188,7 +188,7 @@ class TopEmitter(Feedback):
         self.credits("merged", MERGED, "picks", "merged_full & merged_pop")
 
     def _lane(self, lane: int, low: int, stop: int) -> None:
-        """Some bits of what is granted, by a grant of their own; only those that have such bits."""
+        """Some bits of the granted result, by their own copy of the grant; only results that have such bits."""
         e, n, width = self.e, len(self.heads), result_width(self.plan)
         e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
         there = [(k, name) for k, name in enumerate(self.heads) if stop > width or self.buses[name].at[TAG].low > low]

@@ -1,4 +1,4 @@
-"""What the top module is made of: queues, array instances, words found on buses, queues of results."""
+"""Parts of the top module: queues, array instances, words on buses, queues of results."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Wires:
         self.room = ["entry_full", "is_known"]
 
     def outside(self) -> None:
-        """Whether a word that the task's function takes is outside the box."""
+        """Whether an input word that the task's function uses is outside the box."""
         flags, taken = list[str](), defaultdict[tuple[str, tuple[int, ...]], list[Word]](list)
         for word, _ in self.takes("q", "v", "a", "tau", "f_ext", "Minv") if self.plan.flags else ():
             codes = tuple(task.codes[0] for task in self.tasks if task.takes(word, self.plan.base))
@@ -76,7 +76,7 @@ class Wires:
         self.e(f"    .out_valid({name}_full), .out_ready({name}_pop), .out_data({name}_q), .next({name}_next));")
 
     def credits(self, name: str, depth: int, take: str, give: str) -> None:
-        """A wire NAME_room: whether one of so many credits is left."""
+        """A wire NAME_room: one of so many credits is free."""
         self.d(f"wire {name}_room;")
         self.e(f"fx_credits #({depth}, {_bits(depth)}) {name}_credits (.clock(clock), .reset(reset), .take({take}),")
         self.e(f"    .give({give}), .free({name}_room));")
@@ -109,7 +109,7 @@ class Wires:
         self.e(f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
 
     def sent(self, tasks: Iterable[Task]) -> str:
-        """Whether the task that waits at the entry is one of these."""
+        """Whether the task at the input is one of these."""
         return is_one_of("entry_code", [task.codes[0] for task in tasks])
 
     def needs(self, what: str, tasks: Iterable[Task], there: str) -> None:
@@ -118,11 +118,11 @@ class Wires:
         self.room.append(f"(~{what} | {there})")
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
-        """Whether the code in what goes with a task is one of these."""
+        """Whether the code that travels with a task is one of these."""
         return is_one_of(Bus(wire, self.head)[CODE], codes)
 
     def group(self, leaf: Leaf) -> stream.Words:
-        """The words that leave an array together; a bit where there are none."""
+        """The words that leave an array together; one bit if there are none."""
         formats = self.acc.arrays[leaf.array].datapath.formats(leaf.group)
         return list(formats.items()) or [(DATA, Format(1, 0))]
 
@@ -132,5 +132,5 @@ class Wires:
 
 
 def _bits(depth: int) -> int:
-    """Of an index into the memory of a queue."""
+    """Bits of an index into the memory of a queue."""
     return max(1, (depth - 2).bit_length())

@@ -1,4 +1,4 @@
-"""A function's tasks through the arrays, as the streams take them, and the integer model of the whole accelerator."""
+"""The integer model of the whole accelerator: a function's tasks through the arrays, pass by pass."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ Number = TypeVar("Number")
 
 
 class Answer(NamedTuple):
-    """The result's words, and whether a word of the task was outside the box or anything was clamped on the way."""
+    """The words of the result, and its flag: a word of the task was outside the box, or a signal was clamped."""
 
     words: dict[Word, Integers]
     over: Flags
 
 
 class Arithmetic(Protocol[Number]):
-    """What words are computed in; it remembers whether anything was clamped.
+    """The arithmetic of a pass. It remembers whether anything was clamped.
 
-    array: the words of a group of outputs. again: a word in the format in which it goes in again. either: of two words
-    one of which is 0, the other one.
+    array: the words of a group of outputs. again: a word in the format in which it is fed back. either: the one of two
+    words that is not 0.
     """
 
     def constant(self, value: int, /) -> Number: ...
@@ -58,7 +58,7 @@ class Run(Generic[Number]):
     def through(
         self, leaves: Iterable[Leaf], state: Mapping[Word, Number], known: Mapping[Word, Number]
     ) -> dict[Word, Number]:
-        """One pass: what the groups leave, of the task's state (`known` where it is not given here) and `known`."""
+        """One pass: the words of its groups, from the task's state (else from `known`) and from `known`."""
         task = {**self.zeros("q", "v", "a", "f_ext"), **self.given, **state, FLOATS: self.floats}
         found = {**self.zeros("tau"), **self.given, **known, **self.array(TRIG, task)}
         for leaf in leaves:
@@ -94,7 +94,7 @@ class Run(Generic[Number]):
         return self.array(STEP, words)
 
     def _fed_back(self, solved: Mapping[Word, Number]) -> dict[Word, Number]:
-        """a in the format in which it enters again; of a given base's a and the joints' one is 0."""
+        """a in the format in which it is fed back. For a given base, either its a or that of the joint is 0."""
         path, arithmetic = self.plan.datapaths["solve"], self.arithmetic
         formats = {word: path.ops[k].format for word, k in path.group(SOLVED.group)}
         result: dict[Word, Number] = {}

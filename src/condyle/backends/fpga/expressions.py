@@ -10,31 +10,31 @@ from condyle.text import Emitter, wrapped
 
 @contextmanager
 def module(e: Emitter, name: str, ports: list[str]) -> Generator[None]:
-    """A module around what is written meanwhile; name: with its parameters."""
+    """A module around the text that is written inside the block; name: with its parameters."""
     e(f"module {name} (", *(f"    {port}," for port in ports[:-1]), f"    {ports[-1]}", ");")
     with e.block("", "endmodule"):
         yield
 
 
 def cases(e: Emitter, name: str, by: str, values: Iterable[tuple[object, str]], otherwise: str) -> None:
-    """A `reg` that has one of some values by what another word is."""
+    """A combinational `reg` with a value that depends on another word (case)."""
     with e.block(f"always @* case ({by})", "endcase"):
         e(*(f"{key}: {name} = {value};" for key, value in values), f"default: {name} = {otherwise};")
 
 
 def copy(width: int, instance: str, of: str, now: str) -> str:
-    """A register that no tool merges with others that hold the same."""
+    """A register that tools do not merge with equal ones."""
     return f"fx_copy #({width}) {instance} (.clock(clock), .next({of}), .now({now}));"
 
 
 def joined(*parts: str) -> str:
-    """Bits side by side, the first highest."""
+    """A concatenation, the first highest."""
     there = [part for part in parts if part]
     return f"{{{', '.join(there)}}}" if len(there) > 1 else there[0]
 
 
 def packed(parts: list[str]) -> str:
-    """Words side by side, the first lowest."""
+    """A concatenation, the first lowest."""
     return "{" + wrapped(", ", parts[::-1]) + "}"
 
 

@@ -29,12 +29,12 @@ def fit(
 ) -> tuple[int, int]:
     """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
 
-    folding: only this one. least: nothing feeds shorter intervals, so they are left out. UnsupportedError says which
-    there are, or what the part can hold.
+    folding: only this factor. least: the shortest interval that is tried, because the link cannot feed a shorter one.
+    UnsupportedError names the factors, or what fits the part.
     """
     known = foldings(plan)
     if folding is not None and folding not in known:
-        raise UnsupportedError(f"folding={folding}: factors of this robot's branches are {', '.join(map(str, known))}")
+        raise UnsupportedError(f"folding={folding!r}: the branches of this robot allow {', '.join(map(str, known))}")
     plans = {n: with_folding(plan, n) for n in (known if folding is None else [folding])}
     costs: dict[int, tuple[int, int]] = {}
     for ii in range(min(least, LARGEST_II // 2), LARGEST_II + 1):
@@ -49,22 +49,22 @@ def fit(
 
 
 def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, int]) -> str:
-    """What a part can hold of the functions; costs: DSPs at the intervals that were tried."""
+    """The message that the functions do not fit. costs: DSPs at the intervals that were tried."""
     functions = ", ".join(plan.functions)
     ii = next((ii for ii, cost in costs.items() if cost <= device.dsp), None)
     if ii is None:
         return (
-            f"an {device.name} does not hold {functions} at any interval: it has {device.dsp} DSPs, "
-            f"{min(costs.values())} are needed at one task in {_cycles(LARGEST_II)}; ask for fewer functions, a "
+            f"an {device.name} is too small for {functions} at any interval: it has {device.dsp} DSPs, and "
+            f"{min(costs.values())} are needed with a task every {_cycles(LARGEST_II)}. Choose fewer functions, a "
             "narrower word or a larger part"
         )
-    shortest = f"it has {device.dsp} DSPs, the shortest interval that fits is {_cycles(ii)}, with {costs[ii]}"
+    shortest = f"the shortest interval that fits its {device.dsp} DSPs is {_cycles(ii)}, with {costs[ii]}"
     if budget > device.dsp:
-        return f"dsp={budget}: more than an {device.name} holds; {shortest}"
+        return f"dsp={budget} is more than an {device.name} has; {shortest}"
     return (
-        f"{budget} DSPs do not hold {functions}: the smallest budget is {min(costs.values())}, at one task in "
-        f"{_cycles(max(costs))} (of an {device.name}: {shortest}); ask for fewer functions, a narrower word or a "
-        "larger part"
+        f"dsp={budget} is too small for {functions}: the smallest budget is {min(costs.values())}, with a task every "
+        f"{_cycles(max(costs))}. On an {device.name} {shortest}. Choose more DSPs, fewer functions, a narrower word or "
+        "a larger part"
     )
 
 
@@ -83,10 +83,10 @@ def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device:
         one for one in (_built(plan, constants, fold, n, device) for n in longer) if one.register_bits <= device.lut
     )
     found = next(there, None)
-    fits = f"the smallest interval that fits is {_cycles(found.ii)}: --dsp {found.dsp}" if found else "no interval does"
+    fits = f"The shortest interval that fits is {_cycles(found.ii)}: --dsp {found.dsp}" if found else "No interval fits"
     raise UnsupportedError(
-        f"an {device.name} does not hold {', '.join(plan.functions)} at a task in {_cycles(ii)}: the words between "
-        f"operators take {acc.register_bits} flip-flops, it has {device.lut}; {fits}; ask for fewer functions or a "
+        f"an {device.name} is too small for {', '.join(plan.functions)} with a task every {_cycles(ii)}: registers of "
+        f"words take {acc.register_bits} flip-flops, and it has {device.lut}. {fits}. Choose fewer functions or a "
         "larger part"
     )
 

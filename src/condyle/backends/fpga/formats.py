@@ -1,4 +1,4 @@
-"""Fixed-point formats: how many bits a signal has, and how many of them stand behind the point."""
+"""Fixed-point formats: how many bits a signal has, and how many of them are behind the binary point."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Format:
 
 
 def bounded(x: NDArray[Number], low: int, high: int) -> NDArray[Number]:
-    """x, or the bound that it passes."""
+    """x clamped to its bounds."""
     return np.minimum(np.maximum(x, low), high)
 
 
@@ -62,6 +62,6 @@ def bits_for(largest: float) -> int:
 
 
 def constant_format(width: int, value: float) -> Format:
-    """The scale of its own of a constant: all `width` bits count."""
+    """The format of a constant with its own scale, which uses all `width` bits."""
     format = Format(width, width - 1 - bits_for(abs(value)))
     return format if round(math.ldexp(abs(value), format.frac)) <= format.limit else Format(width, format.frac - 1)

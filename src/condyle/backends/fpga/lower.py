@@ -22,15 +22,15 @@ TRIG_FORMAT = Format(B, B - 1)
 SINCOS_ERROR, RECIPROCAL_ERROR = 1e-5, 5e-7
 """Of the operators; the first absolute, the second relative."""
 LARGEST_NOISE = 2.0**-14
-"""Worst cases multiply without end along a factorisation; what is used must be more accurate than this anyway."""
+"""Worst cases grow without limit along a factorisation. Results must be more accurate than this anyway."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """What is lowered: a Program, the largest absolute value that each of its nodes takes.
+    """A Program to be lowered, and the largest absolute value of each of its nodes.
 
-    shared: nodes that do the same in branches that are alike. scales: for products with constants of such the largest
-    of the constants. whole: products of uncut factors.
+    shared: matching nodes of isomorphic branches. scales: for their products with constants, the largest of these
+    constants. whole: products whose factors are not cut.
     """
 
     program: Program
@@ -42,7 +42,7 @@ class Source:
 
 @dataclass
 class Lowering:
-    """One run. `given`: nodes that come from outside, with their words and formats."""
+    """One run. `given`: the input nodes with their words and formats."""
 
     source: Source
     numbers: Numbers
@@ -52,7 +52,7 @@ class Lowering:
     inputs: list[tuple[Word, int]] = field(default_factory=list[tuple[Word, int]])
     done: dict[int, int] = field(default_factory=dict[int, int])
     noise: dict[int, float] = field(default_factory=dict[int, float])
-    """For each node about what rounding has added so far: no range is taken smaller, though the exact value be zero."""
+    """For each node an estimate of its rounding error. Its range is at least that, even if its exact value is zero."""
     angles: dict[int, int] = field(default_factory=dict[int, int])
 
     def add(self, op: Op) -> int:
@@ -60,7 +60,7 @@ class Lowering:
         return len(self.ops) - 1
 
     def cone(self, roots: Sequence[int]) -> None:
-        """Lower what the roots need, in the Program's order."""
+        """Lowers the nodes that the roots need, in the Program's order."""
         nodes = self.source.program.nodes
         for k in sorted(reached(roots, lambda k: () if k in self.given else operands(nodes[k]))):
             at = self.done[k] = self._lowered(k, nodes[k])
@@ -69,7 +69,7 @@ class Lowering:
                 self.ops[at] = replace(self.ops[at], noise=self.noise[k], upper=upper, lower=lower)
 
     def finish(self, k: int) -> None:
-        """A constant that is an output needs a word of its own."""
+        """A constant that is an output needs its own word."""
         if self._is_constant(k):
             value = constant_of(self.source.program.nodes[k])
             self.done[k] = self._constant(value, format_for(self.numbers, abs(value)))
@@ -82,7 +82,7 @@ class Lowering:
             return self.add(Op("input", given.format))
         if node[0] == "const":
             self.noise[k] = 0.0
-            return -1  # made anew where it is used, in the format that serves there
+            return -1  # made again at each use, in the format for that use
         if node[0] not in OPERATIONS:
             raise refused("target fpga", [node[0]], OPERATIONS)
         return OPERATIONS[node[0]](self, k, node)
@@ -100,14 +100,14 @@ class Lowering:
         return max(self.source.largest[k], self.noise[k])
 
     def _ideal(self, k: int, noise: float) -> Format:
-        """The format for a node's range, its rounding included."""
-        if self.numbers.frac is not None:  # a word that saturates is never further off than it is long
+        """The format for a node's range, with its rounding error."""
+        if self.numbers.frac is not None:  # a saturating word has an error of at most its own range
             noise = min(noise, math.ldexp(1.0, self.numbers.data - self.numbers.frac))
         self.noise[k] = noise
         return format_for(self.numbers, self._reach(k))
 
     def _bounded(self, k: int, nodes: tuple[int, ...], noise: float, scale: float) -> Format:
-        """Of a product: its noise is a small part of its scale, unless a factor is nothing but noise."""
+        """The format of a product: its rounding error is small against it, unless a factor is only rounding error."""
         only_noise = any(self.source.largest[x] < self.noise[x] for x in nodes)
         return self._ideal(k, min(noise, scale if only_noise else scale * LARGEST_NOISE))
 
@@ -147,7 +147,7 @@ class Lowering:
         return self._product(k, (x, y), (a, b), width if k in self.source.whole else min(width, self.numbers.factor))
 
     def _fills(self, k: int) -> float:
-        """How much of its range a signal uses; the fuller one loses less when it is cut."""
+        """How much of its format a signal uses. The fuller one loses less when it is cut."""
         format = self.ops[self.done[k]].format
         return math.ldexp(self.source.largest[k], format.frac - format.width) if format.width > B else -1.0
 
@@ -198,7 +198,7 @@ OPERATIONS: dict[str, Callable[[Lowering, int, Node], int]] = {
     "sin": Lowering.sine,
     "cos": Lowering.sine,
 }
-"""A row an operation; square roots, comparisons, exponentials and angles of points have no operators in hardware."""
+"""A row for each operation. Square roots, comparisons, exponentials and atan2 have no operators in hardware."""
 
 
 def input_word(program: Program, node: Node) -> Word:

@@ -1,4 +1,4 @@
-"""The bit-exact integer model of a Datapath: what the Verilog must equal on every bit."""
+"""The integer model of a Datapath. The Verilog must give the same bits."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from condyle.errors import CondyleError
 
 
 class OverflowError(CondyleError, ArithmeticError):
-    """A signal left its format; says which and by how many bits."""
+    """A signal does not fit its format; the message names the operation and the format."""
 
 
 class Outcome(NamedTuple):
-    """The output words (n,) each, and for each task and group whether anything on its way was clamped."""
+    """The output words, (n,) each, and for each group and task whether a signal that it depends on was clamped."""
 
     words: dict[Word, Integers]
     over: dict[str, Flags]

@@ -1,4 +1,4 @@
-"""What each operator does to integers: the definition of the hardware, vectorised over tasks.
+"""The operators on integers: the definition of the hardware, vectorised over tasks.
 
 A result that does not fit its format is clamped and reported. Shifts to the right drop bits (towards minus infinity).
 """
@@ -48,8 +48,8 @@ def add(x: Integers, y: Integers, formats: tuple[Format, Format], out: Format, s
 def multiply(x: Integers, y: Integers, formats: tuple[Format, Format], factor: int, out: Format) -> Result:
     """x y with y cut to its upper `factor` bits.
 
-    The products of both upper and of both lower pieces stand side by side; what crosses is summed apart, then added.
-    Each of the sums is a word: clamped and reported, so that nothing is wider than ADDER bits.
+    The product of the upper pieces and that of the lower pieces are joined without a sum. The two cross products are
+    summed, then added. Each sum is a word, clamped and flagged, so that nothing is wider than ADDER bits.
     """
     y = y >> (formats[1].width - min(factor, formats[1].width))
     right = formats[0].frac + formats[1].narrowed(factor).frac - out.frac
@@ -64,7 +64,7 @@ def multiply(x: Integers, y: Integers, formats: tuple[Format, Format], factor: i
 
 
 def least_shift(a: int, b: int) -> int:
-    """How far a product of a and b bits must go to the right so that each crossing piece fits a sum."""
+    """How far a product of a and b bits must be shifted to the right so that each cross product fits a sum."""
     first, second = splits(a, b)
     return max(0, (first and first + b) - ADDER, (second and a + second) - ADDER)
 

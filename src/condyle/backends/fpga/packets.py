@@ -1,4 +1,4 @@
-"""Packets for the bench of the boundary: tasks and their answers beat by beat, and packets that are wrong."""
+"""Packets for the bench of the boundary: tasks and their results beat by beat, and wrong packets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLAG, ERROR, MALFORMED, TAG = (HEADER[what][1] for what in ("flag", "error", "ma
 
 @dataclass(frozen=True)
 class Packet:
-    """Beats of a task and of its answer; of a wrong packet a header alone answers."""
+    """Beats of a task and of its result. The answer to a wrong packet is a header alone."""
 
     task: tuple[int, ...]
     answer: tuple[int, ...]
@@ -63,7 +63,7 @@ def _of(
 def _beats(
     boundary: Boundary, fields: list[Field], words: Mapping[Word, Integers], heads: Sequence[int]
 ) -> list[list[int]]:
-    """Each packet's beats."""
+    """The beats of each packet."""
     if boundary.float32:
         singles = {field.word: field.format.to_real(words[field.word]).astype(np.float32) for field in fields}
         words = {word: np.frombuffer(x.tobytes(), np.uint32).astype(np.int64) for word, x in singles.items()}
@@ -79,5 +79,5 @@ def beat_lines(boundary: Boundary, many: Sequence[Sequence[int]]) -> list[str]:
 
 
 def starts(many: Sequence[Sequence[int]]) -> list[str]:
-    """The line at which each packet begins, and where the last one ends."""
+    """The first line of each packet, and the line after the last one."""
     return [f"{end:x}" for end in accumulate(map(len, many), initial=0)]

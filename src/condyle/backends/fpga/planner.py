@@ -83,7 +83,7 @@ class Planner:
         self.given = {**self.outside, **turns}
 
     def run(self) -> Plan:
-        """Datapaths for these functions."""
+        """Makes the datapaths of these functions."""
         for array in dict.fromkeys(unit.leaf.array for unit in self.units):
             self._traced(array)
         self._trig()
@@ -98,7 +98,7 @@ class Planner:
         return Plan(self.numbers, tasks, self.program.inputs[0].size, self.n, paths, formats, results, *known)
 
     def _outputs(self, leaf: Leaf) -> list[tuple[Word, int]]:
-        """All that the unit of a group answers."""
+        """All words of the outputs of a group's unit."""
         names = {port.name for unit in self.units if unit.leaf == leaf for port in unit.function.outputs}
         return [(word, node) for word, node in _pairs(self.program) if word.name in names]
 
@@ -155,15 +155,15 @@ class Planner:
             self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
 
     def _check_solved(self) -> None:
-        """UnsupportedError where accelerations of the box are less than what rounding leaves of those solved for."""
+        """UnsupportedError if the accelerations of the box are smaller than one unit of those that are solved for."""
         solved = self.paths[SOLVED.array].formats(SOLVED.group).values()
         units = [2.0**-format.frac for format in solved]
         for k, unit in enumerate(units):
             bound = self.limits[Word("a", k)]
             if bound < unit:
                 raise UnsupportedError(
-                    f"box: a_{k} up to {bound:g} is less than one unit of fd's answer, {unit:.2g}, that v and tau of "
-                    f"the box leave in word {self.numbers.name!r}: take a larger a, or a smaller v or tau"
+                    f"box: a_{k} is at most {bound:g}, but one unit of fd's result is {unit:.2g} in word "
+                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, or a smaller v or tau"
                 )
 
     def _bias(self, tau: Reals) -> Reals:
@@ -194,7 +194,7 @@ class Planner:
         return {word: Given(word, op.format, op.noise) for word, op in words}
 
     def _step(self, formats: dict[Word, Format]) -> dict[Word, Format]:
-        """The array `step`; the state that it makes has the formats of the one that it takes. What the course holds."""
+        """The array `step`, and the words of the course. The state after a step has the formats of the state before."""
         stepping = self.stepping
         stages = [stage for task in self.tasks for stage in task.stages]
         again = steps.follow(stages)
@@ -245,7 +245,7 @@ class Planner:
 
 
 def _twice(samples: Mapping[str, Reals]) -> dict[str, Reals]:
-    """The base floating, then given."""
+    """First with a floating base, then with a given one."""
     n = len(samples["q"])
     floats = np.repeat((1.0, 0.0), n)[:, None]
     return {**{name: np.concatenate((rows, rows)) for name, rows in samples.items()}, FLOATS.name: floats}

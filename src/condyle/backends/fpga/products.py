@@ -15,7 +15,7 @@ SHARED = "x"
 
 
 class _Sums(Graph):
-    """Words as inputs, and sums, as they are asked for: nothing is simplified."""
+    """Makes the nodes of a Program: input words and sums, without simplification."""
 
     def __init__(self, arrays: Sequence[Array]) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class _Sums(Graph):
         return self.add_node("input", self.names.index(word.name), word.index)
 
     def total(self, terms: Sequence[int]) -> int:
-        """A sum as shallow as can be."""
+        """A sum as a balanced tree."""
         while len(terms) > 1:
             pairs = [self.add_node("add", *terms[k : k + 2]) for k in range(0, len(terms) - 1, 2)]
             terms = [*pairs, *terms[len(terms) - len(terms) % 2 :]]
@@ -36,7 +36,7 @@ class _Sums(Graph):
 
 
 def symmetric(word: Word, n: int) -> Word:
-    """The entry of the upper triangle that stands for this one."""
+    """The entry of the upper triangle that equals this one."""
     i, j = divmod(word.index, n)
     return Word(word.name, min(i, j) * n + max(i, j))
 
@@ -60,9 +60,9 @@ def solve(n: int, inverse: Sequence[Word]) -> Program:
 
 
 def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Mapping[str, str], keeps: bool) -> Program:
-    """-Minv times the matrices `by`, called so, a stage a column.
+    """-Minv times the matrices `by`, with the names `called`, a stage for each column.
 
-    keeps: whether Minv's upper triangle goes through to the end.
+    keeps: whether the upper triangle of Minv is also an output.
     """
     names = tuple(called)
     arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))

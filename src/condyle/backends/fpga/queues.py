@@ -1,6 +1,6 @@
-"""The queues between arrays: what waits where, for whom, how many words it holds.
+"""The queues between arrays: which words wait in each, for which codes, and its depth.
 
-A task takes a credit of the queue ahead before it starts towards it, so no array ever has to stand still.
+Before a task enters an array it takes a credit of the queue behind it, so no array ever stalls.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.tasks import BIAS, COLUMNS, INVERSE, SOLVED, STAGE, STEP, TRIG, Leaf
 
 ROOM = 4
-"""Places beyond those that a full pipeline fills."""
+"""Entries of a queue beyond those that a full pipeline fills."""
 TURN = 2
-"""Cycles from a word's arrival in a queue until the next task can have its place."""
+"""Cycles from a word's arrival in a queue until its credit can be used again."""
 ENTRY, MERGED = 2, 4
-"""Depths where tasks come in and where results go out."""
+"""Depths of the queue of tasks and of the queue of merged results."""
 NAMES = {BIAS: "c", COLUMNS: "dtau", INVERSE: "inverse", SOLVED: "back", STAGE: "round"}
-"""Where the words of a group wait that go on."""
+"""The queue of a group whose words go on to another array."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """Where the words of a group wait under these codes; is_result: to leave. counted: as many tasks are in its loop as
-    it holds words, so none takes a credit of its own."""
+    """The queue for the words of a group with these codes. is_result: they leave the accelerator. counted: the tasks of
+    its loop are counted when they enter, at most as many as its entries, so they take no credit of it."""
 
     name: str
     leaf: Leaf
@@ -34,7 +34,7 @@ class Queue:
 
 
 def queues(plan: Plan) -> dict[str, list[Queue]]:
-    """Of each array the queues that its results wait in; what a second pass or a next stage needs is counted."""
+    """For each array the queues of its results. Those of a second pass or of a next stage are counted."""
     found: dict[str, list[Queue]] = {}
     for array, path in plan.datapaths.items():
         ways: list[Queue] = []
@@ -66,7 +66,7 @@ def _into(plan: Plan, array: str) -> Queue:
 
 
 def depths(plan: Plan, ii: int, tap: Callable[[Leaf], int]) -> Mapping[str, int]:
-    """Places of each queue by name. tap: when a group leaves its array."""
+    """The depth of each queue by name. tap: the cycle in which a group leaves its array."""
     trig, c, inverse, dtau, solve = map(tap, (TRIG, BIAS, INVERSE, COLUMNS, SOLVED))
     net = trig + max(c, inverse)
     waits = {"c": inverse - c, "inverse": c - inverse}

@@ -1,4 +1,4 @@
-"""How large each node of a Program gets over sampled states."""
+"""The range of each node of a Program over sampled states."""
 
 from __future__ import annotations
 

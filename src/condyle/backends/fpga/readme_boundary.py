@@ -1,4 +1,4 @@
-"""What the README of an exported accelerator says of its boundary."""
+"""The section about the AXI boundary in the README of an exported accelerator."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from condyle.backends.fpga.boundary import REGISTERS, Boundary
 from condyle.backends.fpga.report import Facts
 
 FILES = """\
-| `{name}_axi.v`, `fx_axi.v` | the accelerator between two AXI4-Streams, with registers by AXI4-Lite; its parts |
-| `{name}_stream.json` | all packets and registers as data: bits of each word, its point, its place in an array |
-| `{name}_host.h`, `condyle_host.py` | packers of tasks and results, in C99 (nothing is allocated) and in NumPy |
-| `{name}_axi_bench.v`, `axi_tasks.hex`, `axi_tasks_from.hex`, `axi_answers.hex`, `axi_answers_from.hex` | the bench \
-of the boundary, its packets |"""
+| `{name}_axi.v`, `fx_axi.v` | the accelerator with AXI4-Streams and AXI4-Lite registers; its modules |
+| `{name}_stream.json` | all packets and registers as data: bits, binary point and array entry of each word |
+| `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy) |
+| `{name}_axi_bench.v`, `axi_tasks.hex`, `axi_tasks_from.hex`, `axi_answers.hex`, `axi_answers_from.hex` | the test \
+bench of the boundary and its packets |"""
 
 
 def boundary_files(name: str) -> str:
@@ -28,59 +28,76 @@ def boundary_readme(facts: Facts, report: Mapping[str, Any]) -> str:
     registers = "\n".join(
         f"| 0x{at:02x} | {key} | {access} | {about} |" for key, (at, access, about) in REGISTERS.items()
     )
-    clocks = "`core_clk` is the accelerator's, of any ratio to `aclk`" if of.async_clock else "`aclk` is the only clock"
+    clocks = (
+        "`aclk` is the clock of the bus, `core_clk` that of the accelerator. Their ratio can be any"
+        if of.async_clock
+        else "`aclk` is the only clock"
+    )
     words = (
-        "IEEE-754 singles, 32 bits each, converted on chip: nearest, halves to even; what a word cannot hold is\n"
-        "clamped and flagged, NaN is flagged"
+        "IEEE-754 single-precision numbers of 32 bits, which the accelerator converts: to nearest, halves\n"
+        "to even. A number that does not fit its word is clamped and flagged, and so is NaN."
         if of.float32
-        else "integers one after the other, as in `in_data`, without gaps"
+        else "integers as in `in_data`, without gaps."
     )
     return f"""\
-## The boundary
+## The AXI boundary
 
-The top of a board is `{name}_axi`: the ports of `{name}` are too many for any part. `s_axis_*` takes tasks,
-`m_axis_*` gives results, each {of.axi} bits a beat (`tdata`, `tvalid`, `tready`, `tlast`; no `tkeep`: every byte
-counts); `s_axil_*` are the registers.
-{clocks}; `aresetn` is low for 4 cycles or more.
+The top module for a board is `{name}_axi`, because `{name}` has more ports than a part has pins. Tasks come on
+`s_axis_*` and results leave on `m_axis_*`: {of.axi} bits a beat, with `tdata`, `tvalid`, `tready` and `tlast`. There is
+no `tkeep`; every byte counts. `s_axil_*` are the registers.
+{clocks}. Hold `aresetn` low for at least 4 cycles.
 
-A packet is a task or a result; `tlast` is high at its last beat. Its first 32 bits are the header: bits 7 to 0 the
-function's code, 8 flag, 9 error, 10 malformed (the three of results only), 31 to 16 the tag; the others are 0. Behind
-it stand the words that the function takes, or gives, no others: {words}.
-The last beat is filled up with bits that mean nothing in a task and are 0 in a result. Results come when they are
-ready. A packet with too few or too many beats, or of a code that names no function, is answered by a header alone,
-with flag and error, and disturbs no other; such answers may overtake results.
+**A packet** is one task or one result. `tlast` is high at its last beat. Its first 32 bits are the header:
 
-| function | bytes of a task | of a result | M/s: chip | bus | link | board |
+| bits | of a task | of a result |
+|---|---|---|
+| 7:0 | the code of the function | the same |
+| 8 | ignored | flag |
+| 9 | ignored | error |
+| 10 | ignored | malformed |
+| 31:16 | the tag | the same |
+
+Other bits are ignored in a task and 0 in a result. Behind the header come the words that the function takes or gives,
+and no others. They are
+{words}
+The unused bits of the last beat are ignored in a task and 0 in a result.
+
+**Order**: a result comes when it is ready.
+**Wrong packets**: a packet with too few or too many beats, or with an unknown code, is answered by a header alone, with
+flag and error. It does not disturb other packets. Such an answer may come before results of earlier tasks.
+
+| function | bytes of a task | bytes of a result | accelerator alone | bus | link | board |
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
 
-Million tasks a second at an assumed {facts.clock:g} MHz, task after task of one function: the board is as fast as the
-slowest of the others. {_link(of)}
+The last four columns are million tasks a second, for tasks of one function, at an assumed clock of
+{facts.clock:g} MHz. The rate of the board is the least of the other three. {_link(of)}
 
 | address | register | access | what it is |
 |---|---|---|---|
 {registers}
 
-32 bits each, written whole; counters wrap. A soft reset lets the packet that is leaving end, drops what is inside,
-waits for the core's clock, and drops the rest of a packet that was half sent. A receiver that stays not ready delays
-it; `aresetn` does not wait. `make axi` simulates all this by iverilog, in four states.
+Registers have 32 bits and are written as a whole. Counters wrap around. A soft reset does this in order: the packet
+that is leaving ends; everything inside is dropped; the clock of the accelerator sees the reset; the rest of a packet
+that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates
+this by iverilog in four-state logic, with three settings of stalls and clocks.
 
 ```python
-from condyle_host import Host            # NumPy only
+from condyle_host import Host            # needs only NumPy
 host = Host("{name}_stream.json")
-host.check(read)                         # read(address) is your way to read a register: is it this accelerator?
+host.check(read)                         # read(address): your way to read a register; ValueError if it is another one
 packets = host.pack("FUNCTION", tags, q=q, ...)      # uint8 (n, bytes): what a DMA sends
-for head, outputs in host.results(received): ...     # matrices row by row, symmetric ones whole
+for head, outputs in host.results(received): ...     # matrices row by row, symmetric ones complete
 ```
 """
 
 
 def _link(of: Boundary) -> str:
     if of.link is None:
-        return "`--link GB/S` at the export chooses an interval that a link can feed, which saves DSPs."
+        return "The export option `--link GB/S` takes\nthe longest interval that the link can feed, which saves DSPs."
     return (
-        f"The interval is the longest at which no function is slower than the bus and a link of {of.link:g} GB/s in\n"
-        "each direction can feed it, or longer where the part holds no more."
+        "`--link`: the interval is the longest\nat which no function is slower than the bus and a link of "
+        f"{of.link:g} GB/s in each direction can feed it.\nIt is longer if the part cannot hold that."
     )
 
 

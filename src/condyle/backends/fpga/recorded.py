@@ -22,12 +22,12 @@ from condyle.scalar import Scalar, rint
 from condyle.specification import Port
 
 FLAG = "flag"
-"""The output that is above zero where an input was outside the box or something was clamped; it is not a finite number
-where an input is none, or beyond all measure."""
+"""This output is above zero if an input was outside the box or a signal was clamped. It is not finite if an input is
+not finite or too large."""
 
 
 class Doubles:
-    """Words as doubles."""
+    """Words as float64."""
 
     def __init__(self) -> None:
         self.clamps = Clamps()
@@ -69,7 +69,7 @@ class Doubles:
         return summed(x, y)
 
     def taken(self, x: Scalar, format: Format, most: int) -> Signal:
-        """A real number as a word, nearest and clamped; reported where it is beyond the box, `most`."""
+        """A real number as a word, to nearest and clamped; flagged if it is beyond the box, `most`."""
         nearest = Signal(rint(x * ldexp(1.0, format.frac)), inf)
         self.clamps.bounded(nearest, -most, most)
         return Clamps().clamped(nearest, format)
@@ -105,7 +105,7 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
 
 
 def _placed(plan: Plan, task: Task, port: Port) -> list[tuple[Word, int]]:
-    """The words of an output and where they stand in it: of a symmetric one both triangles."""
+    """The words of an output and their entries in it; two entries for a word of a symmetric matrix."""
     words = [word for word, _ in plan.results[task.function.name] if word.name == task.words[port.name]]
     return [(word, entry) for word in words for entry in entries(word, plan.nv, port.symmetric)]
 
@@ -115,6 +115,6 @@ def _array(port: Port, sizes: Mapping[str, int]) -> Array:
 
 
 def _with_one_zero(graph: Graph, x: Scalar) -> Value:
-    """x + 0, so that no answer is -0.0; symbols would leave it out."""
+    """x + 0, so that no result is -0.0; symbols would simplify it."""
     real = cast(Value, x)
     return graph.node(("add", graph.constant(0.0).index, real.index)) if isinstance(real, Expr) else real + 0.0

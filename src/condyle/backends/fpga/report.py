@@ -1,4 +1,4 @@
-"""What is known of an accelerator, as data: cycles, units, words, errors. Nothing here is an estimate of a clock."""
+"""report.json: cycles, DSPs, words, errors of an accelerator. Clocks in it are assumed, never estimated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | Non
 
 @dataclass(frozen=True)
 class Facts:
-    """What generated code says about where it is from; clock: MHz, assumed."""
+    """What generated code says about its origin. clock: MHz, assumed."""
 
     name: str
     fingerprint: str
@@ -36,7 +36,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Errors of each function over so many states of the box; warnings: of those that are too large."""
+    """Errors of each function over `states` states of the box; warnings about errors that are too large."""
 
     errors: Mapping[str, Mapping[str, float]]
     states: int
@@ -48,7 +48,7 @@ Proofs: TypeAlias = Mapping[str, Mapping[int, bool]]
 
 
 def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[Leaf]) -> Json:
-    """How many signals before these groups have a format that holds all of the box, how many a sampled one."""
+    """How many of the signals that these groups depend on have a proven format, and how many a sampled one."""
     total = [0, 0]
     for array in {name for name, _ in leaves}:
         path = acc.arrays[array].datapath
@@ -58,12 +58,12 @@ def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[Leaf]) -> Json
 
 
 def leaves_of(acc: Accelerator, function: str) -> list[Leaf]:
-    """The groups that a function's tasks go through."""
+    """The groups that the tasks of a function pass through."""
     return [leaf for leaves in acc.plan.tasks[function].passes for leaf in leaves]
 
 
 def cycles(n: int) -> str:
-    """How often a task comes, in words."""
+    """An interval in words: "a task every ..."."""
     return "cycle" if n == 1 else f"{n} cycles"
 
 
@@ -72,13 +72,13 @@ def array_dsp(acc: Accelerator, name: str) -> int:
 
 
 def said_latency(function: Mapping[str, Any]) -> str:
-    """Cycles, and those without further registers in operators where there are any."""
+    """Latency in cycles; with --pipeline also that without it."""
     latency, plain = function["latency"], function["latency_default"]
-    return f"{latency}" if latency == plain else f"{latency} ({plain} by default)"
+    return f"{latency}" if latency == plain else f"{latency} ({plain} without --pipeline)"
 
 
 def words_held(acc: Accelerator, name: str) -> int:
-    """Registers of data words in an array."""
+    """Word registers of an array."""
     return sum(acc.words[name].values())
 
 
@@ -89,7 +89,7 @@ def products(acc: Accelerator) -> int:
 
 
 def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
-    """report.json. lut and ff are null until `make count` has asked yosys for them."""
+    """report.json. lut and ff are null until `make count` writes them."""
     proofs = {name: proven(array.datapath, acc.plan.limits) for name, array in acc.arrays.items()}
     functions: dict[str, Json] = {
         name: _function(acc, facts, sheet, name) | {"signals": _signals(acc, proofs, leaves_of(acc, name))}
@@ -157,7 +157,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
 
 
 def _sizes(value: float | Reals) -> Json:
-    """A number of all entries, or one of each; null where the box has none."""
+    """One number for all entries, or one for each; null for an entry without a bound."""
     if isinstance(value, (float, int)):
         return float(value)
     entries: list[float] = value.tolist()
@@ -165,7 +165,7 @@ def _sizes(value: float | Reals) -> Json:
 
 
 def _constants(acc: Accelerator) -> Json:
-    """Products with constants that are factors of DSPs, those made of shifts, the sums that these take."""
+    """Products with constants by DSPs, those by shifts, and the number of sums in the chains of shifts."""
     paths = [array.datapath for array in acc.arrays.values()]
     shifts = [op.shifts for path in paths for op in path.ops if op.shifts]
     on_dsp = sum(is_constant_product(path, k) for path in paths for k in range(len(path.ops)))
@@ -199,7 +199,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
 
 
 def _rates(acc: Accelerator, facts: Facts, function: str) -> dict[str, Json]:
-    """Bytes of a task and of a result; how many a second the chip, the bus and the link do, and all of them."""
+    """Bytes of a task and of a result; tasks a second of the chip, the bus, the link, and of all together (board)."""
     found = rate(acc.plan, facts.boundary, function, acc.interval(function), facts.clock)
     rates = {"chip": found.chip, "bus": found.bus, "link": found.link, "board": found.board}
     return {
@@ -210,7 +210,7 @@ def _rates(acc: Accelerator, facts: Facts, function: str) -> dict[str, Json]:
 
 
 def _formats(acc: Accelerator) -> dict[str, Json]:
-    """How to read and write the words: bits and bits behind the point, in the order of the bus from bit 0."""
+    """The formats of all words, from bit 0 of the ports on: their bits and the bits behind the binary point."""
     inputs: dict[str, Json] = {str(word): str(format) for word, format in acc.plan.formats.items()}
     results: dict[str, Json] = {
         function: [f"{word} {format}" for word, format in words] for function, words in acc.plan.results.items()
@@ -219,11 +219,11 @@ def _formats(acc: Accelerator) -> dict[str, Json]:
 
 
 def said_box(report: Mapping[str, Any]) -> str:
-    """The box in words, from what report.json holds."""
+    """The box in words, from report.json."""
     said = [f"|{name}| ≤ {_said(value)}" for name, value in report["box"].items()]
     torques: list[float] = report["torques_sampled"]
     if torques and not _all_said(report["box"].get("tau")):
-        said.append(f"tau of such states (sampled: {_said(torques)})")
+        said.append(f"tau as these states need it, at most {_said(torques)} in the samples")
     return ", ".join(said)
 
 
@@ -232,7 +232,7 @@ def _all_said(value: Any) -> bool:
 
 
 def _said(value: Any) -> str:
-    """A number, or one for each entry; a dash for none."""
+    """A number, or one for each joint coordinate in brackets; a dash for none."""
     if isinstance(value, list):
-        return " ".join("-" if x is None else f"{x:.4g}" for x in cast("list[float | None]", value))
+        return f"({', '.join('-' if x is None else f'{x:.4g}' for x in cast('list[float | None]', value))})"
     return f"{value:.4g}"

@@ -13,12 +13,12 @@ from itertools import count
 from condyle.backends.fpga.datapath import LEAVES, SHARED, Datapath
 
 Pool = tuple[str, tuple[str, int, int], int]
-"""A stage, or those that share units, a kind of unit, in how many turns an interval."""
+"""Stage (or stages that share units), kind of unit, folded operations of one operator in an interval."""
 SWEEPS = 3
 NONE = -1
 """No unit, no operation, no cycle."""
 REACH = 48
-"""How far an operation is moved to save registers, in cycles."""
+"""The most cycles by which an operation is moved to save registers."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Schedule:
     units: dict[Pool, int]
 
     def copy_at(self, k: int, cycle: int) -> int:
-        """Which copy of the word holds the task's value in this cycle."""
+        """The copy of the word that has the task's value in this cycle."""
         return (cycle - self.ready[k]) // self.datapath.rate(k, self.ii)
 
     def phases(self, k: int, cycle: int) -> list[int]:
-        """The phases in which an operator does what its first operation does in this cycle."""
+        """The phases in which an operator repeats what its first operation does in this cycle."""
         rate = self.datapath.rate(k, self.ii)
         return sorted((cycle + turn * rate) % self.ii for turn in range(self.ii // rate))
 
@@ -127,7 +127,7 @@ class _Scheduler:
             self.start[member], self.unit[member] = cycle + self.lag[member], unit
 
     def _relax(self, backwards: bool) -> None:
-        """Move operations within their slack to where fewest registers are needed."""
+        """Moves operations within their slack to save registers."""
         order = [k for k in sorted(self.datapath.members, key=self.start.__getitem__) if not self.is_free[k]]
         for k in reversed(order) if backwards else order:
             ends = [end - self.lag[member] for member in self.datapath.members[k] for end in self._reads(member)]

@@ -1,26 +1,26 @@
-"""The numbers that decide formats, and what is said of errors."""
+"""The numbers behind the formats, the default box and the warnings about errors."""
 
 SPEED = 10.0
-"""rad/s and m/s: the box's velocity of a joint whose model file has no limit of use."""
+"""Default velocity of the box in rad/s or m/s, for a joint without a usable velocity limit."""
 FASTEST = 50.0
-"""A velocity limit beyond this, such as 1000, stands for none in most model files."""
+"""A larger velocity limit, such as 1000, means "no limit" in most model files."""
 RISE = 0.1
 """Seconds in which a joint reaches the box's velocity from rest: its acceleration is v / RISE."""
 LEAST, MOST = 1e-6, 1e6
-"""Of numbers of a box. Beyond, sums of what follows from it and of gravity keep no digit of one of them in any word."""
+"""The least and the largest number of a box. Beyond them, a sum with gravity loses all digits of one summand."""
 
 RANGES = 4000
 """Sampled states whose values choose the formats."""
 MARGIN = 2.0
-"""A signal's format holds so many times the largest value that sampling met."""
+"""The format of a signal holds this many times its largest sampled value."""
 TAILS = 4.0
-"""Products with M^-1 have long tails that sampling does not meet: two bits more for them."""
+"""The same for products with M^-1: sampling misses their rare large values, so they get two more bits."""
 
 STATES = 1000
-"""Sampled states over which an export states errors."""
+"""Sampled states for the errors that an export reports."""
 GOAL = 0.01
-"""What a function's largest relative error should stay within; else the export warns."""
+"""An export warns if the largest relative error of a function is above this."""
 CLAMPED = 0.01
-"""The part of the states that may have a clamped signal before the export warns."""
+"""An export warns if a larger part of the states has a clamped signal."""
 WIDER = ("27x18", "27", "32")
-"""Words that scale each signal, the cheapest first: what a warning tries."""
+"""The words that a warning tries, the cheapest first. All have a scale for each signal."""

@@ -1,6 +1,6 @@
-"""Which operations of isomorphic branches do the same to other numbers: one operator can be folded over those.
+"""Which operations of isomorphic branches can share one operator (folding): they differ in their numbers only.
 
-A match is never needed for the result to be right: what matches nothing keeps an operator of its own.
+The result does not depend on a match: an operation without a match keeps its own operator.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from condyle.backends.fpga.datapath import Op
 from condyle.ir.program import Program, constant_of, input_of, operands
 
 Place = tuple[int, int, int]
-"""Kind of branch, branch of that kind, place in it."""
+"""Kind of branch, number of the branch, position in it."""
 Branches = tuple[Mapping[int, Place], Mapping[tuple[str, int], Place]]
-"""The places of joints, and of entries of input arrays."""
+"""The positions of joints, and of entries of input arrays."""
 Side = tuple[int, int]
-"""Kind of branch, branch of that kind."""
+"""Kind of branch, number of the branch."""
 ROUNDS = 8
 SUMS = frozenset({"add", "sub"})
 FOLDED = SUMS | {"mul", "rcp"}
@@ -27,14 +27,14 @@ FOLDED = SUMS | {"mul", "rcp"}
 
 @dataclass
 class _Matcher:
-    """Labels say what a node does and to what, but for numbers and for which branch it is in."""
+    """A label is the operation of a node and its operands, without numbers and without the branch."""
 
     program: Program
     joints: Mapping[int, Place]
     inputs: Mapping[tuple[str, int], Place]
     sides: list[Side | None] = field(default_factory=list["Side | None"])
     odd: set[int] = field(default_factory=set[int])
-    """Nodes that not every branch has; what depends on them may still be alike."""
+    """Nodes that not every branch has. Nodes that depend on them may still match."""
 
     def __post_init__(self) -> None:
         for k in range(len(self.program)):
@@ -73,7 +73,7 @@ class _Matcher:
         return ("sum" if node[0] in SUMS else node[0], side[0], where, *sorted(seen, key=str))
 
     def _seen(self, a: int, side: Side, labels: Sequence[object]) -> object:
-        """An operand, whatever its sign: mirrored branches differ in signs."""
+        """An operand without its sign, because mirrored branches differ in signs."""
         while self.program.nodes[a][0] == "neg":
             (a,) = operands(self.program.nodes[a])
         if a in self.odd:
@@ -113,12 +113,12 @@ class _Matcher:
 def shared_operations(
     program: Program, joints: Mapping[int, Place], inputs: Mapping[tuple[str, int], Place]
 ) -> list[tuple[int, ...]]:
-    """Tuples of nodes that do the same, one of each branch of a kind."""
+    """Tuples of matching nodes, one of each branch of a kind."""
     return _Matcher(program, joints, inputs).run() if joints else []
 
 
 def equalised(largest: Sequence[float], found: Sequence[tuple[int, ...]]) -> list[float]:
-    """Shared operations have one range, so one format."""
+    """Gives shared operations the same range, so that they have the same format."""
     result = list(largest)
     for nodes in found:
         for k in nodes:
@@ -127,7 +127,7 @@ def equalised(largest: Sequence[float], found: Sequence[tuple[int, ...]]) -> lis
 
 
 def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, float]:
-    """For shared products with constants the largest of their constants."""
+    """For shared products with constants, the largest of these constants."""
     result: dict[int, float] = {}
     for nodes in found:
         heads = [operands(program.nodes[k])[0] for k in nodes if program.nodes[k][0] == "mul"]
@@ -138,7 +138,7 @@ def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, floa
 
 
 def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
-    """The shared operations, -1 for one that is not done as most are: another operator, other formats."""
+    """The shared operations; -1 for one with another operator or other formats than most."""
     result: list[tuple[int, ...]] = []
     for nodes in found:
         ks = [done.get(node, -1) for node in nodes]
@@ -151,7 +151,7 @@ def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int
 
 
 def _kind(ops: Sequence[Op], k: int) -> tuple[object, ...]:
-    """What operators must have in common; a sum may add or subtract, in either order."""
+    """What shared operations must have in common. A sum may add or subtract, in either order."""
     op = ops[k]
     bare = replace(op, args=(), stage="", value=0, noise=0.0, upper=inf)
     formats = [ops[a].format for a in op.args]

@@ -19,7 +19,7 @@ from condyle.integrators import Stage as Weights
 from condyle.ir.program import Program
 
 STAGES = (*RK4.stages, *EULER.stages)
-"""Of both methods, one behind the other."""
+"""The weights of both methods, one after the other."""
 WEIGHTS = {name: tuple(getattr(stage, name) for stage in STAGES) for name in Weights._fields}
 """By stage: u = c h vi + d h² [v, vi] + e times the sum of b h vi of the stages before."""
 POWERS = {"c": 1, "b": 1, "d": 2, "e": 0}
@@ -27,11 +27,11 @@ LAST = (3, 4)
 """The stages that end a step."""
 STAGE_FORMAT = Format(4, 0)
 FRESH = {"cv": "v", "sq": "q", "sv": "v", "su": ""}
-"""What goes with a step's first sub-task besides the task: copies of its state, and zeros."""
+"""The words that travel with the first sub-task of a step: copies of its state, and zeros."""
 AGAIN = {"cv": "nv", "sq": "q_next", "sv": "v_next", "su": "su_next"}
-"""What goes with a later one: what the stage before has made."""
+"""The words that travel with a later one: those that the stage before has made."""
 LIKE = {**FRESH, "su": "su", "su_next": "su", "nq": "q", "nv": "v", "q_next": "q", "v_next": "v"}
-"""Words of one format."""
+"""Words that have the same format."""
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Coordinates:
     curved: tuple[int, ...] = ()
 
     def course(self, tau: Sequence[Word], f_ext: Sequence[Word], again: bool) -> list[Word]:
-        """What goes with a sub-task: the stage, the step's own state and torques, the stage's velocity, the sums."""
+        """The words that travel with a sub-task: stage, state and torques of the step, velocity of the stage, sums."""
         entries = {name: range(self.nv) for name in ("v", "cv", "sv")}
         kept: dict[str, Collection[int]] = {"q": range(self.nq), **entries, "sq": self.flat}
         kept |= {"su": self.curved} if again else {}
         return [Word("stage", 0), *(Word(name, k) for name, ks in kept.items() for k in ks), *tau, *f_ext]
 
     def weights(self, again: bool) -> str:
-        """The names of those that stages need."""
+        """The names of the words that stages need."""
         return "cbde" if self.curved and again else "cb"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage as a Program: of course words, weights and k what the next sub-task, or the result, consists of.
+    """One stage as a Program: from the course's words, weights and k to the next sub-task or the result.
 
     alike: nodes that have the range of a word. small: nodes and their bounds. whole: products of uncut factors.
     """
@@ -69,7 +69,7 @@ class Stage:
 
 
 Advance = Callable[[Sequence[Word], bool], Stage]
-"""Of the words of the course, and whether there are stages that others follow."""
+"""Makes a Stage from the words of the course, and from whether a stage is followed by another."""
 
 
 def _nowhere(words: Sequence[Word], again: bool) -> Stage:
@@ -87,7 +87,7 @@ class Stepping:
 
 
 STANDING = Stepping()
-"""Of accelerators without steps."""
+"""For accelerators without steps."""
 
 
 def like(word: Word) -> Word:
@@ -103,12 +103,12 @@ class Weight(NamedTuple):
 
 
 def follow(stages: Collection[int]) -> bool:
-    """Whether there are stages that others follow."""
+    """Whether a stage is followed by another."""
     return not set(stages) <= set(LAST)
 
 
 def weights(stepping: Stepping, stages: Collection[int], width: int) -> dict[str, Weight]:
-    """Of so wide constants; zero at other stages."""
+    """The weights of these stages, in constants of so many bits; zero at other stages."""
     found: dict[str, Weight] = {}
     for name in stepping.coordinates.weights(follow(stages)):
         scaled = [stepping.h ** POWERS[name] * x if s in stages else 0.0 for s, x in enumerate(WEIGHTS[name])]

@@ -1,4 +1,4 @@
-"""The words of a task and of a result: where each stands. The emitter, the packers and the documents read it here."""
+"""The bits of each word of a task and of a result, for the emitters, the packers and the documents."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def laid(words: Iterable[tuple[Word, Format]], low: int = 0) -> list[Field]:
 
 
 def width(fields: Iterable[Field]) -> int:
-    """Bits up to the end of the last."""
+    """Bits of all fields: up to the end of the last one."""
     return max((field.high + 1 for field in fields), default=0)
 
 
 def head(id: Id) -> Words:
-    """What goes with a task: see `Id`."""
+    """The words that travel with a task: see `Id`."""
     return [(TAG, Format(TAG_BITS, 0)), (CODE, Format(id.code_bits, 0)), (OVER, Format(1, 0))]
 
 
@@ -56,18 +56,18 @@ class Bus(dict[Word, str]):
         super().__init__({word: self.span([word]) for word in self.at})
 
     def span(self, words: Iterable[Word]) -> str:
-        """The bits of words that stand side by side; nothing where there are none."""
+        """The bits of adjacent words; an empty text if there are none."""
         fields = [self.at[word] for word in words]
         low, high = min((field.low for field in fields), default=0), max((field.high for field in fields), default=-1)
         return f"{self.name}[{high}:{low}]" if high > low else f"{self.name}[{low}]" * (high == low)
 
     def part(self, *names: str) -> str:
-        """The bits of arrays that stand side by side."""
+        """The bits of adjacent arrays."""
         return self.span(word for word in self if word.name in names)
 
     @property
     def id(self) -> str:
-        """The bits that go with a task: see `head`."""
+        """The bits that travel with a task: see `head`."""
         return self.span([TAG, CODE, OVER])
 
     def renamed(self, name: str) -> dict[Word, str]:
@@ -76,12 +76,12 @@ class Bus(dict[Word, str]):
 
 
 def shared(word: Word) -> tuple[Word, ...]:
-    """The words that have one place: a and tau of a joint, of which a function takes one."""
+    """The words with the same bits: a and tau of a joint, because a function takes one of them."""
     return (Word("tau", word.index), Word("a", word.index)) if word.name in ("a", "tau") else (word,)
 
 
 def entries(word: Word, nv: int, symmetric: bool) -> list[int]:
-    """Where a word stands in its array, flat: of a symmetric matrix in both triangles."""
+    """The entries of a word in its flat array; two for a word of a symmetric matrix."""
     row, column = divmod(word.index, nv)
     return sorted({word.index, column * nv + row}) if symmetric else [word.index]
 
@@ -93,7 +93,7 @@ def bus(plan: Plan) -> list[Field]:
 
 
 def taken(plan: Plan, function: str) -> list[Field]:
-    """Of the bus the words that a function takes, by their own names."""
+    """The words of the bus that a function takes, by their own names."""
     task = plan.tasks[function]
     return [
         Field(word, plan.formats[word], field.low)

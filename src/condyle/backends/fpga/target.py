@@ -1,4 +1,4 @@
-"""What is true of the FPGA target: its words, what an operator costs, the device it is counted against."""
+"""Facts of the FPGA target: its words, the cost of each operator, the devices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ A, B = 27, 18
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """How numbers are held: `data` bits a signal; a product's second factor is cut to `factor` bits.
+    """The bits of numbers: a signal has `data` bits, and the second factor of a product is cut to `factor` bits.
 
-    frac: bits behind the point of every signal, or None for a scale of its own for each. constant: bits of a
-    constant, whose scale is always its own.
+    frac: bits behind the binary point of every signal; None: each signal has its own scale. constant: bits of a
+    constant, which always has its own scale.
     """
 
     name: str
@@ -29,22 +29,22 @@ class Word:
 
 
 NARROWEST, WIDEST = 8, 32
-"""Bits of a word. Narrower ones leave no digit of a robot; wider ones need sums of more than `ADDER` bits."""
+"""Least and most bits of a word. Narrower ones are too inaccurate; wider ones need sums of more than `ADDER` bits."""
 SCALED, FIXED = re.compile(r"([0-9]{1,2})(?:x([0-9]{1,2}))?"), re.compile(r"q([0-9]{1,2})\.([0-9]{1,2})")
 WORDS = (
-    "27x18 (27 bits a signal, each with a scale of its own; second factors of products cut to 18, at least half of "
-    "them), 32 (not cut), or q16.16 (of every signal 16 bits before the point, its sign among them, and 16 behind); "
+    "27x18 (signals of 27 bits, each with its own scale; the second factor of a product is cut to 18, at least half of "
+    "them), 32 (not cut) or q16.16 (16 bits before the binary point, with the sign, and 16 behind it); a signal has "
     f"{NARROWEST} to {WIDEST} bits"
 )
-"""What can be said, for people."""
+"""The allowed words, for error messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A part and what it holds. factors: bits of the two signed factors of one of its multipliers.
+    """A part and its resources. factors: bits of the two signed factors of one of its multipliers.
 
-    family: that of yosys. order: the part as its tools name it; board: one that carries it. A part of Xilinx keeps
-    lines of registers in tables, an ECP5 does not: each bit there is one of as many flip-flops as tables.
+    family: as yosys names it. order: the part as its tools name it. board: a board that has it. Xilinx parts keep delay
+    lines in look-up tables. An ECP5 keeps each bit in a flip-flop, and has as many flip-flops as look-up tables.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Device:
 
     @property
     def multiplier(self) -> str:
-        """What one of its DSPs is called."""
+        """The name of one of its DSPs."""
         return "DSP48E2" if self.family == "xcup" else "MULT18X18D"
 
     @property
     def budget(self) -> int:
-        """The DSPs that an accelerator may take where none are named: 62 %."""
+        """The default budget of DSPs: 62 %."""
         return self.dsp * 62 // 100
 
     def product(self, a: int, b: int) -> int:
@@ -79,7 +79,7 @@ PARTS = {
     "ecp5-45k": Device("LFE5U-45F", 72, 43_848, "LFE5U-45F-6BG381C", "ULX3S-45F", "ecp5", (18, 18)),
     "ecp5-25k": Device("LFE5U-25F", 28, 24_288, "LFE5U-25F-6BG381C", "ULX3S-25F", "ecp5", (18, 18)),
 }
-"""The parts that an export can be for, by the name of `--part`; the first is the default."""
+"""The parts by the name of `--part`; the first is the default."""
 XCVU9P = PARTS["xcvu9p"]
 SINCOS_CYCLES, SINCOS_PRODUCTS = 5, ((27, 18), (27, 18), (15, 18), (15, 18))
 RECIPROCAL_CYCLES, RECIPROCAL_PRODUCTS = 8, ((27, 18), (27, 18))
@@ -108,14 +108,14 @@ def word_of(name: str) -> Word:
 
 
 def part_of(name: str) -> Device:
-    """The part of that name; UnsupportedError says which there are."""
+    """The part of that name; UnsupportedError names all parts."""
     if name not in PARTS:
         raise UnsupportedError(f"part {name!r}: allowed is {', '.join(PARTS)}")
     return PARTS[name]
 
 
 def product_dsp(a: int, b: int) -> int:
-    """DSPs of a product of signed factors of a and b bits: each cut into pieces that fit."""
+    """DSPs of a product of signed factors of a and b bits, each cut into pieces that fit."""
     wide, narrow = max(a, b), min(a, b)
     if wide <= A and narrow <= B:
         return 1
@@ -123,15 +123,15 @@ def product_dsp(a: int, b: int) -> int:
 
 
 class Pipeline(NamedTuple):
-    """How many registers an operator has beyond its first: a product's factors and its multiplier (product); sums,
-    whose clamp then has a cycle of its own, tables, and the shift of a reciprocal (clamp)."""
+    """How many registers an operator has beyond its output register. product: at the factors and in the multiplier.
+    clamp: between a sum and its clamp, behind a table, and before and behind the shift of a reciprocal."""
 
     product: int = 0
     clamp: int = 0
 
     @property
     def one_hot(self) -> bool:
-        """Whether a bit for each cycle of an interval chooses what is done in it: more registers, fewer levels."""
+        """Whether the phase is one-hot, one bit for each cycle of an interval: more registers, fewer levels."""
         return self.clamp > 0
 
     @property
@@ -147,7 +147,7 @@ class Pipeline(NamedTuple):
         return RECIPROCAL_CYCLES + 2 * self.product + 3 * self.clamp
 
     def product_cycles(self, a: int, b: int) -> int:
-        """Product, [sums of partial products,] shift and clamp."""
+        """The cycles of a product: the product, the sums of partial products if it is cut, the shift with the clamp."""
         pieces = product_dsp(a, b)
         sums = 0 if pieces == 1 else self.has_pieces_held(pieces) + self.clamp
         return 2 + self.product + sums
@@ -159,17 +159,17 @@ class Pipeline(NamedTuple):
 
 STEPS = (
     "none",
-    "factors of products",
-    "factors and multipliers",
-    "factors and multipliers; sums before their clamp; tables; the shift of a reciprocal",
+    "at the factors of products",
+    "at the factors of products and in the multipliers",
+    "at the factors of products, in the multipliers, between a sum and its clamp, and around tables and shifts",
 )
 """Which registers each level of `PIPELINES` has."""
 PIPELINES = tuple(Pipeline(*levels) for levels in ((0, 0), (1, 0), (2, 0), (2, 1)))
-"""`--pipeline`: none; registers of factors; those of multipliers too; those between a sum and its clamp too."""
+"""By `--pipeline`: none; registers at factors; in multipliers too; between a sum and its clamp too."""
 
 
 def pipeline_of(n: int) -> Pipeline:
-    """UnsupportedError says which there are."""
-    if not 0 <= n < len(PIPELINES):
-        raise UnsupportedError(f"pipeline={n}: allowed is 0 to {len(PIPELINES) - 1}")
+    """The registers of `--pipeline`; UnsupportedError names the allowed numbers."""
+    if n not in range(len(PIPELINES)):
+        raise UnsupportedError(f"pipeline={n!r}: allowed is 0 to {len(PIPELINES) - 1}")
     return PIPELINES[n]

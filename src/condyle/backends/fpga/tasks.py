@@ -1,6 +1,6 @@
-"""What a task goes through: groups of the arrays, pass by pass (Yang 2023, figures 9 and 10), and its codes.
+"""The groups of arrays that a task passes through, pass by pass (Yang 2023, figures 9 and 10), and its codes.
 
-The arrays, each a Datapath with an interval of its own:
+The arrays, each a Datapath with its own schedule:
   trig        sines and cosines of q, once for all
   dynamics    Forward-Backward, mass  Backward-Forward: traced from algorithms, see `Unit`
   solve       Schedule: M^-1 (tau - c)
@@ -27,13 +27,13 @@ class Leaf(NamedTuple):
 
 
 BIAS, COLUMNS, INVERSE = Leaf("dynamics", "tau"), Leaf("dynamics", "dtau"), Leaf("mass", "Minv")
-"""What solve and derivatives take: c, dtau and M^-1."""
+"""The inputs of solve and derivatives: c, dtau and M^-1."""
 TRIG, SOLVED, PRODUCTS = Leaf("trig", "out"), Leaf("solve", "out"), Leaf("derivatives", "out")
 STEP, STAGE = Leaf("step", "out"), Leaf("step", "again")
-"""A step's result; the state of a stage that others follow."""
+"""The result of a step; the state of a stage that is followed by another."""
 ORDER = ("trig", "dynamics", "mass", "solve", "derivatives", "step")
 FLOATS = Word("floats", 0)
-"""1 where the base moves as it must, 0 where its motion is given; an input of `mass`, made from the function."""
+"""1 for a floating base, 0 for a base with a given motion. An input of `mass`; the function decides it."""
 FLAG = Format(2, 0)
 
 
@@ -49,12 +49,12 @@ class Unit:
 
 @dataclass(frozen=True)
 class Task:
-    """How an accelerator answers a function.
+    """How an accelerator computes a function.
 
-    composition: the function's, down to units. passes: the groups that its words go through, those of one pass after
-    those of another. words: of each output the name that the last group has for it. stages: of an integration step,
-    numbers of its weights. base_given: only the joints are moved, the base's motion is an input.
-    codes: of the passes; of a step with several stages the second marks what leaves a stage that others follow.
+    composition: that of the function, down to units. passes: the groups of each pass, in their order. words: for each
+    output its name in the last group. stages: the numbers of an integration step's weights. base_given: the motion of
+    the base is an input.
+    codes: one for each pass. A step with several stages has a second code for the words between two stages.
     """
 
     function: Function
@@ -67,7 +67,7 @@ class Task:
 
     @property
     def leaf(self) -> Leaf:
-        """Where the result leaves."""
+        """The group that is the result."""
         return self.passes[-1][-1]
 
     @property
@@ -77,12 +77,12 @@ class Task:
 
     @property
     def is_fed_back(self) -> bool:
-        """Whether a goes in again, for its derivatives."""
+        """Whether a is fed back, for its derivatives."""
         return len(self.passes) > 1
 
     @property
     def has_rounds(self) -> bool:
-        """Whether the state of a stage goes in again."""
+        """Whether the state of a stage is fed back."""
         return len(self.stages) > 1
 
     @property
@@ -98,18 +98,18 @@ class Task:
         return word.name in self.inputs and self.shares(word, base)
 
     def shares(self, word: Word, base: int) -> bool:
-        """Whether a word is in its part of a and tau, where these share their place: of a given base a, then tau."""
+        """Whether it uses a word of a or tau, which have the same bits: for a given base a of the base, then tau."""
         return not self.base_given or {"a": word.index < base, "tau": word.index >= base}.get(word.name, True)
 
     def through(self, leaf: Leaf) -> list[int]:
-        """The codes under which words leave by a group."""
+        """The codes of this task with which words leave by a group."""
         if leaf == STAGE:
             return [self.codes[1]] if self.has_rounds else []
         return [code for code, leaves in zip(self.codes, self.passes, strict=False) if leaf == TRIG or leaf in leaves]
 
 
 def numbered(families: Sequence[Sequence[Task]]) -> dict[str, Task]:
-    """The tasks by name, with codes from 0 on: a family in order, then the second codes of those that have two."""
+    """The tasks by name, with codes from 0 on: those of a family in order, then the second codes of that family."""
     found: dict[str, Task] = {}
     free = 0
     for family in families:

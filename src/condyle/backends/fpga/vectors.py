@@ -15,10 +15,10 @@ from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.stream import Field, bus, entries, result, result_width, shared, width
 
 QUANTILES = (0.5, 0.9, 0.99)
-"""Of tasks' errors: a largest one of samples is no bound, and grows with their count."""
+"""Quantiles of the errors of tasks. The maximum of samples is not a bound, and grows with their number."""
 PARTS = tuple(f"p{100 * part:.0f}" for part in QUANTILES)
 ZERO = 1e-9
-"""Columns whose exact entries stay below are zero but for rounding; their errors count as absolute ones only."""
+"""A column whose exact entries are below this is zero except for rounding. It has absolute errors only."""
 
 
 def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word, Integers]:
@@ -30,7 +30,7 @@ def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word
 
 
 def pack(fields: Iterable[Field], given: Mapping[Word, Integers], n: int) -> list[int]:
-    """For each of n tasks one integer, each word at its place; zeros for words that are not given."""
+    """For each of n tasks one integer with all words at their bits; words that are not given are zero."""
     total = [0] * n
     for field in fields:
         for word in shared(field.word):
@@ -40,7 +40,7 @@ def pack(fields: Iterable[Field], given: Mapping[Word, Integers], n: int) -> lis
 
 
 def unpack(fields: Iterable[Field], rows: Sequence[int]) -> dict[Word, Integers]:
-    """The words of packed integers: `pack` the other way round."""
+    """The words of packed integers: the inverse of `pack`."""
     found: dict[Word, Integers] = {}
     for field in fields:
         size = 1 << field.format.width
@@ -57,7 +57,7 @@ def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], 
 
 
 def refused_lines(acc: Accelerator, each: int, rng: np.random.Generator) -> list[tuple[str, str]]:
-    """`each` tasks of every code that names no function, and their answers: the error, the flag, the code, zeros."""
+    """`each` tasks of every unknown code, and their results: the error, the flag, the code, zeros."""
     code_bits, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     known = {of.codes[0] for of in acc.plan.tasks.values()}
     refused = [code for code in range(1 << code_bits) if code not in known]
@@ -76,15 +76,15 @@ def answer_lines(acc: Accelerator, function: str, answer: Answer, n: int) -> lis
 
 
 def answer_of(acc: Accelerator, function: str, rows: Sequence[str]) -> Answer:
-    """The answer that such lines say."""
+    """The result that such lines have."""
     low, numbers = result_width(acc.plan), [int(row, 16) for row in rows]
     over = np.array([number >> (low + acc.plan.id.code_bits) & 1 for number in numbers], np.bool_)
     return Answer(unpack(result(acc.plan, function), numbers), over)
 
 
 def task_errors(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals]) -> dict[str, Reals]:
-    """Each task's largest error (n,) of each output: absolute, relative to the largest entry of its column (of itself,
-    for vectors) over these tasks; NaN of those with a flag."""
+    """The largest error (n,) of each output of each task: absolute, and relative to the largest entry of its column (of
+    the entry itself, for vectors) over these tasks. NaN for a task with a flag."""
     found: dict[str, Reals] = {}
     for port, exact in zip(plan.tasks[function].function.outputs, truth, strict=True):
         got = dense(plan, function, port.name, answer, exact)
@@ -101,7 +101,7 @@ def task_errors(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals
 
 
 def errors_of(found: Mapping[str, Reals]) -> dict[str, float]:
-    """Of tasks' errors the largest, QUANTILES, and the part of the tasks that have a flag."""
+    """The maximum and the QUANTILES of the errors of tasks, and the part of the tasks with a flag."""
     flagged = np.isnan(next(iter(found.values())))
     result = {"clamped": float(flagged.mean())}
     for name, errors in found.items():
@@ -118,7 +118,7 @@ def worst(row: Mapping[str, float], which: str = "") -> float:
 
 
 def dense(plan: Plan, function: str, name: str, answer: Answer, exact: Reals) -> Reals:
-    """An output as the reference has it: both triangles, zeros in their places."""
+    """An output in the shape of the reference: with both triangles and all zeros."""
     result = np.zeros_like(exact)
     task = plan.tasks[function]
     held, symmetric = task.words[name], any(port.symmetric for port in task.function.outputs if port.name == name)

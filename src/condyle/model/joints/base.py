@@ -1,7 +1,7 @@
 """What a joint type is: its motion, its configurations, and what readers and algorithms ask about it.
 
 The joint frame has the joint's axis as its z. A new type is one class that says `name`, `nq`, `nv`, `subspace` and
-`transform`, and one entry in `JOINT_TYPES`. A type whose q is no plain vector says `integrate` and `difference` too.
+`transform`, in a file of this folder. A type whose q is no plain vector says `integrate` and `difference` too.
 """
 
 from __future__ import annotations

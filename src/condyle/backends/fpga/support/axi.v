@@ -1,7 +1,7 @@
-// What the boundary NAME_axi is made of; see README.md. Queues are those of fx_operators.v.
+// The modules of the AXI boundary NAME_axi, see README.md. Its FIFOs are in fx_operators.v.
 
-// A register that takes a word when it is empty or is emptied. Wide words are cut into lanes, each with a copy of what
-// says whether it is empty: `next`, a cycle before.
+// A pipeline register with handshake: it loads when it is empty or its word is taken. A wide word is cut into lanes of
+// at most 512 bits, each with its own copy of the valid bit. `next` is the valid bit of the next cycle.
 module fx_hold #(parameter W = 512) (
     input clock, input next, input ready, input [W-1:0] in_data, output reg [W-1:0] out_data
 );
@@ -18,7 +18,7 @@ module fx_hold #(parameter W = 512) (
     endgenerate
 endmodule
 
-// A word that is taken where both agree; so that each lane makes its enable itself.
+// A register that loads if `moves` and `here` are high. Each lane has one, so each makes its own enable.
 (* keep_hierarchy = "yes" *)
 module fx_beat #(parameter W = 512) (
     input clock, input moves, input here, input [W-1:0] in_data, output reg [W-1:0] out_data
@@ -26,7 +26,7 @@ module fx_beat #(parameter W = 512) (
     always @(posedge clock) if (moves & here) out_data <= in_data;
 endmodule
 
-// A queue between two clocks of any ratio: places in Gray code, two registers each way.
+// A FIFO between two clocks of any ratio: Gray-coded pointers, a synchroniser of two registers in each direction.
 module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     input in_clock, input in_reset, input in_valid, output in_ready, input [W-1:0] in_data,
     input out_clock, input out_reset, output reg out_valid, input out_ready, output [W-1:0] out_data
@@ -58,7 +58,7 @@ module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     end
 endmodule
 
-// A reset that comes from another clock, which holds it until eight cycles of this one are `done`.
+// Takes a reset over from another clock. That clock holds it until `done`: eight cycles of this clock in reset.
 module fx_reset (input clock, input wanted, output reset, output done);
     (* ASYNC_REG = "TRUE" *) reg [1:0] chain;
     reg [7:0] held;
@@ -68,7 +68,7 @@ module fx_reset (input clock, input wanted, output reset, output done);
     always @(posedge clock) held <= reset ? {held[6:0], 1'b1} : 8'b0;
 endmodule
 
-// Which beat of a packet this is, and the packet's header.
+// The number of a beat in its packet (`place`), and the header of the packet.
 module fx_marks (
     input clock, input reset, input moves, input last, input [31:0] word, output [31:0] head, output reg [15:0] place
 );
@@ -80,7 +80,7 @@ module fx_marks (
     end
 endmodule
 
-// Beats of a packet side by side. `beats`: how many this header's code has, 0 for no function.
+// Collects the beats of a packet into one wide word. `beats`: how many the code of this header has, 0 if unknown.
 module fx_gather #(parameter B = 512, parameter BEATS = 4) (
     input clock, input reset, input in_valid, output in_ready, input in_last, input [31:0] in_head,
     input [15:0] in_place, input [15:0] beats, input [B-1:0] in_data,
@@ -111,7 +111,7 @@ module fx_gather #(parameter B = 512, parameter BEATS = 4) (
     end
 endmodule
 
-// A packet beat by beat; it stays where it is until the last one is taken. `first`: the next beat is a packet's first.
+// Sends a wide word beat by beat; the word must stay until the last beat. `first`: the next beat is the first one.
 module fx_spread #(parameter B = 512, parameter BEATS = 4) (
     input clock, input reset, input in_valid, output in_ready, input [15:0] in_beats, input [31:0] in_head,
     input [BEATS*B-1:0] in_data, output first,
@@ -154,8 +154,8 @@ module fx_spread #(parameter B = 512, parameter BEATS = 4) (
     end
 endmodule
 
-// A single to an integer of W bits in units of 2^-frac: nearest, halves to even, clamped; NaN is the least integer,
-// which the accelerator flags as any word at the end of its format. Three cycles.
+// A single-precision number to an integer of W bits in units of 2^-frac: to nearest, halves to even, clamped. NaN
+// becomes the least integer, which the accelerator flags like any word at the end of its format. Three cycles.
 module fx_from_single #(parameter W = 27) (
     input clock, input moves, input signed [7:0] frac, input [31:0] x, output reg [W-1:0] y
 );
@@ -181,7 +181,7 @@ module fx_from_single #(parameter W = 27) (
     end
 endmodule
 
-// An integer of W bits in units of 2^-frac to a single: nearest, halves to even. Three cycles.
+// An integer of W bits in units of 2^-frac to a single-precision number: to nearest, halves to even. Three cycles.
 module fx_to_single #(parameter W = 27) (
     input clock, input moves, input signed [7:0] frac, input [W-1:0] x, output reg [31:0] y
 );
@@ -207,7 +207,7 @@ module fx_to_single #(parameter W = 27) (
     end
 endmodule
 
-// Beats of singles to beats of words, or back, with what goes beside them.
+// Converts beats of single-precision numbers to beats of words, or back. `side` is delayed by as many cycles.
 module fx_convert #(parameter LANES = 16, parameter IN = 32, parameter OUT = 27, parameter BACK = 0, parameter S = 49) (
     input clock, input reset, input in_valid, output in_ready, input [S-1:0] in_side, input [8*LANES-1:0] frac,
     input [IN*LANES-1:0] in_data,
@@ -241,7 +241,7 @@ module fx_convert #(parameter LANES = 16, parameter IN = 32, parameter OUT = 27,
     endgenerate
 endmodule
 
-// The registers, by AXI4-Lite. `resetting` stays until the core's clock has seen it (`done`).
+// The AXI4-Lite registers. `resetting` stays high until the clock of the accelerator has seen it (`done`).
 module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter STREAM = 0) (
     input clock, input resetn,
     input [7:0] awaddr, input awvalid, output awready, input [31:0] wdata, input [3:0] wstrb, input wvalid,

@@ -1,6 +1,8 @@
-    // +first=N and +tasks=N choose a part of the packets; +only=CODE those of one code; +stall_in=N, +stall_out=N stall
-    // N of 100 cycles; +sparse=1 sends a packet when all is answered; +restart=1 begins with a reset inside a packet;
-    // +bus=N and +core=N are halves of the clocks' periods; +seed=N; +dump writes axi.vcd, the signals of TOP_axi
+    // Options: +first=N and +tasks=N choose a part of the packets. +only=CODE sends packets of one code.
+    // +stall_in=N and +stall_out=N stall in N % of the cycles, at random; +seed=N changes when.
+    // +sparse=1 sends a packet only when all earlier ones are answered.
+    // +restart=1 begins with a soft reset inside a packet. +bus=N and +core=N are half periods of the two clocks.
+    // +dump writes the signals of TOP_axi into axi.vcd.
     reg [AXI:0] beats [0:IN - 1];
     reg [AXI:0] answers [0:OUT - 1];
     reg [31:0] sent_from [0:N];
@@ -59,7 +61,7 @@
             while (!read_done) @(negedge aclk);
             got_word = rdata;
             if (got_word !== want) begin
-                $display("WRONG register %h: %h, not %h", from, got_word, want);
+                $display("WRONG register %h: got %h, want %h", from, got_word, want);
                 wrong = wrong + 1;
             end
         end
@@ -75,7 +77,7 @@
         end
     endtask
 
-    // a packet of which a beat is offered ends before a soft reset: nothing is withdrawn, `tlast` comes
+    // a soft reset while a result is sent: the packet must still end with tlast
     task reset_while_sending;
         integer k;
         begin
@@ -97,7 +99,7 @@
         end
     endtask
 
-    // until the core's clock has seen the reset
+    // waits until the clock of the accelerator has seen the reset
     task restarted;
         begin
             got_word = 1;
@@ -170,7 +172,7 @@
     always #(bus_half) aclk = ~aclk;
     always #(core_half) core_clk = ~core_clk;
 
-    // everything is driven at the falling edge and read just before it, so that order at an edge does not matter
+    // inputs change at the falling edge and outputs are read at the rising edge, so there are no races
     reg accepted, offers;
     reg [AXI:0] offered;
     initial accepted = 0;
@@ -195,7 +197,7 @@
             wrong = wrong + 1;
         end
         if (offers && aresetn && (m_valid !== 1 || {m_last, m_data} !== offered)) begin
-            $display("WRONG: a beat was withdrawn before it was taken");
+            $display("WRONG: tvalid, tdata or tlast changed before the beat was taken");
             wrong = wrong + 1;
         end
         offers = aresetn && m_valid && !m_ready;
@@ -231,7 +233,7 @@
                 malforms = malforms + m_data[10];
             end
             if (tag >= N || tag > next || (place == 0 && seen[tag])) begin
-                $display("WRONG tag %0d: never sent, or answered before", tag);
+                $display("WRONG tag %0d: no packet with it is waiting for a result", tag);
                 wrong = wrong + 1;
             end else if ({m_last, m_data} !== answers[answer_from[tag] + place]) begin
                 $display("WRONG beat %0d of tag %0d:\n  got  %h\n  want %h", place, tag, {m_last, m_data},
@@ -254,7 +256,7 @@
     task finish;
         begin
             if (total == 0) $display("WRONG: no packet to send");
-            else if (wrong == 0 && got != total) $display("WRONG: %0d of %0d packets answered, no more", got, total);
+            else if (wrong == 0 && got != total) $display("WRONG: only %0d of %0d packets were answered", got, total);
             else if (wrong == 0) begin
                 read(8'h1c, total);
                 read(8'h20, total);

@@ -1,7 +1,7 @@
-    // +first=N and +tasks=N choose a part of the file; +only=CODE sends tasks of one function,
-    // +stall_in=N and +stall_out=N stall N of 100 cycles,
-    // +show prints every answer with its tag, +dump writes sim.vcd, the signals of TOP,
-    // +sparse=N sends a task only N cycles after the last answer, when all arrays are empty, +seed=N
+    // Options: +first=N and +tasks=N choose a part of tasks.hex. +only=CODE sends tasks of one function.
+    // +stall_in=N and +stall_out=N stall in N % of the cycles, at random; +seed=N changes when.
+    // +sparse=N sends a task N cycles after the last result, when all arrays are empty.
+    // +show prints every result with its tag. +dump writes the signals of TOP into sim.vcd.
     reg [F + T - 1:0] tasks [0:N - 1];
     reg [F + A + 1:0] answers [0:N - 1];
     reg [P - 1:0] got_bits, want_bits;
@@ -16,7 +16,7 @@
     integer entered [0:N - 1];
     integer first_out, last_out, slowest;
 
-    // what is not valid is unknown, and must not matter
+    // data that are not valid are x: they must not have an effect
     wire [F + T - 1:0] now = in_valid ? tasks[next] : {(F + T){1'bx}};
     TOP dut (
         .clock(clock), .reset(reset), .in_valid(in_valid), .in_ready(in_ready),
@@ -57,7 +57,7 @@
 
     always #1 clock = ~clock;
 
-    // everything is driven at the falling edge and read just before it, so that order at an edge does not matter
+    // inputs change at the falling edge and outputs are read at the rising edge, so there are no races
     always @(negedge clock) if (!reset) begin
         if (accepted) begin
             next = following(next);
@@ -110,7 +110,7 @@
         begin
             idle = 0;
             if (out_tag >= N || seen[out_tag] || out_tag >= next) begin
-                $display("WRONG tag %0d: never sent, or answered before", out_tag);
+                $display("WRONG tag %0d: no task with it is waiting for a result", out_tag);
                 wrong = wrong + 1;
             end else begin
                 seen[out_tag] = 1;
@@ -121,7 +121,7 @@
                     $write("\n");
                 end
                 if ($signed({1'b0, out_tag}) < last[out_function]) begin
-                    $display("WRONG order: tag %0d after %0d", out_tag, last[out_function]);
+                    $display("WRONG order: result of tag %0d came after that of tag %0d", out_tag, last[out_function]);
                     wrong = wrong + 1;
                 end
                 last[out_function] = out_tag;
@@ -144,7 +144,7 @@
     task finish;
         begin
             if (total == 0) $display("WRONG: no task to send");
-            else if (wrong == 0 && got != total) $display("WRONG: %0d of %0d tasks answered, no more", got, total);
+            else if (wrong == 0 && got != total) $display("WRONG: only %0d of %0d tasks were answered", got, total);
             else if (wrong == 0)
                 $display("right: %0d tasks, cycles %0d, latency %0d, interval %0d/%0d", got, cycle, slowest,
                     last_out - first_out, got > 1 ? got - 1 : 1);

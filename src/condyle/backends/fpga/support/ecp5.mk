@@ -1,5 +1,5 @@
 
-# make ecp5: the accelerator behind a serial line on a ULX3S, to a file of bits.
+# make ecp5: a bitstream for a ULX3S, with the accelerator at its serial port.
 ecp5: {name}.bit
 
 {name}_serial.json: $(SOURCES) fx_ecp5.v serial.v

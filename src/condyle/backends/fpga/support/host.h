@@ -3,13 +3,14 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Packets are bytes as a DMA moves them: byte 0 of a beat is tdata[7:0]. Inputs and outputs of a function are its
-   arrays one after the other, matrices row by row, in the order of the tables below. Nothing is allocated; link with -lm. */
+/* A packet is an array of bytes, as a DMA moves them: byte 0 of a beat is tdata[7:0]. The inputs of a function are one
+   array of doubles: its input arrays one after the other, matrices row by row. So are the outputs. Their names and sizes
+   are in the tables below. Nothing is allocated. Link with -lm. */
 
 typedef struct { uint32_t low; int16_t width, frac; int32_t entry, other; } NAME_word;
 
 typedef struct {
-    const char *name, *inputs, *outputs;                /* names of the arrays, each with its size */
+    const char *name, *inputs, *outputs;                /* inputs, outputs: the arrays, such as "q[7], v[7], a[7]" */
     int code;
     uint32_t input_size, output_size;                   /* doubles */
     uint32_t task_bytes, result_bytes, task_words, result_words;
@@ -21,15 +22,15 @@ typedef struct { const char *name; uint32_t address, value; } NAME_register;
 typedef struct { int function; unsigned tag; int flag, error, malformed; } NAME_head;
 
 TABLES
-/* The name of the first register that another accelerator would have otherwise; a null pointer where all are right.
-   registers: where they are mapped. Call it before the first packet. */
+/* Whether this is the right accelerator: a null pointer, or the name of the first register with a wrong value.
+   registers: the address where they are mapped. Call it before the first packet. */
 static inline const char *NAME_check(const volatile uint32_t *registers) {
     for (size_t k = 0; k < sizeof NAME_identity / sizeof *NAME_identity; ++k)
         if (registers[NAME_identity[k].address / 4] != NAME_identity[k].value) return NAME_identity[k].name;
     return 0;
 }
 
-/* The function of a code; a null pointer for none. */
+/* The function with this code; a null pointer if there is none. */
 static inline const NAME_function *NAME_find(int code) {
     for (size_t k = 0; k < sizeof NAME_functions / sizeof *NAME_functions; ++k)
         if (NAME_functions[k].code == code) return &NAME_functions[k];
@@ -47,13 +48,13 @@ static inline uint64_t NAME_get(const unsigned char *packet, uint32_t low, int w
     return bits;
 }
 
-/* The word of a number: nearest, halves to even, clamped; NaN is the least word, which is flagged. */
+/* A number as a word: to nearest, halves to even, clamped. NaN becomes the least word, which is flagged. */
 static inline uint64_t NAME_bits(double value, int width, int frac) {
     const double most = ldexp(1.0, width - 1), nearest = value != value ? -most : nearbyint(ldexp(value, frac));
     return (uint64_t)(int64_t)(nearest < -most ? -most : nearest > most - 1.0 ? most - 1.0 : nearest);
 }
 
-/* A task: task_bytes of packet are written; how many. */
+/* Writes a task into packet, and returns its size: task_bytes. */
 static inline size_t NAME_pack(const NAME_function *function, unsigned tag, const double *inputs, void *packet) {
     unsigned char *out = (unsigned char *)packet;
     memset(out, 0, function->task_bytes);
@@ -73,7 +74,8 @@ static inline size_t NAME_pack(const NAME_function *function, unsigned tag, cons
     return function->task_bytes;
 }
 
-/* A result: its header, and output_size doubles unless it is an error. How many bytes it had; 0 where fewer are there. */
+/* Reads a result: its header, and output_size doubles if it is not an error. Returns the bytes of the packet; 0 if the
+   packet is not complete. */
 static inline size_t NAME_unpack(const void *packet, size_t bytes, double *outputs, NAME_head *head) {
     const unsigned char *in = (const unsigned char *)packet;
     const NAME_function *function;

@@ -1,10 +1,10 @@
-"""Packs tasks for the accelerator and unpacks its results: NumPy and NAME_stream.json, nothing else.
+"""Packs tasks for the accelerator and unpacks its results. It needs NumPy and NAME_stream.json.
 
 host = Host("NAME_stream.json")
-host.check(lambda address: ...)                     # your way to read a register: whether it is that accelerator
-packets = host.pack("id", tags, q=q, v=v, a=a)      # (n, bytes), what a DMA sends; a row a packet
+host.check(lambda address: ...)                     # give your function that reads a register
+packets = host.pack("id", tags, q=q, v=v, a=a)      # (n, bytes): one packet a row, to be sent by a DMA
 head, found = host.unpack(row)                      # {"function", "tag", "flag", ...}, {"tau": ...}
-for head, found in host.results(stream): ...        # of bytes as a DMA received them, one packet after the other
+for head, found in host.results(stream): ...        # stream: the received bytes, one packet after the other
 """
 
 from __future__ import annotations
@@ -31,28 +31,30 @@ class Host:
         self.named: dict[int, str] = {row["code"]: name for name, row in self.functions.items()}
 
     def check(self, read: Callable[[int], int]) -> None:
-        """ValueError where a register that never changes says that this is another accelerator; call it first."""
+        """ValueError if a constant register has the value of another accelerator. Call it before the first packet."""
         for name, row in self.known["registers"].items():
             found = read(row["address"]) if "value" in row else None
             if found != row.get("value"):
                 at, want = row["address"], row["value"]
-                said = f"register {name} (0x{at:02x}) reads 0x{found:08x}, {self.known['name']} has 0x{want:08x}"
-                raise ValueError(f"{said}: load the bits made from this folder, or take the folder of those bits")
+                said = f"register {name} (0x{at:02x}) reads 0x{found:08x}, but {self.known['name']} has 0x{want:08x}"
+                raise ValueError(
+                    f"{said}: load the bitstream made from this folder, or use the folder of that bitstream"
+                )
 
     def pack(self, function: str, tags: ArrayLike, **inputs: ArrayLike) -> Bytes:
-        """uint8 (n, bytes). tags (n,), each input (n, size), matrices row by row. Nearest, halves to even; what a word
-        cannot hold is clamped, and its result flagged, as NaN is."""
+        """uint8 (n, bytes). tags (n,), each input (n, size), matrices row by row. Numbers are rounded to the nearest
+        word, halves to even. A number that does not fit its word is clamped and its result flagged; so is NaN."""
         row = self.functions[function]
         tag = np.atleast_1d(np.asarray(tags, np.int64))
         wrong = set(inputs) ^ set(row["inputs"])
         if wrong:
             said = ", ".join(sorted(wrong))
-            raise ValueError(f"{function} takes {', '.join(row['inputs'])}: wrong or missing is {said}")
+            raise ValueError(f"{function} takes the inputs {', '.join(row['inputs'])}; wrong or missing: {said}")
         parts: list[NDArray[np.float64]] = []
         for name, size in row["inputs"].items():
             part = np.reshape(np.asarray(inputs[name], np.float64), (len(tag), -1))
             if part.shape[1] != size:
-                raise ValueError(f"{name}: {part.shape[1]} entries, allowed are {size}")
+                raise ValueError(f"{name} has {part.shape[1]} entries for each task, but needs {size}")
             parts.append(part)
         given = np.concatenate(parts, axis=1)
         bits = np.zeros((len(tag), 8 * row["task"]["bytes"]), np.uint8)
@@ -72,7 +74,7 @@ class Host:
         return np.packbits(bits, axis=1, bitorder="little")
 
     def head(self, packet: bytes | Bytes) -> Head:
-        """The header's fields; `function` is None for a code that names none."""
+        """The fields of the header. `function` is None if the code is unknown."""
         word = int.from_bytes(bytes(bytearray(packet[:4])), "little")
         found = {
             name: (word >> at["low"]) & ((1 << (at["high"] - at["low"] + 1)) - 1)
@@ -81,14 +83,14 @@ class Host:
         return {**found, "code": found["function"], "function": self.named.get(found["function"])}
 
     def size(self, packet: bytes | Bytes) -> int:
-        """Bytes of the result that begins here: an error is one beat."""
+        """Bytes of the result that begins here. An error has one beat."""
         head = self.head(packet)
         if head["error"] or head["function"] is None:
             return self.known["axi"] // 8
         return self.functions[head["function"]]["result"]["bytes"]
 
     def unpack(self, packet: bytes | Bytes) -> tuple[Head, dict[str, NDArray[np.float64]]]:
-        """Header and outputs of one result, uint8 (bytes,); no outputs of an error."""
+        """Header and outputs of one result, uint8 (bytes,). An error has no outputs."""
         head = self.head(packet)
         if head["error"] or head["function"] is None:
             return head, {}
@@ -118,7 +120,7 @@ class Host:
 
 
 def integers(values: NDArray[np.float64], width: int, frac: int) -> NDArray[np.int64]:
-    """The words of real numbers."""
+    """Real numbers as words."""
     most = 2.0 ** (width - 1)
     nearest = np.rint(np.ldexp(np.where(np.isnan(values), -np.inf, values), frac))
     return np.minimum(np.maximum(nearest, -most), most - 1).astype(np.int64)

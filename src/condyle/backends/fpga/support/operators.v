@@ -1,6 +1,6 @@
-// One module an operator. A register stands behind every product and every sum; nothing here ever stands still.
+// One module for each operator. Every product and every sum has an output register. No operator ever stalls.
 
-// Two factors and their product, a register at each. fx_ecp5.v has another of this name, of the part's own registers.
+// Two factors and their product, each with a register. fx_ecp5.v has a module of the same name for an ECP5.
 `ifndef FX_MULTIPLIER
 module fx_multiplier #(parameter WA = 18, parameter WB = 18) (
     input clock, input signed [WA-1:0] a, input signed [WB-1:0] b, output reg signed [WA+WB-1:0] p
@@ -15,8 +15,8 @@ module fx_multiplier #(parameter WA = 18, parameter WB = 18) (
 endmodule
 `endif
 
-// The product of one DSP: its output register, and before it N more, those of the operands, then that of the
-// multiplier. Where a device's multiplier has 18 x 18 bits and a register follows it, a wide product is cut there.
+// The product of one DSP: an output register, and N more before it: first those of the operands, then that of the
+// multiplier. If N is 2 and the device has 18 x 18 multipliers, a wider product is cut into two partial products.
 module fx_product #(parameter WA = 27, parameter WB = 18, parameter N = 0) (
     input clock,
     input signed [WA-1:0] a, input signed [WB-1:0] b,
@@ -51,7 +51,7 @@ module fx_product #(parameter WA = 27, parameter WB = 18, parameter N = 0) (
     endgenerate
 endmodule
 
-// A word N cycles later.
+// A delay line: the word of N cycles ago.
 module fx_later #(parameter W = 27, parameter N = 0) (input clock, input [W-1:0] x, output [W-1:0] y);
     generate
         if (N == 0) begin : now
@@ -65,7 +65,7 @@ module fx_later #(parameter W = 27, parameter N = 0) (input clock, input [W-1:0]
     endgenerate
 endmodule
 
-// y = p / 2^R (p * 2^-R for a negative R), bits below dropped, clamped to W bits; no register.
+// y = p / 2^R (p * 2^-R for a negative R), lower bits dropped, clamped to W bits. Combinational.
 module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     input signed [WP-1:0] p, output signed [W-1:0] y, output over
 );
@@ -85,7 +85,7 @@ module fx_fit #(parameter WP = 45, parameter R = 18, parameter W = 27) (
     assign over = o;
 endmodule
 
-// The sum of folded branches, a + b (sign 0), a - b (1) or b - a (2), of X bits, clamped to W bits; no register.
+// A sum that folded branches share: a + b (sign 0), a - b (1) or b - a (2), X bits, clamped to W bits. Combinational.
 module fx_add_in_turns #(parameter X = 27, parameter W = 27) (
     input [1:0] sign, input signed [X-1:0] a, input signed [X-1:0] b, output signed [W-1:0] y, output over
 );
@@ -106,9 +106,9 @@ module fx_add_in_turns #(parameter X = 27, parameter W = 27) (
     assign over = o;
 endmodule
 
-// Sine and cosine of an angle of W bits, F of them behind the point: the cycle of a, three registers, a fifth cycle;
-// two products follow one another, with N registers more. A wider word keeps 4 bits before the point, or more.
-// C: registers more behind the table, and of the sums before they are clamped.
+// Sine and cosine of an angle of W bits, F of them behind the binary point. It takes 5 cycles, and 2 N more: two
+// products follow one another, with N registers more each. A word of more than 27 bits is cut first; at least 4 bits
+// before the point stay. C: further registers behind the table, and of the sums before they are clamped.
 module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0, parameter C = 0) (
     input clock, input signed [W-1:0] a,
     output signed [17:0] s, output signed [17:0] c
@@ -160,8 +160,8 @@ module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0, paramete
     assign c = cq > 20'sd131071 ? 18'sd131071 : cq < -20'sd131071 ? -18'sd131071 : cq[17:0];
 endmodule
 
-// The mantissa of 1 / a for a > 0: normalise, seed, one Newton step; fx_denormal is the eighth cycle. Two products follow
-// one another, with N registers more; C registers more stand behind the table.
+// The mantissa of 1 / a for a > 0: normalise, read the seed from the table, one Newton step. fx_denormal is the eighth
+// cycle. Two products follow one another, with N registers more each. C: further registers behind the table.
 module fx_reciprocal #(parameter W = 27, parameter N = 0, parameter C = 0) (
     input clock, input signed [W-1:0] a,
     output reg [27:0] r, output [4:0] place, output bad
@@ -210,8 +210,8 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0, parameter C = 0) (
     assign bad = bads[CYCLES-1];
 endmodule
 
-// 1 / a of fx_reciprocal, shifted right by C + place, which is -32 or more, into W bits; N registers before the shift and
-// N before its clamp.
+// 1 / a from the mantissa of fx_reciprocal, shifted right by C + place (-32 or more) and clamped to W bits. N: registers
+// before the shift, and as many before the clamp.
 module fx_denormal #(parameter signed [8:0] C = 0, parameter W = 27, parameter N = 0) (
     input clock, input [27:0] r, input [4:0] place, input bad, output signed [W-1:0] y, output over
 );
@@ -233,7 +233,7 @@ module fx_outside #(parameter W = 27, parameter LARGEST = 1) (input signed [W-1:
     assign far = x > LARGEST || x < -LARGEST;
 endmodule
 
-// A register of control that has copies: each drives a part of what needs it, and no tool makes one of them again.
+// One of several copies of a control register. Each copy drives a part of the loads; tools must not merge them.
 (* keep_hierarchy = "yes" *)
 module fx_copy #(parameter W = 1) (input clock, input [W-1:0] next, output [W-1:0] now);
     (* keep = "true" *) reg [W-1:0] value;
@@ -241,8 +241,8 @@ module fx_copy #(parameter W = 1) (input clock, input [W-1:0] next, output [W-1:
     assign now = value;
 endmodule
 
-// A queue of DEPTH words. What its neighbours see, and what they say, meets registers: no path runs through it.
-// Wide words are cut into lanes with control of their own. `next` says whether out_valid is high in the next cycle.
+// A FIFO of DEPTH words. All handshake signals start or end at registers, so no combinational path goes through it.
+// A wide word is cut into lanes of at most 512 bits, each with its own control. `next` is out_valid of the next cycle.
 module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset,
     input in_valid, output in_ready, input [W-1:0] in_data,
@@ -267,8 +267,8 @@ module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     assign next = nexts[0];
 endmodule
 
-// A lane of a queue: its output register, behind a memory that is gone around when it is empty. A deep memory is block
-// RAM, read a cycle before its word is needed; a word that waits there may come a cycle after the one before it has left.
+// A lane of a FIFO: a memory and an output register. A word bypasses the memory when it is empty. A deep memory is
+// block RAM, read one cycle ahead. There a waiting word may come one cycle later than the word before it left.
 (* keep_hierarchy = "yes" *)
 module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input push, input [W-1:0] in_data, input pop,
@@ -329,7 +329,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     end
 endmodule
 
-// Credits of a queue, one for each place: a task takes one when it starts towards it, and gives it back when it leaves.
+// Credits of a FIFO, one for each entry. A task takes one before it starts and returns it when its word leaves.
 module fx_credits #(parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input take, input give, output reg free
 );

@@ -1,7 +1,8 @@
-// @name@ behind a serial line, for a board whose only way out is a USB-UART: a task is @in_bytes@ bytes, a result @out_bytes@.
-// Bytes of a task: the code of the function; the tag, low byte first; the data, low byte first. Of a result: the code; the
-// tag; bit 0 the flag, bit 1 the error; the data. A task that stops for 2^18 cycles is forgotten. Send the next when the
-// result of the last is there. 8 bits, no parity, one stop bit, DIVIDE cycles a bit: 115 200 of 25 MHz.
+// The accelerator @name@ with a serial port, for a board that has only a USB-UART.
+// A task has @in_bytes@ bytes: the code of the function, the tag (2), the data. The low byte is first.
+// A result has @out_bytes@ bytes: the code, the tag (2), a byte with the flag (bit 0) and the error (bit 1), the data.
+// Send a task after the result of the one before. A task whose bytes stop for 2^18 cycles is dropped.
+// 8 data bits, no parity, one stop bit. A bit takes DIVIDE cycles: 217 at 25 MHz for 115 200 baud.
 module @name@_serial #(parameter DIVIDE = 217) (
     input clk_25mhz, input button, input ftdi_txd, output ftdi_rxd, output [1:0] led, output wifi_gpio0
 );
@@ -56,7 +57,7 @@ module @name@_serial #(parameter DIVIDE = 217) (
         if (reset) seen <= 0;
         else if (left == 0 && out_valid) seen <= {~seen[1], out_flag};
     end
-    assign led = seen;  // a result has come; it has a flag
+    assign led = seen;  // led[1] toggles with each result; led[0]: it has a flag
 endmodule
 
 module serial_in #(parameter DIVIDE = 217) (

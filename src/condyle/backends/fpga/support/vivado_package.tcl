@@ -1,4 +1,4 @@
-# vivado -mode batch -source vivado_package.tcl: @top@ as IP in vivado/ip, for the block designs of Vivado.
+# vivado -mode batch -source vivado_package.tcl: packages @top@ as an IP for block designs, in vivado/ip.
 set here [file dirname [file normalize [info script]]]
 set ip [file join $here vivado ip]
 create_project -force -part @part@ package [file join $here vivado package]
@@ -19,6 +19,6 @@ foreach bus {s_axis m_axis s_axil} { ipx::associate_bus_interfaces -busif $bus -
 ipx::associate_bus_interfaces -clock aclk -reset aresetn $core
 ipx::create_xgui_files $core
 ipx::update_checksums $core
-if {![ipx::check_integrity -quiet $core]} { error "the packaged IP is not whole: ipx::check_integrity" }
+if {![ipx::check_integrity -quiet $core]} { error "ipx::check_integrity failed for the packaged IP" }
 ipx::save_core $core
 close_project

@@ -1,5 +1,5 @@
-# vivado -mode batch -source vivado_project.tcl: a project in vivado/project with all sources, to be opened.
-# @top@ has more ports than a part has pins, so it is synthesised out of context; a design of yours is its top.
+# vivado -mode batch -source vivado_project.tcl: makes a project with all sources, in vivado/project.
+# @top@ has more ports than a part has pins, so it is synthesised out of context. Instantiate it in your own top.
 set here [file dirname [file normalize [info script]]]
 create_project -force -part @part@ @top@ [file join $here vivado project]
 foreach source {@sources@} { add_files -norecurse [file join $here $source] }

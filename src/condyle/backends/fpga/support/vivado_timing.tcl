@@ -1,5 +1,5 @@
-# vivado -mode batch -source vivado_timing.tcl: @top@ alone, out of context, to the end of routing.
-# Writes reports into vivado/; fails where a path is longer than a cycle.
+# vivado -mode batch -source vivado_timing.tcl: synthesises, places and routes @top@ alone, out of context.
+# Writes reports into vivado/. Fails if a path is longer than a clock cycle.
 set here [file dirname [file normalize [info script]]]
 set out [file join $here vivado]
 file mkdir $out

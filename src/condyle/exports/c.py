@@ -1,0 +1,38 @@
+"""C99 sources, a header, a CMake package, and a test that checks itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from condyle.backends.c.export import export_c
+from condyle.backends.common.describe import body_of, held_of
+from condyle.functions.open_rollouts import OpenRollout
+from condyle.ir.repeated import Repeated
+from condyle.ir.sweep import Code
+from condyle.known_answers import rollout_vectors, vectors_of
+from condyle.projects import Job, facts_of, names_of, order_of
+from condyle.trace.repeated import time_loop
+
+OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts")
+
+
+def write(job: Job) -> list[Path]:
+    compiler, order = job.compiler, order_of(job.robot)
+    programs = [
+        *(replace(compiler.code(one.of, one.f_ext), name=one.name) for one in job.variants),
+        *(_open(one, compiler.code(one.repeat.of, False)) for one in job.rollouts),
+    ]
+    held = {program.name: held_of(body_of(program)) for program in programs}
+    vectors = {one.name: vectors_of(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.variants}
+    vectors |= {
+        one.name: rollout_vectors(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.rollouts
+    }
+    names, bodies = names_of(job.robot, job.bound, job.specifications), len(job.robot.bodies)
+    return export_c(programs, facts_of(job), job.out, vectors, names, order, job.dtype, bodies)
+
+
+def _open(rollout: OpenRollout, code: Code) -> Repeated:
+    """As code: the number of steps says nothing."""
+    body = replace(code, name=rollout.name)
+    return Repeated(rollout.name, body, time_loop(rollout.repeat), body.inputs, body.arrays)

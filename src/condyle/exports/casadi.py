@@ -1,0 +1,37 @@
+"""NAME.c, robot.json and a README: a function of CasADi for each function that was named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from condyle.backends.common.owned import write_owned
+from condyle.externals import source_of
+from condyle.functions import FUNCTIONS
+from condyle.functions.open_rollouts import opened
+from condyle.projects import Job, names_of
+
+OPTIONS = ("frames", "reference_frame", "integrator", "contacts")
+
+_README = """\
+# NAME for CasADi and acados
+
+    cc -shared -fPIC -O1 NAME.c -o NAME.so -lm
+
+    F = casadi.external("NAME_FN", "./NAME.so")
+
+Vectors are columns, one state a call. Jacobian and Hessian are found by their names: jac_F, adj1_F, jac_adj1_F.
+-O2 takes gcc longer and is no faster; -march=native is faster, for a library that stays on its machine.
+"""
+
+
+def write(job: Job) -> list[Path]:
+    name = job.compiler.facts.name
+    functions = [FUNCTIONS[function] if opened(function) is None else None for function in job.functions]
+    names = names_of(job.robot, job.bound, [one for one in functions if one is not None])
+    texts = {
+        f"{name}.c": source_of(job.robot, job.compiler, job.functions, job.bound),
+        "robot.json": json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n",
+        "README.md": _README.replace("NAME", name).replace("FN", job.functions[0]),
+    }
+    return write_owned(job.out, texts)

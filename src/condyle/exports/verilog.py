@@ -1,0 +1,22 @@
+"""A Verilog accelerator with a test bench, a Makefile and report.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from condyle import hardware
+from condyle.choices import BOUNDARY
+from condyle.functions import FUNCTIONS
+from condyle.projects import Job, names_of, order_of
+
+OPTIONS = (
+    *("part", "word", "dsp", "clock", "f_ext", "step", "constants", "folding", "pipeline", "root", "box", "overflow"),
+    *BOUNDARY,
+)
+
+
+def write(job: Job) -> list[Path]:
+    options = hardware.Options(job.functions, name=job.compiler.facts.name, **job.options)
+    robot = hardware.held(job.robot, options.root)
+    names = names_of(robot, job.bound, [FUNCTIONS[name] for name in job.functions if name in FUNCTIONS])
+    return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, names, order_of(robot))
