@@ -210,8 +210,8 @@ module fx_reciprocal #(parameter W = 27, parameter N = 0, parameter C = 0) (
     assign bad = bads[CYCLES-1];
 endmodule
 
-// 1 / a from the mantissa of fx_reciprocal, shifted right by C + place (-32 or more) and clamped to W bits. N: registers
-// before the shift, and as many before the clamp.
+// 1 / a from the mantissa of fx_reciprocal, shifted right by C + place (-32 or more) and clamped to W bits.
+// N: registers before the shift, and as many before the clamp.
 module fx_denormal #(parameter signed [8:0] C = 0, parameter W = 27, parameter N = 0) (
     input clock, input [27:0] r, input [4:0] place, input bad, output signed [W-1:0] y, output over
 );
