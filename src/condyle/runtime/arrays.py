@@ -19,6 +19,7 @@ from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
+from condyle.runtime.fractions import check_fractions
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -46,11 +47,12 @@ class ArraySpec:
     name: str
     dims: Shape
     size: int
+    is_fraction: bool = False
 
     @staticmethod
     def of(port: Port, sizes: Mapping[str, int]) -> ArraySpec:
         dims = port.shape(sizes)
-        return ArraySpec(port.name, dims, math.prod(dims))
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction)
 
     @property
     def expected(self) -> str:
@@ -106,6 +108,7 @@ class Binder:
             batch, inputs = plain
             given = inputs
         n = math.prod(batch)
+        check_fractions(self._method, self._inputs, inputs)
         if out is None:
             return self._fresh(batch, n, inputs)
         results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)

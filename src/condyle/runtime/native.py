@@ -130,6 +130,8 @@ def _grain(shape: Shape) -> int:
 
 MOST_DIMS = 4
 """Dimensions of a port that native calls take, MAX_DIMS in common.h."""
+MOST_PORTS = 64
+"""Inputs, and outputs, that they take: MAX_PORTS there."""
 
 
 def fast_path(
@@ -154,4 +156,5 @@ def fast_path(
         return None
     names = (*(sys.intern(spec.name) for spec in inputs), "out")
     befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
-    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional)
+    fractions = sum(1 << k for k, spec in enumerate(inputs) if spec.is_fraction)
+    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional, fractions)

@@ -69,35 +69,29 @@ static void place_output(Job *job, int k, PyObject *array, const Batch *batch)
 static PyObject *own_answer(const Function *self, PyObject *out, const Batch *batch, Job *job)
 {
     PyObject *results[MAX_PORTS];
-    for (int k = 0; k < self->n_out; k++) {
-        const Py_ssize_t port = job->self->n_in + k;
-        results[k] = own_output(self, out, k, batch);
-        if (results[k] == NULL) {
-            return NULL;
+    int taken = 0, fine = 1;
+    while (fine && taken < self->n_out && (results[taken] = own_output(self, out, taken, batch)) != NULL) {
+        const Py_ssize_t port = job->self->n_in + taken;
+        place_output(job, taken, results[taken], batch);
+        for (Py_ssize_t other = 0; fine && other < port; other++) {
+            fine = !overlap(job, port, other);
         }
-        place_output(job, k, results[k], batch);
-        for (Py_ssize_t other = 0; other < port; other++) {
-            if (overlap(job, port, other)) {
-                return NULL;
-            }
-        }
+        taken++;
     }
-    if (self->result == NULL) {
-        return Py_NewRef(results[0]);
+    if (fine && taken == self->n_out && Py_TYPE(out) != (PyTypeObject *)self->result) {
+        return pack(self, results);
     }
-    if (Py_TYPE(out) == (PyTypeObject *)self->result) {
-        return Py_NewRef(out);
+    fine = fine && taken == self->n_out;
+    while (taken > 0) {
+        Py_DECREF(results[--taken]);
     }
-    for (int k = 0; k < self->n_out; k++) {
-        Py_INCREF(results[k]);
-    }
-    return pack(self, results);
+    return fine ? Py_NewRef(out) : NULL; /* the caller's named tuple, which keeps the arrays */
 }
 
 /* New arrays, or arrays used again, as a result; NULL without an exception if the Python method must handle the call. */
 static PyObject *fresh_answer(Function *self, const Batch *batch, Job *job)
 {
-    PyObject *results[MAX_PORTS] = {NULL}, *answer = recycled(self, batch, results);
+    PyObject *results[MAX_PORTS], *answer = recycled(self, batch, results);
     int made = 0;
     if (answer == NULL) {
         while (made < self->n_out && (results[made] = fresh_output(self, made, batch)) != NULL) {
