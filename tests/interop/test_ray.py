@@ -133,8 +133,9 @@ def test_a_data_set_of_ray_data(dyn, states):
     data = pytest.importorskip("ray.data")
     q, v, a = states
     rows = data.from_items([{"k": k, "q": q[k], "v": v[k], "a": a[k]} for k in range(200)])
+    pool = data.ActorPoolStrategy(size=1)
     answers = rows.map_batches(
-        far_away.Map, fn_constructor_args=(dyn, "id"), concurrency=1, batch_format="numpy", batch_size=64
+        far_away.Map, fn_constructor_args=(dyn, "id"), compute=pool, batch_format="numpy", batch_size=64
     ).take_all()
     want = dyn.inverse_dynamics(q[:200], v[:200], a[:200])
     assert len(answers) == 200 and all(np.array_equal(row["tau"], want[row["k"]]) for row in answers)

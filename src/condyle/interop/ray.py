@@ -3,7 +3,8 @@
     far = condyle.interop.ray.wrap(dyn, actors=4)
     tau = far.inverse_dynamics(q, v, a)                      # NumPy arrays (states, ...), or one for all states
     for tau in far.map("id", chunks): ...                    # an iterator of chunks: answers in its order
-    answers = data.map_batches(Map, fn_constructor_args=(dyn, "id"), batch_format="numpy", concurrency=4)
+    pool = ray.data.ActorPoolStrategy(size=4)
+    answers = data.map_batches(Map, fn_constructor_args=(dyn, "id"), batch_format="numpy", compute=pool)
 
 An actor has the robot and the options by pickle, and compiles, or takes the kernel from its own cache, once. A block
 whose actor died is done again by a new one; each block is answered once.
