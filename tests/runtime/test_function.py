@@ -244,27 +244,6 @@ def test_a_robot_without_joints_has_methods_only() -> None:
     assert still.inverse_dynamics(np.zeros((3, 0)), np.zeros((3, 0)), np.zeros((3, 0))).shape == (3, 0)
 
 
-def test_references_to_arrays_of_out_come_and_go_in_pairs(dyn: Dynamics) -> None:
-    """A call holds each array of a list, from which another thread may take it; also where it refuses the call."""
-    import sys
-
-    x, spare = np.ones((N, NV)), [np.empty((N, NV, NV)) for _ in range(3)]
-    given = [list(spare), tuple(spare)]
-    first = [list(spare[:n]) for n in (1, 2)]
-    refused = [[spare[0], x, spare[2]], [spare[0], spare[1], spare[0]], *first]
-    dyn.forward_dynamics_derivatives(x, x, x, out=given[0])
-    before = [sys.getrefcount(one) for one in spare]
-    for _ in range(100):
-        for out in given:
-            answer = dyn.forward_dynamics_derivatives(x, x, x, out=out)
-            assert all(one is other for one, other in zip(answer, spare, strict=True))
-        for out in refused:
-            with pytest.raises(condyle.ShapeError):
-                dyn.forward_dynamics_derivatives(x, x, x, out=out)
-    del answer
-    assert [sys.getrefcount(one) for one in spare] == before
-
-
 def test_references_come_and_go_in_pairs(dyn: Dynamics) -> None:
     import sys
 

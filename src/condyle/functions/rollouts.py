@@ -31,6 +31,8 @@ def name_of(
     if base is None or base.repeat is not None:
         raise UnsupportedError(f"rollout: {of!r} is no function that can be repeated; there are {', '.join(FUNCTIONS)}")
     steps, every = _whole("steps", steps), _whole("every", every)
+    if last and every > 1:
+        raise UnsupportedError(f"rollout: every={every} and last=True: give one of them")
     carried = _carried(base)
     by_time = _chosen("by_time", by_time, _others(base.inputs, carried), "inputs that are not carried")
     summed = _chosen("sum", summed, _others(base.outputs, carried), "outputs that are not carried")

@@ -22,7 +22,7 @@ from condyle.methods import result_type
 from condyle.options import numbers_of
 from condyle.packing import known_function
 from condyle.rollouts import names, steps_of
-from condyle.runtime.arrays import as_array
+from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
 from condyle.user.function import CompiledFunction
 

@@ -28,7 +28,7 @@ class Contact:
     None is the world. placement: of the contact in `frame`; None is the origin of `frame`. gains: (kp [1/s^2], kd
     [1/s]) of Baumgarte's stabilisation, J a + gamma + kd J v + kp e = 0. anchor: placement in `other`, or in the world,
     where the contact is held; None is the origin of `other`; in the world it is needed if kp is not zero.
-    Errors: UnsupportedError for an unknown kind, and for gains that are negative or not finite.
+    Errors: UnsupportedError for an unknown kind, a name that is no text, and for gains that are negative or not finite.
     """
 
     frame: str
@@ -39,6 +39,9 @@ class Contact:
     anchor: Placement | None = None
 
     def __post_init__(self) -> None:
+        for name, value in (("frame", self.frame), ("other", self.other)):
+            if not isinstance(value, str) and (name, value) != ("other", None):
+                raise UnsupportedError(f"Contact: {name}={value!r}: give a name of robot.frames")
         if self.kind not in KINDS:
             raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
         for name, value in (("placement", self.placement), ("anchor", self.anchor)):
