@@ -256,6 +256,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         """Return the compiled code of a function by its short name, for callers other than Python."""
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
+            self.binder(name)  # or its error
             with self._guard.lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
                 self._connect(name, f_ext, kernel)

@@ -50,6 +50,8 @@ def load_robot(
     for folder in (assets := tuple(assets)):
         if not isinstance(folder, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ModelError(f"assets: {folder!r} is no path of a folder")
+        if not Path(folder).is_dir():
+            raise ModelError(f"assets: {str(folder)!r} is not a folder")
     limits = Limits(timeout, memory)
     if isinstance(source, str) and source in BUNDLED:
         from importlib import resources
