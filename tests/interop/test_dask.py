@@ -130,7 +130,7 @@ def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
             os.kill(os.getpid(), 9)
         return block
 
-    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None)
+    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0")
     with local as cluster, Client(cluster):
         far = lazy.wrap(dyn)
         found = far.inverse_dynamics(*blocks(states)).compute(timeout=60)
