@@ -138,21 +138,20 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     return 1;
 }
 
-/* Whether entries of an input may be computed with: of a fraction, none is below 0 or above 1. NaN is an answer's own. */
-static int in_range(const Function *self, Py_ssize_t port, const char *base, npy_intp count)
+/* Whether an input may be computed with: of a fraction, no entry is below 0 or above 1. NaN is an answer's own. Not inline,
+ * since few functions have any. */
+__attribute__((noinline)) static int in_range(const Function *self, Py_ssize_t port, PyArrayObject *array)
 {
+    const npy_intp count = PyArray_SIZE(array);
+    const double *wide = (const double *)PyArray_BYTES(array);
+    const float *narrow = (const float *)PyArray_BYTES(array);
     int beyond = 0;
     if ((self->fractions >> port & 1) == 0) {
         return 1;
     }
-    if (self->dtype->type == 'd') {
-        for (npy_intp k = 0; k < count; k++) {
-            beyond |= ((const double *)base)[k] < 0.0 || ((const double *)base)[k] > 1.0;
-        }
-    } else {
-        for (npy_intp k = 0; k < count; k++) {
-            beyond |= ((const float *)base)[k] < 0.0f || ((const float *)base)[k] > 1.0f;
-        }
+    for (npy_intp k = 0; k < count; k++) {
+        const double x = self->dtype->type == 'd' ? wide[k] : (double)narrow[k];
+        beyond |= x < 0.0 || x > 1.0;
     }
     return !beyond;
 }
@@ -180,7 +179,7 @@ static int take_inputs(const Function *self, PyObject *const *given, Batch *batc
         }
         job->base[k] = PyArray_BYTES((PyArrayObject *)given[k]);
         job->stride[k] = one ? 0 : self->port[k].size;
-        if (!in_range(self, k, job->base[k], PyArray_SIZE((PyArrayObject *)given[k]))) {
+        if (self->fractions != 0 && !in_range(self, k, (PyArrayObject *)given[k])) {
             return 0;
         }
     }
@@ -287,7 +286,7 @@ static int take_one(const Function *self, const PackedCall *call, PyObject *obje
     }
     job->base[port] = PyArray_BYTES((PyArrayObject *)object);
     job->stride[port] = 0;
-    return in_range(self, port, job->base[port], self->port[port].size);
+    return self->fractions == 0 || in_range(self, port, (PyArrayObject *)object);
 }
 
 /* Prepares a call in which every array is packed, or one row for all states; 0 without an exception if the Python method
