@@ -10,6 +10,8 @@ import pytest
 
 import condyle
 from condyle import CondyleError, Contact
+from condyle.ground import Ground, Plane
+from condyle.model.placement import Placement
 
 R = condyle.chain(3, rng=0)
 DYN = R.compile()
@@ -77,6 +79,13 @@ WRONG: list[tuple[str, Callable[[], object]]] = [
     ("Contact: frame=None: give a name", lambda: Contact(None)),
     ("Contact: other=3: give a name", lambda: Contact(TIP, other=3)),
     ("there is no function 'foo'; there are id", lambda: DYN.kernel("foo")),
+    (f"contact '{TIP}': anchor=<Placement", lambda: Contact(TIP, anchor=Placement(np.ones((3, 3)), np.zeros(3)))),
+    (f"contact '{TIP}': placement=<Placement",
+     lambda: Contact(TIP, placement=Placement(np.eye(3), np.full(3, np.nan)))),
+    ("Ground.step: the robot is 3, expected", lambda: Ground([TIP]).step(3)),
+    ("Plane.step: the robot is 3, expected", lambda: Plane((0, 0, 1)).step(3, [])),
+    ("function: the source has 0 arrays, expected",
+     lambda: R.function(lambda at: at.q, {"q": "nq"}).compile().map([], V)),
     ("routes='fd': name the function too", lambda: condyle.operation_counts(R, "fd")),
     ("from_log_cholesky: theta: could not convert", lambda: condyle.from_log_cholesky("a")),
     ("threads=True: give a whole number", lambda: R.compile(threads=True)),

@@ -184,3 +184,8 @@ def test_without_dask_the_pip_line_is_said(dyn, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[dask\]'"):
         lazy.wrap(dyn)
+
+
+def test_what_was_not_compiled_is_refused():
+    with pytest.raises(UnsupportedError, match=r"wrap\(Robot\): give a Dynamics"):
+        lazy.wrap(condyle.load("iiwa14"))

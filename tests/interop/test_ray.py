@@ -159,3 +159,12 @@ def test_without_ray_the_pip_line_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[ray\]'"):
         far_away.wrap(own)
+
+
+def test_what_was_not_compiled_is_refused(dyn):
+    robot = condyle.load("iiwa14")
+    for made in (far_away.wrap, lambda of: far_away.Map(of, "id")):
+        with pytest.raises(UnsupportedError, match=r"(wrap|Map)\(Robot\): give a Dynamics"):
+            made(robot)
+    with pytest.raises(DTypeError, match="the batch is ndarray, expected columns"):
+        far_away.Map(dyn, "id")(np.zeros((3, 7)))

@@ -59,7 +59,8 @@ def _chosen(what: str, names: Iterable[str], every: Sequence[str], of: str) -> t
     listed = [names] if isinstance(names, str) else list(names)
     wrong = next((name for name in listed if name not in every), None)
     if wrong is not None or len(set(listed)) < len(listed):
-        raise UnsupportedError(f"rollout: {what}={names!r}; give some of its {of}, each once: {', '.join(every)}")
+        there = ", ".join(every) or "it has none"
+        raise UnsupportedError(f"rollout: {what}={names!r}; give some of its {of}, each once: {there}")
     return tuple(name for name in every if name in listed)
 
 
