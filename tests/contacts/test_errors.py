@@ -140,6 +140,18 @@ def test_numbers_beyond_0_and_1_are_refused(name: str, target: str) -> None:
             call(dyn, x, flags)
 
 
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_the_slope_by_a_flag_is_that_of_differences(target: str) -> None:
+    """They are taken on both sides of 0 and 1."""
+    dyn = ROBOT.compile(target, contacts=[Contact("iiwa_link_7")])
+    q, v = ROBOT.random_state(1, 0)
+    for flag in (0.0, 0.5, 1.0):
+        at, h = np.array([[flag]]), 1e-5
+        (slope,) = dyn.jvp("cfd")(q, v, v, at, 0 * q, 0 * v, 0 * v, np.ones((1, 1))).da
+        ahead, behind = (dyn.constrained_forward_dynamics(q, v, v, at + sign * h).a[0] for sign in (1.0, -1.0))
+        np.testing.assert_allclose((ahead - behind) / (2 * h), slope, rtol=1e-4, atol=1e-4 * np.abs(slope).max() + 1e-6)
+
+
 def test_rows_of_flags_that_are_refused() -> None:
     dyn = ROBOT.compile("numpy", contacts=[Contact("iiwa_link_7")])
     with pytest.raises(StateError) as refused:

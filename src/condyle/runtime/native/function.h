@@ -138,8 +138,8 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     return 1;
 }
 
-/* Whether an input may be computed with: of a fraction, no entry is below 0 or above 1. NaN is an answer's own. Not inline,
- * since few functions have any. */
+/* Whether an input may be computed with: of a fraction, no entry is below 0 or above 1. NaN is an answer's own. The
+ * method knows how far a flag may be beyond. Not inline, since few functions have any. */
 __attribute__((noinline)) static int in_range(const Function *self, Py_ssize_t port, PyArrayObject *array)
 {
     const npy_intp count = PyArray_SIZE(array);
