@@ -143,8 +143,10 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     if isinstance(xp, Held) or period is not None:
         raise UnsupportedError("np.interp: xp must be numbers, and period= is not taken")
     places = np.asarray(xp, np.float64)
-    if places.ndim != 1 or np.shape(fp) != places.shape or not places.size:
-        raise ValueError(f"np.interp: xp has shape {places.shape}, fp {np.shape(fp)}; give two vectors of one length")
+    if places.ndim != 1 or numpy.shape(fp) != places.shape or not places.size:
+        raise ValueError(
+            f"np.interp: xp has shape {places.shape}, fp {numpy.shape(fp)}; give two vectors of one length"
+        )
     if not (np.diff(places) > 0.0).all():
         raise ValueError("np.interp: xp must increase from each entry to the next")
     values = [fp[k] for k in range(len(places))]
