@@ -130,7 +130,7 @@ def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
             os.kill(os.getpid(), 9)
         return block
 
-    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None)
+    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0")
     with local as cluster, Client(cluster):
         far = lazy.wrap(dyn)
         found = far.inverse_dynamics(*blocks(states)).compute(timeout=60)
@@ -184,3 +184,8 @@ def test_without_dask_the_pip_line_is_said(dyn, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[dask\]'"):
         lazy.wrap(dyn)
+
+
+def test_what_was_not_compiled_is_refused():
+    with pytest.raises(UnsupportedError, match=r"wrap\(Robot\): give a Dynamics"):
+        lazy.wrap(condyle.load("iiwa14"))
