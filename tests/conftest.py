@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -38,6 +39,12 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Processor())
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no collection of garbage looks at its millions of objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
