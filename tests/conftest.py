@@ -20,6 +20,7 @@ def cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "condyle-cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONDYLE_CACHE_DIR", str(folder))
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # else every process would compile the package again
         yield
 
 

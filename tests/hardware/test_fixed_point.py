@@ -102,7 +102,8 @@ def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_random_robots_are_the_model_on_every_bit(seed: int) -> None:
     robot = condyle.random_tree(2 + seed % 2, seed, floating_base=seed % 2 == 0)
-    fx = condyle.fixed_point(robot, ("27x18", "27", "32")[seed % 3], HARD)
+    functions = None if seed == 1 else ("id", "fd", "minv", "did", "dfd")  # of a floating base all are compared above
+    fx = condyle.fixed_point(robot, ("27x18", "27", "32")[seed % 3], HARD, functions=functions)
     given = states(robot, 100, HARD)
     for name in fx.functions:
         same_as_the_model(fx, name, given)
@@ -139,7 +140,7 @@ def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
     fx = condyle.fixed_point(robot, box=box)
     for name in fx.functions:
         task, plan = fx._compiled.tasks[name], fx._compiled.plan(name)
-        n = -(-SHARES.get(name, 10_000) // len(plan.results[name]))
+        n = -(-SHARES.get(name, 3_000) // len(plan.results[name]))
         given = states(robot, n, box)
         args = [np.reshape(given[port.name], (n, *port.shape(fx._compiled.sizes))) for port in task.function.inputs]
         value, flag = fx.simulate(name, *args)
@@ -151,5 +152,5 @@ def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
     assert words >= 1_000_000
 
 
-SHARES = {"did": 300_000, "difd": 300_000, "m": 300_000, "dfd": 60_000, "minv": 40_000}
+SHARES = {"did": 450_000, "m": 300_000, "difd": 150_000, "minv": 70_000, "dfd": 30_000}
 """Words by function; tasks of those with many words are quickest a word."""
