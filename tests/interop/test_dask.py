@@ -16,6 +16,7 @@ import condyle
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop import dask as lazy
 from tests.interop.block_cases import calls, calls_of_user, of_library, of_user, same
+from tests.processor import slow
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def computed(found):
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype", "options"), [("iiwa14", "float64", {}), ("hyq", "float32", {"floating_base": True})]
+    ("name", "dtype", "options"), [("iiwa14", "float64", {}), slow("hyq", "float32", {"floating_base": True})]
 )
 def test_every_kind_of_call(name, dtype, options):
     robot, own = of_library(name, dtype, **options)

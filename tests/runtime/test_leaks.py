@@ -13,7 +13,7 @@ import pytest
 import condyle
 from condyle import CondyleError, Packed
 
-CALLS, SPARE = 2000, 200  # what NumPy keeps for later settles within some hundred calls; a leak is one a call
+CALLS, SPARE = 1000, 200  # what NumPy keeps for later settles within some hundred calls; a leak is one a call
 
 
 def blocks_left(call: Callable[[], object]) -> int:

@@ -51,7 +51,7 @@ STALLS = ("+stall_in=40", "+stall_out=40", "+seed=3")
 @pytest.mark.parametrize(
     "boundary",
     [
-        Boundary(512),
+        slow(Boundary(512)),
         Boundary(512, echo=True),
         Boundary(32, async_clock=True),
         slow(Boundary(32)),
@@ -82,7 +82,7 @@ def test_answers_without_words(tmp_path, functions: tuple[str, ...]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
-@pytest.mark.parametrize("boundary", [Boundary(32), Boundary(64, float32=True, async_clock=True)], ids=str)
+@pytest.mark.parametrize("boundary", [slow(Boundary(32)), Boundary(64, float32=True, async_clock=True)], ids=str)
 def test_verilator_has_nothing_to_say(tmp_path, boundary: Boundary) -> None:
     folder = written(tmp_path, ARM, accelerator(ARM, ii=2), boundary, 1)
     sources = sorted(path.name for path in folder.glob("*.v") if "bench" not in path.name)
