@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ def cache_of_this_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "condyle-cache"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CONDYLE_CACHE_DIR", str(folder))
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)  # else every process would compile the package again
         yield
 
 
@@ -38,6 +40,12 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Processor())
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: no collection of garbage looks at its millions of objects again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
 NEEDS = {"17_trotting.py": "crocoddyl"}
 """Packages that the test extra lacks, of programs that need one."""
+LONG = ("14_fixed_point.py", "15_walking.py", "18_stick_and_slip.py")
+"""Programs of seconds, whose functions other programs and pages call too."""
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("examples/**/*.md")]
 
 
@@ -25,7 +27,9 @@ def start_commands() -> list[str]:
     return re.findall(r"^```\w*\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "program", [slow(path) if path.name in LONG else path for path in PROGRAMS], ids=lambda path: path.name
+)
 def test_program_runs(program: Path) -> None:
     if program.name in NEEDS:
         pytest.importorskip(NEEDS[program.name])

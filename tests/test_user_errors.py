@@ -10,6 +10,8 @@ import pytest
 
 import condyle
 from condyle import CondyleError, Contact
+from condyle.ground import Ground, Plane
+from condyle.model.placement import Placement
 
 R = condyle.chain(3, rng=0)
 DYN = R.compile()
@@ -71,6 +73,43 @@ WRONG: list[tuple[str, Callable[[], object]]] = [
     ("<lambda>: multiple values for argument 'u'; by inputs=['q', 'u'] its arguments are (at, u)",
      lambda: R.function(lambda u: u, {"q": "nq", "u": 2})),
     ("<lambda>: got an unexpected keyword argument 'u'", lambda: R.function(lambda at: at.q, {"q": "nq", "u": 2})),
+    ("floating_base='no', expected True or False", lambda: condyle.load("iiwa14", floating_base="no")),
+    ("strict='no', expected True or False", lambda: condyle.load("iiwa14", strict="no")),
+    ("assets: 3 is no path of a folder", lambda: condyle.load("iiwa14", assets=[3])),
+    ("assets: 'nowhere' is not a folder", lambda: condyle.load("iiwa14", assets=["nowhere"])),
+    ("error: aaaa", lambda: condyle.load("a" * 5000)),
+    ("close_velocity: this robot has no loops", lambda: R.close_velocity(Q, V)),
+    ("n=1000000000000 joints: give at most 65536", lambda: condyle.chain(10**12)),
+    ("n=1000000000000 joints: give at most 65536", lambda: condyle.random_tree(10**12)),
+    ("n=1000000000000000 random states do not fit into memory", lambda: R.random_state(10**15, 0)),
+    ("n=True random states: give a whole number", lambda: R.random_state(True, 0)),
+    ("Contact: frame=None: give a name", lambda: Contact(None)),
+    ("Contact: other=3: give a name", lambda: Contact(TIP, other=3)),
+    ("there is no function 'foo'; there are id", lambda: DYN.kernel("foo")),
+    (f"contact '{TIP}': anchor=<Placement", lambda: Contact(TIP, anchor=Placement(np.ones((3, 3)), np.zeros(3)))),
+    (f"contact '{TIP}': placement=<Placement",
+     lambda: Contact(TIP, placement=Placement(np.eye(3), np.full(3, np.nan)))),
+    ("Ground.step: the robot is 3, expected", lambda: Ground([TIP]).step(3)),
+    ("Plane.step: the robot is 3, expected", lambda: Plane((0, 0, 1)).step(3, [])),
+    ("function: the source has 0 arrays, expected",
+     lambda: R.function(lambda at: at.q, {"q": "nq"}).compile().map([], V)),
+    ("routes='fd': name the function too", lambda: condyle.operation_counts(R, "fd")),
+    ("from_log_cholesky: theta: could not convert", lambda: condyle.from_log_cholesky("a")),
+    ("threads=True: give a whole number", lambda: R.compile(threads=True)),
+    (f"n={10**30}: give a whole number from 0 to 1073741824", lambda: DYN.explain(10**30)),
+    ("rollout: every=2 and last=True: give one", lambda: DYN.rollout(Q[0], V[0], STEPS, 0.1, every=2, last=True)),
+    ("forward_dynamics: q is a masked array: pass q.filled",
+     lambda: DYN.forward_dynamics(np.ma.masked_array(Q, Q > 0), V, V)),
+    ("forward_dynamics: out is no NumPy array: memoryview",
+     lambda: DYN.forward_dynamics(Q, V, V, out=memoryview(V.copy()))),
+    ("forward_dynamics: out is no NumPy array: dict", lambda: DYN.forward_dynamics(Q, V, V, out={"a": V})),
+    ("forward_dynamics: out has 2 arrays, expected 1: a", lambda: DYN.forward_dynamics(Q, V, V, out=[V, V])),
+    ("inputs: 'u' has the size 'n', which is not known; did you mean 'nv' or 'nq'?; sizes=",
+     lambda: R.function(lambda at, u: u, {"u": "n"})),
+    ("inputs: 'u' has the size 0; a size is (), a number from 1 to 16777216",
+     lambda: R.function(lambda at, u: u, {"u": 0})),
+    ("jacobian(function, by=('x',)): give some of its inputs",
+     lambda: R.function(lambda at: at.q, {"q": "nq"}).compile().jacobian(by=("x",))),
 ]  # fmt: skip
 
 CALLS: list[tuple[str, Callable[[], object]]] = [
@@ -81,6 +120,8 @@ CALLS: list[tuple[str, Callable[[], object]]] = [
     ("vjp_rollout: missing a required argument: 'q_bar'", lambda: DYN.vjp("rollout")(Q, V, V[:, None], 0.1)),
     ("rollout: got an unexpected keyword argument 'gravity'; compile(inputs=('gravity',)) makes gravity an argument",
      lambda: DYN.rollout(Q, V, V[:, None], 0.1, gravity=3)),
+    ("forward_dynamics: got an unexpected keyword argument 'taau' (did you mean 'tau'?); call forward_dynamics(",
+     lambda: DYN.forward_dynamics(Q, V, taau=V)),
     ("forward_dynamics: missing a required argument: 'v'", lambda: condyle.fixed_point(R).forward_dynamics(Q)),
     ("at.forward_dynamics: missing a required argument: 'tau'; call at.forward_dynamics(tau, f_ext=None)",
      lambda: R.function(lambda at: at.forward_dynamics(), {"q": "nq", "v": "nv"})),

@@ -29,7 +29,7 @@ from condyle.model.contact import checked_contacts
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.sound import refuse_impossible
 from condyle.model.tree import tree_of
-from condyle.options import CompileArguments, bound_of, check_choice, numbers_of, whole
+from condyle.options import CompileArguments, bound_of, check_choice, check_routes, numbers_of, whole
 from condyle.ports import ACTIVE
 from condyle.specification import UNBOUND
 
@@ -81,7 +81,7 @@ class Robot(model.Robot):
             "world": those of the world; "local_world_aligned": axes of the world, origin of the frame.
         force_frame: of `f_ext`: "local": axes of each body; "local_world_aligned": axes of the world, origin of the
             body. Derivatives hold the force constant in these axes.
-        integrator: of `step`: "semi_implicit_euler", "euler" or "rk4".
+        integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", "damping"; with
             contacts "gains" and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
@@ -99,8 +99,7 @@ class Robot(model.Robot):
             )
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
         device = None if device is None else whole("device", device, 0, "None for the first GPU")
-        if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
+        check_routes(routes)
         refuse_impossible(self)
         tree = tree_of(self, bound)
         compiler = chosen(self, tree, facts_of(self, "robot"), links, target, dict(routes or {}))
@@ -133,7 +132,7 @@ class Robot(model.Robot):
         Errors: StateError if contacts stay open: which, by how much, in which states. ModelError for an unknown joint.
         UnsupportedError for a contact without an anchor, and for a robot without contacts.
         """
-        return self._loops(contacts).close(q, fixed, tolerance, iterations)
+        return self._loops("close", contacts).close(q, fixed, tolerance, iterations)
 
     def close_velocity(
         self, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact] | None = None, fixed: Sequence[str] = ()
@@ -143,11 +142,11 @@ class Robot(model.Robot):
         q (..., nq), v (..., nv). Nearest by the sum of squares of the entries; nearest in kinetic energy is what
         `impulse_dynamics` answers for an impact without restitution. contacts, fixed and errors: as in `close`.
         """
-        return self._loops(contacts).project(q, v, fixed)
+        return self._loops("close_velocity", contacts).project(q, v, fixed)
 
-    def _loops(self, contacts: Sequence[Contact] | None) -> closing.Loops:
+    def _loops(self, called: str, contacts: Sequence[Contact] | None) -> closing.Loops:
         held = self.contacts if contacts is None else checked_contacts(self, contacts)
-        closing.check_held(held)
+        closing.check_held(called, held)
         return closing.Loops(self, tuple(held), self.compile("numpy", contacts=contacts))
 
     def show(

@@ -80,4 +80,4 @@ class Mapped:
         given = self._recipe[1]._asdict()
         options = {key: value for key, value in given.items() if key not in ("robot", *SPEED)}
         identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {options}"
-        return mapping.Job(known_function(name).method, inputs, outputs, self.dtype, compute, identity)
+        return mapping.Job(known_function(name).called, inputs, outputs, self.dtype, compute, identity)

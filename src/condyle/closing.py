@@ -35,10 +35,10 @@ RANK = 1e-10
 _SHOWN = 3
 
 
-def check_held(contacts: Sequence[Contact]) -> None:
+def check_held(called: str, contacts: Sequence[Contact]) -> None:
     """UnsupportedError where there is no contact, and for one that does not say where it is held."""
     if not contacts:
-        raise UnsupportedError("close: this robot has no loops: its `contacts` are empty; name some with contacts=")
+        raise UnsupportedError(f"{called}: this robot has no loops: its `contacts` are empty; name some with contacts=")
     for one in contacts:
         if one.other is None and one.anchor is None:
             raise UnsupportedError(f"close: {one.title} is held nowhere: give it an anchor, a Placement in the world")

@@ -244,9 +244,14 @@ def _inputs(kind: str, base: Function, by: Sequence[str], forces: bool) -> tuple
     chosen = [by] if isinstance(by, str) else list(by) if listed else []
     if not chosen or any(one not in every for one in chosen) or any(chosen.count(one) > 1 for one in chosen):
         raise UnsupportedError(
-            f"{kind}({base.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
+            f"{kind}({_shown(base)}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
         )
     return tuple(port for port in every if port in chosen)
+
+
+def _shown(base: Function) -> str:
+    """A function of a user by its own name: its short name is a hash."""
+    return base.called if base.name.startswith("user_") else repr(base.name)
 
 
 def _again(engine: Any, kind: str, of: str, by: tuple[str, ...] | None) -> object:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.about import About
 from condyle.chunked import Mapped
-from condyle.compile.checks import check_bound, unbound
+from condyle.compile.checks import check_bound, check_ports, unbound
 from condyle.compile.serial import Compiler, fall_back
 from condyle.derivatives import parsed
 from condyle.errors import BuildError
@@ -24,6 +24,7 @@ from condyle.packing import Packing, known_function
 from condyle.rolling import Rolling
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
+from condyle.runtime.fractions import check_fractions
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
@@ -180,6 +181,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         if first is not None:
             if any(isinstance(x, Packed) for x in args):
                 given = self.with_packed_forces(name, given, f_ext is not None, first.batch)
+            check_fractions(FUNCTIONS[name].called, binder.specs[0], given)
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
             return cast("tuple[Array, ...]", packed.run(self.kernel(name, f_ext is not None), self.threads))
         call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
@@ -240,6 +242,8 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         if binder is None:
             function = known_function(name)
             check_bound(self._compiler.tree, function, self._compiler.frames)
+            if self._target != "numpy":
+                check_ports(function)
             binder = self._binders[name] = Binder(function, sizes(self._compiler.tree), self.dtype)
         return binder
 
@@ -252,6 +256,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         """Return the compiled code of a function by its short name, for callers other than Python."""
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
+            self.binder(name)  # or its error
             with self._guard.lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)
                 self._connect(name, f_ext, kernel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from inspect import Parameter, Signature
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -107,17 +108,28 @@ def bound_arguments(
     try:
         return signature.bind(*args, **named).arguments
     except TypeError as error:
+        said, unknown = str(error), next((name for name in named if name not in signature.parameters), None)
+        if unknown is not None:  # before what is missing, which it may stand for
+            close = get_close_matches(unknown, signature.parameters, 1, 0.6)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            said = f"got an unexpected keyword argument {unknown!r}{meant}"
         takes = ", ".join(
             str(one)
             for name, one in signature.parameters.items()
             if name != "self" and one.kind is not Parameter.KEYWORD_ONLY
         )
-        raise TypeError(f"{called}: {error}; call {called}({takes}){cure}") from None
+        raise TypeError(f"{called}: {said}; call {called}({takes}){cure}") from None
 
 
 def opened_by(number: str | None) -> str:
     """The end of a message about a number of the robot that is no argument."""
     return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
+
+
+def check_routes(routes: Mapping[str, str] | None) -> None:
+    """UnsupportedError for what is no mapping."""
+    if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
@@ -147,7 +159,9 @@ def whole(name: str, value: int, least: int, instead: str = "") -> int:
 
     instead: what else may be given.
     """
-    if not isinstance(value, Integral) or not least <= value <= MOST:
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= MOST:  # pyright: ignore
         also = f", or {instead}" if instead else ""
-        raise UnsupportedError(f"{name}={value!r}: give a whole number from {least} on{also}")
+        beyond = isinstance(value, Integral) and value > MOST
+        numbers = f"from {least} to {MOST}" if beyond else f"from {least} on"
+        raise UnsupportedError(f"{name}={value!r}: give a whole number {numbers}{also}")
     return int(value)

@@ -14,7 +14,8 @@ from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, found, quantities
 from condyle.functions.quantities import Q, V
 from condyle.runtime import memory
-from condyle.runtime.arrays import Binder, as_array
+from condyle.runtime.arrays import Binder
+from condyle.runtime.given import as_array
 from condyle.runtime.packed import Packed, pack_rows, packed_bytes
 from condyle.runtime.rows import broadcast
 from condyle.specification import F_EXT, Function, Port

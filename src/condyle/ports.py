@@ -18,6 +18,7 @@ class Port:
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
     beside: of what is a difference of larger numbers, the output whose size its rounding goes by.
+    is_fraction: whether its entries are from 0 to 1; calls on NumPy arrays refuse others.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Port:
     zeros: Literal["none", "coupled", "connected"] = "none"
     symmetric: bool = False
     beside: str = ""
+    is_fraction: bool = False
 
     @property
     def is_configuration(self) -> bool:
@@ -60,7 +62,7 @@ DAMPING = Port("damping", ("nv",), "N m s/rad | N s/m", "joint", "viscous fricti
 NUMBERS = {port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING)}
 """Numbers of a robot that may be inputs, in the order in which functions take them, behind external forces."""
 
-ACTIVE = Port("active", ("n_contacts",), "1", "-", "1 where a contact holds, 0 where it is off")
+ACTIVE = Port("active", ("n_contacts",), "1", "-", "1 where a contact holds, 0 where it is off", is_fraction=True)
 GAINS = Port("gains", ("n_contacts", "2"), "1/s^2, 1/s", "-", "kp, kd of each contact: Baumgarte's stabilisation")
 ANCHORS = Port(
     "anchors",

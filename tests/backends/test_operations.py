@@ -50,7 +50,7 @@ from tests.backends.targets import FEW, RUNNERS, SINGLE
 
 NEW = ("abs", "min", "max", "floor", "rint", "select", "sqrt", "exp", "log", "tanh", "atan2")
 DTYPES = ("float64", "float32")
-MANY = 40_000
+MANY = 20_000
 
 
 needs_long = pytest.mark.skipif(

@@ -99,3 +99,11 @@ def test_the_page_holds_everything_and_nothing_of_a_name_is_markup(tmp_path) -> 
     compiler = compiler_of(ARM)
     odd = page(explained(compiler, "id", "cpu", "float64"), "<b>x</b>\n", sizes(compiler.tree))
     assert "<b>x" not in odd and "&lt;b&gt;x" in odd
+
+
+@pytest.mark.parametrize(
+    ("path", "said"), [("nowhere/id.html", "there is no folder"), ("", "is a folder: name a file")]
+)
+def test_a_page_that_cannot_be_written_is_told_first(tmp_path, capsys, path: str, said: str) -> None:
+    assert main(["explain", "iiwa14", "id", "--html", str(tmp_path / path)]) == 2
+    assert f"--html: {'' if path else repr(str(tmp_path)) + ' '}{said}" in capsys.readouterr().err

@@ -162,3 +162,10 @@ def test_info_says_what_to_name(run) -> None:
     assert run("info").status == 2
     refused = run("info", "iiwa14", "--functions")
     assert refused.status == 2 and "leave ROBOT out" in refused.err
+
+
+@pytest.mark.parametrize("option", ["--frames", "--contacts"])
+def test_an_unknown_frame_is_refused_whatever_is_printed(run, option: str) -> None:
+    for more in ((), ("--graph",), ("--json",)):
+        refused = run("info", "iiwa14", option, "iiwa_link7", *more)
+        assert refused.status == 2 and "there is no frame 'iiwa_link7'; did you mean 'iiwa_link_7'" in refused.err

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import Contact, DTypeError, ShapeError, UnsupportedError
+from condyle import Contact, DTypeError, ShapeError, StateError, UnsupportedError
 from condyle.model.placement import Placement
 from tests.contacts.cases import arm
 
@@ -112,3 +112,64 @@ def test_flags_that_cannot_be(target: str) -> None:
         dyn.constrained_forward_dynamics(zero, zero, zero, flag) for flag in (np.array([True]), np.array([False]))
     )
     assert on.force.any() and not off.force.any()
+
+
+FRACTIONS: dict[str, Callable[[Any, Any, Any], object]] = {
+    "active": lambda dyn, x, flags: dyn.constrained_forward_dynamics(*x, flags),
+    "active, packed": lambda dyn, x, flags: dyn.constrained_forward_dynamics(*map(dyn.pack, x), flags[2]),
+    "active of a step": lambda dyn, x, flags: dyn.step(*x, 1e-3, active=flags),
+    "active of a vjp": lambda dyn, x, flags: dyn.vjp("cfd")(*x, flags, x[1], np.ones((4, 2, 6))),
+    "active of a rollout": lambda dyn, x, flags: dyn.rollout(x[0], x[1], x[2][:, None], 1e-3, active=flags),
+    "restitution": lambda dyn, x, flags: dyn.impulse_dynamics(x[0], x[1], np.ones(2), flags),
+}
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize("name", FRACTIONS)
+def test_numbers_beyond_0_and_1_are_refused(name: str, target: str) -> None:
+    """Also where a native call has served before; NaN is the answer of its own state."""
+    dyn = ROBOT.compile(target, contacts=[Contact("iiwa_link_7"), Contact("iiwa_link_5")])
+    x = [np.array(one) for one in (*ROBOT.random_state(4, 0), np.zeros((4, 7)))]
+    call, flags = FRACTIONS[name], np.full((4, 2), 0.5)
+    for fine in (0.0, 1.0, 0.25, np.nan):
+        flags[2, 1] = fine
+        call(dyn, x, flags)
+    for bad in (-0.25, 1.5, np.inf):
+        flags[2, 1] = bad
+        with pytest.raises(StateError, match=rf"(active|restitution) is {bad:g} in state .* from 0 to 1"):
+            call(dyn, x, flags)
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_the_slope_by_a_flag_is_that_of_differences(target: str) -> None:
+    """They are taken on both sides of 0 and 1."""
+    dyn = ROBOT.compile(target, contacts=[Contact("iiwa_link_7")])
+    q, v = ROBOT.random_state(1, 0)
+    for flag in (0.0, 0.5, 1.0):
+        at, h = np.array([[flag]]), 1e-5
+        (slope,) = dyn.jvp("cfd")(q, v, v, at, 0 * q, 0 * v, 0 * v, np.ones((1, 1))).da
+        ahead, behind = (dyn.constrained_forward_dynamics(q, v, v, at + sign * h).a[0] for sign in (1.0, -1.0))
+        np.testing.assert_allclose((ahead - behind) / (2 * h), slope, rtol=1e-4, atol=1e-4 * np.abs(slope).max() + 1e-6)
+
+
+def test_rows_of_flags_that_are_refused() -> None:
+    dyn = ROBOT.compile("numpy", contacts=[Contact("iiwa_link_7")])
+    with pytest.raises(StateError) as refused:
+        dyn.delassus_matrix(np.zeros((2, 3, 7)), np.array([[[0.0], [1.0], [2.0]], [[1.0], [-1.0], [0.0]]]))
+    assert refused.value.rows == (2, 4)
+
+
+def test_a_flag_between_0_and_1_makes_a_contact_soft() -> None:
+    """s (J a + gamma) + (1 - s) f = 0, and the force that acts is s f: what docs/contacts.md says."""
+    robot, s = condyle.load("hyq", floating_base=True), 0.3
+    dyn = robot.compile("numpy", contacts=[Contact("lf_foot")])
+    held = robot.compile("numpy", contacts=[Contact("lf_foot")], frames=["lf_foot"])
+    q, v = robot.random_state(1, 0)
+    tau = np.random.default_rng(0).normal(size=v.shape)
+    (a,), (force,) = dyn.constrained_forward_dynamics(q, v, tau, [s])
+    (J,), f = dyn.constraint_jacobian(q), force[0, :3]
+    (free,) = dyn.forward_dynamics(q, v, tau)
+    (M,) = dyn.mass_matrix(q)
+    np.testing.assert_allclose(M @ (a - free), J.T @ (s * f), rtol=1e-7, atol=1e-7)
+    (gamma,) = held.constrained_forward_dynamics(q, v, tau, [1.0]).a @ J.T  # J a = -gamma where it holds
+    np.testing.assert_allclose(s * (J @ a - gamma) + (1 - s) * f, 0.0, atol=1e-5)

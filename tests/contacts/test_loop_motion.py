@@ -41,6 +41,23 @@ def test_a_four_bar_stays_closed_for_ten_seconds(target: str) -> None:
     assert np.ptp(np.append(energy, dyn.potential_energy(q))) < 1e-6 * dyn.kinetic_energy(path.q, path.v).max()
 
 
+def opened(kp: float, kd: float) -> float:
+    """How far a four-bar opens in 1 s by default steps of h = 1 ms; the gains times h² and h."""
+    robot, h = four_bar((kp / 1e-6, kd / 1e-3)), 1e-3
+    dyn = robot.compile()
+    path = dyn.rollout(angles(np.array(1.0)), np.zeros(3), np.zeros((1000, 3)), h, every=10)
+    return float(np.nanmax(np.abs(dyn.constraint_errors(path.q))))
+
+
+def test_gains_for_the_default_integrator() -> None:
+    """Open by (h/2) (kd/kp) |J' v|, stable where kp h² < 4 - 2 kd h, as docs/loops.md says."""
+    far = opened(1.0, 1.0)
+    assert opened(2.0, 0.5) == pytest.approx(far / 4, rel=0.1)
+    assert opened(1.0, 0.5) == pytest.approx(far / 2, rel=0.1)
+    for kd, most in ((0.5, 3.0), (1.7, 0.6)):
+        assert opened(most - 0.1, kd) < 1e-3 < 0.1 < opened(most + 0.1, kd)
+
+
 def test_kernels_of_steps_know_their_contacts() -> None:
     """Other gains, another kernel, in one cache."""
     robot = four_bar()

@@ -27,14 +27,17 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
 }
 LONG = ("step_f_ext", "cfric", "cfric_f_ext", "cfd_f_ext", "dcfd", "dcfd_f_ext")
 """Seconds for a Hessian; step without forces is quick."""
+SMALL = ("step", "cid", "cfd", "impact")
+"""Their Hessians are held to an arm first."""
 MIMIC = (("every joint", "id"), ("every joint", "difference"))
 
 
-def _cases(functions: list[str]) -> list[object]:
-    """Matrices of bigger robots are slow to differentiate, and so are those that are solved for."""
+def _cases(functions: list[str], small: tuple[str, ...] = ()) -> list[object]:
+    """Matrices of bigger robots are slow to differentiate, and so are those that are solved for; small: of an arm."""
+    quick = {name: "tree" if FUNCTIONS[name].is_vector and name not in small else "arm" for name in functions}
     marks = {
         (robot, name): []
-        if (robot == ("tree" if FUNCTIONS[name].is_vector else "arm") and name not in LONG) or (robot, name) in MIMIC
+        if (robot == quick[name] and name not in LONG) or (robot, name) in MIMIC
         else [pytest.mark.slow]
         for robot in ROBOTS
         for name in functions
@@ -65,7 +68,7 @@ def test_first_derivatives(robot: str, function: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("robot", "function"), _cases([name for name in every_function() if FUNCTIONS[name].is_vector])
+    ("robot", "function"), _cases([name for name in every_function() if FUNCTIONS[name].is_vector], SMALL)
 )
 def test_hessian(robot: str, function: str) -> None:
     state, h = State(ROBOTS[robot](), function), 1e-3

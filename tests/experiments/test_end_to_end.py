@@ -147,6 +147,7 @@ def test_the_robot_trots():
     assert tables["Tracking"][1][0] == "trot mujoco"
 
 
+@pytest.mark.slow
 def test_a_robot_that_falls_is_said_to_fall(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("experiments.dadu2023.loop.MOST", 0.0)
     found = end_to_end.measure("trot mujoco", quick=True)

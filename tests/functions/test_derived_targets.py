@@ -103,7 +103,7 @@ def test_machine_code_computes_what_numpy_does(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*NAMES, *FORCED])
-@pytest.mark.parametrize(("target", "dtype"), [("cpu", "float32"), ("numpy", "float32"), ("c", "float64")])
+@pytest.mark.parametrize(("target", "dtype"), [("cpu", "float32"), ("numpy", "float32"), slow("c", "float64")])
 def test_other_targets_and_numbers(name: str, target: str, dtype: str) -> None:
     states, want = known(name)
     given = [x.astype(dtype) for x in states.arguments(name)]

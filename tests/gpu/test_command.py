@@ -10,14 +10,17 @@ from condyle.cli import main
 from condyle.functions import FUNCTIONS
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
+from tests.processor import slow
 
 
-def test_check(fake: FakeDriver, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "iiwa14", "--target", "cuda", "--dtype", "float32", "--json"]) == 0
+@pytest.mark.parametrize("functions", [("id", "minv", "fd", "step", "fk"), slow(tuple(FUNCTIONS))], ids=("some", "all"))
+def test_check(fake: FakeDriver, capfd: pytest.CaptureFixture[str], functions: tuple[str, ...]) -> None:
+    some = ["--functions", ",".join(functions)] if len(functions) < len(FUNCTIONS) else []
+    assert main(["check", "iiwa14", "--target", "cuda", "--dtype", "float32", "--json", *some]) == 0
     checks = json.loads(capfd.readouterr().out)["checks"]
     assert all(row["fine"] for row in checks)
     assert 0 < checks[0]["error"] < 2e-5  # it was float32, and not the reference itself
-    assert fake.calls.count("cuModuleLoadData") == len(FUNCTIONS)
+    assert fake.calls.count("cuModuleLoadData") == len(functions)
 
 
 def test_without_a_gpu(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -86,7 +86,7 @@ def test_calls_on_the_gpu_do_not_wait(fake: FakeDriver) -> None:
     assert not WAITS & set(fake.calls)
 
 
-@pytest.mark.parametrize("n", [0, 1, 100, 500])
+@pytest.mark.parametrize("n", [0, 1, 500])
 @pytest.mark.parametrize("function", ["id", "m", "dfd"])
 def test_memory_is_known_before(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch, function: str, n: int) -> None:
     """To the byte what the driver is asked for: arrays there with scratch, and transfers of the processor's arrays."""

@@ -102,7 +102,8 @@ def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_random_robots_are_the_model_on_every_bit(seed: int) -> None:
     robot = condyle.random_tree(2 + seed % 2, seed, floating_base=seed % 2 == 0)
-    fx = condyle.fixed_point(robot, ("27x18", "27", "32")[seed % 3], HARD)
+    functions = None if seed == 1 else ("id", "fd", "minv", "did", "dfd")  # of a floating base all are compared above
+    fx = condyle.fixed_point(robot, ("27x18", "27", "32")[seed % 3], HARD, functions=functions)
     given = states(robot, 100, HARD)
     for name in fx.functions:
         same_as_the_model(fx, name, given)

@@ -16,6 +16,7 @@ import condyle
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop import dask as lazy
 from tests.interop.block_cases import calls, calls_of_user, of_library, of_user, same
+from tests.processor import slow
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +72,7 @@ def computed(found):
 
 
 @pytest.mark.parametrize(
-    ("name", "dtype", "options"), [("iiwa14", "float64", {}), ("hyq", "float32", {"floating_base": True})]
+    ("name", "dtype", "options"), [("iiwa14", "float64", {}), slow("hyq", "float32", {"floating_base": True})]
 )
 def test_every_kind_of_call(name, dtype, options):
     robot, own = of_library(name, dtype, **options)
@@ -130,7 +131,7 @@ def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
             os.kill(os.getpid(), 9)
         return block
 
-    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=None)
+    local = LocalCluster(n_workers=2, processes=True, threads_per_worker=1, dashboard_address=":0")
     with local as cluster, Client(cluster):
         far = lazy.wrap(dyn)
         found = far.inverse_dynamics(*blocks(states)).compute(timeout=60)
@@ -184,3 +185,8 @@ def test_without_dask_the_pip_line_is_said(dyn, monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[dask\]'"):
         lazy.wrap(dyn)
+
+
+def test_what_was_not_compiled_is_refused():
+    with pytest.raises(UnsupportedError, match=r"wrap\(Robot\): give a Dynamics"):
+        lazy.wrap(condyle.load("iiwa14"))

@@ -23,7 +23,7 @@ SECOND = {
 }
 
 
-@pytest.mark.parametrize("case", ["fixed", "hyq"])
+@pytest.mark.parametrize("case", ["fixed", slow("hyq")])
 @pytest.mark.parametrize("shared", [False, True])
 def test_gradients_are_those_of_the_vjp(case, shared, request):
     of = request.getfixturevalue(case)

@@ -133,8 +133,9 @@ def test_a_data_set_of_ray_data(dyn, states):
     data = pytest.importorskip("ray.data")
     q, v, a = states
     rows = data.from_items([{"k": k, "q": q[k], "v": v[k], "a": a[k]} for k in range(200)])
+    pool = data.ActorPoolStrategy(size=1)
     answers = rows.map_batches(
-        far_away.Map, fn_constructor_args=(dyn, "id"), concurrency=1, batch_format="numpy", batch_size=64
+        far_away.Map, fn_constructor_args=(dyn, "id"), compute=pool, batch_format="numpy", batch_size=64
     ).take_all()
     want = dyn.inverse_dynamics(q[:200], v[:200], a[:200])
     assert len(answers) == 200 and all(np.array_equal(row["tau"], want[row["k"]]) for row in answers)
@@ -158,3 +159,12 @@ def test_without_ray_the_pip_line_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UnsupportedError, match=r"pip install 'condyle\[ray\]'"):
         far_away.wrap(own)
+
+
+def test_what_was_not_compiled_is_refused(dyn):
+    robot = condyle.load("iiwa14")
+    for made in (far_away.wrap, lambda of: far_away.Map(of, "id")):
+        with pytest.raises(UnsupportedError, match=r"(wrap|Map)\(Robot\): give a Dynamics"):
+            made(robot)
+    with pytest.raises(DTypeError, match="the batch is ndarray, expected columns"):
+        far_away.Map(dyn, "id")(np.zeros((3, 7)))

@@ -30,6 +30,7 @@ from tests.laws.evaluated import by_complex_step, reference
 from tests.laws.motion import STEP
 from tests.laws.robots import Array, relative, robot_named, states
 from tests.laws.tangent import tangent_map, turned
+from tests.processor import slow
 
 ROUNDING = 1e-13
 SOLVED = 1e-11  # the condition of M, up to 1e3 for these robots
@@ -177,7 +178,7 @@ def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> No
         assert agree(scans.evaluate(tree, function, route, inputs)), route
 
 
-@pytest.mark.parametrize("target", ["cpu", "c"])
+@pytest.mark.parametrize("target", ["cpu", slow("c")])
 @pytest.mark.parametrize("function", DEFAULT)
 def test_compiled(function: str, target: str) -> None:
     robot = floating(ROTOR)

@@ -270,3 +270,17 @@ def test_one_compile_serves_all_and_nothing_else_changes() -> None:
     assert np.array_equal(again.forward_dynamics(q, v, tau), dyn.forward_dynamics(q, v, tau))
     assert variant("fd", NUMBERS) == "fd_inertias_gravity_armature_damping" and variant("fk", NUMBERS) == "fk"
     assert variant("fd", ("gravity", "f_ext")) == "fd_f_ext_gravity"
+
+
+def test_high_derivatives_of_a_step_with_open_numbers() -> None:
+    """64 inputs are the most of a native call; more are an error that says the cure."""
+    names, robot = ("inertias", "gravity", "armature", "damping"), condyle.chain(1, rng=0)
+    dyn, plain = (robot.compile(target, inputs=names) for target in ("cpu", "numpy"))
+    third = f"jvp_jvp_jvp_step_{'_'.join(names)}"
+    rng = np.random.default_rng(0)
+    given = [rng.uniform(0.5, 1.5, (3, *spec.dims)) for spec in dyn.binder(third).specs[0]]
+    assert len(given) == 64
+    for got, expected in zip(dyn.call(third, given), plain.call(third, given), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-9 * np.abs(expected).max())
+    with pytest.raises(condyle.UnsupportedError, match=r"128 inputs, and native calls take 64.*take vjp"):
+        dyn.function(f"jvp_{third}")

@@ -25,6 +25,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Rolled
 from condyle.runtime import cache as kept
 from condyle.runtime.native import NativeKernel
+from tests.processor import slow
 from tests.zoo import every_joint
 
 Reals = NDArray[np.floating]
@@ -64,8 +65,9 @@ def same(found: Sequence[Reals], wanted: Sequence[Reals]) -> None:
         np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize("floating", [False, True])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize(
+    ("floating", "dtype"), [(False, "float64"), (True, "float32"), slow(False, "float32"), slow(True, "float64")]
+)
 def test_equals_repeated_steps_to_the_bit(floating: bool, dtype: str) -> None:
     dyn, robot = compiled(floating, dtype), robot_of(floating)
     for n in (1, 3, 37):

@@ -238,3 +238,11 @@ def test_numbers_of_the_robot_are_keywords(arm: Robot) -> None:
     assert difference == pytest.approx(2.0 * float(np.sum(slopes.inertias * change)), rel=1e-5)
     with pytest.raises(TypeError, match="unexpected keyword argument 'mass'"):
         opened.rollout(q, v, tau, 0.01, mass=1.0)
+
+
+def test_more_steps_than_native_calls_take() -> None:
+    """A time axis of more than 2^20 steps is one of the method's, not an error."""
+    robot, steps = condyle.chain(1, rng=0), (1 << 20) + 1
+    dyn = robot.compile("cpu")
+    end = dyn.rollout(np.zeros(1), np.zeros(1), np.zeros((steps, 1)), 1e-3, last=True)
+    assert end.q.shape == (1,) and np.isfinite(end.v).all()

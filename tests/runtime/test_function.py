@@ -267,7 +267,7 @@ GOOD = (print, ("q", "out"), False, ((2,),), ((2,),), np.dtype("f8"), None, 1)
     ("place", "value"),
     [
         (1, ("q",)), (1, ["q", "out"]), (2, True), (3, ()), (3, ((0,),)), (3, ((2**40,),)), (3, ((1,) * 9,)),
-        (3, (2,)), (3, (("2",),)), (3, ((1,),) * 40), (4, ()), (5, "f8"), (6, tuple), (6, int), (7, "1"),
+        (3, (2,)), (3, (("2",),)), (3, ((1,),) * 65), (4, ()), (5, "f8"), (6, tuple), (6, int), (7, "1"),
     ],
 )  # fmt: skip
 def test_a_nonsense_function_is_refused(place: int, value: object) -> None:

@@ -35,7 +35,7 @@ def test_e_is_the_difference_by_forces(integrator: str, force_frame: str) -> Non
 
 
 def test_no_forces_give_what_is_given_without() -> None:
-    robot = robot_named("chain")
+    robot = condyle.chain(3, rng=1)
     q, v, tau = drawn(robot, 3)
     dyn = robot.compile(integrator="rk4")
     none = np.zeros((len(robot.bodies), 6))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -46,6 +50,9 @@ REFUSED = {
     "ellipsis": (lambda x: np.einsum("...i->i", x), "every letter"),
     "places": (lambda x: np.interp(0.5, x, [1.0, 2.0]), "xp must be numbers"),
     "long solve": (lambda x: np.linalg.inv(np.outer(np.tile(x, 5), np.tile(x, 5))), r"at\.forward_dynamics"),
+    "option": (lambda x: np.sum(x, where=x > 0), "np.sum of symbols: got an unexpected keyword argument 'where'"),
+    "out of dot": (lambda x: np.dot(x, x, out=np.zeros(())), "no out="),
+    "out of einsum": (lambda x: np.einsum("i->", x, out=np.zeros(())), "no out="),
     "integers": (lambda x: x.astype(int), "no value yet"),
 }  # fmt: skip
 
@@ -58,27 +65,38 @@ def test_what_is_refused_says_what_to_do(name: str) -> None:
 
 
 SHAPES = [
-    lambda x: x @ np.ones(3),
-    lambda x: x.sum(axis=3),
-    lambda x: x.max(axis=1)[:0].max(),
-    lambda x: np.einsum("ij->k", x),
-    lambda x: np.einsum("ij,jk", x, np.ones((3, 2))),
-    lambda x: np.einsum("ijk->i", x),
-    lambda x: np.einsum("ij,jk", x),
-    lambda x: np.linalg.solve(x, np.ones(3)),
-    lambda x: np.linalg.inv(x[:1]),
-    lambda x: np.select([x > 0], [x, x]),
-    lambda x: x + np.ones(3),
-    lambda x: x @ 2.0,
-]
+    ("shapes (2, 2) and (3,) do not fit: rows of the first have 2 entries, columns of the second 3",
+     lambda x: x @ np.ones(3)),
+    ("axis 3 is out of bounds", lambda x: x.sum(axis=3)),
+    ("np.maximum of no entries; give one or more", lambda x: x.max(axis=1)[:0].max()),
+    ("np.einsum: the result has 'k', which none of 'ij' has", lambda x: np.einsum("ij->k", x)),
+    ("np.einsum: the result 'ii' has a letter twice", lambda x: np.einsum("ij->ii", x)),
+    ("np.einsum: dimensions 'j' must have one length, got 2 and 3",
+     lambda x: np.einsum("ij,jk", x, np.ones((3, 2)))),
+    ("np.einsum: 'ijk' has 3 letters, its array has shape (2, 2)", lambda x: np.einsum("ijk->i", x)),
+    ("np.einsum: 'ij,jk' is for 2 arrays, got 1", lambda x: np.einsum("ij,jk", x)),
+    ("np.linalg.solve: shapes (2, 2) and (3,) do not fit", lambda x: np.linalg.solve(x, np.ones(3))),
+    ("np.linalg.inv: shape (1, 2); give one square matrix", lambda x: np.linalg.inv(x[:1])),
+    ("np.select: 1 conditions and 2 choices", lambda x: np.select([x > 0], [x, x])),
+    ("could not be broadcast", lambda x: x + np.ones(3)),
+    ("a number has no rows; multiply by it with *", lambda x: x @ 2.0),
+    ("the leading dimensions do not broadcast", lambda x: np.ones((3, 2, 2)) @ np.stack([x, x])),
+    ("np.where takes a condition alone or with two values", lambda x: np.where(x > 0, x)),
+    ("np.interp: xp has shape (1,), fp (2,)", lambda x: np.interp(x, [1], [2, 3])),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", range(len(SHAPES)))
-def test_shapes_that_do_not_fit_are_numpys_errors(case: int) -> None:
-    with pytest.raises(ValueError):
-        traced(SHAPES[case], [(2, 2)])
+@pytest.mark.parametrize(("said", "f"), SHAPES, ids=[said for said, _ in SHAPES])
+def test_shapes_that_do_not_fit_are_numpys_errors(said: str, f: Callable[..., Any]) -> None:
+    with pytest.raises(ValueError, match=re.escape(said)):
+        traced(f, [(2, 2)])
     with pytest.raises((ValueError, np.linalg.LinAlgError)):
-        SHAPES[case](np.ones((2, 2)))
+        f(np.ones((2, 2)))
+
+
+def test_places_that_do_not_increase_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"np\.interp: xp must increase"):
+        traced(lambda x: np.interp(x, [2.0, 1.0], [2.0, 3.0]), [(2,)])
 
 
 def test_symbols_of_two_traces_do_not_meet() -> None:

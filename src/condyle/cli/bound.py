@@ -49,5 +49,12 @@ def frames_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[str,
     return arguments.frames or (tip_frame(robot.frames),)
 
 
+def check_bound(robot: condyle.Robot, arguments: argparse.Namespace) -> None:
+    """UnsupportedError for frames and contacts that the robot does not have."""
+    from condyle.options import bound_of
+
+    bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condyle.cli.bound import add_frames, contacts_of, frames_of
-from condyle.cli.common import Json, add_machine, add_robot, load_aloud, positive, show, show_json, table
+from condyle.cli.common import Json, add_machine, add_robot, check_page, load_aloud, positive, show, show_json, table
 from condyle.ir.count import Counts
 from condyle.text import printable, write_whole
 
@@ -44,6 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     from condyle.packing import known_function
     from condyle.trace.structure import sizes
 
+    check_page(arguments.html)
     loaded = load_aloud(arguments)
     robot, name = loaded.robot, known_function(arguments.function).name
     bound = bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))

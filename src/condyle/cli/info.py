@@ -11,7 +11,7 @@ from pathlib import Path
 import condyle
 from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
-from condyle.cli.bound import add_frames, contacts_of, frames_of
+from condyle.cli.bound import add_frames, check_bound, contacts_of, frames_of
 from condyle.cli.common import (
     Json,
     Loaded,
@@ -80,6 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _functions(arguments)
     _check_named(arguments)
     loaded = load(arguments)
+    check_bound(loaded.robot, arguments)
     return _graph(loaded, arguments) if arguments.graph is not None else _tell(loaded, arguments)
 
 

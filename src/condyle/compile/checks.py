@@ -11,6 +11,7 @@ from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
 from condyle.options import tip_frame
+from condyle.runtime.native import MOST_PORTS
 from condyle.specification import Function, Repeat
 from condyle.trace.structure import sizes
 
@@ -34,6 +35,18 @@ def unbound(tree: Tree, function: Function) -> str:
 def kinds_of(tree: Tree) -> list[str]:
     """The kind of each contact."""
     return [next(kind for kind, rows in KINDS.items() if rows == one.rows) for one in tree.contacts]
+
+
+def check_ports(function: Function) -> None:
+    """UnsupportedError if a function has more arrays than native calls take."""
+    for what, ports in (("inputs", function.inputs), ("outputs", function.outputs)):
+        count = len(ports) + (function.takes_f_ext and ports is function.inputs)
+        if count > MOST_PORTS:
+            raise UnsupportedError(
+                f"{function.called}: {count} {what}, and native calls take {MOST_PORTS}. Every jvp has twice the "
+                "inputs of its function: name fewer in compile(inputs=), take vjp, jacobian or hessian in place of one "
+                "jvp, or compile('numpy')"
+            )
 
 
 def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> None:

@@ -14,7 +14,7 @@ CONTACTS = ("contacts",)
 OFF = "zero in rows and columns of contacts that are off; symmetric"
 FORCE = Port("force", ("n_contacts", "6"), "N, N m", "contact", "[force; torque] on the body, in the contact's axes")
 IMPULSE = Port("impulse", FORCE.dims, "N s, N m s", "contact", "[linear; angular] impulse on the body")
-RESTITUTION = Port("restitution", ("n_contacts",), "1", "-", "coefficient of restitution, 0 to 1")
+RESTITUTION = Port("restitution", ("n_contacts",), "1", "-", "coefficient of restitution, 0 to 1", is_fraction=True)
 V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the impact")
 GAMMA = Port(
     "gamma",

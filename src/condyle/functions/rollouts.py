@@ -31,6 +31,8 @@ def name_of(
     if base is None or base.repeat is not None:
         raise UnsupportedError(f"rollout: {of!r} is no function that can be repeated; there are {', '.join(FUNCTIONS)}")
     steps, every = _whole("steps", steps), _whole("every", every)
+    if last and every > 1:
+        raise UnsupportedError(f"rollout: every={every} and last=True: give one of them")
     carried = _carried(base)
     by_time = _chosen("by_time", by_time, _others(base.inputs, carried), "inputs that are not carried")
     summed = _chosen("sum", summed, _others(base.outputs, carried), "outputs that are not carried")
@@ -57,7 +59,8 @@ def _chosen(what: str, names: Iterable[str], every: Sequence[str], of: str) -> t
     listed = [names] if isinstance(names, str) else list(names)
     wrong = next((name for name in listed if name not in every), None)
     if wrong is not None or len(set(listed)) < len(listed):
-        raise UnsupportedError(f"rollout: {what}={names!r}; give some of its {of}, each once: {', '.join(every)}")
+        there = ", ".join(every) or "it has none"
+        raise UnsupportedError(f"rollout: {what}={names!r}; give some of its {of}, each once: {there}")
     return tuple(name for name in every if name in listed)
 
 

@@ -26,6 +26,7 @@ from condyle.ground.feet import Array, Foot, Placed, feet_of, on_bodies, placed
 from condyle.ground.ramp import ramp, ramp_integral
 from condyle.ground.stability import longest_step
 from condyle.ground.surface import Grid
+from condyle.options import check_robot
 from condyle.symbolic import Symbols
 from condyle.user.state import State
 
@@ -90,6 +91,7 @@ class Ground:
         "damping", "friction", "slip" and "blend", is one more input, a number. Forces are those at the beginning of the
         step.
         """
+        check_robot("Ground.step", robot)
         return Step(self, tuple(inputs)).on(robot, integrator)
 
     def longest_step(self, robot: Robot, q: ArrayLike, load: float | None = None) -> float:

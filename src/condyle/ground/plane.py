@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from condyle.errors import UnsupportedError
 from condyle.ground.checks import is_number, numbers
 from condyle.ground.feet import Array
+from condyle.options import check_robot
 from condyle.symbolic import Symbols
 from condyle.symbolic.entries import numpy as np
 from condyle.user.state import State
@@ -82,6 +83,7 @@ class Plane:
         contacts: points. friction (): of all of them. Each name of inputs, of "normal" (3), "offset" and "recovery", is
         one more input. Semi-implicit: q moves with the v after the step.
         """
+        check_robot("Plane.step", robot)
         if unknown := [name for name in inputs if name not in VALUES]:
             raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, VALUES))}")
         sizes: dict[str, Any] = {"q": "nq", "v": "nv", "tau": "nv", "dt": (), "friction": ()}

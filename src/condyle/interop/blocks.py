@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from condyle.derivatives.names import name_of, parsed
 from condyle.dynamics import Dynamics
-from condyle.errors import DTypeError, ShapeError
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.functions.rollouts import name_of as rollout_name
 from condyle.interop.rollouts import bound
@@ -22,7 +22,7 @@ from condyle.methods import result_type
 from condyle.options import numbers_of
 from condyle.packing import known_function
 from condyle.rollouts import names, steps_of
-from condyle.runtime.arrays import as_array
+from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
 from condyle.user.function import CompiledFunction
 
@@ -88,6 +88,12 @@ class Runner(Protocol):
     def answers(self, call: Call) -> Sequence[Any]:
         """All answers."""
         ...
+
+
+def check_target(called: str, target: object) -> None:
+    """UnsupportedError for what was not compiled."""
+    if not isinstance(target, Dynamics | CompiledFunction):
+        raise UnsupportedError(f"{called}({type(target).__name__}): give a Dynamics, or a function that compile() made")
 
 
 def engine_of(target: Target) -> Dynamics:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from condyle.dynamics import Dynamics
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.interop.block_methods import Function, Functions
-from condyle.interop.blocks import Call, Input, Target, Task, engine_of, run
+from condyle.interop.blocks import Call, Input, Target, Task, check_target, engine_of, run
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]
@@ -32,6 +32,7 @@ def wrap(of: Dynamics) -> Functions: ...
 def wrap(of: CompiledFunction) -> Function: ...
 def wrap(of: Target) -> Functions | Function:
     """An object with the methods of `of`; UnsupportedError where Dask is not installed."""
+    check_target("wrap", of)
     try:
         lazy = Lazy(of, import_module("dask.array"), import_module("dask").delayed)
     except ImportError as error:

@@ -97,7 +97,10 @@ class JaxMaker(Maker):
             raise DTypeError(f"{method}: {name} is {type(cast(object, value)).__name__}, expected an array")
         dtype = getattr(value, "dtype", None)
         if dtype is None or jnp.issubdtype(dtype, jnp.integer) or jnp.issubdtype(dtype, bool):
-            return jnp.asarray(value, dtype=self.dtype)
+            try:
+                return jnp.asarray(value, dtype=self.dtype)
+            except (TypeError, ValueError) as error:
+                raise DTypeError(f"{method}: {name} cannot be read as an array: {error}") from error
         if dtype == self.dtype:
             return jnp.asarray(value)
         cure = f', or compile(dtype="{dtype}")' if str(dtype) in ("float32", "float64") else ""

@@ -2,6 +2,9 @@
 
 Shardy, which partitions programs of XLA, is told that batch dimensions of all arrays are the same and may be sharded,
 and that all other dimensions must be whole on each device. Under `shard_map` and on one device nothing is partitioned.
+
+A version of JAX may lack the private name that this needs (`REGISTERED` is False then). Answers are the same without
+it, but under plain `jit` XLA gathers the batch, and every device computes all states.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ def by_shards(what: What, run: Callable[..., list[Any]], inputs: Sequence[Any]) 
     """The answers of `run(*inputs)`, which computes the states that it is given."""
     takes, gives = ports_of(what)
     batch = len(batch_of(what, [x.shape for x in inputs]))
-    if not batch:
+    if not batch or not REGISTERED:
         return run(*inputs)
     has_batch = [x.ndim > len(port.dims) for x, port in zip(inputs, takes, strict=True)]
 
@@ -56,5 +59,14 @@ def _rule(batch: int, takes: Sequence[tuple[bool, Any]], gives: Sequence[Any], w
     return f"{inputs} -> {', '.join([said(True, port) for port in gives])}"
 
 
-# the rule is made where the devices are known; there is no public name for primitives that need them
-import_module("jax._src.dispatch").prim_requires_devices_during_lowering.add(call_p)
+def _registered() -> bool:
+    """Says that the rule is made where the devices are known; there is no public name for primitives that need them."""
+    try:
+        import_module("jax._src.dispatch").prim_requires_devices_during_lowering.add(call_p)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+REGISTERED = _registered()
+"""Whether a sharded batch stays sharded under plain `jit`."""

@@ -3,7 +3,8 @@
     far = condyle.interop.ray.wrap(dyn, actors=4)
     tau = far.inverse_dynamics(q, v, a)                      # NumPy arrays (states, ...), or one for all states
     for tau in far.map("id", chunks): ...                    # an iterator of chunks: answers in its order
-    answers = data.map_batches(Map, fn_constructor_args=(dyn, "id"), batch_format="numpy", concurrency=4)
+    pool = ray.data.ActorPoolStrategy(size=4)
+    answers = data.map_batches(Map, fn_constructor_args=(dyn, "id"), batch_format="numpy", compute=pool)
 
 An actor has the robot and the options by pickle, and compiles, or takes the kernel from its own cache, once. A block
 whose actor died is done again by a new one; each block is answered once.
@@ -22,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.dynamics import Dynamics
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop import block_methods
-from condyle.interop.blocks import Call, Target, Task, engine_of, run
+from condyle.interop.blocks import Call, Target, Task, check_target, engine_of, run
 from condyle.packing import known_function
 from condyle.user.function import CompiledFunction
 
@@ -43,6 +44,7 @@ def wrap(of: Target, actors: int = 1, block: int = 65536, in_flight: int = 2, re
     block: states of one call of an actor. in_flight: blocks that an actor has at a time. retries: how often an actor
     that died is started again, and a block is tried again. ShapeError for numbers that are too small.
     """
+    check_target("wrap", of)
     numbers = {"actors": (actors, 1), "block": (block, 1), "in_flight": (in_flight, 1), "retries": (retries, 0)}
     for name, (value, least) in numbers.items():
         if not hasattr(value, "__index__") or isinstance(value, bool) or operator.index(value) < least:
@@ -147,6 +149,7 @@ class Map:
     """
 
     def __init__(self, of: Target, name: str = "", columns: Mapping[str, str] | None = None) -> None:
+        check_target("Map", of)
         own = isinstance(of, CompiledFunction)
         if own and name:
             raise UnsupportedError(f"Map: name={name!r}: a function of your own needs none, leave it out")
@@ -158,6 +161,8 @@ class Map:
         self._outputs = [port.name for port in function.outputs]
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        if not isinstance(batch, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise DTypeError(f"Map: the batch is {type(batch).__name__}, expected columns: give batch_format='numpy'")
         lacking = [column for column in self._columns if column not in batch]
         if lacking:
             raise ShapeError(f"Map: no column {', '.join(lacking)}; there are {', '.join(batch)}; give columns=")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import DTypeError, ShapeError
-from condyle.runtime.arrays import refuse_lazy
+from condyle.runtime.given import refuse_lazy
 
 Array = NDArray[np.floating]
 Dims = tuple[int, ...]

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.model.array import Array
+from condyle.model.array import Array, transpose
 from condyle.model.change import suggest
 from condyle.model.parts import Frame, RobotData
 from condyle.model.placement import Placement
 
 KINDS: Mapping[str, tuple[int, ...]] = {"point": (0, 1, 2), "line": (0, 1, 2, 4, 5), "plane": (0, 1, 2, 3, 4, 5)}
 """Which entries of the relative motion [linear; angular] each kind holds, in the contact's axes."""
+
+RIGID = 1e-6
+"""How far the rows of a rotation may be from orthonormal."""
 
 HERE = Placement(np.eye(3), np.zeros(3))
 
@@ -28,7 +31,7 @@ class Contact:
     None is the world. placement: of the contact in `frame`; None is the origin of `frame`. gains: (kp [1/s^2], kd
     [1/s]) of Baumgarte's stabilisation, J a + gamma + kd J v + kp e = 0. anchor: placement in `other`, or in the world,
     where the contact is held; None is the origin of `other`; in the world it is needed if kp is not zero.
-    Errors: UnsupportedError for an unknown kind, and for gains that are negative or not finite.
+    Errors: UnsupportedError for an unknown kind, a name that is no text, and for gains that are negative or not finite.
     """
 
     frame: str
@@ -39,11 +42,18 @@ class Contact:
     anchor: Placement | None = None
 
     def __post_init__(self) -> None:
+        for name, value in (("frame", self.frame), ("other", self.other)):
+            if not isinstance(value, str) and (name, value) != ("other", None):
+                raise UnsupportedError(f"Contact: {name}={value!r}: give a name of robot.frames")
         if self.kind not in KINDS:
             raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
         for name, value in (("placement", self.placement), ("anchor", self.anchor)):
             if value is not None and not isinstance(value, Placement):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UnsupportedError(f"{self.title}: {name}={value!r}: give a Placement of condyle.model.placement")
+            if value is not None and not _is_rigid(value):
+                raise UnsupportedError(
+                    f"{self.title}: {name}={value!r}: its matrix is no rotation, or it is not finite"
+                )
         try:
             gains = np.asarray(self.gains, np.float64)
         except (TypeError, ValueError):
@@ -78,6 +88,12 @@ class Contact:
     def anchored(self) -> Placement:
         """Where it is held, in the other frame or in the world."""
         return self.anchor or HERE
+
+
+def _is_rigid(placement: Placement) -> bool:
+    rows: Array = placement.rotation
+    finite = bool(np.isfinite(rows).all() and np.isfinite(placement.translation).all())
+    return finite and bool(np.abs(rows @ transpose(rows) - np.eye(3)).max() < RIGID and np.linalg.det(rows) > 0.0)
 
 
 def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Contact, ...]:

@@ -32,6 +32,9 @@ class Options:
     quiet: bool = False
 
     def __post_init__(self) -> None:
+        for name, value in (("floating_base", self.floating_base), ("strict", self.strict)):
+            if value not in (True, False):
+                raise ModelError(f"{name}={value!r}, expected True or False")
         for name, value, allowed in (("mimic", self.mimic, MIMICS), ("unmodelled", self.unmodelled, UNMODELLED)):
             if value not in allowed:
                 raise ModelError(f"{name}={value!r}, expected one of {', '.join(map(repr, allowed))}")

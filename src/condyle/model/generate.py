@@ -16,6 +16,9 @@ from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.robot import Robot
 
+MOST = 1 << 16
+"""Joints of a robot that is made here."""
+
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
     """Return a serial chain of n revolute joints about their own z, with random placements and box-like bodies."""
@@ -52,6 +55,8 @@ def random_tree(
 def _check_size(n: int) -> None:
     if not isinstance(n, Integral) or n < 0:
         raise ModelError(f"n={n!r} joints: give a whole number, 0 or more")
+    if n > MOST:
+        raise ModelError(f"n={n} joints: give at most {MOST}")
 
 
 def _robot(name: str, rng: np.random.Generator, joints: list[JointSpec], *, floating_base: bool) -> Robot:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.errors import ShapeError
+from condyle.errors import DTypeError, ShapeError
 from condyle.model.array import LARGEST, reals
 
 ROUNDING = 1e-14
@@ -86,7 +86,10 @@ def _second(xx: Any, xy: Any, yy: Any, xz: Any, yz: Any, zz: Any) -> tuple[Any, 
 
 
 def _array(function: str, name: str, value: Any) -> Any:
-    found = value if hasattr(value, "shape") else np.asarray(value, np.float64)
+    try:
+        found = value if hasattr(value, "shape") else np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise DTypeError(f"{function}: {name}: {error}; give numbers (..., 10)") from None
     _check(function, name, found.shape)
     return found
 

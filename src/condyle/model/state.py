@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle.errors import ShapeError, StateError
+from condyle.errors import OutOfMemoryError, ShapeError, StateError
 from condyle.model.array import Array, dtype_name, generator_of, reals
 from condyle.model.joints import JointType
 from condyle.model.joints.lie import components, stacked, transport
@@ -46,13 +46,16 @@ def random_state(robot: RobotData, n: int, rng: int | np.random.Generator, dtype
 
     q is within the joint limits where they are finite; else angles are in [-π, π], lengths in [-1, 1] m and
     orientations uniform. v is in [-1, 1]. dtype: "float64" or "float32"; in float32 these are the same states, rounded.
-    Errors: ShapeError for n, DTypeError for rng, UnsupportedError for dtype.
+    Errors: ShapeError for n, OutOfMemoryError, DTypeError for rng, UnsupportedError for dtype.
     """
     kind = dtype_name(dtype)
-    if not isinstance(n, Integral) or n < 0:
+    if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ShapeError(f"n={n!r} random states: give a whole number, 0 or more")
     rng = generator_of("random_state", rng)
-    q = np.empty((n, robot.nq))
+    try:
+        q = np.empty((n, robot.nq))
+    except (MemoryError, ValueError) as error:
+        raise OutOfMemoryError(f"n={n} random states do not fit into memory: {error}") from None
     for joint in robot.joints:
         if joint.mimic is None:
             q[:, joint.q_slice] = _within(joint, joint.kind.random(rng, n))

@@ -47,6 +47,11 @@ def load_robot(
     options = Options(floating_base, strict, snap, mimic, unmodelled)
     if isinstance(assets, (str, os.PathLike)) or not isinstance(assets, Iterable):  # pyright: ignore
         raise ModelError(f"assets={assets!r}, expected several folders, such as assets=({str(assets)!r},)")
+    for folder in (assets := tuple(assets)):
+        if not isinstance(folder, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"assets: {folder!r} is no path of a folder")
+        if not Path(folder).is_dir():
+            raise ModelError(f"assets: {str(folder)!r} is not a folder")
     limits = Limits(timeout, memory)
     if isinstance(source, str) and source in BUNDLED:
         from importlib import resources
@@ -57,9 +62,17 @@ def load_robot(
     if isinstance(source, str) and source.lstrip()[:1] == "<":
         raise ModelError("expected a path or a bundled name, got XML text: write it to a file and load that")
     path = Path(source)
-    if not path.exists():
+    if not _exists(path):
         raise ModelError([_missing(str(source), path)])
     return _load(path, str(path), down, options, assets, limits)
+
+
+def _exists(path: Path) -> bool:
+    """False for a path that is too long to be one."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _missing(source: str, path: Path) -> Finding:

@@ -50,6 +50,7 @@ class Function:
         threads: int,
         shares: bool = True,
         positional: int = ...,
+        fractions: int = 0,
         /,
     ) -> Function: ...
     def __call__(self, *args: object, **keywords: object) -> object: ...

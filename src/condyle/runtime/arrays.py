@@ -19,6 +19,8 @@ from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
+from condyle.runtime.fractions import check_fractions
+from condyle.runtime.given import as_array
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -46,11 +48,12 @@ class ArraySpec:
     name: str
     dims: Shape
     size: int
+    is_fraction: bool = False
 
     @staticmethod
     def of(port: Port, sizes: Mapping[str, int]) -> ArraySpec:
         dims = port.shape(sizes)
-        return ArraySpec(port.name, dims, math.prod(dims))
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction)
 
     @property
     def expected(self) -> str:
@@ -106,6 +109,7 @@ class Binder:
             batch, inputs = plain
             given = inputs
         n = math.prod(batch)
+        check_fractions(self._method, self._inputs, inputs)
         if out is None:
             return self._fresh(batch, n, inputs)
         results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)
@@ -229,13 +233,13 @@ class Binder:
     ) -> tuple[Floats, ...]:
         """The arrays of `out=`; errors where they do not fit, or lie over one another or over inputs."""
         lends = hasattr(out, "__dlpack__") and not isinstance(out, np.ndarray)
-        if lends or not isinstance(out, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if lends or not isinstance(out, Iterable) or isinstance(out, (str, bytes, memoryview, Mapping)):  # pyright: ignore
             hint = ": give out=tensor.numpy(), which fills it" if hasattr(out, "numpy") else ""
             raise DTypeError(f"{self._method}: out is no NumPy array: {type(out).__name__}{hint}")
         listed = (out,) if isinstance(out, np.ndarray) else tuple(out)
         if len(listed) != len(self._outputs):
             names = ", ".join(spec.name for spec in self._outputs)
-            raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {names}")
+            raise ShapeError(f"{self._method}: out has {len(listed)} arrays, expected {len(self._outputs)}: {names}")
         for k, (shape, array) in enumerate(zip(shapes, listed, strict=True)):
             name = "out" if len(listed) == 1 else f"out[{k}]"
             self._check_out(name, array, shape)
@@ -267,33 +271,3 @@ class Binder:
                 late.append((array, rows))
             outputs.append(rows)
         return Call(n, inputs, tuple(outputs), results, tuple(late))
-
-
-def refuse_lazy(method: str, name: str, arg: object) -> None:
-    """DTypeError for a lazy array, which would be computed here, whole."""
-    if hasattr(arg, "__dask_graph__"):
-        raise DTypeError(
-            f"{method}: {name} is a lazy array of Dask: condyle.interop.dask.wrap(dyn).{method} takes it by blocks; "
-            f"{name}.compute() makes it an array"
-        )
-
-
-def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
-    """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
-    refuse_lazy(method, name, arg)
-    try:
-        array = np.asarray(arg)
-    except MemoryError:
-        raise
-    except ValueError as error:
-        raise ShapeError(f"{method}: {name} is not a regular array: {error}") from error
-    except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
-        of = type(arg).__module__.split(".")[0]
-        why = f"condyle.interop.{of}.wrap(dyn).{method} takes it" if of in ("jax", "torch") else error
-        raise DTypeError(f"{method}: {name} ({type(arg).__name__}) cannot be read as an array: {why}") from error
-    if array.dtype.kind == "O" and array.ndim == 0:
-        by_joint = f"; the entries of joint j are {name}[..., j.{'q' if name == 'q' else 'v'}_slice], j of robot.joints"
-        cure = by_joint if isinstance(arg, dict) and name in ("q", "v", "a", "tau") else ""
-        cure = ": robot.f_ext({...}) makes one from named frames" if name == F_EXT.name else cure
-        raise DTypeError(f"{method}: {name} is {type(arg).__name__}, expected an array{cure}")
-    return array

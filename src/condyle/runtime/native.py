@@ -130,6 +130,10 @@ def _grain(shape: Shape) -> int:
 
 MOST_DIMS = 4
 """Dimensions of a port that native calls take, MAX_DIMS in common.h."""
+MOST_LENGTH = 1 << 20
+"""The longest of them: see read_ports in function.h."""
+MOST_PORTS = 64
+"""Inputs, and outputs, that they take: MAX_PORTS there."""
 
 
 def fast_path(
@@ -148,10 +152,12 @@ def fast_path(
     takes_f_ext: the last input is external forces. result: the named tuple of several outputs. shares: whether an
     input without batch dimensions may be one row for all states. positional: so many arguments may be given without
     their names; the method has those behind in another order. None for a robot with empty arrays, and for arrays of
-    many dimensions.
+    many dimensions or long ones.
     """
-    if not all(spec.size and len(spec.dims) <= MOST_DIMS for spec in (*inputs, *outputs)):
+    every = [spec.dims for spec in (*inputs, *outputs)]
+    if not all(len(dims) <= MOST_DIMS and all(0 < length <= MOST_LENGTH for length in dims) for dims in every):
         return None
     names = (*(sys.intern(spec.name) for spec in inputs), "out")
     befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
-    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional)
+    fractions = sum(1 << k for k, spec in enumerate(inputs) if spec.is_fraction)
+    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional, fractions)

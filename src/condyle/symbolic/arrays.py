@@ -7,6 +7,7 @@ Both are what NumPy's functions make of them: universal functions come in by `__
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import signature
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -108,6 +109,10 @@ class Held(np.lib.mixins.NDArrayOperatorsMixin):
         """What another function of NumPy does; called by NumPy."""
         if function not in FUNCTIONS:
             raise unsupported(_name(function))
+        try:
+            signature(FUNCTIONS[function]).bind(*args, **kwargs)
+        except TypeError as error:  # an option of NumPy's that has no meaning, or none yet, for symbols
+            raise UnsupportedError(f"{_name(function)} of symbols: {error}") from error
         return FUNCTIONS[function](*args, **kwargs)
 
     def flatten(self) -> Held:

@@ -25,9 +25,14 @@ def _matmul(left: object, right: object) -> Symbols:
     source = source_of(left, right)
     a, b = numbers_of(left, source), numbers_of(right, source)
     if not a.ndim or not b.ndim or a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ValueError(f"matmul: shapes {a.shape} and {b.shape} do not fit")
+        raise ValueError(f"np.matmul: shapes {a.shape} and {b.shape} do not fit{_missed(a, b)}")
     rows, columns = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
-    lead = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    try:
+        lead = np.broadcast_shapes(rows.shape[:-2], columns.shape[:-2])
+    except ValueError as error:
+        raise ValueError(
+            f"np.matmul: shapes {a.shape} and {b.shape}: the leading dimensions do not broadcast"
+        ) from error
     rows = np.broadcast_to(rows, lead + rows.shape[-2:])
     columns = np.broadcast_to(columns, lead + columns.shape[-2:])
     made: Entries = np.empty((*lead, rows.shape[-2], columns.shape[-1]), object)
@@ -35,6 +40,14 @@ def _matmul(left: object, right: object) -> Symbols:
         made[index] = times(rows[index], columns[index], source)
     made = made[..., 0, :] if a.ndim == 1 else made
     return Symbols(made[..., 0] if b.ndim == 1 else made, source)
+
+
+def _missed(a: Entries, b: Entries) -> str:
+    """Why two shapes do not fit."""
+    if not a.ndim or not b.ndim:
+        return ": a number has no rows; multiply by it with *"
+    row = -2 if b.ndim > 1 else 0
+    return f": rows of the first have {a.shape[-1]} entries, columns of the second {b.shape[row]}"
 
 
 def times(left: Entries, right: Entries, source: Trace) -> Entries:
@@ -55,6 +68,8 @@ def expanded(left: Entries, right: Entries) -> Entries:
 
 def _dot(a: Any, b: Any, out: None = None) -> object:
     """Of vectors and matrices; a number times an array."""
+    if out is not None:
+        raise UnsupportedError("np.dot of symbols takes no out=: use its result")
     if np.ndim(a) == 0 or np.ndim(b) == 0:
         return numpy.multiply(a, b)
     if np.ndim(a) > 2 or np.ndim(b) > 2:
@@ -70,6 +85,8 @@ def _einsum(subscripts: object, *operands: object, **options: object) -> Symbols
     """Sums over the letters that the answer does not have."""
     if not isinstance(subscripts, str) or "." in subscripts:
         raise UnsupportedError("np.einsum of symbols: write every letter, such as 'ij,j->i'")
+    if options.get("out") is not None:
+        raise UnsupportedError("np.einsum of symbols takes no out=: use its result")
     source = source_of(*operands)
     arrays = [numbers_of(x, source) for x in operands]
     given, arrow, kept = subscripts.replace(" ", "").partition("->")
@@ -77,8 +94,10 @@ def _einsum(subscripts: object, *operands: object, **options: object) -> Symbols
     if not arrow:
         kept = "".join(sorted(c for c in set(given) - {","} if given.count(c) == 1))
     lengths = _lengths(terms, arrays)
-    if len(set(kept)) < len(kept) or not set(kept) <= set(lengths):
-        raise ValueError(f"einsum: {kept!r} of {given!r}")
+    if len(set(kept)) < len(kept):
+        raise ValueError(f"np.einsum: the result {kept!r} has a letter twice; give each once")
+    if unknown := [letter for letter in kept if letter not in lengths]:
+        raise ValueError(f"np.einsum: the result has {unknown[0]!r}, which none of {given!r} has")
     summed = [c for c in lengths if c not in kept]
     made: Entries = np.empty([lengths[c] for c in kept], object)
     for index in numpy.ndindex(made.shape):
@@ -99,13 +118,20 @@ def _lengths(terms: Sequence[str], arrays: Sequence[Entries]) -> dict[str, int]:
     """How long each letter is."""
     lengths: dict[str, int] = {}
     if len(terms) != len(arrays):
-        raise ValueError("einsum: as many terms as arrays")
+        raise ValueError(
+            f"np.einsum: {','.join(terms)!r} is for {len(terms)} arrays, got {len(arrays)}; separate terms by commas"
+        )
     for term, array in zip(terms, arrays, strict=True):
         if len(term) != array.ndim:
-            raise ValueError(f"einsum: {term!r} of an array with {array.ndim} dimensions")
+            raise ValueError(
+                f"np.einsum: {term!r} has {len(term)} letters, its array has shape {array.shape}; give a letter for "
+                "each dimension"
+            )
         for letter, length in zip(term, array.shape, strict=True):
             if lengths.setdefault(letter, length) != length:
-                raise ValueError(f"einsum: {letter!r} is {lengths[letter]} and {length}")
+                raise ValueError(
+                    f"np.einsum: dimensions {letter!r} must have one length, got {lengths[letter]} and {length}"
+                )
     return lengths
 
 

@@ -52,7 +52,7 @@ def _of_numbers(of: Callable[[Sequence[Any]], object]) -> Callable[..., Symbols]
 def _of_extremes(ufunc: Any) -> Callable[..., Symbols]:
     def of(row: Sequence[Any]) -> Any:
         if not row:
-            raise ValueError(f"np.{ufunc.__name__} of no entries")
+            raise ValueError(f"np.{ufunc.__name__} of no entries; give one or more")
         return pairwise(lambda x, y: _lone(ufunc, x, y), row)
 
     def run(a: Held, axis: Axis = None, out: None = None, keepdims: bool = False) -> Symbols:
@@ -114,6 +114,8 @@ def _where(condition: object, *values: object) -> Symbols:
         raise UnsupportedError(
             "np.where(condition) alone has a length that differs from state to state; write np.where(condition, a, b)"
         )
+    if len(values) != 2:
+        raise ValueError("np.where takes a condition alone or with two values: np.where(condition, a, b)")
     source = source_of(condition, *values)
     a, b = (numbers_of(value, source) for value in values)
     return Symbols(np.frompyfunc(chosen, 3, 1)(truths_of(condition, source), a, b), source)
@@ -121,7 +123,9 @@ def _where(condition: object, *values: object) -> Symbols:
 
 def _select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0.0) -> object:
     if len(condlist) != len(choicelist):
-        raise ValueError("np.select: as many conditions as choices")
+        raise ValueError(
+            f"np.select: {len(condlist)} conditions and {len(choicelist)} choices; give a choice for each condition"
+        )
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         default = numpy.where(condition, choice, default)
     return default
@@ -139,6 +143,12 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
     if isinstance(xp, Held) or period is not None:
         raise UnsupportedError("np.interp: xp must be numbers, and period= is not taken")
     places = np.asarray(xp, np.float64)
+    if places.ndim != 1 or numpy.shape(fp) != places.shape or not places.size:
+        raise ValueError(
+            f"np.interp: xp has shape {places.shape}, fp {numpy.shape(fp)}; give two vectors of one length"
+        )
+    if not (np.diff(places) > 0.0).all():
+        raise ValueError("np.interp: xp must increase from each entry to the next")
     values = [fp[k] for k in range(len(places))]
     answer = numpy.where(x < places[0], values[0] if left is None else left, x)  # NaN of NaN
     for k in range(len(places) - 1):

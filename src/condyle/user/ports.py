@@ -46,15 +46,15 @@ class Sizes:
         """One dimension as a number."""
         if isinstance(dim, str):
             if dim not in self.known:
-                known = ", ".join(self.known) or "none yet"
+                known = suggest(dim, tuple(self.known)) or "; there are none yet"
                 raise UnsupportedError(
-                    f"inputs: {of!r} has the size {dim!r}, which is not known; known: {known}"
-                    f"{suggest(dim, tuple(self.known))}; sizes={{{dim!r}: ...}} names more"
+                    f"inputs: {of!r} has the size {dim!r}, which is not known{known}; sizes={{{dim!r}: ...}} names more"
                 )
             return self.known[dim]
         if not _is_whole(dim):
             raise UnsupportedError(
-                f"inputs: {of!r} has the size {dim!r}; a size is (), a number, a name, or a tuple of these"
+                f"inputs: {of!r} has the size {dim!r}; a size is (), a number from 1 to {MOST}, a name, or a tuple of "
+                "these"
             )
         return int(cast(int, dim))
 

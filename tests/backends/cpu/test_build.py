@@ -24,6 +24,7 @@ from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from tests.accuracies import PROGRAMS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
+from tests.processor import slow
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
 
@@ -146,7 +147,7 @@ def test_constants_and_zeros_only(way: tuple[Isa, str]) -> None:
 
 
 CASES = [
-    (name, floating, function)
+    slow(name, floating, function) if name == "hyq" and not floating else (name, floating, function)
     for name, floating in (("iiwa14", False), ("hyq", False), ("hyq", True), ("atlas", True))
     for function in DEFAULT
     if name != "atlas" or function in ("id", "fd", "m")

@@ -64,40 +64,51 @@ static void place_output(Job *job, int k, PyObject *array, const Batch *batch)
     job->stride[port] = batch->n == 1 ? 0 : job->self->size[port];
 }
 
+/* Whether the job may write to output k; its array is placed in the job. */
+static int placed(const Function *self, Job *job, int k, PyObject *array, const Batch *batch)
+{
+    const Py_ssize_t port = job->self->n_in + k;
+    if (array == NULL) {
+        return 0;
+    }
+    place_output(job, k, array, batch);
+    for (Py_ssize_t other = 0; other < port; other++) {
+        if (overlap(job, port, other)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* The caller's own arrays as a result: a new reference to `out` if the method would return it. NULL without an exception
  * if the Python method must handle the call. */
 static PyObject *own_answer(const Function *self, PyObject *out, const Batch *batch, Job *job)
 {
+    const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
     PyObject *results[MAX_PORTS];
-    for (int k = 0; k < self->n_out; k++) {
-        const Py_ssize_t port = job->self->n_in + k;
-        results[k] = own_output(self, out, k, batch);
-        if (results[k] == NULL) {
-            return NULL;
-        }
-        place_output(job, k, results[k], batch);
-        for (Py_ssize_t other = 0; other < port; other++) {
-            if (overlap(job, port, other)) {
-                return NULL;
-            }
-        }
+    int taken = 0, fine = 1;
+    if (self->n_out == 1 && PyArray_CheckExact(out)) { /* the common case, quickly: the caller holds the array */
+        fine = fits(self, out, &self->port[self->n_in + self->takes_f_ext], batch, flags);
+        return fine && placed(self, job, 0, out, batch) ? Py_NewRef(out) : NULL;
     }
-    if (self->result == NULL) {
-        return Py_NewRef(results[0]);
+    while (fine && taken < self->n_out) {
+        results[taken] = own_output(self, out, taken, batch);
+        fine = placed(self, job, taken, results[taken], batch);
+        taken++;
     }
-    if (Py_TYPE(out) == (PyTypeObject *)self->result) {
-        return Py_NewRef(out);
+    if (fine && Py_TYPE(out) != (PyTypeObject *)self->result) {
+        return pack(self, results);
     }
-    for (int k = 0; k < self->n_out; k++) {
-        Py_INCREF(results[k]);
+    while (taken > 0) {
+        Py_XDECREF(results[--taken]);
     }
-    return pack(self, results);
+    return fine ? Py_NewRef(out) : NULL; /* the caller's named tuple, which keeps the arrays */
 }
 
 /* New arrays, or arrays used again, as a result; NULL without an exception if the Python method must handle the call. */
 static PyObject *fresh_answer(Function *self, const Batch *batch, Job *job)
 {
-    PyObject *results[MAX_PORTS] = {NULL}, *answer = recycled(self, batch, results);
+    PyObject *results[MAX_PORTS], *answer = recycled(self, batch, results);
     int made = 0;
     if (answer == NULL) {
         while (made < self->n_out && (results[made] = fresh_output(self, made, batch)) != NULL) {

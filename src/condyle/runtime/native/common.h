@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define WARN_ON_WRITE ((int)0x80000000u) /* what numpy.broadcast_arrays sets; NumPy has no public name for it */
-#define MAX_PORTS 32
+#define MAX_PORTS 64 /* inputs, and outputs: MOST_PORTS in native.py */
 #define MAX_DIMS 4
 #define MAX_PARAMETERS 256 /* of a kernel on a GPU */
 #define MAX_THREADS 256

@@ -21,6 +21,7 @@ typedef struct {
     int oldest; /* of those */
     int n_in, n_out, takes_f_ext;
     Py_ssize_t positional; /* so many arguments may be given without their names; the method has another order behind */
+    uint64_t fractions;    /* bit k: entries of input k are from 0 to 1, and the method refuses others */
     int shares; /* whether an input without batch dimensions serves all states; else the method answers then */
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
 } Function;
@@ -137,6 +138,24 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     return 1;
 }
 
+/* Whether an input may be computed with: of a fraction, no entry is below 0 or above 1. NaN is an answer's own. The
+ * method knows how far a flag may be beyond. Not inline, since few functions have any. */
+__attribute__((noinline)) static int in_range(const Function *self, Py_ssize_t port, PyArrayObject *array)
+{
+    const npy_intp count = PyArray_SIZE(array);
+    const double *wide = (const double *)PyArray_BYTES(array);
+    const float *narrow = (const float *)PyArray_BYTES(array);
+    int beyond = 0;
+    if ((self->fractions >> port & 1) == 0) {
+        return 1;
+    }
+    for (npy_intp k = 0; k < count; k++) {
+        const double x = self->dtype->type == 'd' ? wide[k] : (double)narrow[k];
+        beyond |= x < 0.0 || x > 1.0;
+    }
+    return !beyond;
+}
+
 /* Inputs with this batch, or, where that is allowed, without batch dimensions: one row for all states. */
 static int take_inputs(const Function *self, PyObject *const *given, Batch *batch, Job *job, int count)
 {
@@ -160,29 +179,50 @@ static int take_inputs(const Function *self, PyObject *const *given, Batch *batc
         }
         job->base[k] = PyArray_BYTES((PyArrayObject *)given[k]);
         job->stride[k] = one ? 0 : self->port[k].size;
+        if (self->fractions != 0 && !in_range(self, k, (PyArrayObject *)given[k])) {
+            return 0;
+        }
     }
     return batch->n > 0;
 }
 
-/* One output of `out=`, borrowed; NULL if `out` has another type than those handled here. */
+/* An item of a list, a new reference: without the GIL another thread may change the list. NULL without an exception if it
+ * is gone. */
+static PyObject *list_item(PyObject *list, int k)
+{
+#ifdef Py_GIL_DISABLED
+    PyObject *item = PyList_GetItemRef(list, k);
+    if (item == NULL) {
+        PyErr_Clear();
+    }
+    return item;
+#else
+    return Py_NewRef(PyList_GET_ITEM(list, k));
+#endif
+}
+
+/* One output of `out=`, a new reference; NULL if `out` has another type than those handled here. */
 static PyObject *out_item(const Function *self, PyObject *out, int k)
 {
     if (self->n_out == 1 && PyArray_CheckExact(out)) {
-        return out;
+        return Py_NewRef(out);
     }
     if (PyTuple_CheckExact(out) || Py_TYPE(out) == (PyTypeObject *)self->result) {
-        return PyTuple_GET_SIZE(out) == self->n_out ? PyTuple_GET_ITEM(out, k) : NULL;
+        return PyTuple_GET_SIZE(out) == self->n_out ? Py_NewRef(PyTuple_GET_ITEM(out, k)) : NULL;
     }
-    return PyList_CheckExact(out) && PyList_GET_SIZE(out) == self->n_out ? PyList_GET_ITEM(out, k) : NULL;
+    return PyList_CheckExact(out) && PyList_GET_SIZE(out) == self->n_out ? list_item(out, k) : NULL;
 }
 
-/* The caller's own array, checked, borrowed; NULL without an exception if it does not fit. */
+/* The caller's own array, checked, a new reference; NULL without an exception if it does not fit. */
 static PyObject *own_output(const Function *self, PyObject *out, int k, const Batch *batch)
 {
     PyObject *array = out_item(self, out, k);
     const Port *port = &self->port[self->n_in + self->takes_f_ext + k];
     const int flags = NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED | NPY_ARRAY_WRITEABLE;
-    return fits(self, array, port, batch, flags) ? array : NULL;
+    if (!fits(self, array, port, batch, flags)) {
+        Py_CLEAR(array);
+    }
+    return array;
 }
 
 static PyObject *fresh_output(const Function *self, int k, const Batch *batch)
@@ -246,7 +286,7 @@ static int take_one(const Function *self, const PackedCall *call, PyObject *obje
     }
     job->base[port] = PyArray_BYTES((PyArrayObject *)object);
     job->stride[port] = 0;
-    return 1;
+    return self->fractions == 0 || in_range(self, port, (PyArrayObject *)object);
 }
 
 /* Prepares a call in which every array is packed, or one row for all states; 0 without an exception if the Python method
@@ -269,10 +309,9 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
     }
     for (int k = 0; k < self->n_out; k++) {
         const Py_ssize_t port = n_in + k;
-        PyObject *own = out == NULL                                              ? NULL
-                        : self->n_out == 1 && Py_TYPE(out) == call->type ? out
-                                                                                 : out_item(self, out, k);
-        results[k] = out == NULL ? fresh_packed(call, first, self->dtype, port) : Py_XNewRef(own);
+        results[k] = out == NULL                                      ? fresh_packed(call, first, self->dtype, port)
+                     : self->n_out == 1 && Py_TYPE(out) == call->type ? Py_NewRef(out)
+                                                                      : out_item(self, out, k);
         if (results[k] == NULL ||
             !take_packed(call, results[k], first, self->dtype, job, port, flags | NPY_ARRAY_WRITEABLE)) {
             return 0;
@@ -289,7 +328,8 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
 /* The call of packed arrays, and its result; NULL without an exception if the Python method must handle it. */
 static PyObject *packed_answer(const Function *self, const PackedCall *call, PyObject *const *given, PyObject *out, Job *job)
 {
-    PyObject *results[MAX_PORTS] = {NULL};
+    PyObject *results[MAX_PORTS];
+    memset(results, 0, (size_t)self->n_out * sizeof *results);
     if (prepare_packed(self, call, given, out, job, results)) {
         return pack(self, results);
     }
@@ -345,8 +385,8 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
 static int read_ports(PyObject *tuples, Port *port, int *count)
 {
     const Py_ssize_t length = PyTuple_GET_SIZE(tuples);
-    if (length < 1 || length > MAX_PORTS - 1) {
-        PyErr_SetString(PyExc_ValueError, "too few or too many arrays");
+    if (length < 1 || length > MAX_PORTS) {
+        PyErr_Format(PyExc_ValueError, "%zd arrays, expected 1 to %d", length, MAX_PORTS);
         return -1;
     }
     for (Py_ssize_t k = 0; k < length; k++) {
@@ -390,13 +430,14 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     Py_ssize_t threads, positional = PY_SSIZE_T_MAX;
     Function *self;
     int takes_f_ext, shares = 1;
+    unsigned long long fractions = 0;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Function takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pn", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
+    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pnK", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
                           &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads, &shares,
-                          &positional)) {
+                          &positional, &fractions)) {
         return NULL;
     }
     self = (Function *)type->tp_alloc(type, 0);
@@ -411,6 +452,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     self->takes_f_ext = takes_f_ext;
     self->shares = shares;
     self->positional = positional;
+    self->fractions = fractions;
     if (read_ports(inputs, self->port, &self->n_in) != 0 ||
         read_ports(outputs, self->port + self->n_in, &self->n_out) != 0 || check_result(result, self->n_out) != 0) {
         Py_DECREF(self);
