@@ -160,7 +160,7 @@ class TopEmitter(Feedback):
         self.d(f"wire [{merged.width - 1}:0] chosen;")
         for lane, low in enumerate(range(0, merged.width, LANE)):
             self._lane(lane, low, min(low + LANE, merged.width))
-        self.queue(merged, MERGED, "|grant", "chosen")
+        self.queue(merged, MERGED, "granting", "chosen")
         e("assign out_valid = merged_full, merged_pop = out_ready;")
         bits = self.id.code_bits
         e(f"wire [{bits - 1}:0] code = {merged[CODE]};")
@@ -177,13 +177,13 @@ class TopEmitter(Feedback):
         soon = [*(f"{name}_next" for name in self.heads[:-1]), f"refused_full & ~grant[{n - 1}]"]
         e(f"wire [{n - 1}:0] grant;", f"wire [{n - 1}:0] waiting = {{{', '.join(reversed(soon))}}};")
         e(f"reg [{n - 1}:0] turn;")
-        e(f"wire [{2 * n - 1}:0] from_turn = {{waiting, waiting}} & ~({{{n}'b0, turn}} - 1'b1);")
+        e(f"wire [{2 * n - 1}:0] from_turn = {{waiting, waiting & ~(turn - 1'b1)}};")
         e(f"wire [{2 * n - 1}:0] first = from_turn & (~from_turn + 1'b1);")
         e(f"wire [{n - 1}:0] pick = {{{n}{{merged_room & ~reset}}}} & (first[{2 * n - 1}:{n}] | first[{n - 1}:0]);")
         e("wire picks = merged_room & ~reset & |waiting;")
         with e.block("always @(posedge clock) begin", "end"):
             e("if (reset) turn <= 1;", f"else if (picks) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
-        e(copy(n, "granted", "pick", "grant"))
+        e("wire granting;", copy(n + 1, "granted", "{picks, pick}", "{granting, grant}"))
         e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(self.heads)))
         self.credits("merged", MERGED, "picks", "merged_full & merged_pop")
 

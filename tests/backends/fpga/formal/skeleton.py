@@ -1,6 +1,7 @@
 """The control of an accelerator and of its boundary for proofs: their own text, what they are made of by delays.
 
-Arrays only delay; queues have two words and the shortest text that is one; for the boundary the accelerator is a queue.
+Arrays only delay; queues have two words; queues and credits have the shortest text that is one. For the boundary the
+accelerator is a queue.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def skeleton(acc: Accelerator, top: str) -> str:
     own = re.sub(r"(fx_fifo #\(\d+), \d+, \d+\)", r"\1, 2, 1)", top)
     own = re.sub(r"fx_credits #\(\d+, \d+\)", "fx_credits #(2, 1)", own)
     stubs = [_stub(acc.plan, array, f"top_{name}") for name, array in acc.arrays.items()]
-    helpers = [module(OPERATORS, name) for name in ("fx_credits", "fx_copy", "fx_fit", "fx_outside")]
+    helpers = [module(OPERATORS, name) for name in ("fx_copy", "fx_fit", "fx_outside")]
     return "".join([QUEUE, WHOLE.replace("SEEN", "\n    ".join(_seen(acc, own))), *helpers, *stubs, own])
 
 
@@ -101,9 +102,11 @@ def _seen(acc: Accelerator, top: str) -> Iterator[str]:
     for name in credits:
         yield _wire(f"{name}_credits.taken", 2)
     counted = [f"{_name(f'{name}_credits.taken')} == {_name(f'{name}.count')} + {far}" for name, far in credits.items()]
-    yield _wire("grant", len(re.findall(r"assign \w+_pop = grant\[", top)))
+    yield _wire("picks", 1)
+    yield _wire("granting", 1)
     yield _any("counted", "&", [*counted, *(f"~{_name(f'{name}.spills')}" for name in names)])
-    yield _any("moves", "|", [_name(f"{name}.pop") for name in names] + [f"|{_name(f'{n}.live')}" for n in acc.arrays])
+    live = [f"|{_name(f'{name}.live')}" for name in acc.arrays]
+    yield _any("moves", "|", [*(_name(f"{name}.pop") for name in names), *live, _name("picks")])
     yield _any("inside", "|", [f"{_name(f'{name}.count')} != 0" for name in names])
 
 
@@ -114,7 +117,7 @@ def _credits(acc: Accelerator) -> Iterator[tuple[str, str]]:
         for way in ways:
             if not way.counted:
                 yield way.name, " + ".join(_flying(acc.plan.id, name, way.codes, _ages(array)[way.leaf.group]))
-    yield "merged", f"(|{_name('grant')})"
+    yield "merged", _name("granting")
 
 
 def _flying(id_: Id, name: str, codes: tuple[int, ...], age: int) -> Iterator[str]:
