@@ -182,7 +182,7 @@ def test_a_given_base_moves_as_told() -> None:
 
 
 def test_a_fixed_base_has_no_motion_to_give() -> None:
-    with pytest.raises(UnsupportedError, match="fd_given: only a floating base"):
+    with pytest.raises(UnsupportedError, match="fd_given: only a robot with a floating base"):
         hardware.planned(condyle.chain(2, 0), hardware.Options(("fd_given",)))
 
 
