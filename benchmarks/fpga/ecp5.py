@@ -61,7 +61,7 @@ CASES = {
     "2 joints, id, interval 1, pipeline 3": Case(2, ("id",), 3, dsp=156),
     "2 joints, id, interval 1, pipeline 3, grade 8": Case(2, ("id",), 3, dsp=156, speed=8),
     **{
-        f"2 joints, all seven, {array}, pipeline 3": Case(2, ("all",), 3, array)
+        f"2 joints, all seven, {array}, pipeline 3": Case(2, ("all",), 3, array, (1, 2, 3))
         for array in ("solve", "derivatives", "mass", "trig")
     },
     "2 joints, all seven, dynamics, pipeline 3": Case(2, ("all",), 3, "dynamics", router="router1", limit_s=2400),
