@@ -98,7 +98,7 @@ WRONG: list[tuple[str, Callable[[], object]]] = [
     ("threads=True: give a whole number", lambda: R.compile(threads=True)),
     (f"n={10**30}: give a whole number from 0 to 1073741824", lambda: DYN.explain(10**30)),
     ("rollout: every=2 and last=True: give one", lambda: DYN.rollout(Q[0], V[0], STEPS, 0.1, every=2, last=True)),
-    ("forward_dynamics: q is a masked array: pass q.filled",
+    ("forward_dynamics: q has masked entries: pass q.filled",
      lambda: DYN.forward_dynamics(np.ma.masked_array(Q, Q > 0), V, V)),
     ("forward_dynamics: out is no NumPy array: memoryview",
      lambda: DYN.forward_dynamics(Q, V, V, out=memoryview(V.copy()))),

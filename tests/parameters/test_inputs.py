@@ -165,7 +165,7 @@ def test_named_routes_serve_variants() -> None:
     want = robot.compile().forward_dynamics(q, v, tau, f_ext=f_ext)
     assert relative(dyn.forward_dynamics(q, v, tau, f_ext=f_ext), want) < 1e-9
     scanned = robot.compile(inputs=("gravity",), links="scan")  # those without numbers are scanned, others are not
-    assert "fd_gravity   ltl " in scanned.explain(1, ("fd",)) and "chunks" in robot.compile(links="scan").explain(1)
+    assert "fd_gravity   ltl " in scanned.explain(1, ("fd",)) and "segments" in robot.compile(links="scan").explain(1)
     assert relative(scanned.forward_dynamics(q, v, tau, f_ext=f_ext), want) < 1e-9
 
 

@@ -22,8 +22,8 @@ def refuse_lazy(method: str, name: str, arg: object) -> None:
 def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
     """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
     refuse_lazy(method, name, arg)
-    if isinstance(arg, np.ma.MaskedArray):
-        raise DTypeError(f"{method}: {name} is a masked array: pass {name}.filled(...), or the states that are whole")
+    if np.ma.is_masked(arg):
+        raise DTypeError(f"{method}: {name} has masked entries: pass {name}.filled(...), or the states that are whole")
     try:
         array = np.asarray(arg)
     except MemoryError:
