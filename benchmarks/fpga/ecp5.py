@@ -93,7 +93,8 @@ def measure(row: str) -> dict[str, Any]:
         sources = " ".join(
             sorted(path.name for path in folder.glob("*.v") if not path.name.endswith(("_bench.v", "serial.v")))
         )
-        commands = f"read_verilog -DFX_MULTIPLIER {sources}; synth_ecp5 -top {top} -json top.json"
+        own = "" if case.planned else "-DFX_MULTIPLIER"  # fx_ecp5.v is in the folder of an ECP5 only
+        commands = f"read_verilog {own} {sources}; synth_ecp5 -top {top} -json top.json"
         subprocess.run([yosys, "-q", "-p", commands], cwd=folder, check=True)
         found = {str(seed): placed(folder, nextpnr, case, seed) for seed in case.seeds}
     clocks = {seed: one["best"] for seed, one in found.items() if "best" in one}
