@@ -21,7 +21,7 @@ RESULTS = FOLDER.parent.parent / "experiments" / "results"
 COMMANDS = {
     "explain": ("explain", "iiwa14", "fd"),
     "bench": ("bench", "iiwa14", "--functions", "id,fd", "--batch", "1,16,256"),
-    "fpga": ("fpga", "report", "iiwa14", "--functions", "id"),
+    "fpga": ("fpga", "report", "iiwa14", "--functions", "id,fd"),
 }
 """Each takes --html FILE."""
 
