@@ -85,15 +85,25 @@ def parts(answer: object) -> tuple[Array, ...]:
 def test_a_compiled_answer_is_that_of_the_exact_model(name: str, function: str) -> None:
     """Dense and packed, one state and many, float64 and float32, with external forces where they are taken.
 
-    Long functions of the robot with every joint type are compiled once: other robots have them in float32 too.
+    Long functions of the robot with every joint type are compiled once; the test below has them in float32.
     """
+    once = function in INVERSES or (name == QUICK[0] and function in LONG)
+    compare(name, function, ("float64",) if once else ("float64", "float32"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("function", LONG)
+def test_long_functions_of_every_joint_type_in_float32(function: str) -> None:
+    compare(QUICK[0], function, ("float32",))
+
+
+def compare(name: str, function: str, dtypes: tuple[str, ...]) -> None:
     robot = robot_named(name)
     given = states(robot, 9)
     inputs = arguments(robot, function, given)
     forces, bound = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}, bound_of(robot, function)
     exact = parts(reference(robot, function, *inputs, **forces, **bound))
-    once = function in INVERSES or (name == QUICK[0] and function in LONG)
-    for dtype in ("float64",) if once else ("float64", "float32"):
+    for dtype in dtypes:
         dyn = robot.compile(dtype=dtype, **bound)
         call, most = dyn.function(function), allowed(function, dtype)
         cast = [np.asarray(x, dtype) for x in inputs]
