@@ -73,6 +73,7 @@ def test_the_rotation_vector(axis) -> None:
         np.testing.assert_allclose(rotation_vector(turn), np.multiply(axis, angle), atol=1e-12)
     half = rotation_vector(2.0 * np.outer(axis, axis) - np.eye(3))
     assert np.linalg.norm(half) == pytest.approx(math.pi)
+    np.testing.assert_allclose(np.abs(half), np.multiply(axis, math.pi), atol=1e-12)
 
 
 def test_a_closed_loop_has_no_line_and_an_open_one_says_by_how_much(tmp_path) -> None:

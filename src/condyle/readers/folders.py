@@ -4,25 +4,32 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from condyle.errors import Finding, ModelError
+
+
+def named_folders(assets: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
+    """The folders that the user named. ModelError for what is no list of folders."""
+    if isinstance(assets, (str, os.PathLike)) or not isinstance(assets, Iterable):  # pyright: ignore
+        raise ModelError(f"assets={assets!r}, expected several folders, such as assets=({str(assets)!r},)")
+    named = tuple(assets)
+    for folder in named:
+        if not isinstance(folder, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"assets: {folder!r} is no path of a folder")
+        if not Path(folder).is_dir():
+            raise ModelError(f"assets: {str(folder)!r} is not a folder")
+    return tuple(map(Path, named))
 
 
 class Folders:
     """The folder of a model and those that the user named besides."""
 
     def __init__(self, own: Path, others: Sequence[str | os.PathLike[str]] = ()) -> None:
-        """ModelError for a named folder that is none."""
+        """Errors as those of `named_folders`."""
         self.own = own
-        if odd := [one for one in others if not isinstance(one, (str, os.PathLike))]:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ModelError(f"assets: {odd[0]!r} is not the path of a folder")
-        folders = [own, *map(Path, others)]
-        for folder in folders[1:]:
-            if not folder.is_dir():
-                raise ModelError(f"assets: {str(folder)!r} is not a folder")
-        self.roots = tuple(Path(os.path.realpath(folder)) for folder in folders)
+        self.roots = tuple(Path(os.path.realpath(folder)) for folder in (own, *named_folders(others)))
 
     def read(self, paths: Sequence[Path], most: int, what: str, at: tuple[str, int]) -> tuple[Path, bytes]:
         """The first of these files that exists: its true path and its bytes.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Real
@@ -17,7 +17,7 @@ from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.robot import Robot
 from condyle.readers import urdf, xml
-from condyle.readers.folders import Folders
+from condyle.readers.folders import Folders, named_folders
 from condyle.readers.mjcf_compile import Limits
 from condyle.readers.mjcf_tree import ENCODINGS, MAX_DEPTH
 
@@ -45,13 +45,7 @@ def load_robot(
     if not isinstance(source, (str, os.PathLike)) or source == "":  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ModelError(f"expected a path or one of {', '.join(BUNDLED)}, got {source!r}")
     options = Options(floating_base, strict, snap, mimic, unmodelled)
-    if isinstance(assets, (str, os.PathLike)) or not isinstance(assets, Iterable):  # pyright: ignore
-        raise ModelError(f"assets={assets!r}, expected several folders, such as assets=({str(assets)!r},)")
-    for folder in (assets := tuple(assets)):
-        if not isinstance(folder, (str, os.PathLike)):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ModelError(f"assets: {folder!r} is no path of a folder")
-        if not Path(folder).is_dir():
-            raise ModelError(f"assets: {str(folder)!r} is not a folder")
+    assets = named_folders(assets)
     limits = Limits(timeout, memory)
     if isinstance(source, str) and source in BUNDLED:
         from importlib import resources

@@ -15,7 +15,7 @@ SOLIDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeshFile:
-    """A mesh that is read yet: "stl" or "obj", the file's name and its bytes, scale (3,)."""
+    """A mesh as its file has it. kind: "stl" or "obj". name: of the file. data: its bytes. scale (3,)."""
 
     kind: str
     name: str

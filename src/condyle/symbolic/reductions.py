@@ -139,23 +139,21 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min
 
 
 def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: None = None) -> Any:
-    """Piecewise linear; the places xp are numbers, the values may be symbols."""
+    """Piecewise linear; xp are numbers, the values may be symbols."""
     if isinstance(xp, Held) or period is not None:
         raise UnsupportedError("np.interp: xp must be numbers, and period= is not taken")
-    places = np.asarray(xp, np.float64)
-    if places.ndim != 1 or numpy.shape(fp) != places.shape or not places.size:
-        raise ValueError(
-            f"np.interp: xp has shape {places.shape}, fp {numpy.shape(fp)}; give two vectors of one length"
-        )
-    if not (np.diff(places) > 0.0).all():
+    xp = np.asarray(xp, np.float64)
+    if xp.ndim != 1 or numpy.shape(fp) != xp.shape or not xp.size:
+        raise ValueError(f"np.interp: xp has shape {xp.shape}, fp {numpy.shape(fp)}; give two vectors of one length")
+    if not (np.diff(xp) > 0.0).all():
         raise ValueError("np.interp: xp must increase from each entry to the next")
-    values = [fp[k] for k in range(len(places))]
-    answer = numpy.where(x < places[0], values[0] if left is None else left, x)  # NaN of NaN
-    for k in range(len(places) - 1):
-        slope = (values[k + 1] - values[k]) / (places[k + 1] - places[k])
-        answer = numpy.where(x >= places[k], values[k] + slope * (x - places[k]), answer)
-    answer = numpy.where(x >= places[-1], values[-1], answer)
-    return answer if right is None else numpy.where(x > places[-1], right, answer)
+    values = [fp[k] for k in range(len(xp))]
+    answer = numpy.where(x < xp[0], values[0] if left is None else left, x)  # NaN of NaN
+    for k in range(len(xp) - 1):
+        slope = (values[k + 1] - values[k]) / (xp[k + 1] - xp[k])
+        answer = numpy.where(x >= xp[k], values[k] + slope * (x - xp[k]), answer)
+    answer = numpy.where(x >= xp[-1], values[-1], answer)
+    return answer if right is None else numpy.where(x > xp[-1], right, answer)
 
 
 def _vecdot(x: object, y: object) -> object:

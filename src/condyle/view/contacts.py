@@ -91,11 +91,17 @@ def openings(mark: ContactMark, own: tuple[Array, Array], anchor: tuple[Array, A
 
 
 def rotation_vector(turn: Array) -> Array:
-    """The logarithm (3,) [rad] of a rotation matrix (3, 3); of half a turn about any axis, (pi, pi, pi) / sqrt(3)."""
+    """The logarithm (3,) [rad] of a rotation matrix (3, 3); of half a turn one of the two, which are opposite.
+
+    `algorithms.contacts.logarithm`, which is compiled, is for angles below half a turn only.
+    """
     twice = np.array((turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]))
     sine, cosine = 0.5 * float(np.linalg.norm(twice)), 0.5 * (float(np.trace(turn)) - 1.0)
     if sine < 1e-12:
-        return np.full(3, 0.0 if cosine > 0.0 else math.pi / math.sqrt(3.0))
+        if cosine > 0.0:
+            return np.zeros(3)
+        column = (turn + np.eye(3))[:, int(turn.diagonal().argmax())]  # turn + 1 is 2 n n^T, n the axis
+        return column * (math.pi / float(np.linalg.norm(column)))
     return twice * (math.atan2(sine, cosine) / (2.0 * sine))
 
 

@@ -140,10 +140,12 @@ class Pipeline(NamedTuple):
 
     @property
     def sincos_cycles(self) -> int:
+        """The two products follow one another. clamp: behind the table, and between the sums and their clamp."""
         return SINCOS_CYCLES + 2 * self.product + 2 * self.clamp
 
     @property
     def reciprocal_cycles(self) -> int:
+        """The two products follow one another. clamp: behind the table, before the shift and behind it."""
         return RECIPROCAL_CYCLES + 2 * self.product + 3 * self.clamp
 
     def product_cycles(self, a: int, b: int) -> int:
