@@ -35,7 +35,11 @@ def case(rng: Rng, folder: Path) -> None:
     given = [odd.good(rng, x, dyn.dtype, folder) for x in plain]
     if rng.random() < 0.3:
         k = int(rng.integers(len(given)))
-        wrong = odd.bad(rng, plain[k], dyn.dtype, robots.dims(robot, ports[k]))
+        beyond = ports[k].is_fraction and 0 not in batch and rng.random() < 0.5
+        if beyond:
+            wrong = odd.beyond(rng, plain[k], dyn.dtype)
+        else:
+            wrong = odd.bad(rng, plain[k], dyn.dtype, robots.dims(robot, ports[k]))
         if not allowed(ports[k], wrong.argument):
             given[k] = wrong
     known = [(x.numbers, len(port.dims)) for x, port in zip(given, ports, strict=True) if x.numbers is not None]

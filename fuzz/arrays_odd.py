@@ -156,6 +156,13 @@ def good(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], folder: Path) ->
     return Given(odd, numbers, bytes_of(odd))
 
 
+def beyond(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating]) -> Given:
+    """Numbers of which one is below 0 or above 1, for inputs that are fractions."""
+    x = x.astype(dtype)
+    x.flat[int(rng.integers(x.size))] = rng.choice([-np.inf, -1.0, -0.01, 1.01, 2.0, np.inf])
+    return Given(x, None)
+
+
 def bad(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], size: tuple[int, ...]) -> Given:
     """An argument that must be refused with one of condyle's own errors."""
     other = np.dtype("float32" if dtype == np.float64 else "float64")

@@ -69,9 +69,10 @@ def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int,
         return np.reshape(robot.random_state(count, rng).q, shape)
     if port.name == "active":
         return rng.integers(0, 2, shape).astype(float)
-    array = rng.uniform(0.0 if port.name == "restitution" else -1.0, 1.0, shape)
+    array = rng.uniform(0.0 if port.is_fraction else -1.0, 1.0, shape)
     if rng.random() < 0.05 and array.size:
-        array.flat[int(rng.integers(array.size))] = rng.choice([np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0])
+        hardly = [np.nan, 5e-324, -0.0] if port.is_fraction else [np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0]
+        array.flat[int(rng.integers(array.size))] = rng.choice(hardly)
     return array
 
 
