@@ -138,7 +138,7 @@ def test_unknown_words_reach_no_answer(tmp_path: Path) -> None:
     bench, top = ((tmp_path / "rig" / name).read_text() for name in ("rig_bench.v", "rig.v"))
     assert "in_valid ? tasks[next] : {(F + T){1'bx}}" in bench
     assert simulate(tmp_path / "rig", "rig", ("+stall_in=50", "+seed=4")).startswith("right")
-    (tmp_path / "rig" / "rig.v").write_text(top.replace(".in_valid(in_valid & in_ready)", ".in_valid(in_ready)"))
+    (tmp_path / "rig" / "rig.v").write_text(top.replace(".push(in_valid & in_ready)", ".push(in_ready)"))
     assert "WRONG" in simulate(tmp_path / "rig", "rig", ("+stall_in=50", "+seed=4"))
 
 
@@ -160,7 +160,7 @@ def test_a_queue_is_as_wide_as_its_results(tmp_path: Path) -> None:
     acc = accelerator(condyle.chain(2, 0), ii=2)
     written(tmp_path / "rig", acc)
     text = (tmp_path / "rig" / "rig.v").read_text()
-    found = {name: int(bits) for bits, name in re.findall(r"fx_fifo #\((\d+), .*?\) (out_\w+) ", text)}
+    found = {name: int(bits) for bits, name in re.findall(r"fx_queue #\((\d+), .*?\) (out_\w+) ", text)}
     ends = {leaf: width(result(acc.plan, name)) for name, task in acc.plan.tasks.items() for leaf in [task.leaf]}
     assert len(found) >= 5 and sorted(found.values()) == sorted(bits + acc.plan.id.width for bits in ends.values())
 

@@ -99,7 +99,7 @@ def test_something_always_moves_while_tasks_are_inside(tmp_path, watched) -> Non
 
 
 @pytest.mark.parametrize("watched", [("id", "dfd"), ("fd", "difd"), ("dfd", "minv"), ("m", "did"), ("dfd", "unknown")])
-def test_no_queue_gets_a_word_that_it_has_no_room_for(tmp_path, watched) -> None:
+def test_no_full_queue_gets_a_word_and_no_empty_one_gives_one(tmp_path, watched) -> None:
     """For ever, by ABC's pdr."""
     assert judged(tmp_path, watched, CREDITS, None) == "proved"
 
@@ -118,6 +118,7 @@ def test_no_queue_gets_a_word_that_it_has_no_room_for(tmp_path, watched) -> None
         ((" & (~is_dfd | loop_room)", ""), ("dfd", "id"), CREDITS),
         ((" & (~keeps_tau | tau_free)", ""), ("fd", "id"), CREDITS),
         (("inverse_pop = solve_take", "inverse_pop = c_full"), ("fd", "id"), PROGRESS),
+        (("merged_pop = merged_full & out_ready", "merged_pop = out_ready"), ("id", "m"), CREDITS),
     ],
 )
 def test_a_planted_bug_is_found(tmp_path, planted, watched, what) -> None:

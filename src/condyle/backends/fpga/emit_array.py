@@ -15,6 +15,7 @@ from condyle.backends.fpga.emit_operators import word
 from condyle.backends.fpga.emit_phases import Count
 from condyle.backends.fpga.emit_stage import StageEmitter
 from condyle.backends.fpga.expressions import copy, is_one_of, module, packed
+from condyle.backends.fpga.queues import codes_of
 from condyle.backends.fpga.schedule import Schedule
 from condyle.backends.fpga.stream import head, laid
 from condyle.backends.fpga.tasks import Leaf
@@ -85,10 +86,12 @@ class ArrayEmitter:
         tap = self.array.taps[group]
         age = -(-tap // ii) - 1
         tag, code, over = laid(head(id_), age * id_.width)
-        wants = is_one_of(f"{group}_is", self.plan.through(Leaf(path.name, group)))
-        e(f"wire [{id_.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")
         due = f"{self.count.at(tap % ii)} & " if ii > 1 else ""
-        e(f"assign {group}_valid = {due}live[{age}] & {wants};")
+        codes, wants = self.plan.through(Leaf(path.name, group)), ""
+        if set(codes) < codes_of(self.plan, path.name):
+            e(f"wire [{id_.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")
+            wants = f" & {is_one_of(f'{group}_is', codes)}"
+        e(f"assign {group}_valid = {due}live[{age}]{wants};")
         flags = [f"over_{group}_{stage}" for stage, emitter in self.emitters.items() if group in emitter.flags]
         flag = " | ".join(flags if self.plan.flags else ()) or "1'b0"
         e(f"assign {group}_id = ids[{over.high}:{tag.low}] | {{{flag}, {id_.width - 1}'b0}};")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.emit_feedback import Feedback
 from condyle.backends.fpga.emit_phases import LANE
-from condyle.backends.fpga.expressions import copy, joined, module, zeros
+from condyle.backends.fpga.expressions import copy, is_one_of, joined, module, packed, zeros
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import ENTRY, MERGED, fed_by_trig
 from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, bus, result_width, width
@@ -39,9 +39,12 @@ class TopEmitter(Feedback):
         return whole.text()
 
     def _enter(self) -> None:
-        """Input Stream: a queue, so that the ports of a task begin and end at registers."""
+        """Input Stream: a queue, so that the ports of a task begin and end at registers. The task's kind waits in
+        the queue too, so registers decide whether a task starts, not its code."""
         self.e("", "// input stream", "assign in_ready = entry_free & ~reset;")
-        self.queue(self.entry, ENTRY, "in_valid & in_ready", "{in_function, in_tag, in_data}")
+        kinds = [is_one_of("in_function", [task.codes[0] for task in tasks]) for tasks in self.kinds.values()]
+        self.queue(self.entry, ENTRY, "in_valid & in_ready", packed(["in_data", "in_tag", "in_function", *kinds]))
+        self.d(*(f"wire {kind.name.removeprefix('stream.')} = {self.entry[kind]};" for kind in self.kinds))
         self.d(f"wire [{TAG_BITS - 1}:0] entry_tag = {self.entry[TAG]};")
         self.d(f"wire [{self.id.code_bits - 1}:0] entry_code = {self.entry[CODE]};")
 
@@ -50,7 +53,6 @@ class TopEmitter(Feedback):
         e, solves = self.e, "solve" in self.plan.datapaths
         e("", "// decode, feedback")
         self.d("wire take;")
-        e(f"wire is_known = {self.sent(self.tasks)};")
         self._keep()
         first, torques = f"{{{self.entry.part('q', 'v', 'a', 'f_ext')}}}", self.entry.part("a")
         if solves:
@@ -76,11 +78,11 @@ class TopEmitter(Feedback):
         """Queues of words that a task needs later."""
         e, depths = self.e, self.acc.depths
         if "solve" in self.plan.datapaths:
-            self.needs("keeps_tau", (task for task in self.tasks if task.solves), "tau_free")
+            self.needs("keeps_tau", "tau_free")
             e("wire tau_enters;", f"wire [{self.tau.width - 1}:0] tau_in;")
             self.queue(self.tau, depths["tau"], "tau_enters", "tau_in")
         if self.given.data:
-            self.needs("keeps_inverse", (task for task in self.tasks if "Minv" in task.inputs), "given_free")
+            self.needs("keeps_inverse", "given_free")
             self.queue(self.given, depths["given"], "take & keeps_inverse", self.entry.part("Minv"))
 
     def _entering(self, first: str, state: str) -> Bus:
@@ -161,7 +163,7 @@ class TopEmitter(Feedback):
         for lane, low in enumerate(range(0, merged.width, LANE)):
             self._lane(lane, low, min(low + LANE, merged.width))
         self.queue(merged, MERGED, "granting", "chosen")
-        e("assign out_valid = merged_full, merged_pop = out_ready;")
+        e("assign out_valid = merged_full, merged_pop = merged_full & out_ready;")
         bits = self.id.code_bits
         e(f"wire [{bits - 1}:0] code = {merged[CODE]};")
         e(f"assign out_error = {merged[ERROR]}, out_flag = {merged[OVER]};")
@@ -185,7 +187,7 @@ class TopEmitter(Feedback):
             e("if (reset) turn <= 1;", f"else if (picks) turn <= {{pick[{n - 2}:0], pick[{n - 1}]}};")
         e("wire granting;", copy(n + 1, "granted", "{picks, pick}", "{granting, grant}"))
         e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(self.heads)))
-        self.credits("merged", MERGED, "picks", "merged_full & merged_pop")
+        self.credits("merged", MERGED, "picks", "merged_pop")
 
     def _lane(self, lane: int, low: int, stop: int) -> None:
         """Some bits of the granted result, by their own copy of the grant; only results that have such bits."""

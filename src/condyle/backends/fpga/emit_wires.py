@@ -12,7 +12,7 @@ from condyle.backends.fpga.edge import largest
 from condyle.backends.fpga.emit_array import bits_of, bus
 from condyle.backends.fpga.expressions import any_of, is_one_of, joined, zeros
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.queues import queues
+from condyle.backends.fpga.queues import Queue, codes_of, queues
 from condyle.backends.fpga.stream import CODE, DATA, Bus, width
 from condyle.backends.fpga.tasks import Leaf, Task
 from condyle.text import Emitter
@@ -23,8 +23,8 @@ class Wires:
 
     d: declarations of wires. head: what goes with a task. u: the words of a or tau of a task, base: those of the base,
     where its motion can be given. course: what goes with a sub-task. entry, tau, given, buses: the queues, buses those
-    behind arrays and of codes that are refused; heads: of these the names of those that leave. room: what must be there
-    before the task at the entry starts.
+    behind arrays and of codes that are refused; heads: of these the names of those that leave. kinds: for which tasks a
+    wire of this name is 1 while they are at the entry. room: what must be there before that task starts.
     """
 
     def __init__(self, acc: Accelerator, prefix: str) -> None:
@@ -33,7 +33,8 @@ class Wires:
         self.id, self.tasks, self.twice = self.plan.id, list(self.plan.tasks.values()), self.plan.fed_back
         self.head = stream.head(self.id)
         task = [(field.word, field.format) for field in stream.bus(self.plan)]
-        self.entry = Bus("entry_q", [*task, *self.head[:2]])
+        self.kinds = {Word(f"stream.{kind}", 0): tasks for kind, tasks in self._kinds().items() if tasks}
+        self.entry = Bus("entry_q", [*task, *self.head[:2], *((kind, Format(1, 0)) for kind in self.kinds)])
         self.u = [(word, format) for word, format in task if word.name in ("a", "tau")]
         self.tau, self.given = Bus("tau_q", self.u), Bus("given_q", self.takes("Minv"))
         self.base = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
@@ -43,6 +44,15 @@ class Wires:
         self.buses["refused"] = Bus("refused_q", self.head[:2])
         self.heads = [*(queue.name for queue in waiting if queue.is_result), "refused"]
         self.room = ["entry_full", "is_known"]
+
+    def _kinds(self) -> dict[str, list[Task]]:
+        return {
+            "is_known": self.tasks,
+            "keeps_tau": [task for task in self.tasks if task.solves],
+            "keeps_inverse": [task for task in self.tasks if "Minv" in task.inputs],
+            "is_dfd": self.twice,
+            "is_step": [task for task in self.tasks if task.stages],
+        }
 
     def outside(self) -> None:
         """Whether an input word that the task's function uses is outside the box."""
@@ -67,13 +77,16 @@ class Wires:
         self.e(f"wire [{wide - 1}:0] given_a = is_given ? {own} : {nothing}, base_tau = is_given ? {nothing} : {own};")
         return joined(zeros(self.tau.width - wide), "given_a"), joined(self.entry.span(rest), "base_tau")
 
-    def queue(self, bus: Bus, depth: int, valid: str, data: str) -> None:
-        """A queue with wires NAME_free (in_ready), NAME_full (out_valid), NAME_q; its reader drives NAME_pop."""
+    def queue(self, bus: Bus, depth: int, push: str, data: str) -> None:
+        """A queue with wires NAME_free (ready), NAME_full (valid), NAME_q; its reader drives NAME_pop.
+
+        push: whether a word enters; never if NAME_free is low. NAME_pop is high only if NAME_full is.
+        """
         name = bus.name.removesuffix("_q")
         self.d(f"wire {name}_free, {name}_full, {name}_next, {name}_pop;", f"wire [{bus.width - 1}:0] {name}_q;")
-        self.e(f"fx_fifo #({bus.width}, {depth}, {_bits(depth)}) {name} (.clock(clock), .reset(reset),")
-        self.e(f"    .in_valid({valid}), .in_ready({name}_free), .in_data({data}),")
-        self.e(f"    .out_valid({name}_full), .out_ready({name}_pop), .out_data({name}_q), .next({name}_next));")
+        self.e(f"fx_queue #({bus.width}, {depth}, {_bits(depth)}) {name} (.clock(clock), .reset(reset),")
+        self.e(f"    .push({push}), .ready({name}_free), .in_data({data}),")
+        self.e(f"    .valid({name}_full), .pop({name}_pop), .out_data({name}_q), .next({name}_next));")
 
     def credits(self, name: str, depth: int, take: str, give: str) -> None:
         """A wire NAME_room: one of so many credits is free."""
@@ -99,23 +112,30 @@ class Wires:
         rooms = [valid, f"{name}_ready"]
         for queue in queues(self.plan)[name]:
             where, depth = f"{name}_{queue.leaf.group}", self.acc.depths[queue.name]
-            comes = f"{where}_valid & {self.code_is(f'{where}_id', queue.codes)}"
+            comes, enters, room = self._codes(queue, name, where)
             self.queue(self.buses[queue.name], depth, comes, f"{{{where}_id, {where}}}")
             if not queue.counted:
-                needs = self.code_is(f"{name}_id", queue.codes)
-                self.credits(queue.name, depth, f"{name}_take & {needs}", f"{queue.name}_full & {queue.name}_pop")
-                rooms.append(f"(~{needs} | {queue.name}_room)")
+                self.credits(queue.name, depth, enters, f"{queue.name}_pop")
+                rooms.append(room)
         self.e(f"assign {name}_id = {id_};", f"assign {name}_take = {' & '.join(rooms)};")
         self.e(f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
+
+    def _codes(self, queue: Queue, array: str, group: str) -> tuple[str, str, str]:
+        """Whether a word for this queue leaves its array, whether one enters it, and whether one may. The code decides,
+        if words of other codes pass through the array."""
+        room = f"{queue.name}_room"
+        if codes_of(self.plan, array) <= set(queue.codes):
+            return f"{group}_valid", f"{array}_take", room
+        leaves, needs = (self.code_is(f"{where}_id", queue.codes) for where in (group, array))
+        return f"{group}_valid & {leaves}", f"{array}_take & {needs}", f"(~{needs} | {room})"
 
     def sent(self, tasks: Iterable[Task]) -> str:
         """Whether the task at the input is one of these."""
         return is_one_of("entry_code", [task.codes[0] for task in tasks])
 
-    def needs(self, what: str, tasks: Iterable[Task], there: str) -> None:
-        """A wire that says whether the task at the entry is one of these, which wait until something is there."""
-        self.e(f"wire {what} = {self.sent(tasks)};")
-        self.room.append(f"(~{what} | {there})")
+    def needs(self, kind: str, there: str) -> None:
+        """A task of this kind waits at the entry until something is there."""
+        self.room.append(f"(~{kind} | {there})")
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
         """Whether the code that travels with a task is one of these."""

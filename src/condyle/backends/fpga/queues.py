@@ -59,10 +59,14 @@ def fed_by_trig(plan: Plan) -> list[str]:
     return [name for name in ("dynamics", "mass") if name in plan.datapaths]
 
 
-def _into(plan: Plan, array: str) -> Queue:
+def codes_of(plan: Plan, array: str) -> set[int]:
+    """The codes of all words that enter an array."""
     groups = plan.datapaths[array].groups
-    codes = {code for group, _ in groups for code in plan.through(Leaf(array, group))}
-    return Queue(f"{array}_in", TRIG, tuple(sorted(codes)))
+    return {code for group, _ in groups for code in plan.through(Leaf(array, group))}
+
+
+def _into(plan: Plan, array: str) -> Queue:
+    return Queue(f"{array}_in", TRIG, tuple(sorted(codes_of(plan, array))))
 
 
 def depths(plan: Plan, ii: int, tap: Callable[[Leaf], int]) -> Mapping[str, int]:

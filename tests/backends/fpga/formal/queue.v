@@ -1,15 +1,15 @@
-// What a queue does, by the shortest text; that `fx_fifo` does it too is proven apart. `spills`: a full one gets a word.
-module fx_fifo #(parameter W = 32, parameter DEPTH = 2, parameter BITS = 1) (
+// What a queue does, by the shortest text; that `fx_queue` does it too is proven apart. `spills`: a full one gets a word,
+// or a word is taken from an empty one.
+module fx_queue #(parameter W = 32, parameter DEPTH = 2, parameter BITS = 1) (
     input clock, input reset,
-    input in_valid, output in_ready, input [W-1:0] in_data,
-    output out_valid, input out_ready, output [W-1:0] out_data, output next
+    input push, output ready, input [W-1:0] in_data,
+    output valid, input pop, output [W-1:0] out_data, output next
 );
     reg [1:0] count;
     reg [W-1:0] first, second;
-    wire spills = in_valid & ~in_ready;
-    wire push = in_valid & in_ready, pop = out_ready & out_valid;
+    wire spills = (push & ~ready) | (pop & ~valid);
     wire [1:0] left = count + push - pop;
-    assign out_valid = count != 0, in_ready = count != 2, out_data = first, next = left != 0;
+    assign valid = count != 0, ready = count != 2, out_data = first, next = left != 0;
     always @(posedge clock) begin
         count <= reset ? 0 : left;
         if (pop | count == 0) first <= count == 2 ? second : in_data;

@@ -35,7 +35,7 @@ def module(text: str, name: str) -> str:
 
 def skeleton(acc: Accelerator, top: str) -> str:
     """All modules of the proof, `whole` above them. top: the text of the accelerator's own module `top`."""
-    own = re.sub(r"(fx_fifo #\(\d+), \d+, \d+\)", r"\1, 2, 1)", top)
+    own = re.sub(r"(fx_queue #\(\d+), \d+, \d+\)", r"\1, 2, 1)", top)
     own = re.sub(r"fx_credits #\(\d+, \d+\)", "fx_credits #(2, 1)", own)
     stubs = [_stub(acc.plan, array, f"top_{name}") for name, array in acc.arrays.items()]
     helpers = [module(OPERATORS, name) for name in ("fx_copy", "fx_fit", "fx_outside")]
@@ -50,7 +50,16 @@ def boundary_skeleton(acc: Accelerator, top: str) -> str:
     for name, size in bits.items():
         core = core.replace(f"parameter {name} = 1", f"parameter {name} = {size}")
     names = ("fx_hold", "fx_beat", "fx_marks", "fx_gather", "fx_spread")
-    return "".join([QUEUE, core, module(OPERATORS, "fx_copy"), *(module(AXI, name) for name in names), own])
+    return "".join(
+        [
+            QUEUE,
+            core,
+            module(OPERATORS, "fx_fifo"),
+            module(OPERATORS, "fx_copy"),
+            *(module(AXI, name) for name in names),
+            own,
+        ]
+    )
 
 
 def sizes(acc: Accelerator) -> dict[str, int]:
@@ -91,7 +100,7 @@ def _stub(plan: Plan, array: Schedule, name: str) -> str:
 
 def _seen(acc: Accelerator, top: str) -> Iterator[str]:
     """What the properties see inside, by names that yosys joins when it flattens; and `counted`, `moves`, `inside`."""
-    names = re.findall(r"fx_fifo #\([^)]*\) (\w+) \(", top)
+    names = re.findall(r"fx_queue #\([^)]*\) (\w+) \(", top)
     for name in names:
         yield _wire(f"{name}.count", 2)
         yield from (_wire(f"{name}.{one}", 1) for one in ("spills", "pop"))

@@ -1,7 +1,8 @@
 // Tasks of two functions, F and OTHER, enter the accelerator `top`, in any order and at any time. Tags of F's tasks are
 // 0, then 1 once, then 2. WHAT chooses the property that `bad` says is broken:
 // 0 order: F's results leave with these tags in this order, the 1 once; so none is lost, doubled or overtaken.
-// 1 credits: a credit is taken for each word that is in a queue or on its way there, and no full queue is given a word.
+// 1 credits: a credit is taken for each word that is in a queue or on its way there, no full queue is given a word, and
+// none is taken from an empty one.
 // 2 progress: while results are taken, no four cycles pass in which tasks are inside and nothing moves.
 // 3 none: the 1 never leaves; so that it is seen that it can.
 module whole #(parameter CODE = 4, parameter DATA = 1, parameter [CODE-1:0] F = 0, parameter [CODE-1:0] OTHER = 1,

@@ -241,12 +241,13 @@ module fx_copy #(parameter W = 1) (input clock, input [W-1:0] next, output [W-1:
     assign now = value;
 endmodule
 
-// A FIFO of DEPTH words. All handshake signals start or end at registers, so no combinational path goes through it.
-// A wide word is cut into lanes of at most 512 bits, each with its own control. `next` is out_valid of the next cycle.
-module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
+// A queue of DEPTH words. A word is pushed only if `ready` is high, and popped only if `valid` is high. These are
+// registers, so no combinational path goes through a queue. `next` is `valid` of the next cycle. A wide word is cut into
+// lanes of at most 512 bits, each with its own control.
+module fx_queue #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset,
-    input in_valid, output in_ready, input [W-1:0] in_data,
-    output out_valid, input out_ready, output [W-1:0] out_data, output next
+    input push, output ready, input [W-1:0] in_data,
+    output valid, input pop, output [W-1:0] out_data, output next
 );
     localparam LANES = (W + 511) / 512;
     localparam LANE = (W + LANES - 1) / LANES;
@@ -256,19 +257,31 @@ module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
         for (k = 0; k < LANES; k = k + 1) begin : lane
             localparam WIDTH = k == LANES - 1 ? W - k * LANE : LANE;
             fx_lane #(WIDTH, DEPTH, BITS) queue (
-                .clock(clock), .reset(reset), .push(in_valid & readies[k]), .in_data(in_data[k*LANE +: WIDTH]),
-                .pop(out_ready & valids[k]), .ready(readies[k]), .valid(valids[k]), .next(nexts[k]),
-                .out_data(out_data[k*LANE +: WIDTH])
+                .clock(clock), .reset(reset), .push(push), .in_data(in_data[k*LANE +: WIDTH]), .pop(pop),
+                .ready(readies[k]), .valid(valids[k]), .next(nexts[k]), .out_data(out_data[k*LANE +: WIDTH])
             );
         end
     endgenerate
-    assign in_ready = readies[0];
-    assign out_valid = valids[0];
+    assign ready = readies[0];
+    assign valid = valids[0];
     assign next = nexts[0];
 endmodule
 
-// A lane of a FIFO: a memory and an output register. A word bypasses the memory when it is empty. A deep memory is
-// block RAM, read one cycle ahead. There a waiting word may come one cycle later than the word before it left.
+// A queue with a handshake at both ends.
+module fx_fifo #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
+    input clock, input reset,
+    input in_valid, output in_ready, input [W-1:0] in_data,
+    output out_valid, input out_ready, output [W-1:0] out_data, output next
+);
+    fx_queue #(W, DEPTH, BITS) words (
+        .clock(clock), .reset(reset), .push(in_valid & in_ready), .ready(in_ready), .in_data(in_data),
+        .valid(out_valid), .pop(out_ready & out_valid), .out_data(out_data), .next(next)
+    );
+endmodule
+
+// A lane of a queue: a memory and an output register. A word bypasses the memory when it is empty. A deep memory is
+// block RAM, read one cycle ahead. There a waiting word may come one cycle later than the word before it left. A word that
+// bypasses the memory is written too, for a shorter path, but `tail` stays: the next word is written over it.
 (* keep_hierarchy = "yes" *)
 module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     input clock, input reset, input push, input [W-1:0] in_data, input pop,
@@ -295,7 +308,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
             assign reads = waits & (~fetched | moves);
             assign first = word;
             always @(posedge clock) begin
-                if (writes) memory[tail] <= in_data;
+                if (push) memory[tail] <= in_data;
                 if (reads) word <= memory[head];
                 fetched <= ~reset & (reads | (fetched & ~moves));
             end
@@ -304,7 +317,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
             assign some = waits;
             assign reads = waits & moves;
             assign first = memory[head];
-            always @(posedge clock) if (writes) memory[tail] <= in_data;
+            always @(posedge clock) if (push) memory[tail] <= in_data;
         end
     endgenerate
     always @(posedge clock) begin
