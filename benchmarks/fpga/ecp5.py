@@ -46,7 +46,7 @@ class Case:
     dsp: int | None = None
     planned: str = ""
     speed: int = 6
-    router: str = "router2"
+    router: str = "router1"
     limit_s: int = LIMIT_S
 
 
@@ -64,13 +64,13 @@ CASES = {
         f"2 joints, all seven, {array}, pipeline 3": Case(2, ("all",), 3, array, (1, 2, 3))
         for array in ("solve", "derivatives", "mass", "trig")
     },
-    "2 joints, all seven, dynamics, pipeline 3": Case(2, ("all",), 3, "dynamics", router="router1", limit_s=2400),
+    "2 joints, all seven, dynamics, pipeline 3": Case(2, ("all",), 3, "dynamics", limit_s=2400),
     **{
         f"iiwa14, all seven, {array}, pipeline 3": Case(7, ("all",), 3, array, planned="xcvu9p")
         for array in ("solve", "trig")
     },
     **{
-        f"iiwa14, id, {said}pipeline 3": Case(7, ("id",), 3, dsp=dsp, router="router1", limit_s=4 * LIMIT_S)
+        f"iiwa14, id, {said}pipeline 3": Case(7, ("id",), 3, dsp=dsp, limit_s=4 * LIMIT_S)
         for said, dsp in (("", 140), ("80 DSPs, ", 80), ("40 DSPs, ", 40))
     },
 }
@@ -170,7 +170,7 @@ def ecp5(found: Found) -> list[str]:
     design is placed alone (`--out-of-context`), and nextpnr was asked for 150 MHz.
 
     * **Design**: the robot, the functions, the array if only one array is placed, and options. *2 joints* is
-      `condyle.chain(2, 0)`. The speed grade is 6 and the router is `router2`, if the row says nothing else.
+      `condyle.chain(2, 0)`. The speed grade is 6 and the router is `router1`, nextpnr's default, if the row says nothing else.
     * **MHz**: one number for each seed.
     * **Critical path**: that of the best seed, as time in cells + time in wires. A design that was not placed has the
       reason here."""
@@ -180,7 +180,7 @@ def ecp5(found: Found) -> list[str]:
 
 
 def _row(row: str, entry: Found) -> list[str]:
-    cells, row = entry["cells"], f"{_design(row)}, router1" if entry.get("router") == "router1" else _design(row)
+    cells, row = entry["cells"], f"{_design(row)}, router2" if entry.get("router") != "router1" else _design(row)
     used = [str(cells.get(name, 0)) for name in ("MULT18X18D", "TRELLIS_COMB", "TRELLIS_FF", "DP16KD")]
     if "unplaced" in entry:
         more = "; ".join(f"{cells[name]} {name} of {there}" for name, there in entry["of"].items())
