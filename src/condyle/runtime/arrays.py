@@ -19,8 +19,8 @@ from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
-from condyle.runtime.fractions import check_fractions
 from condyle.runtime.given import as_array
+from condyle.runtime.ranges import check_ranges
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -49,11 +49,12 @@ class ArraySpec:
     dims: Shape
     size: int
     is_fraction: bool = False
+    is_positive: bool = False
 
     @staticmethod
     def of(port: Port, sizes: Mapping[str, int]) -> ArraySpec:
         dims = port.shape(sizes)
-        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction)
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive)
 
     @property
     def expected(self) -> str:
@@ -109,7 +110,7 @@ class Binder:
             batch, inputs = plain
             given = inputs
         n = math.prod(batch)
-        check_fractions(self._method, self._inputs, inputs)
+        check_ranges(self._method, self._inputs, inputs)
         if out is None:
             return self._fresh(batch, n, inputs)
         results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)
