@@ -116,6 +116,7 @@ class Rollouts:
         wrong = next((given for given in numbers if given not in own), None)
         if wrong is not None:
             cure = opened_by(wrong if wrong in OPEN else None)
+            cure = "; the time axis of tau says how many steps" if wrong == "steps" else cure
             raise TypeError(f"rollout: got an unexpected keyword argument {wrong!r}{cure}")
         extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
         if rises:

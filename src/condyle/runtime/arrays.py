@@ -82,13 +82,18 @@ class Call(NamedTuple):
 
 
 class Binder:
-    """Checks the calls of one function; everything that does not depend on the arguments is done once."""
+    """Checks the calls of one function; everything that does not depend on the arguments is done once.
 
-    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_state_bytes")
+    recompiles: whether `compile` makes the same function for other number types.
+    """
 
-    def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
+    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_recompiles", "_state_bytes")
+
+    def __init__(
+        self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating], recompiles: bool = True
+    ) -> None:
         self._method = function.called
-        self._dtype = np.dtype(dtype)
+        self._dtype, self._recompiles = np.dtype(dtype), recompiles
         self._inputs = tuple(ArraySpec.of(port, sizes) for port in function.inputs)
         self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)
         self._state_bytes = self._dtype.itemsize * sum(spec.size for spec in self._outputs)
@@ -198,7 +203,8 @@ class Binder:
             return f"{head} in this machine's byte order: pass {name}.astype({name}.dtype.newbyteorder('='))"
         if wrong.kind != "f":
             return f"{head}: pass real numbers"
-        other = f', or compile(dtype="{wrong}")' if str(wrong) in ("float32", "float64") else ""
+        known = self._recompiles and str(wrong) in ("float32", "float64")
+        other = f', or compile(dtype="{wrong}")' if known else ""
         return f'{head}: pass {name}.astype("{right}"){other}'
 
     def _misshapen(self, spec: ArraySpec, shape: Shape) -> str:
