@@ -96,6 +96,11 @@ def test_a_word_that_is_no_argument_is_told_how_it_becomes_one() -> None:
         HELD.contact_solve(Q, V, V, ones, 1e-3, ones, gaps=zero)
     with pytest.raises(TypeError, match=r"^rollout: .*'steps'; the time axis of tau says how many steps"):
         OPEN.rollout(Q, V, V[:, None], 0.01, steps=3)
+    for call in (R.compile().step, R.compile().rollout):
+        with pytest.raises(TypeError, match=r"'active'.*; compile\(contacts=\.\.\.\) makes active an argument"):
+            call(Q, V, V, 0.01, active=ones)
+    with pytest.raises(CondyleError, match=r"^rollout: tau is NoneType, expected an array"):
+        OPEN.rollout(Q, V, None, 0.01)
     with pytest.raises(CondyleError, match="one of 50 steps is 'rollout_50_by_tau_of_step'"):
         OPEN.explain(1, ("rollout",))
     assert "step 50 times" in OPEN.explain(1, ("rollout_50_by_tau_of_step",))

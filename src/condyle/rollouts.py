@@ -17,6 +17,7 @@ from condyle.functions.rollouts import name_of
 from condyle.methods import made
 from condyle.options import bound_arguments, opened_by
 from condyle.ports import ACTIVE, OPEN, RISING
+from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
 
 STEP = "step"
@@ -196,7 +197,7 @@ def risen(active: Any, dtype: Any) -> Any:
 
 def _length(name: str, value: Any, dims: int) -> int:
     """The length of the time axis, which stands before those of the input itself."""
-    shape: tuple[int, ...] = value.shape if hasattr(value, "shape") else np.asarray(value).shape
+    shape: tuple[int, ...] = (value if hasattr(value, "shape") else as_array("rollout", name, value)).shape
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
         raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes})")
