@@ -83,7 +83,7 @@ def draw(path: Path) -> None:
             colour, width = ("#c8553d", 1.2) if rod else ("#1b6ca8", 2.5)
             above.plot(0.9 * column + points[:, 0], points[:, 1], color=colour, linewidth=width, zorder=2 + rod)
         above.annotate(f"{moment:g} s", (0.9 * column, 0.1), ha="center")
-    above.set(aspect="equal", ylim=(-1.0, 0.2))
+    above.set(aspect="equal", ylim=(-1.1, 0.2))
     above.set_title("a leg whose rods (red) close two loops, let go from rest", fontsize=10)
     above.axis("off")
     below.axhline(1e-6, color="#888888", linewidth=0.8, linestyle="--")

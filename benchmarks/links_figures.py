@@ -34,12 +34,12 @@ def draw(found: dict[str, Any], folder: Path) -> None:
 
 
 def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], up: str) -> None:
-    figure, axes = plots.subplots(figsize=(4.6, 3.1), layout="constrained")
+    figure, axes = plots.subplots(figsize=(4.6, 3.3), layout="constrained")
     for (label, style), points in series:
         axes.loglog([x for x, _ in points], [y for _, y in points], style, label=label, markersize=4)
     axes.set(title=title, xlabel=across, ylabel=up)
     axes.grid(visible=True, which="both", alpha=0.25)
-    axes.legend()
+    figure.legend(loc="outside lower center", ncols=len(series), frameon=False, fontsize=9)
     save(plots, figure, path)
 
 

@@ -20,7 +20,7 @@ SIZE = "800,1080"
 RESULTS = FOLDER.parent.parent / "experiments" / "results"
 COMMANDS = {
     "explain": ("explain", "iiwa14", "fd"),
-    "bench": ("bench", "iiwa14", "--functions", "id,fd", "--batch", "1,16,256"),
+    "bench": ("bench", "iiwa14", "--functions", "id,fd", "--batch", "1,16,256", "--threads", "1"),
     "fpga": ("fpga", "report", "iiwa14", "--functions", "id,fd"),
 }
 """Each takes --html FILE."""

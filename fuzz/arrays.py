@@ -35,9 +35,10 @@ def case(rng: Rng, folder: Path) -> None:
     given = [odd.good(rng, x, dyn.dtype, folder) for x in plain]
     if rng.random() < 0.3:
         k = int(rng.integers(len(given)))
-        beyond = ports[k].is_fraction and 0 not in batch and rng.random() < 0.5
+        ranged = ports[k].is_fraction or ports[k].is_positive
+        beyond = ranged and 0 not in batch and rng.random() < 0.5
         if beyond:
-            wrong = odd.beyond(rng, plain[k], dyn.dtype)
+            wrong = odd.beyond(rng, plain[k], dyn.dtype, ports[k].is_positive)
         else:
             wrong = odd.bad(rng, plain[k], dyn.dtype, robots.dims(robot, ports[k]))
         if not allowed(ports[k], wrong.argument):

@@ -137,7 +137,8 @@ def good(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], folder: Path) ->
     """An argument with a port's numbers that must be accepted."""
     kind = rng.random()
     if kind < 0.06:
-        whole = np.round(np.nan_to_num(x, posinf=1, neginf=-1).clip(-9, 9)).astype(str(rng.choice(["i1", "i4", ">i8"])))
+        near = np.nan_to_num(x, nan=1, posinf=1, neginf=-1).clip(-9, 9)
+        whole = np.round(near).astype(str(rng.choice(["i1", "i4", ">i8"])))
         return Given(whole, whole.astype(dtype), bytes_of(whole))
     x = x.astype(dtype)
     if kind < 0.12 and x.size:
@@ -156,10 +157,11 @@ def good(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], folder: Path) ->
     return Given(odd, numbers, bytes_of(odd))
 
 
-def beyond(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating]) -> Given:
-    """Numbers of which one is below 0 or above 1, for inputs that are fractions."""
+def beyond(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], positive: bool) -> Given:
+    """Numbers of which one is out of range: not above 0, or, of fractions, below 0 or above 1."""
     x = x.astype(dtype)
-    x.flat[int(rng.integers(x.size))] = rng.choice([-np.inf, -1.0, -0.01, 1.01, 2.0, np.inf])
+    above = [0.0, -0.0] if positive else [1.01, 2.0, np.inf]
+    x.flat[int(rng.integers(x.size))] = rng.choice([-np.inf, -1.0, -0.01, *above])
     return Given(x, None)
 
 

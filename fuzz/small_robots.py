@@ -69,9 +69,13 @@ def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int,
         return np.reshape(robot.random_state(count, rng).q, shape)
     if port.name == "active":
         return rng.integers(0, 2, shape).astype(float)
-    array = rng.uniform(0.0 if port.is_fraction else -1.0, 1.0, shape)
+    low, high, hardly = -1.0, 1.0, [np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0]
+    if port.is_fraction:
+        low, hardly = 0.0, [np.nan, 5e-324, -0.0]
+    elif port.is_positive:  # also where it becomes a whole number
+        low, high, hardly = 0.6, 1.4, [np.nan, np.inf, 1e300]
+    array = rng.uniform(low, high, shape)
     if rng.random() < 0.05 and array.size:
-        hardly = [np.nan, 5e-324, -0.0] if port.is_fraction else [np.nan, np.inf, -np.inf, 1e300, 5e-324, -0.0]
         array.flat[int(rng.integers(array.size))] = rng.choice(hardly)
     return array
 

@@ -86,3 +86,26 @@ def test_what_has_to_be_named_when_compiling_is_said_so() -> None:
         R.compile().constrained_forward_dynamics(Q, V, V, [])
     with pytest.raises(CondyleError, match="random_state: rng='x': give a seed"):
         R.random_state(3, "x")
+
+
+def test_a_word_that_is_no_argument_is_told_how_it_becomes_one() -> None:
+    ones, zero = np.ones((4, 1)), np.zeros((4, 1))
+    with pytest.raises(
+        TypeError, match=r"^contact_solve: .*'gaps'.*; compile\(inputs=\('gaps',\)\) makes gaps an argument"
+    ):
+        HELD.contact_solve(Q, V, V, ones, 1e-3, ones, gaps=zero)
+    with pytest.raises(TypeError, match=r"^rollout: .*'steps'; the time axis of tau says how many steps"):
+        OPEN.rollout(Q, V, V[:, None], 0.01, steps=3)
+    for call in (R.compile().step, R.compile().rollout):
+        with pytest.raises(TypeError, match=r"'active'.*; compile\(contacts=\.\.\.\) makes active an argument"):
+            call(Q, V, V, 0.01, active=ones)
+    with pytest.raises(CondyleError, match=r"^rollout: tau is NoneType, expected an array"):
+        OPEN.rollout(Q, V, None, 0.01)
+    with pytest.raises(CondyleError, match="one of 50 steps is 'rollout_50_by_tau_of_step'"):
+        OPEN.explain(1, ("rollout",))
+    assert "step 50 times" in OPEN.explain(1, ("rollout_50_by_tau_of_step",))
+
+
+def test_integers_have_one_number_type() -> None:
+    with pytest.raises(CondyleError, match=r'q is float32, expected float64: pass q.astype\("float64"\)$'):
+        condyle.fixed_point(R).inverse_dynamics(Q.astype("f4"), V, V)

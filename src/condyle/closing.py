@@ -112,6 +112,8 @@ class Loops:
         """1 for the entries of v that may change, 0 for those of joints that may not."""
         if isinstance(fixed, str):
             raise ModelError(f"close: fixed={fixed!r}: give a list of names of joints, such as ({fixed!r},)")
+        if not isinstance(fixed, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ModelError(f"close: fixed={fixed!r}: give a list of names of joints, () where all may move")
         moves = np.ones(self.robot.nv)
         for name in fixed:
             if name not in self.robot.joint_names:

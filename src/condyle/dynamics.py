@@ -24,11 +24,11 @@ from condyle.packing import Packing, known_function
 from condyle.rolling import Rolling
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
-from condyle.runtime.fractions import check_fractions
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder
+from condyle.runtime.ranges import check_ranges
 from condyle.specification import Function
 from condyle.trace.structure import sizes
 
@@ -181,8 +181,8 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         if first is not None:
             if any(isinstance(x, Packed) for x in args):
                 given = self.with_packed_forces(name, given, f_ext is not None, first.batch)
-            check_fractions(FUNCTIONS[name].called, binder.specs[0], given)
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
+            check_ranges(FUNCTIONS[name].called, binder.specs[0], packed.inputs)
             return cast("tuple[Array, ...]", packed.run(self.kernel(name, f_ext is not None), self.threads))
         call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
         if call.outputs[0].size:  # neither without states nor without joints

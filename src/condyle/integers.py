@@ -173,7 +173,7 @@ class FixedPoint:
             )
         if name not in self._binders:
             check_solvable(self._compiled.robot, (name,))
-            self._binders[name] = Binder(function, self._compiled.sizes, np.dtype("f8"))
+            self._binders[name] = Binder(function, self._compiled.sizes, np.dtype("f8"), recompiles=False)
         return function, self._binders[name].bind(args, f_ext, out)
 
     def _check_finite(self, function: Function, call: Call, f_ext: bool) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from condyle.functions import FUNCTIONS
 from condyle.options import bound_arguments, opened_by
-from condyle.ports import NUMBERS
+from condyle.ports import OPEN
 from condyle.specification import F_EXT, Function, Port
 
 
@@ -72,7 +72,7 @@ def method_of(function: Function) -> Callable[..., Any]:
     signature, optional = signature_of(function), function.takes_f_ext or function.forced
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
-        closed = next((name for name in named if name in NUMBERS and name in function.numbers), None)
+        closed = next((name for name in named if name in OPEN and name in function.numbers), None)
         bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")

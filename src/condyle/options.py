@@ -123,6 +123,8 @@ def bound_arguments(
 
 def opened_by(number: str | None) -> str:
     """The end of a message about a number of the robot that is no argument."""
+    if number == ACTIVE.name:
+        return "; compile(contacts=...) makes active an argument"
     return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
 
 

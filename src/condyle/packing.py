@@ -31,6 +31,8 @@ def known_function(name: object) -> Function:
     if function is None:
         methods = {one.method: one.name for one in FUNCTIONS.values()}
         short = methods.get(name) if isinstance(name, str) else None
+        if name == "rollout":
+            raise UnsupportedError("there is no function 'rollout'; one of 50 steps is 'rollout_50_by_tau_of_step'")
         close = get_close_matches(name, methods, 1, 0.75) if isinstance(name, str) else []
         meant = f"did you mean {methods[close[0]]!r}, {close[0]}?" if close else f"there are {', '.join(FUNCTIONS)}"
         cure = f"the method {name} has the short name {short!r}" if short else meant

@@ -18,7 +18,7 @@ class Port:
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
     beside: of what is a difference of larger numbers, the output whose size its rounding goes by.
-    is_fraction: whether its entries are from 0 to 1; calls on NumPy arrays refuse others.
+    is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
     """
 
     name: str
@@ -31,6 +31,7 @@ class Port:
     symmetric: bool = False
     beside: str = ""
     is_fraction: bool = False
+    is_positive: bool = False
 
     @property
     def is_configuration(self) -> bool:

@@ -17,6 +17,7 @@ from condyle.functions.rollouts import name_of
 from condyle.methods import made
 from condyle.options import bound_arguments, opened_by
 from condyle.ports import ACTIVE, OPEN, RISING
+from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
 
 STEP = "step"
@@ -116,6 +117,7 @@ class Rollouts:
         wrong = next((given for given in numbers if given not in own), None)
         if wrong is not None:
             cure = opened_by(wrong if wrong in OPEN else None)
+            cure = "; the time axis of tau says how many steps" if wrong == "steps" else cure
             raise TypeError(f"rollout: got an unexpected keyword argument {wrong!r}{cure}")
         extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
         if rises:
@@ -195,7 +197,7 @@ def risen(active: Any, dtype: Any) -> Any:
 
 def _length(name: str, value: Any, dims: int) -> int:
     """The length of the time axis, which stands before those of the input itself."""
-    shape: tuple[int, ...] = value.shape if hasattr(value, "shape") else np.asarray(value).shape
+    shape: tuple[int, ...] = (value if hasattr(value, "shape") else as_array("rollout", name, value)).shape
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
         raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes})")

@@ -18,6 +18,13 @@ def test_float32_is_fine_too(run, pendulum) -> None:
     assert run("check", pendulum(), "--dtype", "float32").status == 0
 
 
+def test_a_robot_without_joints_is_fine(run, tmp_path) -> None:
+    post = tmp_path / "post.urdf"
+    post.write_text('<robot name="post"><link name="base"/></robot>')
+    ran = run("check", str(post))
+    assert ran.status == 0 and "all checks passed" in ran.out, ran.err
+
+
 def test_the_relative_error_is_that_of_the_worst_state() -> None:
     expected = np.array([[1.0, 100.0], [1.0, 0.0]])
     found = np.array([[1.5, 100.0], [1.1, 0.0]])

@@ -20,6 +20,20 @@ def test_a_picture(run, tmp_path) -> None:
     assert run("view", "iiwa14", "--out", str(out), "--json").json == {"file": str(out)}
 
 
+def test_numbers_may_begin_with_a_minus_sign(run, tmp_path) -> None:
+    out = tmp_path / "a.svg"
+    for words in (
+        ("--q", "-1,0,0,0,0,0,0"),
+        ("--q=-1,0,0,0,0,0,0",),
+        ("--ground", "-1,0,0,0.5"),
+        ("--q", "-.5,0,0,0,0,0,0"),
+    ):
+        ran = run("view", "iiwa14", *words, "--out", str(out))
+        assert (ran.status, ran.out) == (0, f"wrote {out}\n"), ran.err
+    assert "spacing=-1.0, expected metres" in run("view", "iiwa14", "--spacing", "-1", "--out", str(out)).err
+    assert "expected one argument" in run("view", "iiwa14", "--q", "--out", str(out)).err
+
+
 def test_a_trajectory(run, tmp_path) -> None:
     np.savez(tmp_path / "way.npz", q=np.zeros((3, 11, 7)), dt=0.1)
     for more, seconds in ((), "1 s"), (("--dt", "0.5"), "5 s"):

@@ -116,6 +116,8 @@ def test_what_close_cannot_be_asked() -> None:
         robot.close(q, fixed=["d"])
     with pytest.raises(ModelError, match=r"give a list of names of joints, such as \('a',\)"):
         robot.close(q, fixed="a")
+    with pytest.raises(ModelError, match=r"fixed=None: give a list of names of joints, \(\) where all may move"):
+        robot.close(q, fixed=None)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match=r"tolerance=0\.0"):
         robot.close(q, tolerance=0.0)
     with pytest.raises(ShapeError, match=r"q has shape \(2,\), expected \(..., 3\)"):

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import ModelError, ShapeError, UnsupportedError
-from condyle.ground import Foot, Grid, Ground
+from condyle.ground import Foot, Grid, Ground, Plane
 from tests.ground.robots import ball
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -87,6 +87,9 @@ def test_heights_that_are_not_the_grids() -> None:
 def test_inputs_that_are_no_numbers_of_a_ground() -> None:
     with pytest.raises(UnsupportedError, match="inputs: 'feet'; allowed is 'stiffness', 'damping', 'friction'"):
         Ground(["ball"]).step(ball(), inputs=("feet",))
+    for step in (Ground(["ball"]).step, lambda robot, **more: Plane().step(robot, [condyle.Contact("ball")], **more)):
+        with pytest.raises(UnsupportedError, match=r"inputs='friction': give a list of names, such as \('friction',\)"):
+            step(ball(), inputs="friction")
     with pytest.raises(ShapeError, match=r"friction has shape \(2,\); give one number for all feet"):
         ball().function(lambda at, mu: Ground(["ball"], friction=mu).forces(at), {"q": "nq", "v": "nv", "mu": 2})
 

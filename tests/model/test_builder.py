@@ -173,3 +173,12 @@ def test_a_welded_body_that_cannot_be_is_an_error() -> None:
     builder.joint("w", parent="a", child="b", type="fixed", xyz=(0, 0, -1))
     with pytest.raises(ModelError, match="link 'a': inertia not positive definite"):
         builder.build()
+
+
+def test_a_contact_is_named_once_in_its_message() -> None:
+    builder = (
+        Builder("rod").body("rod", mass=1.0, inertia=np.eye(3)).joint("j", parent="world", child="rod", type="revolute")
+    )
+    with pytest.raises(ModelError, match=r"contact 'rod': kind='ball'; allowed is 'point', 'line', 'plane'") as found:
+        builder.contact("rod", "ball").build()
+    assert str(found.value).count("contact 'rod'") == 1

@@ -58,6 +58,17 @@ def test_bodies_stand_where_the_scene_has_them(page) -> None:
     assert page.time == 0
     with pytest.raises(ShapeError, match="time 21: there are the states 0 to 20"):
         page.time = 21
+    for odd in ("a", 1.5):
+        with pytest.raises(UnsupportedError, match=rf"time={odd!r}: give the number of a state, from 0 to 20"):
+            page.time = odd
+
+
+def test_a_closed_page_says_so(page) -> None:
+    page.close()
+    with pytest.raises(UnsupportedError, match=r"this page is closed: robot.show\(\) opens another one"):
+        page.update(np.zeros(7))
+    with pytest.raises(UnsupportedError, match="this page is closed"):
+        page.time = 1
 
 
 def test_other_states_are_drawn(page) -> None:

@@ -80,6 +80,16 @@ def test_what_is_no_force(forces, error, words) -> None:
         checked_forces(ARM, forces, 4, 2)
 
 
+def test_forces_and_points_go_by_frames() -> None:
+    for odd in (np.zeros(3), np.zeros((4, 3)), [0.0, 0.0, 1.0]):
+        with pytest.raises(
+            UnsupportedError, match=r"expected a dict of frames and forces, such as \{'foot': \(0, 0, 10\)\}"
+        ):
+            ARM.show(file="never.svg", forces=odd)  # type: ignore[arg-type]
+        with pytest.raises(UnsupportedError, match="expected a dict of frames and points"):
+            ARM.show(file="never.svg", points=odd)  # type: ignore[arg-type]
+
+
 def test_files(tmp_path) -> None:
     q = np.arange(14.0).reshape(2, 7)
     np.save(tmp_path / "q.npy", q)

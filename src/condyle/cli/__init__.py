@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -12,6 +13,7 @@ from condyle.cli.common import say
 from condyle.errors import BuildError, CondyleError, ModelError, SingularError
 
 FINE, WANTING, BAD_USE = 0, 1, 2
+OPTION, NEGATIVE = re.compile(r"--[a-z][a-z-]*"), re.compile(r"-\.?[0-9]")
 COMMANDS = {
     "info": "print the joints, bodies and warnings of a robot",
     "check": "compare every function with the reference, and check the model",
@@ -41,9 +43,20 @@ def parser(command: str | None) -> argparse.ArgumentParser:
     return top
 
 
+def joined(words: Sequence[str]) -> list[str]:
+    """The words, a number or a list that begins with a minus sign together with the option before it: --q=-1,0."""
+    found = list[str]()
+    for word in words:
+        if found and OPTION.fullmatch(found[-1]) and NEGATIVE.match(word):
+            found[-1] += f"={word}"
+        else:
+            found.append(word)
+    return found
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the answer is the exit status."""
-    words = sys.argv[1:] if argv is None else argv
+    words = joined(sys.argv[1:] if argv is None else argv)
     arguments = parser(words[0] if words else None).parse_args(words)
     try:
         status: int = arguments.run(arguments)

@@ -30,8 +30,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--q",
         metavar="X,Y,..",
         type=_numbers,
-        help="the configuration, nq numbers in rad and m (default: the neutral one); if the first is negative, write "
-        "--q=-1,0",
+        help="the configuration, nq numbers in rad and m (default: the neutral one)",
     )
     command.add_argument(
         "--trajectory",
@@ -70,7 +69,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         metavar="X,Y,Z,D",
         type=_ground,
         help="draw a plane: its normal X,Y,Z in world axes, of any length, and its distance D in m from the origin "
-        "along the normal; 0,0,1,0 is the level ground; if X is negative, write --ground=-1,0,0,0",
+        "along the normal; 0,0,1,0 is the level ground",
     )
     command.add_argument(
         "--meshes",

@@ -73,13 +73,13 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
     if wanting == "reference_frame":
         known = " or ".join(map(repr, function.reference_frames))
         raise UnsupportedError(
-            f"{function.method} has no meaning with reference_frame={tree.reference_frame!r}; compile with {known}"
+            f"{function.called} has no meaning with reference_frame={tree.reference_frame!r}; compile with {known}"
         )
     if wanting == "contact_kinds":
         k, kind = next((k, kind) for k, kind in enumerate(kinds_of(tree)) if kind not in function.contact_kinds)
         known = " or ".join(map(repr, function.contact_kinds))
         raise UnsupportedError(
-            f"{function.method}: contact {k} is of kind {kind!r}, which has no friction cone; give contacts of kind "
+            f"{function.called}: contact {k} is of kind {kind!r}, which has no friction cone; give contacts of kind "
             f"{known}, such as the corners of a foot"
         )
     if wanting == "mass":

@@ -37,7 +37,7 @@ GINV = replace(
 X, Y = replace(TAU, name="x", given_by=""), replace(GAMMA, name="y", doc="J a where it is on, f where it is off")
 ROWS = replace(GAMMA, name="f", unit="N, N m", doc="forces row by row")
 
-DT_AHEAD = Port("dt", (), "s", "-", "length of the step, above zero")
+DT_AHEAD = Port("dt", (), "s", "-", "length of the step, above zero", is_positive=True)
 FRICTION = Port(
     "friction", ("n_contacts",), "1", "-", "Coulomb's coefficient of each contact; below zero counts as zero"
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, cast
 
@@ -22,6 +22,14 @@ def check_values(values: Mapping[str, Any], zero: tuple[str, ...]) -> None:
         allowed = "zero or a positive number" if name in zero else "a positive number"
         if not is_number(value) or value < 0.0 or (value == 0.0 and name not in zero):
             raise UnsupportedError(f"Ground: {name}={value!r}; give {allowed}, SI")
+
+
+def check_inputs(inputs: Sequence[str], known: Iterable[str]) -> None:
+    """UnsupportedError for names that a step of the ground cannot take as inputs."""
+    if isinstance(inputs, str):
+        raise UnsupportedError(f"inputs={inputs!r}: give a list of names, such as ({inputs!r},)")
+    if unknown := [name for name in inputs if name not in known]:
+        raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, known))}")
 
 
 def is_number(x: Any) -> bool:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.ground.checks import check_values
+from condyle.ground.checks import check_inputs, check_values
 from condyle.ground.feet import Array, Foot, Placed, feet_of, on_bodies, placed
 from condyle.ground.ramp import ramp, ramp_integral
 from condyle.ground.stability import longest_step
@@ -92,6 +92,7 @@ class Ground:
         step.
         """
         check_robot("Ground.step", robot)
+        check_inputs(inputs, VALUES)
         return Step(self, tuple(inputs)).on(robot, integrator)
 
     def longest_step(self, robot: Robot, q: ArrayLike, load: float | None = None) -> float:
@@ -147,8 +148,6 @@ class Step:
 
     def on(self, robot: Robot, integrator: str) -> UserFunction:
         """Traced."""
-        if unknown := [name for name in self.inputs if name not in VALUES]:
-            raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, VALUES))}")
         grid = self.ground.height
         sizes: dict[str, Any] = {"q": "nq", "v": "nv", "tau": "nv", "dt": ()}
         sizes |= {} if grid is None else {"heights": grid.shape}

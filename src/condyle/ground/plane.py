@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from condyle.errors import UnsupportedError
-from condyle.ground.checks import is_number, numbers
+from condyle.ground.checks import check_inputs, is_number, numbers
 from condyle.ground.feet import Array
 from condyle.options import check_robot
 from condyle.symbolic import Symbols
@@ -84,8 +84,7 @@ class Plane:
         one more input. Semi-implicit: q moves with the v after the step.
         """
         check_robot("Plane.step", robot)
-        if unknown := [name for name in inputs if name not in VALUES]:
-            raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, VALUES))}")
+        check_inputs(inputs, VALUES)
         sizes: dict[str, Any] = {"q": "nq", "v": "nv", "tau": "nv", "dt": (), "friction": ()}
         return robot.function(PlaneStep(self), sizes | {name: VALUES[name] for name in inputs}, contacts=contacts)
 

@@ -148,7 +148,7 @@ class Builder:
         try:
             self._contacts.append(Contact(frame, kind, other, placement, gains, anchor))
         except (UnsupportedError, ValueError, TypeError) as error:
-            self._wrong(f"contact {frame!r}", str(error))
+            self._wrong(f"contact {frame!r}", str(error).removeprefix(f"contact {frame!r}: "))
         return self
 
     def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:

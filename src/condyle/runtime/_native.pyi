@@ -51,6 +51,7 @@ class Function:
         shares: bool = True,
         positional: int = ...,
         fractions: int = 0,
+        positives: int = 0,
         /,
     ) -> Function: ...
     def __call__(self, *args: object, **keywords: object) -> object: ...

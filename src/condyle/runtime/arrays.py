@@ -19,8 +19,8 @@ from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
-from condyle.runtime.fractions import check_fractions
 from condyle.runtime.given import as_array
+from condyle.runtime.ranges import check_ranges
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -49,11 +49,12 @@ class ArraySpec:
     dims: Shape
     size: int
     is_fraction: bool = False
+    is_positive: bool = False
 
     @staticmethod
     def of(port: Port, sizes: Mapping[str, int]) -> ArraySpec:
         dims = port.shape(sizes)
-        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction)
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive)
 
     @property
     def expected(self) -> str:
@@ -81,13 +82,18 @@ class Call(NamedTuple):
 
 
 class Binder:
-    """Checks the calls of one function; everything that does not depend on the arguments is done once."""
+    """Checks the calls of one function; everything that does not depend on the arguments is done once.
 
-    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_state_bytes")
+    recompiles: whether `compile` makes the same function for other number types.
+    """
 
-    def __init__(self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating]) -> None:
+    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_recompiles", "_state_bytes")
+
+    def __init__(
+        self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating], recompiles: bool = True
+    ) -> None:
         self._method = function.called
-        self._dtype = np.dtype(dtype)
+        self._dtype, self._recompiles = np.dtype(dtype), recompiles
         self._inputs = tuple(ArraySpec.of(port, sizes) for port in function.inputs)
         self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)
         self._state_bytes = self._dtype.itemsize * sum(spec.size for spec in self._outputs)
@@ -109,7 +115,7 @@ class Binder:
             batch, inputs = plain
             given = inputs
         n = math.prod(batch)
-        check_fractions(self._method, self._inputs, inputs)
+        check_ranges(self._method, self._inputs, inputs)
         if out is None:
             return self._fresh(batch, n, inputs)
         results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)
@@ -197,7 +203,8 @@ class Binder:
             return f"{head} in this machine's byte order: pass {name}.astype({name}.dtype.newbyteorder('='))"
         if wrong.kind != "f":
             return f"{head}: pass real numbers"
-        other = f', or compile(dtype="{wrong}")' if str(wrong) in ("float32", "float64") else ""
+        known = self._recompiles and str(wrong) in ("float32", "float64")
+        other = f', or compile(dtype="{wrong}")' if known else ""
         return f'{head}: pass {name}.astype("{right}"){other}'
 
     def _misshapen(self, spec: ArraySpec, shape: Shape) -> str:

@@ -160,4 +160,6 @@ def fast_path(
     names = (*(sys.intern(spec.name) for spec in inputs), "out")
     befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
     fractions = sum(1 << k for k, spec in enumerate(inputs) if spec.is_fraction)
-    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional, fractions)
+    positives = sum(1 << k for k, spec in enumerate(inputs) if spec.is_positive)
+    ranges = fractions, positives
+    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional, *ranges)

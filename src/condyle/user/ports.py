@@ -136,6 +136,13 @@ def check_names(where: str, names: Iterable[object]) -> None:
             )
 
 
+def check_positive(where: str, port: Port, values: Iterable[object]) -> None:
+    """UnsupportedError where a number that is known is not above 0, and must be."""
+    wrong = [x for x in values if isinstance(x, float) and x <= 0.0] if port.is_positive else []
+    if wrong:
+        raise UnsupportedError(f"{where}: {port.name} is {wrong[0]:g}, expected numbers above 0, such as 1e-3")
+
+
 def check_shape(where: str, name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
     if shape != expected:
         raise ShapeError(f"{where}: {name} has shape {shape}, expected {expected}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -173,10 +173,23 @@ def traced(
     shapes = {key: of.shape for key, of in outputs.items()}
     said = f"{method} {[*shapes.items()]} {made.text()}"
     known = "user_" + hashlib.sha256(said.encode()).hexdigest()[:16]
+    inputs = _ranged(inputs, [tracer.asked[k] for k in used if k >= 0], nodes)
     function = _function(
         known, method, inputs, outputs_of(shapes, inputs, tracer.sizes, known), made, sorted(k for k in used if k >= 0)
     )
     return KNOWN.setdefault(known, function), made.frames
+
+
+def _ranged(inputs: Sequence[Port], asked: Iterable[Asked | Multiplied], nodes: Sequence[Node]) -> tuple[Port, ...]:
+    """The inputs; positive are those that are passed on, as they are, for what must be above 0."""
+    handed: list[Value] = []
+    for one in asked:
+        if isinstance(one, Asked):
+            pairs = zip(FUNCTIONS[one.function].inputs, one.given, strict=True)
+            handed += [x for port, part in pairs if port.is_positive for x in part]
+    found = [nodes[x.index] for x in handed if isinstance(x, Expr)]
+    positive = {input_of(node)[0] for node in found if node[0] == "input"}
+    return tuple(replace(port, is_positive=True) if k in positive else port for k, port in enumerate(inputs))
 
 
 def _check_finite(name: str, constants: Sequence[float]) -> None:

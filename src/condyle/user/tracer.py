@@ -14,7 +14,7 @@ from condyle.specification import Port
 from condyle.symbolic import Condition, Symbols
 from condyle.symbolic.arrays import entries_of, numbers_of
 from condyle.symbolic.entries import Entries, numpy
-from condyle.user.ports import check_shape
+from condyle.user.ports import check_positive, check_shape
 
 Values = Sequence[Value]
 
@@ -66,6 +66,7 @@ class Tracer:
         for port, value in zip(of.inputs, given, strict=True):
             entries = numbers_of(value, self)
             check_shape(f"at.{of.method}", port.name, entries.shape, port.shape(sizes))
+            check_positive(f"at.{of.method}", port, entries.ravel().tolist())
             flat.append(tuple(cast("list[Value]", entries.ravel().tolist())))
         key = (function, frame, *(key_of(value) for values in flat for value in values))
         if key not in self._answers:

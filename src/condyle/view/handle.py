@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from condyle.choices import LAYERS
-from condyle.errors import DeviceError, ShapeError
+from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.model.array import Array
 from condyle.text import printable
 from condyle.view.browser import HOST, MESHES, Stage, viser
@@ -91,7 +92,10 @@ class View:
 
     @time.setter
     def time(self, value: int) -> None:
-        """ShapeError beyond the states there are."""
+        """ShapeError beyond the states there are; UnsupportedError for what is no whole number, and once closed."""
+        self._check_open()
+        if not isinstance(value, Integral):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"time={value!r}: give the number of a state, from 0 to {self.scene.times - 1}")
         if not 0 <= value < self.scene.times:
             raise ShapeError(f"time {value}: there are the states 0 to {self.scene.times - 1}")
         self._go(int(value))
@@ -100,6 +104,7 @@ class View:
 
     def update(self, q: Any = None, **arguments: Any) -> None:
         """Draw other states of the same robot: the arguments of `Robot.show`, but for those of the page."""
+        self._check_open()
         scene = self._again(q, **arguments)
         with self._lock:
             if _alike(scene, self.scene):
@@ -107,6 +112,10 @@ class View:
                 self._go(0)
             else:
                 self._put(scene)
+
+    def _check_open(self) -> None:
+        if self._closed.is_set():
+            raise UnsupportedError("this page is closed: robot.show() opens another one")
 
     def close(self) -> None:
         """Stop serving. A second call does nothing."""

@@ -87,7 +87,7 @@ def checked_forces(
     Each is (3,), (N, 3) without a trajectory, (T, 3) or (N, T, 3) with one. ShapeError, StateError, UnsupportedError.
     """
     found: dict[str, Array] = {}
-    if not isinstance(forces or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if forces is not None and not isinstance(forces, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(
             f"forces={forces!r}, expected a dict of frames and forces, such as {{'foot': (0, 0, 10)}}"
         )
@@ -140,7 +140,7 @@ def by_state(name: str, given: NDArray[np.generic], tails: Sequence[tuple[int, .
 def checked_points(forces: Iterable[str], points: Mapping[str, ArrayLike] | None) -> dict[str, Array]:
     """Where each force acts, (3,) [m] in its frame, by default the origin. ShapeError, UnsupportedError."""
     found: dict[str, Array] = {name: np.zeros(3) for name in forces}
-    if not isinstance(points or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if points is not None and not isinstance(points, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(
             f"points={points!r}, expected a dict of frames and points, such as {{'foot': (0, 0, 0)}}"
         )

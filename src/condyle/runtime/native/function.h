@@ -21,7 +21,7 @@ typedef struct {
     int oldest; /* of those */
     int n_in, n_out, takes_f_ext;
     Py_ssize_t positional; /* so many arguments may be given without their names; the method has another order behind */
-    uint64_t fractions;    /* bit k: entries of input k are from 0 to 1, and the method refuses others */
+    uint64_t fractions, positives; /* bit k: entries of input k are from 0 to 1, above 0; the method refuses others */
     int shares; /* whether an input without batch dimensions serves all states; else the method answers then */
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
 } Function;
@@ -88,6 +88,27 @@ static int fits(const Function *self, PyObject *object, const Port *port, const 
     return 1;
 }
 
+/* Whether no entry of an input that has a range is beyond it. NaN is an answer's own. The method knows how far a flag
+ * may be beyond. Not inline, since few functions have any. */
+__attribute__((noinline)) static int within(const Function *self, Py_ssize_t port, const void *data, npy_intp count)
+{
+    const double *wide = data;
+    const float *narrow = data;
+    const int positive = self->positives >> port & 1;
+    int beyond = 0;
+    for (npy_intp k = 0; k < count; k++) {
+        const double x = self->dtype->type == 'd' ? wide[k] : (double)narrow[k];
+        beyond |= positive ? x <= 0.0 : x < 0.0 || x > 1.0;
+    }
+    return !beyond;
+}
+
+/* Whether an input may be computed with. */
+static int in_range(const Function *self, Py_ssize_t port, const void *data, npy_intp count)
+{
+    return ((self->fractions | self->positives) >> port & 1) == 0 || within(self, port, data, count);
+}
+
 /* Whether it is a Python float for an input of one number: it is for all states, and is stored in the job. */
 static int take_number(const Function *self, PyObject *object, const Port *port, Job *job, Py_ssize_t k)
 {
@@ -105,7 +126,7 @@ static int take_number(const Function *self, PyObject *object, const Port *port,
     }
     job->base[k] = (char *)&job->number[k];
     job->stride[k] = 0;
-    return 1;
+    return in_range(self, k, job->base[k], 1);
 }
 
 /* The batch dimensions of the input with the most of them; 0 if there are too many, or an input is neither an array nor a
@@ -138,24 +159,6 @@ static int read_batch(const Function *self, PyObject *const *given, int count, B
     return 1;
 }
 
-/* Whether an input may be computed with: of a fraction, no entry is below 0 or above 1. NaN is an answer's own. The
- * method knows how far a flag may be beyond. Not inline, since few functions have any. */
-__attribute__((noinline)) static int in_range(const Function *self, Py_ssize_t port, PyArrayObject *array)
-{
-    const npy_intp count = PyArray_SIZE(array);
-    const double *wide = (const double *)PyArray_BYTES(array);
-    const float *narrow = (const float *)PyArray_BYTES(array);
-    int beyond = 0;
-    if ((self->fractions >> port & 1) == 0) {
-        return 1;
-    }
-    for (npy_intp k = 0; k < count; k++) {
-        const double x = self->dtype->type == 'd' ? wide[k] : (double)narrow[k];
-        beyond |= x < 0.0 || x > 1.0;
-    }
-    return !beyond;
-}
-
 /* Inputs with this batch, or, where that is allowed, without batch dimensions: one row for all states. */
 static int take_inputs(const Function *self, PyObject *const *given, Batch *batch, Job *job, int count)
 {
@@ -179,7 +182,7 @@ static int take_inputs(const Function *self, PyObject *const *given, Batch *batc
         }
         job->base[k] = PyArray_BYTES((PyArrayObject *)given[k]);
         job->stride[k] = one ? 0 : self->port[k].size;
-        if (self->fractions != 0 && !in_range(self, k, (PyArrayObject *)given[k])) {
+        if (!in_range(self, k, job->base[k], (one ? 1 : batch->n) * self->port[k].size)) {
             return 0;
         }
     }
@@ -286,7 +289,7 @@ static int take_one(const Function *self, const PackedCall *call, PyObject *obje
     }
     job->base[port] = PyArray_BYTES((PyArrayObject *)object);
     job->stride[port] = 0;
-    return self->fractions == 0 || in_range(self, port, (PyArrayObject *)object);
+    return in_range(self, port, job->base[port], self->port[port].size);
 }
 
 /* Prepares a call in which every array is packed, or one row for all states; 0 without an exception if the Python method
@@ -430,14 +433,14 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     Py_ssize_t threads, positional = PY_SSIZE_T_MAX;
     Function *self;
     int takes_f_ext, shares = 1;
-    unsigned long long fractions = 0;
+    unsigned long long fractions = 0, positives = 0;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Function takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pnK", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
+    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pnKK", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
                           &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads, &shares,
-                          &positional, &fractions)) {
+                          &positional, &fractions, &positives)) {
         return NULL;
     }
     self = (Function *)type->tp_alloc(type, 0);
@@ -453,6 +456,7 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     self->shares = shares;
     self->positional = positional;
     self->fractions = fractions;
+    self->positives = positives;
     if (read_ports(inputs, self->port, &self->n_in) != 0 ||
         read_ports(outputs, self->port + self->n_in, &self->n_out) != 0 || check_result(result, self->n_out) != 0) {
         Py_DECREF(self);
