@@ -170,7 +170,8 @@ def ecp5(found: Found) -> list[str]:
     design is placed alone (`--out-of-context`), and nextpnr was asked for 150 MHz.
 
     * **Design**: the robot, the functions, the array if only one array is placed, and options. *2 joints* is
-      `condyle.chain(2, 0)`. The speed grade is 6 and the router is `router1`, nextpnr's default, if the row says nothing else.
+      `condyle.chain(2, 0)`. The speed grade is 6, the router nextpnr's default, `router1`, if the row says nothing
+      else.
     * **MHz**: one number for each seed.
     * **Critical path**: that of the best seed, as time in cells + time in wires. A design that was not placed has the
       reason here."""
