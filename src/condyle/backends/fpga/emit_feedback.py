@@ -24,7 +24,7 @@ class Feedback(Wires):
     def second_pass(self) -> str:
         """The second pass of dfd: a and the state of the task. Returns the words of that pass."""
         e, depth, back = self.e, self.acc.depths["back"], self.buses["back"]
-        self.needs("is_dfd", "loop_room")
+        self.room.append("(~is_dfd | loop_room)")
         self.credits("loop", depth, "take & is_dfd", "kept_pop")
         own = [(Word("a", word.index), self.plan.formats[word]) for word in self.base]
         state = Bus("state_q", [*self.takes("q", "v", "f_ext"), *own])
@@ -52,7 +52,7 @@ class Feedback(Wires):
     def rounds(self) -> None:
         """Integration steps: the queue `course` has the words of sub-tasks, the queue `round` the state of a stage."""
         e, depth = self.e, self.acc.depths["course"]
-        self.needs("is_step", "steps_room")
+        self.room.append("(~is_step | steps_room)")
         self.credits("steps", depth, "take & is_step", "step_out_valid")
         own = dict(self.entry)
         fresh = {word: format for word, format in self.plan.course.items() if word.name in steps.FRESH}

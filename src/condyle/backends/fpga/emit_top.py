@@ -78,11 +78,11 @@ class TopEmitter(Feedback):
         """Queues of words that a task needs later."""
         e, depths = self.e, self.acc.depths
         if "solve" in self.plan.datapaths:
-            self.needs("keeps_tau", "tau_free")
+            self.room.append("(~keeps_tau | tau_free)")
             e("wire tau_enters;", f"wire [{self.tau.width - 1}:0] tau_in;")
             self.queue(self.tau, depths["tau"], "tau_enters", "tau_in")
         if self.given.data:
-            self.needs("keeps_inverse", "given_free")
+            self.room.append("(~keeps_inverse | given_free)")
             self.queue(self.given, depths["given"], "take & keeps_inverse", self.entry.part("Minv"))
 
     def _entering(self, first: str, state: str) -> Bus:

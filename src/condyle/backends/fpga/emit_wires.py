@@ -12,9 +12,9 @@ from condyle.backends.fpga.edge import largest
 from condyle.backends.fpga.emit_array import bits_of, bus
 from condyle.backends.fpga.expressions import any_of, is_one_of, joined, zeros
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.queues import Queue, codes_of, queues
+from condyle.backends.fpga.queues import codes_of, queues
 from condyle.backends.fpga.stream import CODE, DATA, Bus, width
-from condyle.backends.fpga.tasks import Leaf, Task
+from condyle.backends.fpga.tasks import KINDS, Leaf, Task
 from condyle.text import Emitter
 
 
@@ -33,7 +33,8 @@ class Wires:
         self.id, self.tasks, self.twice = self.plan.id, list(self.plan.tasks.values()), self.plan.fed_back
         self.head = stream.head(self.id)
         task = [(field.word, field.format) for field in stream.bus(self.plan)]
-        self.kinds = {Word(f"stream.{kind}", 0): tasks for kind, tasks in self._kinds().items() if tasks}
+        kinds = {kind: [task for task in self.tasks if is_one(task)] for kind, is_one in KINDS.items()}
+        self.kinds = {Word(f"stream.{kind}", 0): tasks for kind, tasks in kinds.items() if tasks}
         self.entry = Bus("entry_q", [*task, *self.head[:2], *((kind, Format(1, 0)) for kind in self.kinds)])
         self.u = [(word, format) for word, format in task if word.name in ("a", "tau")]
         self.tau, self.given = Bus("tau_q", self.u), Bus("given_q", self.takes("Minv"))
@@ -44,15 +45,6 @@ class Wires:
         self.buses["refused"] = Bus("refused_q", self.head[:2])
         self.heads = [*(queue.name for queue in waiting if queue.is_result), "refused"]
         self.room = ["entry_full", "is_known"]
-
-    def _kinds(self) -> dict[str, list[Task]]:
-        return {
-            "is_known": self.tasks,
-            "keeps_tau": [task for task in self.tasks if task.solves],
-            "keeps_inverse": [task for task in self.tasks if "Minv" in task.inputs],
-            "is_dfd": self.twice,
-            "is_step": [task for task in self.tasks if task.stages],
-        }
 
     def outside(self) -> None:
         """Whether an input word that the task's function uses is outside the box."""
@@ -78,10 +70,7 @@ class Wires:
         return joined(zeros(self.tau.width - wide), "given_a"), joined(self.entry.span(rest), "base_tau")
 
     def queue(self, bus: Bus, depth: int, push: str, data: str) -> None:
-        """A queue with wires NAME_free (ready), NAME_full (valid), NAME_q; its reader drives NAME_pop.
-
-        push: whether a word enters; never if NAME_free is low. NAME_pop is high only if NAME_full is.
-        """
+        """A queue with wires NAME_free (ready), NAME_full (valid), NAME_q; its reader drives NAME_pop, 0 if empty."""
         name = bus.name.removesuffix("_q")
         self.d(f"wire {name}_free, {name}_full, {name}_next, {name}_pop;", f"wire [{bus.width - 1}:0] {name}_q;")
         self.e(f"fx_queue #({bus.width}, {depth}, {_bits(depth)}) {name} (.clock(clock), .reset(reset),")
@@ -112,30 +101,20 @@ class Wires:
         rooms = [valid, f"{name}_ready"]
         for queue in queues(self.plan)[name]:
             where, depth = f"{name}_{queue.leaf.group}", self.acc.depths[queue.name]
-            comes, enters, room = self._codes(queue, name, where)
+            # The code decides where words of other codes pass through the array too.
+            is_for_all = codes_of(self.plan, name) <= set(queue.codes)
+            leaves, needs = ([] if is_for_all else [self.code_is(f"{at}_id", queue.codes)] for at in (where, name))
+            comes = " & ".join([f"{where}_valid", *leaves])
             self.queue(self.buses[queue.name], depth, comes, f"{{{where}_id, {where}}}")
             if not queue.counted:
-                self.credits(queue.name, depth, enters, f"{queue.name}_pop")
-                rooms.append(room)
+                self.credits(queue.name, depth, " & ".join([f"{name}_take", *needs]), f"{queue.name}_pop")
+                rooms.append(f"({' | '.join([*(f'~{code}' for code in needs), f'{queue.name}_room'])})")
         self.e(f"assign {name}_id = {id_};", f"assign {name}_take = {' & '.join(rooms)};")
         self.e(f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
-
-    def _codes(self, queue: Queue, array: str, group: str) -> tuple[str, str, str]:
-        """Whether a word for this queue leaves its array, whether one enters it, and whether one may. The code decides,
-        if words of other codes pass through the array."""
-        room = f"{queue.name}_room"
-        if codes_of(self.plan, array) <= set(queue.codes):
-            return f"{group}_valid", f"{array}_take", room
-        leaves, needs = (self.code_is(f"{where}_id", queue.codes) for where in (group, array))
-        return f"{group}_valid & {leaves}", f"{array}_take & {needs}", f"(~{needs} | {room})"
 
     def sent(self, tasks: Iterable[Task]) -> str:
         """Whether the task at the input is one of these."""
         return is_one_of("entry_code", [task.codes[0] for task in tasks])
-
-    def needs(self, kind: str, there: str) -> None:
-        """A task of this kind waits at the entry until something is there."""
-        self.room.append(f"(~{kind} | {there})")
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
         """Whether the code that travels with a task is one of these."""

@@ -10,7 +10,7 @@ The arrays, each a Datapath with its own schedule:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -106,6 +106,16 @@ class Task:
         if leaf == STAGE:
             return [self.codes[1]] if self.has_rounds else []
         return [code for code, leaves in zip(self.codes, self.passes, strict=False) if leaf == TRIG or leaf in leaves]
+
+
+KINDS: Mapping[str, Callable[[Task], bool]] = {
+    "is_known": lambda task: True,
+    "keeps_tau": lambda task: task.solves,
+    "keeps_inverse": lambda task: "Minv" in task.inputs,
+    "is_dfd": lambda task: task.is_fed_back,
+    "is_step": lambda task: bool(task.stages),
+}
+"""What decides what a task waits for at the entry, and which of its words are kept there; by the name of a wire."""
 
 
 def numbered(families: Sequence[Sequence[Task]]) -> dict[str, Task]:
