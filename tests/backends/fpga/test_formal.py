@@ -61,7 +61,8 @@ def lane(deep: bool, planted: tuple[str, str] = ("", "")) -> str:
     }
     text = text.replace(was, now, 1) if was else text
     text = text.replace("input clock,", "input clock, input mark,", 1)
-    return text.replace("endmodule\n", BOUND.format(**inside))
+    enable = module(OPERATORS, "fx_enable").removeprefix('(* keep_hierarchy = "yes" *)\n')  # so that it is flattened
+    return text.replace("endmodule\n", BOUND.format(**inside)) + enable
 
 
 CHOICE = "localparam DEEP = DEPTH > 33;"
@@ -87,6 +88,7 @@ def test_a_queue_neither_loses_nor_doubles_nor_reorders(tmp_path, depth, deep) -
         (("writes | ~reads | stored != 1", "~reads | stored != 1"), False),
         (("if (writes) tail", "if (push) tail"), True),
         (("out_data <= some ? first : in_data", "out_data <= in_data"), False),
+        (("loads (.valid(valid), .pop(pop)", "loads (.valid(valid), .pop(1'b0)"), False),
         (("direct = moves & ~some & ~waits", "direct = moves & ~some"), True),
         (("reads = waits & (~fetched | moves)", "reads = waits"), True),
     ],

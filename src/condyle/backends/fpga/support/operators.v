@@ -241,6 +241,13 @@ module fx_copy #(parameter W = 1) (input clock, input [W-1:0] next, output [W-1:
     assign now = value;
 endmodule
 
+// The enable of a lane's output register, kept apart from other logic. Otherwise yosys has `pop` choose each bit in its
+// look-up table, so that `pop` has as many loads as a word has bits.
+(* keep_hierarchy = "yes" *)
+module fx_enable (input valid, input pop, output moves);
+    assign moves = ~valid | pop;
+endmodule
+
 // A queue of DEPTH words. A word is pushed only if `ready` is high, and popped only if `valid` is high. These are
 // registers, so no combinational path goes through a queue. `next` is `valid` of the next cycle. A wide word is cut into
 // lanes of at most 512 bits, each with its own control.
@@ -294,10 +301,11 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     reg [BITS:0] count, stored;
     reg waits;
     wire moves = ~valid | pop;
-    wire some, reads;
+    wire enable, some, reads;
     wire [W-1:0] first;
     wire direct = moves & ~some & ~waits;
     wire writes = push & ~direct;
+    fx_enable loads (.valid(valid), .pop(pop), .moves(enable));
     assign next = ~moves | some | (direct & push);
     generate
         if (DEEP) begin : deep
@@ -321,7 +329,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
         end
     endgenerate
     always @(posedge clock) begin
-        if (moves) out_data <= some ? first : in_data;
+        if (enable) out_data <= some ? first : in_data;
         if (reset) begin
             head <= 0;
             tail <= 0;
