@@ -126,6 +126,9 @@ def test_counting_goes_on_where_it_was_broken_off(tmp_path, monkeypatch) -> None
     top = tmp_path / "arm.v"
     top.write_text(top.read_text().replace("endmodule", "    // changed\nendmodule"))
     assert whole() == first and calls.read_text().split()[3:] == ["arm"], "but what has changed"
+    operators = tmp_path / "fx_operators.v"
+    operators.write_text(operators.read_text() + "// changed\n")
+    assert whole() == first and len(calls.read_text().split()) == 7, "and everything if the operators have"
     (tmp_path / "yosys.py").write_text("raise SystemExit(3)")
     top.write_text(top.read_text().replace("changed", "changed again"))
     with pytest.raises(SystemExit, match=r"failed for count/arm\.v"):

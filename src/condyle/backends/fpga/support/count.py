@@ -10,6 +10,7 @@ each run. If the count is interrupted and started again, runs with the same text
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -181,11 +182,15 @@ def inside(name: str, texts: dict[str, str]) -> list[str]:
 def counted(
     yosys: str, operators: str, group: list[str], texts: dict[str, str], known: dict[str, Any]
 ) -> dict[str, Any]:
-    """One run of yosys, or its kept counts: these modules under one top, the modules inside them as black boxes."""
+    """One run of yosys, or its kept counts: these modules under one top, the modules inside them as black boxes. The
+    first line of its text stands for what else the counts depend on: the operators, and the loads of the boxes."""
     text = "".join(texts[name] for name in group)
     boxes = {box for name in group for box in inside(name, texts)}
     text += "".join(f"(* blackbox *) {HEAD.findall(texts[box])[0]}endmodule\n" for box in sorted(boxes))
     text += "module parts;\n" + "".join(f"    (* keep *) {name} x_{name} ();\n" for name in group) + "endmodule\n"
+    below = {name: one for name, one in known.items() if name.lstrip("\\") in boxes}
+    others = "".join(Path(name).read_text(encoding="ascii") for name in operators.split()) + json.dumps(below)
+    text = f"// with {hashlib.sha256(others.encode()).hexdigest()}\n{text}"
     source, stat = FOLDER / f"{group[0]}.v", FOLDER / f"{group[0]}.json"
     if not (source.exists() and source.read_text(encoding="ascii") == text and stat.exists()):
         FOLDER.mkdir(exist_ok=True)
