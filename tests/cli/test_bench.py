@@ -73,6 +73,13 @@ def test_a_page_has_axes_and_numbers_at_any_number_of_batch_sizes(run, pendulum,
     assert "currentColor" in svg and not re.search("#23282d|#d9dde1|#ffffff|#000000", svg)
 
 
+def test_an_axis_of_times_has_two_numbers_even_if_the_times_are_close() -> None:
+    draw = pytest.importorskip("condyle.cli.plots", exc_type=UnsupportedError).plots
+    times = {"id": {"numpy": {n: dict.fromkeys(("median", "minimum", "low", "high"), 60e3 + n) for n in (2, 4)}}}
+    labels = re.findall(r"<text[^>]*>([^<]*)</text>", draw(times, ["numpy"]))
+    assert [label for label in labels if label.endswith(" us")] == ["50 us", "100 us"]
+
+
 def test_a_page_has_ratios_and_the_birth_certificate(run, pendulum) -> None:
     report = pytest.importorskip("condyle.cli.report", exc_type=UnsupportedError)
     ns = {"median": 50.0, "minimum": 40.0, "low": 45.0, "high": 60.0}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from condyle.errors import UnsupportedError
@@ -42,6 +42,8 @@ SETTINGS = {
     "ytick.color": INK,
 }
 PANELS = 4
+MARKS = (1.0, 2.0, 5.0)
+"""Where in a power of ten an axis of times has numbers."""
 Times: TypeAlias = Mapping[str, Mapping[int, Mapping[str, float]]]
 """engine -> batch -> median, minimum, low, high of one function [ns]."""
 
@@ -66,8 +68,10 @@ def plots(times: Mapping[str, Times], engines: Sequence[str]) -> str:
         for axes in panels[len(times) - columns : len(times)]:
             axes.tick_params(labelbottom=True)
             axes.set_xlabel(f"time a state, {alone[0]:,} states a call" if alone else "states a call")
-        for line in grid if not alone else ():
-            line[0].set_ylabel("time a state")
+        if not alone:
+            panels[0].set_ylim(*_around(times.values()))
+            for line in grid:
+                line[0].set_ylabel("time a state")
         if len(engines) > 1 and not alone:
             handles, labels = panels[0].get_legend_handles_labels()
             figure.legend(handles, labels, loc="outside upper left", ncols=len(engines), frameon=False)
@@ -118,13 +122,21 @@ def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
     every = sorted({n for of in times.values() for n in of})
     axes.set_xticks(every, [f"{n:,}" for n in every])
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_locator(LogLocator(subs=MARKS))
     axes.yaxis.set_major_formatter(FuncFormatter(_tick))
     axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(f"{name}: {FUNCTIONS[name].method.replace('_', ' ')}", loc="left", fontsize=10)
+
+
+def _around(panels: Iterable[Times]) -> tuple[float, float]:
+    """The marks below and above the times of all panels, so that their axis has two numbers at least."""
+    times = [ns for panel in panels for of in panel.values() for at in of.values() for ns in at.values()]
+    marks = [mark * 10.0**power for power in range(-3, 15) for mark in MARKS]
+    low, high = (mark for mark in marks if mark < min(times)), (mark for mark in marks if mark > max(times))
+    return max(low, default=marks[0]), min(high, default=marks[-1])
 
 
 def _tick(ns: float, position: int | None) -> str:
