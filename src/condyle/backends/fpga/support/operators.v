@@ -241,11 +241,11 @@ module fx_copy #(parameter W = 1) (input clock, input [W-1:0] next, output [W-1:
     assign now = value;
 endmodule
 
-// The enable of a lane's output register, kept apart from other logic. Otherwise yosys has `pop` choose each bit in its
-// look-up table, so that `pop` has as many loads as a word has bits.
+// The enable of a lane's memory (IDLE 0) or of its output register (IDLE 1, which loads while it has no word), kept apart
+// from other logic. Otherwise `push` and `pop` would have as many loads as a word has bits.
 (* keep_hierarchy = "yes" *)
-module fx_enable (input valid, input pop, output moves);
-    assign moves = ~valid | pop;
+module fx_enable #(parameter IDLE = 0) (input state, input go, output enable);
+    assign enable = IDLE != 0 ? ~state | go : state & go;
 endmodule
 
 // A queue of DEPTH words. A word is pushed only if `ready` is high, and popped only if `valid` is high. These are
@@ -301,11 +301,12 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
     reg [BITS:0] count, stored;
     reg waits;
     wire moves = ~valid | pop;
-    wire enable, some, reads;
+    wire loads, keeps, some, reads;
     wire [W-1:0] first;
     wire direct = moves & ~some & ~waits;
     wire writes = push & ~direct;
-    fx_enable loads (.valid(valid), .pop(pop), .moves(enable));
+    fx_enable #(0) memory_enable (.state(ready), .go(push), .enable(keeps));
+    fx_enable #(1) output_enable (.state(valid), .go(pop), .enable(loads));
     assign next = ~moves | some | (direct & push);
     generate
         if (DEEP) begin : deep
@@ -316,7 +317,7 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
             assign reads = waits & (~fetched | moves);
             assign first = word;
             always @(posedge clock) begin
-                if (push) memory[tail] <= in_data;
+                if (keeps) memory[tail] <= in_data;
                 if (reads) word <= memory[head];
                 fetched <= ~reset & (reads | (fetched & ~moves));
             end
@@ -325,11 +326,11 @@ module fx_lane #(parameter W = 32, parameter DEPTH = 4, parameter BITS = 2) (
             assign some = waits;
             assign reads = waits & moves;
             assign first = memory[head];
-            always @(posedge clock) if (push) memory[tail] <= in_data;
+            always @(posedge clock) if (keeps) memory[tail] <= in_data;
         end
     endgenerate
     always @(posedge clock) begin
-        if (enable) out_data <= some ? first : in_data;
+        if (loads) out_data <= some ? first : in_data;
         if (reset) begin
             head <= 0;
             tail <= 0;
