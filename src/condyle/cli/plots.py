@@ -134,9 +134,10 @@ def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
 def _around(panels: Iterable[Times]) -> tuple[float, float]:
     """The marks below and above the times of all panels, so that their axis has two numbers at least."""
     times = [ns for panel in panels for of in panel.values() for at in of.values() for ns in at.values()]
-    marks = [mark * 10.0**power for power in range(-3, 15) for mark in MARKS]
-    low, high = (mark for mark in marks if mark < min(times)), (mark for mark in marks if mark > max(times))
-    return max(low, default=marks[0]), min(high, default=marks[-1])
+    low, high = min(times), max(times)
+    marks = [mark * 10.0**power for power in range(-3, 15) for mark in MARKS]  # in ns: 1 ps to 6 days
+    below, above = (mark for mark in marks if mark < low), (mark for mark in marks if mark > high)
+    return max(below, default=marks[0]), min(above, default=marks[-1])
 
 
 def _tick(ns: float, position: int | None) -> str:

@@ -129,8 +129,8 @@ def test_counting_goes_on_where_it_was_broken_off(tmp_path, monkeypatch) -> None
     top = tmp_path / "arm.v"
     top.write_text(top.read_text().replace("endmodule", "    // changed\nendmodule"))
     assert whole() == first and calls.read_text().split()[3:] == ["arm"], "but what has changed"
-    operators = tmp_path / "fx_operators.v"
-    operators.write_text(operators.read_text() + "// changed\n")
+    units = tmp_path / "fx_operators.v"
+    units.write_text(units.read_text() + "// changed\n")
     assert whole() == first and len(calls.read_text().split()) == 7, "and everything if the operators have"
     (tmp_path / "yosys.py").write_text("raise SystemExit(3)")
     top.write_text(top.read_text().replace("changed", "changed again"))
@@ -208,7 +208,8 @@ endmodule
     ("depth", "apart"), [("2, 1", True), ("5, 2", True), ("80, 7", True), ("2, 1", False), ("5, 2", False)]
 )
 def test_no_net_of_a_wide_queue_has_more_loads_than_a_lane(tmp_path, monkeypatch, depth, apart) -> None:
-    """A queue of 1500 bits has three lanes. apart: with the enables as nets of each lane, as they are."""
+    """A queue of 1500 bits has three lanes of 500; their own control adds less than 20 loads. apart: with the enables
+    as nets of each lane, as they are."""
     text = operators(XCVU9P)
     if not apart:
         for own, common in (("if (loads)", "if (moves)"), ("if (keeps)", "if (push)")):
