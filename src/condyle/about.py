@@ -1,9 +1,11 @@
-"""What `Dynamics` says of itself: what runs, how much memory it takes, what it was compiled for."""
+"""What `Dynamics` says of itself: what it is, what runs, how much memory it takes, what it was compiled for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +15,10 @@ from condyle.compile.checks import check_bound
 from condyle.derivatives import with_numbers
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
+from condyle.identity import Parts, whole
 from condyle.model.contact import Contact
-from condyle.options import CompileArguments, whole
+from condyle.options import SPEED, CompileArguments, parts_of_compiled
+from condyle.options import whole as whole_number
 from condyle.packing import known_function
 from condyle.trace.structure import sizes
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class About:
-    """`explain`, `memory`, `n_frames`, `contacts`."""
+    """`identity`, `explain`, `memory`, `n_frames`, `contacts`."""
 
     _compiler: Compiler
     _target: str
@@ -42,6 +46,22 @@ class About:
 
         @property
         def _functions(self) -> list[str]: ...
+
+    @property
+    def identity(self) -> str:
+        """sha256 (hex) of all that an answer depends on: the robot, see `Robot.identity`, and the options of `compile`.
+
+        `threads` and `device` do not count; Condyle's version does.
+        """
+        return whole(self.identity_parts)
+
+    @cached_property
+    def identity_parts(self) -> Parts:
+        """What `identity` is made of: the hash of each part of the robot and of each option, by name."""
+        return MappingProxyType(parts_of_compiled(self._recipe[1]))
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "condyle", self.identity, *(getattr(self._recipe[1], name) for name in SPEED)
 
     @property
     def n_frames(self) -> int:
@@ -63,7 +83,7 @@ class About:
 
         functions: short names, of derivatives too; None: all functions, and the derivatives that were asked for.
         """
-        n = whole("n", n, 0)
+        n = whole_number("n", n, 0)
         lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
         threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
@@ -73,7 +93,7 @@ class About:
 
         functions: as in `explain`.
         """
-        n = whole("n", n, 0)
+        n = whole_number("n", n, 0)
         known, found = sizes(self._compiler.tree), dict[str, int]()
         for name in self._named(functions):
             ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)

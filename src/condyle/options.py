@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from condyle.choices import FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
+from condyle.identity import digest
 from condyle.model.change import suggest
 from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.robot import Frame, Robot
 from condyle.ports import ACTIVE, ANCHORS, FRICTION_NUMBERS, GAINS, GAPS, IMPULSE0, NORMALS, NUMBERS
 from condyle.specification import UNBOUND, Bound
+from condyle.version import __version__
 
 
 class CompileArguments(NamedTuple):
@@ -37,6 +39,24 @@ class CompileArguments(NamedTuple):
     integrator: str
     inputs: tuple[str, ...]
     contacts: tuple[Contact, ...]
+
+
+SPEED = ("threads", "device")
+"""Options that change no bit of an answer."""
+
+
+def parts_of_compiled(given: CompileArguments) -> dict[str, str]:
+    """Hashes of all that an answer depends on: this version of Condyle, each part of the robot, each option."""
+    options = {name: value for name, value in given._asdict().items() if name not in ("robot", *SPEED)}
+    options["routes"] = sorted((given.routes or {}).items())
+    if isinstance(given.kernels, Mapping):
+        options["kernels"] = sorted(given.kernels.items())
+    return robot_parts(given.robot) | {name: digest(value) for name, value in options.items()}
+
+
+def robot_parts(robot: Robot) -> dict[str, str]:
+    """Hashes of this version of Condyle and of each part of the robot, named as parts of something larger."""
+    return {"condyle": digest(__version__), **{f"robot.{name}": part for name, part in robot.identity_parts.items()}}
 
 
 MOST = 1 << 30

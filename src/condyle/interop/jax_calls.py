@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found
+from condyle.identity import Parts, digest, key_of
 from condyle.interop.gradients import Layout, layout_of
 from condyle.ports import Port
 
@@ -35,10 +36,10 @@ class Engine:
     def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
         """held: what must live as long; named: the user's function that this is of."""
         self.dyn, self.held, self.is_tangent = dyn, held, is_tangent
-        robot, *options = dyn.__reduce__()[1]
         self.sizes = dyn.sizes
-        self.layout: Layout = layout_of(robot)
-        self.said = f"{robot.fingerprint} {options} {named}"
+        self.layout: Layout = layout_of(dyn.__reduce__()[1].robot)
+        self.parts: Parts = {**dyn.identity_parts, "function": digest(named)}
+        self.key = key_of(self.parts)
         self.numbers: dict[object, int] = {}
         """Those by which XLA calls its functions: see `jax_numbers`."""
 

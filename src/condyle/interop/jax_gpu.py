@@ -64,10 +64,11 @@ class Caller:
             launches = tuple(planned(one, self._n, strides))
             export_launches(number, *place, scratch > 0, len(inputs), counts, launches)
 
-        said = self._name, part, self._n, *strides, kernel.gpu.arch
+        said = self._name, part, self._n, *strides, kernel.gpu.arch, kernel.gpu.index
         number = number_of(self._engine, said, export)  # code on a GPU stays loaded
         more = [jax.ShapeDtypeStruct((scratch,), np.uint8)] if scratch else []
-        return jax.ffi.ffi_call(TARGET, [*shapes, *more])(*inputs, number=np.int64(number))[: len(shapes)]
+        call = jax.ffi.ffi_call(TARGET, [*shapes, *more])
+        return call(*inputs, number=np.int64(number), identity=self._engine.key)[: len(shapes)]
 
     def gradient(self, kernel: GradientKernel, inputs: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
         """Of rollouts: all forward, whose states are kept in XLA's memory, then all backward."""

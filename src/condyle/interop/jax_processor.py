@@ -33,7 +33,7 @@ def number(engine: Engine, name: str) -> int | None:
     if export is None:
         return None
     _HELD.append(kernel)
-    return number_of(engine, name, export)
+    return number_of(engine, name, export, is_shared=True)
 
 
 def _of_entry(kernel: NativeKernel) -> Callable[[int], None]:
@@ -63,7 +63,8 @@ def run(*inputs: Any, what: What) -> list[Any]:
 
         def native(*arrays: Any) -> list[Any]:
             call = jax.ffi.ffi_call(TARGET, answers_of(what, arrays)[1])
-            return list(call(*arrays, number=np.int64(known), threads=np.int64(dyn.threads)))
+            numbers = {"number": np.int64(known), "threads": np.int64(dyn.threads)}
+            return list(call(*arrays, **numbers, identity=what.engine.key))
 
         return by_shards(what, native, inputs)
 

@@ -7,7 +7,6 @@ the tangent's nv in front and zeros behind: PyTorch wants gradients in the shape
 
 from __future__ import annotations
 
-import hashlib
 import math
 import weakref
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from condyle.derivatives.names import parsed
 from condyle.dynamics import Dynamics
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, found
+from condyle.identity import Parts, digest, key_of, nearest
 from condyle.runtime._native import empty
 from condyle.runtime.sums import summed
 
@@ -33,15 +33,16 @@ KINDS = {"v": "vjp", "j": "jvp"}
 
 
 class Engine:
-    """What computes, by a key of text: a digest of all that shapes depend on, and a number among those alike."""
+    """What computes, by a key of text: the identity of all that answers depend on, and a number among those alike."""
 
     def __init__(self, dyn: Dynamics, held: object, named: str = "") -> None:
         """held: what must live as long; named: the user's function that this is of."""
         self.dyn, self.held = dyn, held
-        self.robot, *options = dyn.__reduce__()[1]
+        self.robot = dyn.__reduce__()[1].robot
         self.sizes = dyn.sizes
-        said = hashlib.sha256(f"{self.robot.fingerprint} {options} {named}".encode()).hexdigest()[:16]
-        self.key = next(key for key in (f"{said}.{k}" for k in count()) if key not in _ENGINES)
+        self.parts: Parts = {**dyn.identity_parts, "function": digest(named)}
+        self.exact = key_of(self.parts)
+        self.key = next(key for key in (f"{self.exact}.{k}" for k in count()) if key not in _ENGINES)
         self.calls: dict[str, Call] = {}
         self._streams: dict[int, Any] = {}
         _ENGINES[self.key] = self
@@ -62,22 +63,39 @@ class Engine:
 _ENGINES: weakref.WeakValueDictionary[str, Engine] = weakref.WeakValueDictionary()
 
 
+_CALLS: weakref.WeakValueDictionary[str, Call] = weakref.WeakValueDictionary()
+
+
 def engine_of(what: str) -> Engine:
-    """The engine of a call; what `wrap` answers keeps it, and so do recorded gradients."""
-    try:
-        return _ENGINES[what.split("|", 2)[1]]
-    except KeyError:
-        raise UnsupportedError(
-            "the object of condyle.interop.torch.wrap is gone: keep it as long as its graphs"
-        ) from None
+    """The engine of a call, or one that is the same; what `wrap` answers keeps it, and so do recorded gradients.
+
+    UnsupportedError, which says what differs, for a graph of another robot or of other options.
+    """
+    key = what.split("|", 2)[1]
+    engine = _ENGINES.get(key)
+    if engine is not None:
+        return engine
+    exact, here = key.rpartition(".")[0], list(_ENGINES.values())
+    same = next((one for one in here if one.exact == exact), None)
+    if same is not None:
+        return same
+    other = nearest(exact, [one.parts for one in here])
+    said = f"; the nearest that is wrapped in this process differs in {', '.join(other)}" if other else ""
+    raise UnsupportedError(
+        f"this graph was made of an object of condyle.interop.torch.wrap that is not in this process{said}. Wrap the "
+        "same robot with the same options here, and keep it as long as its graphs"
+    )
 
 
 def call_of(what: str) -> Call:
     """What a call needs, made once."""
-    engine = engine_of(what)
-    known = engine.calls.get(what)
+    known = _CALLS.get(what)
     if known is None:
-        known = engine.calls[what] = Call(engine, what)
+        engine = engine_of(what)
+        known = engine.calls.get(what)
+        if known is None:
+            known = engine.calls[what] = Call(engine, what)
+        _CALLS[what] = known
     return known
 
 

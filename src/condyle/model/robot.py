@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ModelError
+from condyle.identity import Parts, parts_of, whole
 from condyle.model import change, checks, forces, loops, state, write
 from condyle.model.array import Array
 from condyle.model.description import Description
@@ -40,6 +42,7 @@ class Robot(RobotData):
     """
 
     fingerprint: str = field(init=False)
+    _parts: dict[str, str] = field(init=False, repr=False, default_factory=dict[str, str])
 
     def __post_init__(self) -> None:
         RobotData.__post_init__(self)
@@ -59,6 +62,25 @@ class Robot(RobotData):
     def assemble(cls: type[Self], description: Description) -> Self:
         """The robot of a description whose graph is sound."""
         return cls.of(assemble(description))
+
+    @property
+    def identity(self) -> str:
+        """sha256 (hex) of everything that the robot is made of, to the last bit: all that an answer can depend on.
+
+        Numbers, frames and their placements, contacts, limits, damping, friction and names. Keys of PyTorch, JAX and
+        Dask, pickles and journals use it. Computed once.
+        """
+        return whole(self.identity_parts)
+
+    @property
+    def identity_parts(self) -> Parts:
+        """What `identity` is made of: the hash of each part, by name. Compare two of them to see what differs."""
+        if not self._parts:
+            self._parts.update(parts_of(self))
+        return MappingProxyType(self._parts)
+
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        return "condyle", self.identity
 
     def joint(self, name: str) -> Joint:
         """Return the joint of this name. It has q[..., joint.q_slice] and v[..., joint.v_slice]. ModelError."""

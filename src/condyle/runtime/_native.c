@@ -61,6 +61,8 @@ static PyMethodDef module_methods[] = {
     {"export_launches", module_export_launches, METH_VARARGS,
      "export_launches(number, context, device, format, scratch, inputs, counts, launches): what XLA puts in a stream."},
     {"open_gpu_driver", module_open_gpu_driver, METH_VARARGS, "open_gpu_driver(path): the library that launches."},
+    {"explain_unknown", module_explain_unknown, METH_O,
+     "explain_unknown(function): function(identity) says in what a function that is not here differs from others."},
     {"xla_gpu_handler", module_xla_gpu_handler, METH_NOARGS, "xla_gpu_handler(): the same for platform CUDA."},
     {"xla_handler", module_xla_handler, METH_NOARGS, "xla_handler(): a capsule for jax.ffi.register_ffi_target."},
     {"empty", module_empty, METH_VARARGS, "empty(shape, dtype): numpy.empty, in used memory if large."},

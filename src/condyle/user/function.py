@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from inspect import Parameter, Signature
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,12 @@ from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import open_name
+from condyle.identity import Parts, differing, digest, whole
 from condyle.mapping import Sink, Source
 from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.options import bound_arguments
+from condyle.options import bound_arguments, robot_parts
 from condyle.runtime.packed import Packed
 from condyle.specification import UNBOUND, Bound, Function, Port
 from condyle.symbolic import Symbols
@@ -61,16 +63,31 @@ class UserFunction:
         tracer = Tracer(known or {})
         symbols = {port.name: tracer.input(port) for port in ports}
         outputs = answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
-        self.specification, frames = traced(self._name, method, ports, outputs, tracer)
+        self.specification, frames, self._traced = traced(self._name, method, ports, outputs, tracer)
         self._bound = bound._replace(frames=frames)
         self._only = {
             key: cache(partial(_alone, self._name, method, ports, {key: output}, tracer))
             for key, output in outputs.items()
         }
 
-    def __reduce__(self) -> tuple[type[UserFunction], tuple[object, ...]]:
-        """A pickle is the function, by its name, and the options; the other side traces it."""
-        return type(self), self._recipe
+    def __reduce__(self) -> tuple[Callable[..., UserFunction], tuple[object, ...]]:
+        """A pickle is the function, by its name, the options and the identity; the other side traces it and compares."""
+        return _traced_again, (self._recipe, dict(self.identity_parts))
+
+    @property
+    def identity(self) -> str:
+        """sha256 (hex) of all that the function computes: what was traced, the robot, the options."""
+        return whole(self.identity_parts)
+
+    @cached_property
+    def identity_parts(self) -> Parts:
+        """What `identity` is made of: the hash of each part, by name."""
+        options = {name: digest(value) for name, value in self._bound._asdict().items()}
+        traced = {f"function.{name}": part for name, part in self._traced.items()}
+        return MappingProxyType({**robot_parts(self._robot), **options, **traced})
+
+    def __dask_tokenize__(self) -> tuple[str, str]:
+        return "condyle", self.identity
 
     def __repr__(self) -> str:
         takes = ", ".join(port.name for port in self.specification.inputs)
@@ -144,6 +161,19 @@ class UserFunction:
         return self._only[output]()
 
 
+def _traced_again(recipe: tuple[Any, ...], pickled: Parts) -> UserFunction:
+    """A function out of a pickle, traced here; UnsupportedError where that gives another one."""
+    made = UserFunction(*recipe)
+    other = differing(pickled, made.identity_parts)
+    if other:
+        raise UnsupportedError(
+            f"{made}: traced here it is not the function that was pickled; what differs: {', '.join(other)}. A pickle "
+            "has the function by its name, and constants of its module or closure that were set at run time have other "
+            "values here: pass them as inputs, or bind them by functools.partial(f, gain=...), which a pickle holds"
+        )
+    return made
+
+
 def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
     """What an export calls a rollout of this function."""
     if not set(options) <= {"by_time", "sum"}:
@@ -169,6 +199,19 @@ class CompiledFunction:
 
     def __repr__(self) -> str:
         return f"{self._of!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
+
+    @property
+    def identity(self) -> str:
+        """sha256 (hex) of all that an answer depends on: see `UserFunction.identity` and `Dynamics.identity`."""
+        return whole(self.identity_parts)
+
+    @cached_property
+    def identity_parts(self) -> Parts:
+        """What `identity` is made of: the hash of each part, by name."""
+        return MappingProxyType({**self._dynamics.identity_parts, **self._of.identity_parts})
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return *self._dynamics.__dask_tokenize__(), self.identity
 
     def __call__(self, *args: ArrayLike, **named: Any) -> Any:
         """The answers; inputs by position or by name, and `out=`, an array or a tuple of arrays."""
@@ -272,7 +315,8 @@ class CompiledFunction:
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states."""
-        return self._dynamics.explain(n, (self._function.name,))
+        said = self._dynamics.explain(n, (self._function.name,))
+        return said.replace(self._function.name, self._function.called)
 
     @property
     def dtype(self) -> np.dtype[np.floating]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from condyle.derivatives.products import entries, multiplied, shaped
 from condyle.derivatives.recording import Recording
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found, found_by
+from condyle.identity import Parts, digest, whole
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.ops import Node
 from condyle.ir.program import constant_of, input_of, operands
@@ -27,7 +27,7 @@ from condyle.scalar import Scalar, operation
 from condyle.specification import Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Symbols
 from condyle.user.ports import outputs_of
-from condyle.user.tracer import Asked, Multiplied, Tracer, Values, key_of
+from condyle.user.tracer import Asked, Multiplied, Tracer, Values
 
 LONGEST = 20
 """Letters of a function's name in an export, which adds some for derivatives."""
@@ -115,15 +115,29 @@ class Traced:
             parts = tuple(part[k * len(part) // n : (k + 1) * len(part) // n] for part in parts)
         return [value for part in parts for value in part]
 
-    def text(self) -> str:
-        """All that says what is computed, and nothing else."""
-        named = [tuple(key_of(x) for part in one.given for x in part) for one in self.asked]
+    def parts(self) -> dict[str, str]:
+        """Hashes of all that says what is computed: inputs, operations, and the constants in them."""
+        constants: list[float] = []
+
+        def plain(value: Value) -> int | None:
+            if isinstance(value, Expr):
+                return value.index
+            constants.append(float(value))
+            return None
+
+        nodes: list[object] = []
+        for k in self.needed:
+            node = self.nodes[k]
+            is_constant = node[0] == "const"
+            nodes.append((k, plain(constant_of(node)) if is_constant else node))
         asked = [
-            (one[0] if isinstance(one, Asked) else "", of, one[2]) for one, of in zip(self.asked, named, strict=True)
+            (one[0] if isinstance(one, Asked) else None, [[plain(x) for x in part] for part in one.given], one[2])
+            for one in self.asked
         ]
-        answers = [[key_of(x) for x in answer] for answer in self.answers]
-        nodes = [(k, self.nodes[k]) for k in self.needed]
-        return repr((nodes, [(port.name, port.dims) for port in self.inputs], asked, answers, self.frames))
+        answers = [[plain(x) for x in answer] for answer in self.answers]
+        inputs = [(port.name, port.dims) for port in self.inputs]
+        made = {"inputs": inputs, "operations": (nodes, asked, answers, self.frames), "constants": constants}
+        return {name: digest(value) for name, value in made.items()}
 
 
 def _whole(name: str, tree: Tree) -> object:
@@ -160,8 +174,11 @@ def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answer
 
 def traced(
     name: str, method: str, inputs: tuple[Port, ...], outputs: Mapping[str, Symbols], tracer: Tracer
-) -> tuple[Function, tuple[str, ...]]:
-    """The specification of a function that was run on symbols, and the frames that it asks for."""
+) -> tuple[Function, tuple[str, ...], Parts]:
+    """The specification of a function that was run on symbols, the frames that it asks for, and what identifies it.
+
+    Its name has the hash of these parts.
+    """
     answers = [tuple(cast("list[Value]", of.entries.ravel().tolist())) for of in outputs.values()]
     kept = needed(tracer.graph, len(inputs), tracer.asked, answers)
     _check_finite(name, [constant_of(tracer.graph.nodes[k]) for k in kept if tracer.graph.nodes[k][0] == "const"])
@@ -171,13 +188,13 @@ def traced(
     nodes = tuple(tracer.graph.nodes)
     made = Traced(nodes, inputs, tuple(tracer.asked), tuple(answers), tuple(kept), tuple(frames))
     shapes = {key: of.shape for key, of in outputs.items()}
-    said = f"{method} {[*shapes.items()]} {made.text()}"
-    known = "user_" + hashlib.sha256(said.encode()).hexdigest()[:16]
+    parts = {"name": digest(method), "outputs": digest([*shapes.items()]), **made.parts()}
+    known = f"user_{whole(parts)}"
     inputs = _ranged(inputs, [tracer.asked[k] for k in used if k >= 0], nodes)
     function = _function(
         known, method, inputs, outputs_of(shapes, inputs, tracer.sizes, known), made, sorted(k for k in used if k >= 0)
     )
-    return KNOWN.setdefault(known, function), made.frames
+    return KNOWN.setdefault(known, function), made.frames, parts
 
 
 def _ranged(inputs: Sequence[Port], asked: Iterable[Asked | Multiplied], nodes: Sequence[Node]) -> tuple[Port, ...]:

@@ -11,6 +11,7 @@
 #define FFI_S64 5
 #define FFI_METADATA 1
 #define FFI_SCALAR 3
+#define FFI_STRING 4
 
 enum { FFI_INVALID_ARGUMENT = 3, FFI_EXHAUSTED = 8, FFI_PRECONDITION = 9, FFI_INTERNAL = 13 };
 
@@ -153,16 +154,52 @@ static int add_exported(Exported *list, int64_t number, const void *code)
     return 0;
 }
 
+static int ffi_is(const FfiText *text, const char *name)
+{
+    return text->length == strlen(name) && memcmp(text->text, name, text->length) == 0;
+}
+
 static FfiError *ffi_error(const FfiFrame *frame, int code, const char *message)
 {
     FfiErrorArguments args = {sizeof args, NULL, message, code};
     return frame->api->new_error(&args);
 }
 
+/* A function of Python that says in what a function, by its identity, differs from those that are here; or NULL. */
+static PyObject *explaining;
+
+/* Writes what Python says of the identity, which begins with ": "; nothing if it says nothing. */
+static void ffi_explain(const FfiText *identity, char *said, size_t room)
+{
+    PyGILState_STATE state = PyGILState_Ensure();
+    PyObject *answer = NULL;
+    const char *text = NULL;
+    if (explaining != NULL) {
+        answer = PyObject_CallFunction(explaining, "s#", identity->text, (Py_ssize_t)identity->length);
+        text = answer == NULL ? NULL : PyUnicode_AsUTF8(answer);
+    }
+    if (text != NULL && text[0] != '\0') {
+        snprintf(said, room, ": %s", text);
+    }
+    PyErr_Clear();
+    Py_XDECREF(answer);
+    PyGILState_Release(state);
+}
+
 static FfiError *ffi_unknown(const FfiFrame *frame)
 {
-    return ffi_error(frame, FFI_PRECONDITION,
-                     "condyle: this process has not loaded the function: trace it here, by condyle.interop.jax.wrap");
+    const FfiAttributes *given = &frame->attributes;
+    char said[512] = "", message[800];
+    for (int64_t k = 0; k < given->count; k++) {
+        if (given->types[k] == FFI_STRING && ffi_is(given->names[k], "identity")) {
+            ffi_explain(given->values[k], said, sizeof said);
+        }
+    }
+    snprintf(message, sizeof message,
+             "condyle: this process has not loaded the function%s. Trace a call of it here first: "
+             "condyle.interop.jax.wrap of the same robot with the same options",
+             said);
+    return ffi_error(frame, FFI_PRECONDITION, message);
 }
 
 static FfiError *ffi_unfit(const FfiFrame *frame)
@@ -186,10 +223,8 @@ static int ffi_introduced(const FfiFrame *frame, uint32_t traits)
 static int ffi_number(const FfiAttributes *given, const char *name, int64_t *value)
 {
     for (int64_t k = 0; k < given->count; k++) {
-        const FfiText *text = given->names[k];
         const FfiScalar *scalar = given->values[k];
-        if (given->types[k] == FFI_SCALAR && text->length == strlen(name) &&
-            memcmp(text->text, name, text->length) == 0 && scalar->dtype == FFI_S64) {
+        if (given->types[k] == FFI_SCALAR && ffi_is(given->names[k], name) && scalar->dtype == FFI_S64) {
             *value = *(const int64_t *)scalar->value;
             return 1;
         }

@@ -280,6 +280,13 @@ failed:
     return NULL;
 }
 
+static PyObject *module_explain_unknown(PyObject *Py_UNUSED(module), PyObject *function)
+{
+    Py_INCREF(function);
+    Py_XSETREF(explaining, function);
+    Py_RETURN_NONE;
+}
+
 static PyObject *module_xla_handler(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))
 {
     return PyCapsule_New((void *)(uintptr_t)ffi_call, "xla._CUSTOM_CALL_TARGET", NULL);
