@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,10 +13,9 @@ from condyle.compile.checks import check_bound
 from condyle.derivatives import with_numbers
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
-from condyle.identity import Parts, whole
+from condyle.identity import Identified, Parts
 from condyle.model.contact import Contact
-from condyle.options import SPEED, CompileArguments, parts_of_compiled
-from condyle.options import whole as whole_number
+from condyle.options import SPEED, CompileArguments, parts_of_compiled, whole
 from condyle.packing import known_function
 from condyle.trace.structure import sizes
 
@@ -27,7 +24,7 @@ if TYPE_CHECKING:
     from condyle.rollouts import Rollouts
 
 
-class About:
+class About(Identified):
     """`identity`, `explain`, `memory`, `n_frames`, `contacts`."""
 
     _compiler: Compiler
@@ -47,21 +44,11 @@ class About:
         @property
         def _functions(self) -> list[str]: ...
 
-    @property
-    def identity(self) -> str:
-        """sha256 (hex) of all that an answer depends on: the robot, see `Robot.identity`, and the options of `compile`.
-
-        `threads` and `device` do not count; Condyle's version does.
-        """
-        return whole(self.identity_parts)
-
-    @cached_property
-    def identity_parts(self) -> Parts:
-        """What `identity` is made of: the hash of each part of the robot and of each option, by name."""
-        return MappingProxyType(parts_of_compiled(self._recipe[1]))
+    def _identified(self) -> Parts:
+        return parts_of_compiled(self._recipe[1])
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
-        return "condyle", self.identity, *(getattr(self._recipe[1], name) for name in SPEED)
+        return *super().__dask_tokenize__(), *(getattr(self._recipe[1], name) for name in SPEED)
 
     @property
     def n_frames(self) -> int:
@@ -83,7 +70,7 @@ class About:
 
         functions: short names, of derivatives too; None: all functions, and the derivatives that were asked for.
         """
-        n = whole_number("n", n, 0)
+        n = whole("n", n, 0)
         lines = [self._compiler.line(name, self._target, self._dtype, n) for name in self._named(functions)]
         threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
         return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
@@ -93,7 +80,7 @@ class About:
 
         functions: as in `explain`.
         """
-        n = whole_number("n", n, 0)
+        n = whole("n", n, 0)
         known, found = sizes(self._compiler.tree), dict[str, int]()
         for name in self._named(functions):
             ports = (*FUNCTIONS[name].inputs, *FUNCTIONS[name].outputs)

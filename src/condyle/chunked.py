@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle import mapping
+from condyle.identity import Parts
 from condyle.mapping import Sink, Source
-from condyle.options import CompileArguments
 from condyle.packing import known_function
 from condyle.runtime.arrays import Binder
 
-if TYPE_CHECKING:
-    from condyle.compile.serial import Compiler
-
 Array = NDArray[np.floating]
 
-SPEED = ("target", "threads", "device", "kernels")
-"""Options that change no answer but its last digits: a job may go on with others."""
+LAST_DIGITS = ("target", "kernels")
+"""Options that change the last digits of answers only: a job may go on with others."""
 
 
 class Mapped:
     """`map`."""
 
-    _compiler: Compiler
-    _recipe: tuple[Callable[..., Any], CompileArguments]
-
     if TYPE_CHECKING:
+
+        @property
+        def identity_parts(self) -> Parts: ...
 
         @property
         def dtype(self) -> np.dtype[np.floating]: ...
@@ -61,10 +58,12 @@ class Mapped:
             Zarr arrays or the like; or an iterator of such lists, a chunk each.
         sink: an array for each answer, (states, ...), or a function sink(begin, answers).
         chunk: states that are read, computed and written at a time, 1 or more; the next ones are read meanwhile.
-        journal: path of a file that holds how many states are done. A job that was killed continues there; a chunk that
-            was interrupted is computed again.
+        journal: path of a file that holds how many states are done, with hashes of the last chunk. A job that was
+            killed continues there, if robot, options, source and sink are still the same; else UnsupportedError says
+            what differs. Chunks that the file does not have yet are computed again.
         progress: show a bar; None: on a terminal, if tqdm is installed.
-        Errors: ShapeError, DTypeError and UnsupportedError, before anything is computed.
+        Errors: ShapeError, DTypeError, UnsupportedError, and OutOfMemoryError for a memory map that the disk has no
+            room for, before anything is computed.
         """
         return mapping.run(self._job(function), source, sink, chunk, journal, progress)
 
@@ -77,7 +76,5 @@ class Mapped:
         def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
             return self.call(name, given, None, out)
 
-        given = self._recipe[1]._asdict()
-        options = {key: value for key, value in given.items() if key not in ("robot", *SPEED)}
-        identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {options}"
-        return mapping.Job(known_function(name).called, inputs, outputs, self.dtype, compute, identity)
+        identity = {part: known for part, known in self.identity_parts.items() if part not in LAST_DIGITS}
+        return mapping.Job(known_function(name).called, inputs, outputs, self.dtype, compute, name, identity)

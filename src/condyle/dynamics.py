@@ -56,7 +56,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         numbers: Mapping[str, Array] | None = None,
     ) -> None:
         """numbers: those of the robot that are inputs, and its own."""
-        self._recipe = recipe
+        self._recipe, self._parts = recipe, dict[str, str]()
         self._numbers = dict(numbers or {})
         self._zeros: dict[tuple[int, ...], Array] = {}
         self._compiler = compiler

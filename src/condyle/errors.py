@@ -138,7 +138,7 @@ class UnsupportedError(CondyleError):
 
 
 class OutOfMemoryError(CondyleError, MemoryError):
-    """Results that do not fit into memory; nothing was computed."""
+    """Results that do not fit into memory, or onto the disk; nothing was computed."""
 
 
 class SingularError(CondyleError):

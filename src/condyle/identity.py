@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any, cast
+from itertools import chain
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,13 +63,43 @@ def nearest(key: str, those: Sequence[Parts]) -> list[str]:
     Empty where there are none, or where the key was not written by this version.
     """
     written = key.partition(".")[2]
-    letters = [written[k : k + _LETTERS] for k in range(0, len(written), _LETTERS)]
-    found: list[list[str]] = []
+    starts = [written[k : k + _LETTERS] for k in range(0, len(written), _LETTERS)]
+    least: list[str] = []
     for parts in those:
-        if len(parts) == len(letters):
-            pairs = zip(sorted(parts), letters, strict=True)
-            found.append([name for name, start in pairs if not parts[name].startswith(start)])
-    return min(filter(None, found), key=len, default=[])
+        if len(parts) == len(starts):
+            pairs = zip(sorted(parts), starts, strict=True)
+            other = [name for name, start in pairs if not parts[name].startswith(start)]
+            least = other if not least or 0 < len(other) < len(least) else least
+    return least
+
+
+class Identified:
+    """What has an identity."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        _parts: dict[str, str]
+        """Empty before it is asked for the first time."""
+
+    def _identified(self) -> Parts:
+        """Hashes of all that an answer depends on."""
+        raise NotImplementedError
+
+    @property
+    def identity_parts(self) -> Parts:
+        """What `identity` is made of: the hash of each part, by name, to see in what two things differ."""
+        if not self._parts:
+            self._parts.update(self._identified())
+        return MappingProxyType(self._parts)
+
+    @property
+    def identity(self) -> str:
+        """sha256 (hex) of all that an answer depends on, to the last bit; equal for the same thing in any process."""
+        return whole(self.identity_parts)
+
+    def __dask_tokenize__(self) -> tuple[object, ...]:
+        return "condyle", self.identity
 
 
 def _fields(value: object) -> list[str]:
@@ -76,41 +108,44 @@ def _fields(value: object) -> list[str]:
 
 def _append(content: bytearray, value: object) -> None:
     """Each value begins with the letter of its type; what has no fixed length has its length in front."""
-    if value is None or isinstance(value, bool):
-        content += b"N" if value is None else b"T" if value else b"F"
-    elif isinstance(value, int):
-        content += b"i%d;" % value
-    elif isinstance(value, float):
-        content += b"f" + struct.pack("<d", value)
-    elif isinstance(value, str):
-        text = value.encode("utf-8", "surrogatepass")
-        content += b"s%d;" % len(text) + text
-    elif isinstance(value, np.ndarray):
-        _append_array(content, cast("NDArray[Any]", value))
-    elif isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)):
         listed = cast("Sequence[object]", value)
-        content += b"(%d;" % len(listed)
-        for item in listed:
-            _append(content, item)
+        _append_all(content, b"(", len(listed), listed)
     elif isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value)
-        content += b"{%d;" % len(pairs)
-        for pair in pairs.items():
-            _append(content, pair[0])
-            _append(content, pair[1])
+        _append_all(content, b"{", len(pairs), chain.from_iterable(pairs.items()))
     elif is_dataclass(value) and not isinstance(value, type):
         names = _fields(value)
-        content += b"d%d;" % len(names)
-        for name in names:
-            _append(content, name)
-            _append(content, getattr(value, name))
+        _append_all(content, b"d", len(names), chain.from_iterable((name, getattr(value, name)) for name in names))
+    elif isinstance(value, np.ndarray):
+        _append_array(content, cast("NDArray[Any]", value))
     else:
-        raise TypeError(f"{type(value).__name__} is no plain data")
+        content += _plain(value)
+
+
+def _append_all(content: bytearray, letter: bytes, length: int, values: Iterable[object]) -> None:
+    content += letter + b"%d;" % length
+    for value in values:
+        _append(content, value)
 
 
 def _append_array(content: bytearray, array: NDArray[Any]) -> None:
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"an array of {array.dtype} is no plain data")
-    content += b"a%s%d;" % (array.dtype.str[1:].encode(), array.ndim)
-    content += b"".join(b"%d;" % size for size in array.shape)
-    content += array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+    dtype: Any = array.dtype
+    kind: str = dtype.str[1:]
+    if dtype.kind not in "biuf":
+        raise TypeError(f"an array of {kind} is no plain data")
+    _append_all(content, b"a", array.ndim, (kind, *array.shape))
+    content += array.astype(f"<{kind}", copy=False).tobytes()
+
+
+def _plain(value: object) -> bytes:
+    if value is None or isinstance(value, bool):
+        return b"N" if value is None else b"T" if value else b"F"
+    if isinstance(value, int):
+        return b"i%d;" % value
+    if isinstance(value, float):
+        return b"f" + struct.pack("<d", value)
+    if isinstance(value, str):
+        text = value.encode("utf-8", "surrogatepass")
+        return b"s%d;" % len(text) + text
+    raise TypeError(f"{type(value).__name__} is no plain data")

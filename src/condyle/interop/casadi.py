@@ -58,8 +58,8 @@ def wrap(x: Dynamics | CompiledFunction, q_gradient: str | None = None) -> Any:
     if isinstance(x, Dynamics):
         return Functions(dyn, casadi)
     of: Any = cast(Any, x)._of
-    bound, compiler = of._bound, _compiler(robot, of._bound, {})
-    return _loaded(casadi, source_of_user(of, robot, compiler, "user", bound), "robot_user")
+    bound, compiler, name = of._bound, _compiler(robot, of._bound, {}), _named("user", x.identity)
+    return _loaded(casadi, source_of_user(of, robot, compiler, name, bound), f"robot_{name}")
 
 
 def _package() -> Any:
@@ -99,9 +99,15 @@ class Functions:
             known_function(name)
             opened = variant(name, self._inputs)
             compiler = _compiler(self._robot, self._bound, self._routes)
-            text = source_of(self._robot, compiler, (opened,), self._bound, name)
-            self._made[name] = _loaded(self._casadi, text, f"robot_{name}")
+            own = _named(name, self._dyn.identity)
+            text = source_of(self._robot, compiler, (opened,), self._bound, own)
+            self._made[name] = _loaded(self._casadi, text, f"robot_{own}")
         return self._made[name]
+
+
+def _named(name: str, identity: str) -> str:
+    """The name of a function in a library: CasADi saves it, and finds it in no library of another robot."""
+    return f"{name}_{identity[:32]}"
 
 
 def _compiler(robot: Robot, bound: Bound, routes: Mapping[str, str]) -> Compiler:

@@ -36,7 +36,7 @@ def number_of(engine: Engine, said: object, export: Callable[[int], None], is_sh
 
 
 def _number(content: str) -> int:
-    """The same for the same function in every process, so that kept programs of XLA find it; never two of one number."""
+    """The same for the same function in every process, so that kept programs find it; never one for two functions."""
     digests = (hashlib.sha256(f"{content} {k}".encode()).digest() for k in count())
     numbers = (int.from_bytes(digest[:8], "little", signed=True) for digest in digests)
     number = next(number for number in numbers if number not in _TAKEN)

@@ -18,8 +18,8 @@ import numpy as np
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.mapping.job import Array, Job, Sink, Source, Stored, length
-from condyle.mapping.journal import Done, begun, keep, placed
-from condyle.mapping.sinks import writer
+from condyle.mapping.journal import Journal, opened
+from condyle.mapping.sinks import Writer, writer
 
 STRIDE = 512
 """Bytes from one that is touched to the next: less than a page, as NumPy lets other threads run in long loops only."""
@@ -39,19 +39,33 @@ def run(
         return _stream(job, source, sink, progress)
     states = length(job, source)
     writes = writer(job, sink, states, source)
-    path = None if journal is None else placed(job, journal)
-    begin = 0 if path is None else begun(path, job, states)
+    with nullcontext() if journal is None else opened(job, journal, states) as kept:
+        begin = 0 if kept is None else kept.begun(lambda begin, end: _read(job, source, begin, end), writes.read)
+        return _chunks(job, source, writes, int(chunk), begin, states, kept, progress)
+
+
+def _chunks(
+    job: Job,
+    source: Sequence[Stored],
+    writes: Writer,
+    chunk: int,
+    begin: int,
+    states: int,
+    kept: Journal | None,
+    progress: bool | None,
+) -> int:
+    """All chunks from a state on; how many states they have."""
     count = 0
     with ThreadPoolExecutor(1) as reader, _bar(progress, states, begin, job.method) as bar:
         ahead: Future[list[Array]] | None = None
         while begin < states:
-            end = min(begin + int(chunk), states)
+            end = min(begin + chunk, states)
             inputs = ahead.result() if ahead else _read(job, source, begin, end)
-            last = min(end + int(chunk), states)
+            last = min(end + chunk, states)
             ahead = reader.submit(_read, job, source, end, last) if end < states else None
-            writes(begin, inputs)
-            if path is not None:
-                keep(path, Done(job.identity, states, end))
+            answers = writes.put(begin, inputs)
+            if kept is not None:
+                kept.keep(begin, end, inputs, answers)
             count += end - begin
             bar.update(end - begin)
             begin = end
@@ -65,7 +79,7 @@ def _stream(job: Job, source: Iterator[Sequence[Array]], sink: Sink, progress: b
         for inputs in source:
             states = length(job, inputs)
             writes = writes or writer(job, sink, None, ())
-            writes(begin, _read(job, inputs, 0, states))
+            writes.put(begin, _read(job, inputs, 0, states))
             begin += states
             bar.update(states)
     return begin

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import DTypeError, ShapeError
+from condyle.identity import Parts
 from condyle.runtime.given import refuse_lazy
 
 Array = NDArray[np.floating]
@@ -38,7 +39,7 @@ Sink = Stored | Sequence[Stored] | Callable[[int, tuple[Array, ...]], object]
 class Job:
     """A function, by its method's name; names and dimensions of what it takes and gives; compute(inputs, out or None).
 
-    identity: what must be the same where a job goes on: robot, function, number type and options of the compile.
+    function: its name. identity: hashes of what must be the same where a job goes on: robot, number type, options.
     """
 
     method: str
@@ -46,7 +47,8 @@ class Job:
     outputs: Mapping[str, Dims]
     dtype: np.dtype[np.floating]
     compute: Callable[[Sequence[Array], tuple[Array, ...] | None], tuple[Array, ...]]
-    identity: str
+    function: str
+    identity: Parts
 
 
 def length(job: Job, source: Sequence[Stored]) -> int:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ModelError
-from condyle.identity import Parts, parts_of, whole
+from condyle.identity import Identified, Parts, parts_of
 from condyle.model import change, checks, forces, loops, state, write
 from condyle.model.array import Array
 from condyle.model.description import Description
@@ -34,11 +33,12 @@ class Permutation(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Robot(RobotData):
+class Robot(RobotData, Identified):
     """A robot: joints and bodies in depth-first order, frames by name, gravity (3,) [m/s²] in world axes.
 
     q (nq,) holds the joints' positions in order, v (nv,) their velocities. It cannot be changed; it pickles as data.
-    fingerprint: sha256 (hex) of all numbers that dynamics depends on.
+    fingerprint: sha256 (hex) of all numbers that dynamics depends on. identity: of everything that an answer can depend
+    on, to the last bit: frames, contacts, limits, damping, friction and names too.
     """
 
     fingerprint: str = field(init=False)
@@ -63,24 +63,8 @@ class Robot(RobotData):
         """The robot of a description whose graph is sound."""
         return cls.of(assemble(description))
 
-    @property
-    def identity(self) -> str:
-        """sha256 (hex) of everything that the robot is made of, to the last bit: all that an answer can depend on.
-
-        Numbers, frames and their placements, contacts, limits, damping, friction and names. Keys of PyTorch, JAX and
-        Dask, pickles and journals use it. Computed once.
-        """
-        return whole(self.identity_parts)
-
-    @property
-    def identity_parts(self) -> Parts:
-        """What `identity` is made of: the hash of each part, by name. Compare two of them to see what differs."""
-        if not self._parts:
-            self._parts.update(parts_of(self))
-        return MappingProxyType(self._parts)
-
-    def __dask_tokenize__(self) -> tuple[str, str]:
-        return "condyle", self.identity
+    def _identified(self) -> Parts:
+        return parts_of(self)
 
     def joint(self, name: str) -> Joint:
         """Return the joint of this name. It has q[..., joint.q_slice] and v[..., joint.v_slice]. ModelError."""

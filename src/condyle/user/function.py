@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property, partial
-from inspect import Parameter, Signature
+from functools import cache, partial
 from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,24 +15,24 @@ from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import open_name
-from condyle.identity import Parts, differing, digest, whole
+from condyle.identity import Identified, Parts
 from condyle.mapping import Sink, Source
 from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.options import bound_arguments, robot_parts
 from condyle.runtime.packed import Packed
 from condyle.specification import UNBOUND, Bound, Function, Port
 from condyle.symbolic import Symbols
 from condyle.trace.structure import sizes
 from condyle.user.numbers import Numbers, answered
-from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of
+from condyle.user.pickled import parts_of_function, traced_again
+from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of, ordered
 from condyle.user.state import HELD, Caller, State
 from condyle.user.traced import called, traced
 from condyle.user.tracer import Tracer, answers_of
 
 
-class UserFunction:
+class UserFunction(Identified):
     """A function that a user wrote in NumPy, traced: `compile` makes it fast, `reference` runs it in NumPy.
 
     has_state: whether its first argument is `at`; if not, the robot has no joints. bound: reference frames, integrator
@@ -54,7 +52,7 @@ class UserFunction:
     ) -> None:
         self._recipe = (f, inputs, sizes_of, robot, has_state, bound, build, write)
         self._f, self._robot, self._has_state, self._build, self._write = f, robot, has_state, build, write
-        self._bound = bound
+        self._bound, self._parts = bound, dict[str, str]()
         known = sizes(tree_of(robot, bound)) if has_state else None
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
@@ -70,24 +68,12 @@ class UserFunction:
             for key, output in outputs.items()
         }
 
-    def __reduce__(self) -> tuple[Callable[..., UserFunction], tuple[object, ...]]:
-        """A pickle is the function, by its name, the options and the identity; the other side traces it and compares."""
-        return _traced_again, (self._recipe, dict(self.identity_parts))
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[object, ...]]:
+        """A pickle is the function, by its name, and what identifies it; the other side traces it and compares."""
+        return traced_again, (type(self), self._recipe, dict(self.identity_parts))
 
-    @property
-    def identity(self) -> str:
-        """sha256 (hex) of all that the function computes: what was traced, the robot, the options."""
-        return whole(self.identity_parts)
-
-    @cached_property
-    def identity_parts(self) -> Parts:
-        """What `identity` is made of: the hash of each part, by name."""
-        options = {name: digest(value) for name, value in self._bound._asdict().items()}
-        traced = {f"function.{name}": part for name, part in self._traced.items()}
-        return MappingProxyType({**robot_parts(self._robot), **options, **traced})
-
-    def __dask_tokenize__(self) -> tuple[str, str]:
-        return "condyle", self.identity
+    def _identified(self) -> Parts:
+        return parts_of_function(self._robot, self._bound, self._traced)
 
     def __repr__(self) -> str:
         takes = ", ".join(port.name for port in self.specification.inputs)
@@ -113,7 +99,7 @@ class UserFunction:
 
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """Return the answers by NumPy, state by state in float64: what compiled answers are compared with."""
-        given = _bound_arguments(self.specification, args, named)
+        given = ordered(self.specification, args, named)
         caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot, self._bound))
         return made(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
 
@@ -161,19 +147,6 @@ class UserFunction:
         return self._only[output]()
 
 
-def _traced_again(recipe: tuple[Any, ...], pickled: Parts) -> UserFunction:
-    """A function out of a pickle, traced here; UnsupportedError where that gives another one."""
-    made = UserFunction(*recipe)
-    other = differing(pickled, made.identity_parts)
-    if other:
-        raise UnsupportedError(
-            f"{made}: traced here it is not the function that was pickled; what differs: {', '.join(other)}. A pickle "
-            "has the function by its name, and constants of its module or closure that were set at run time have other "
-            "values here: pass them as inputs, or bind them by functools.partial(f, gain=...), which a pickle holds"
-        )
-    return made
-
-
 def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
     """What an export calls a rollout of this function."""
     if not set(options) <= {"by_time", "sum"}:
@@ -181,7 +154,7 @@ def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
     return open_name(own, options.get("by_time", ()), options.get("sum", ()))
 
 
-class CompiledFunction:
+class CompiledFunction(Identified):
     """A user's function on one target, called with arrays (..., *size): any leading dimensions, which broadcast.
 
     It returns a named tuple, or an array if it has one output. All arrays may be packed.
@@ -190,7 +163,7 @@ class CompiledFunction:
     def __init__(
         self, of: UserFunction, dynamics: Dynamics, recipe: tuple[Callable[..., object], tuple[object, ...]]
     ) -> None:
-        self._recipe = recipe
+        self._recipe, self._parts = recipe, dict[str, str]()
         self._of, self._dynamics, self._function = of, dynamics, of.specification
         self._direct = dynamics.direct(self._function.name, self._call) or self._call
 
@@ -200,15 +173,8 @@ class CompiledFunction:
     def __repr__(self) -> str:
         return f"{self._of!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
 
-    @property
-    def identity(self) -> str:
-        """sha256 (hex) of all that an answer depends on: see `UserFunction.identity` and `Dynamics.identity`."""
-        return whole(self.identity_parts)
-
-    @cached_property
-    def identity_parts(self) -> Parts:
-        """What `identity` is made of: the hash of each part, by name."""
-        return MappingProxyType({**self._dynamics.identity_parts, **self._of.identity_parts})
+    def _identified(self) -> Parts:
+        return {**self._dynamics.identity_parts, **self._of.identity_parts}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return *self._dynamics.__dask_tokenize__(), self.identity
@@ -218,7 +184,7 @@ class CompiledFunction:
         return self._direct(*args, **named)
 
     def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
-        given = _bound_arguments(self._function, args, named)
+        given = ordered(self._function, args, named)
         return made(self._function, self._dynamics.call(self._function.name, given, None, out))
 
     def map(
@@ -330,14 +296,3 @@ class CompiledFunction:
 def _alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, Symbols], tracer: Tracer) -> Function:
     """A function with one of its outputs."""
     return traced(name, f"{method}_{next(iter(output))}", ports, output, tracer)[0]
-
-
-def _bound_arguments(
-    function: Function, args: Sequence[ArrayLike], named: Mapping[str, ArrayLike]
-) -> Sequence[ArrayLike]:
-    """By position or by name."""
-    if not named:
-        return args
-    either = Parameter.POSITIONAL_OR_KEYWORD
-    signature = Signature([Parameter(port.name, either) for port in function.inputs])
-    return list(bound_arguments(function.called, signature, args, named).values())

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
+from inspect import Parameter, Signature, signature
 from keyword import iskeyword
 from typing import Any, TypeAlias, cast
+
+from numpy.typing import ArrayLike
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.quantities import Q, V
 from condyle.model.change import suggest
-from condyle.specification import NEXT, Port
+from condyle.options import bound_arguments
+from condyle.specification import NEXT, Function, Port
 
 Size: TypeAlias = "int | str | tuple[int | str, ...]"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
@@ -146,3 +149,12 @@ def check_positive(where: str, port: Port, values: Iterable[object]) -> None:
 def check_shape(where: str, name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
     if shape != expected:
         raise ShapeError(f"{where}: {name} has shape {shape}, expected {expected}")
+
+
+def ordered(function: Function, args: Sequence[ArrayLike], named: Mapping[str, ArrayLike]) -> Sequence[ArrayLike]:
+    """By position or by name."""
+    if not named:
+        return args
+    either = Parameter.POSITIONAL_OR_KEYWORD
+    signature = Signature([Parameter(port.name, either) for port in function.inputs])
+    return list(bound_arguments(function.called, signature, args, named).values())
