@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+import condyle
 from condyle.model.builder import Builder
 from condyle.model.generate import random_body
 from condyle.model.robot import Robot
@@ -56,3 +57,10 @@ def every_joint(floating_base: bool = False) -> Robot:
 def _add_body(builder: Builder, name: str, rng: np.random.Generator) -> None:
     body = random_body(name, rng)
     builder.body(name, mass=body.mass, com=body.com, inertia=body.inertia)
+
+
+def tool_arm(offset: float = 0.3) -> condyle.Robot:
+    """A link with a frame "tool" at (offset, 0, 0) [m] in it, which changes no mass."""
+    builder = condyle.Builder("arm").body("a", mass=1.0, com=(0, 0, 0.1), inertia=np.eye(3) * 0.1).body("tool")
+    builder.joint("j", parent="world", child="a", type="revolute", axis=(0, 1, 0), velocity=2.0)
+    return builder.joint("f", parent="a", child="tool", type="fixed", xyz=(offset, 0, 0)).build()

@@ -10,6 +10,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.base import tokenize
 from dask.distributed import Client, LocalCluster
 
 import condyle
@@ -17,6 +18,7 @@ from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop import dask as lazy
 from tests.interop.block_cases import calls, calls_of_user, of_library, of_user, same
 from tests.processor import slow
+from tests.zoo import tool_arm
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +142,25 @@ def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
         dies = q.map_blocks(dies_once, dtype=q.dtype)
         found = far.inverse_dynamics(dies, v, a).compute(timeout=60)
         assert flag.exists() and np.array_equal(found, dyn.inverse_dynamics(*states))
+
+
+def test_functions_and_robots_that_differ_have_keys_of_their_own():
+    """Constants of a function, and where a frame lies, are not in its name, and not in a robot's printed text."""
+    X = da.ones((4, 2), chunks=2)
+    far = [lazy.wrap(condyle.function(lambda x, gain=gain: gain * x, {"x": 2}).compile()) for gain in (5.0, 7.0, 5.0)]
+    names = [f(X).name for f in far]
+    assert names[0] == names[2] != names[1]
+    found = da.compute(*(f(X) for f in far), scheduler="sync")
+    assert [x[0, 0] for x in found] == [5.0, 7.0, 5.0]
+    arms = [tool_arm(0.3).compile(frames=("tool",)), tool_arm(0.3 + 1e-9).compile(frames=("tool",))]
+    moved = [lazy.wrap(dyn).frame_placements(da.zeros((4, 1), chunks=2)).translation for dyn in arms]
+    assert moved[0].name != moved[1].name
+    x, y = (part[:, 0, 0] for part in da.compute(*moved, scheduler="sync"))
+    assert np.allclose(y - x, 1e-9, rtol=1e-6)
+    robot = tool_arm()
+    things = [robot, robot.compile(threads=1), robot.compile(threads=2), robot.compile(dtype="float32")]
+    assert len({tokenize(thing) for thing in things}) == len(things)
+    assert tokenize(robot.compile()) == tokenize(tool_arm().compile())
 
 
 def test_what_does_not_fit_is_said(dyn, states):

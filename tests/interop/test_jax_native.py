@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -12,9 +13,11 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from condyle.interop.jax import wrap  # noqa: E402
 from condyle.interop.jax_calls import Engine  # noqa: E402
 from condyle.interop.jax_processor import number  # noqa: E402
 from tests.interop.test_jax import double_precision, fixed  # noqa: E402
+from tests.zoo import tool_arm  # noqa: E402
 
 __all__ = ["double_precision", "fixed"]
 
@@ -24,6 +27,36 @@ def test_a_program_of_another_process_is_refused():
     call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((3,), np.float64))
     with pytest.raises(Exception, match="this process has not loaded the function"):
         jax.block_until_ready(jax.jit(lambda x: call(x, number=np.int64(1), threads=np.int64(1)))(np.zeros(3)))
+
+
+def tip(offset):
+    return wrap(tool_arm(offset).compile(frames=("tool",)))
+
+
+def test_a_number_is_of_one_function_for_ever():
+    """The same function has the same number, another one never has it, also after the first one is gone."""
+    numbers = {}
+    for offset in (0.3, 0.3 + 1e-9, 0.3, 0.3 + 1e-9):
+        engine = tip(offset)._maker.engine
+        numbers.setdefault(offset, set()).add(number(engine, "fk"))
+        del engine
+        gc.collect()
+    assert [len(each) for each in numbers.values()] == [1, 1] and len(set().union(*numbers.values())) == 2
+
+
+def test_a_kept_program_of_another_robot_is_refused_and_says_what_differs():
+    """A program of XLA carries the identity of its function: numbers that are not here, as of another process."""
+    far = tip(0.3)
+    assert far.frame_placements(np.zeros((1, 1))).translation.shape == (1, 1, 3)  # which loads it
+    call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((3,), np.float64))
+    options = {"number": np.int64(2), "threads": np.int64(1)}
+    for kept, said in ((tip(0.4), "differs in robot.frames"), (wrap(tool_arm().compile()), "differs in frames")):
+        key = kept._maker.engine.key
+        run = jax.jit(lambda x, key=key: call(x, **options, identity=key))
+        with pytest.raises(Exception, match=f"has not loaded the function: the nearest that is loaded {said}. Trace"):
+            jax.block_until_ready(run(np.zeros(3)))
+    text = jax.jit(lambda q: far.frame_placements(q).translation).lower(np.zeros((1, 1))).as_text()
+    assert f'identity = "{far._maker.engine.key}"' in text
 
 
 def test_arrays_that_do_not_fit_are_refused_by_the_handler(fixed):
@@ -58,7 +91,8 @@ SAME(FfiMetadata, metadata, XLA_FFI_Metadata_Extension, metadata);
 _Static_assert(FFI_F32 == XLA_FFI_DataType_F32 && FFI_F64 == XLA_FFI_DataType_F64, "");
 _Static_assert(FFI_S64 == XLA_FFI_DataType_S64 && FFI_U8 == XLA_FFI_DataType_U8, "");
 _Static_assert(FFI_CAPTURED == XLA_FFI_HANDLER_TRAITS_COMMAND_BUFFER_COMPATIBLE, "");
-_Static_assert(FFI_SCALAR == XLA_FFI_AttrType_SCALAR && FFI_METADATA == XLA_FFI_Extension_Metadata, "");
+_Static_assert(FFI_SCALAR == XLA_FFI_AttrType_SCALAR && FFI_STRING == XLA_FFI_AttrType_STRING, "");
+_Static_assert(FFI_METADATA == XLA_FFI_Extension_Metadata, "");
 _Static_assert(FFI_MAJOR == XLA_FFI_API_MAJOR && FFI_MINOR <= XLA_FFI_API_MINOR, "");
 """
 

@@ -108,3 +108,35 @@ def test_a_full_disk_everywhere(tmp_path: Path) -> None:
     said = mounted(place, "size=4k", "c", **how)
     assert said.startswith("BuildError: there is no place to build in: ") and "Make room, or set TMPDIR" in said
     assert mounted(place, "size=4k", "cpu", **how).startswith("(3, 3)\n")
+
+
+def test_a_path_says_its_content() -> None:
+    """A counter or a descriptor comes again: in another process, or where this module is imported again."""
+    paths = {content: loading._spelled(content, 900) for content in (b"", b"a", b"b")}
+    assert len(set(paths.values())) == 3 and {os.path.normpath(path) for path in paths.values()} == {
+        "/proc/self/fd/900"
+    }
+    with loading._in_memory(b"a") as path:
+        assert path.rpartition("/")[0] == paths[b"a"].rpartition("/")[0]
+
+
+IMPORTED_AGAIN = """
+import sys
+import numpy as np
+x = np.array([[0.1, 0.2]])
+for seed in (0, 5):
+    import condyle
+    robot = condyle.chain(2, seed)
+    print(np.allclose(robot.compile("c").mass_matrix(x), robot.compile("numpy").mass_matrix(x), rtol=1e-12))
+    native = ("_native", "_tiles", "_chain", "_allocate")
+    for name in [name for name in sys.modules if name.startswith("condyle") and not name.endswith(native)]:
+        del sys.modules[name]
+"""
+
+
+def test_condyle_imported_again_has_its_own_code() -> None:
+    """Its second import gave the code of the first one's robot: numbers of both began at 1."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", IMPORTED_AGAIN]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "True"], done.stderr

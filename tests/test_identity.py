@@ -1,0 +1,174 @@
+"""Whether two things are the same: every number and every word counts alone, to the last bit."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.identity import differing, digest, key_of, nearest, parts_of, whole
+from condyle.model.fingerprint import fingerprint
+from condyle.model.placement import Placement
+from condyle.model.robot import Robot
+from tests.leaves import changed, leaf, leaves
+from tests.zoo import tool_arm
+
+TILTED = Placement.from_rpy((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+FINGERPRINTED = {
+    "joints": {"type", "parent", "placement", "after", "axis", "second_axis", "pitch", "armature", "mimic"},
+    "bodies": {"mass", "com", "inertia"},
+    "contacts": {"kind", "placement", "gains", "anchor"},
+}
+"""Fields that the fingerprint has, by what they are fields of; and gravity."""
+
+
+@pytest.fixture(scope="module")
+def loop() -> condyle.Robot:
+    """A helical, a universal and a mimic joint, a base, limits, and a closure with all that one can have."""
+    builder = condyle.Builder("loop").body("base", mass=2.0, inertia=np.eye(3))
+    for name in "abc":
+        builder.body(name, mass=1.0, com=(0.01, 0.02, 0.03), inertia=np.diag([0.1, 0.2, 0.25]))
+    limits = {"lower": -1.0, "upper": 1.5, "effort": 10.0, "velocity": 3.0, "damping": 0.1, "friction": 0.2}
+    builder.joint("ha", parent="base", child="a", type="helical", axis=(1, 2, 2), pitch=0.1, armature=0.01, **limits)
+    builder.joint(
+        "ub", parent="a", child="b", type="universal", axis=(1, 0, 0), second_axis=(0, 0.6, 0.8), rpy=(1, 2, 3)
+    )
+    builder.joint("rc", parent="b", child="c", type="revolute", axis=(0, 0, 1), mimic=("ha", -1.5, 0.2))
+    robot = builder.build()
+    tie = condyle.Contact("c", "plane", other="a", placement=TILTED, gains=(4.0, 2.0), anchor=TILTED)
+    data = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base, robot.snap, robot.snapped)
+    return condyle.Robot(*data, (tie,))
+
+
+def test_every_number_and_word_of_a_robot_counts_alone(loop: condyle.Robot) -> None:
+    """A difference is named: it is the part that was changed and no other."""
+    seen, own = {loop.identity}, loop.identity_parts
+    places = list(leaves(loop))
+    for place in places:
+        other = changed(loop, place)
+        assert differing(own, other.identity_parts) == [place[0]], place
+        seen.add(other.identity)
+    assert len(seen) == len(places) + 1 > 300
+
+
+def test_the_fingerprint_has_every_number_that_it_names_and_no_other(loop: condyle.Robot) -> None:
+    """Those of frames count where a closure stands on them."""
+    own, counted = fingerprint(loop), 0
+    for place in leaves(loop):
+        if place[0] == "frames" or leaf(loop, place) is None or place[-1] in ("frame", "other"):
+            continue
+        is_note = any(word in place for word in ("rpy", "moved"))
+        counts = place[0] == "gravity" or (place[2:3] and place[2] in FINGERPRINTED.get(place[0], ()) and not is_note)
+        assert (fingerprint(changed(loop, place)) != own) == bool(counts), place
+        counted += bool(counts)
+    assert counted > 150
+
+
+def test_signs_of_zeros_and_types_count() -> None:
+    some: list[Any] = [0.0, -0.0, 0, False, None, "0", (0,), [[0]], (0.0,), np.zeros(1), np.zeros((1, 1)), {"0": 0}]
+    some += [np.zeros(1, np.float32), np.zeros(1, np.int64), "", (), ("a", "b"), ("ab",), {"a": "b"}, TILTED]
+    assert len({digest(x) for x in some}) == len(some)
+    assert digest((1, 2.5)) == digest([1, 2.5]) and digest(np.float64(0.1)) == digest(0.1)
+    assert digest(np.arange(6.0)[::2]) == digest(np.array([0.0, 2.0, 4.0], ">f8"))
+    for value in (object(), np.array([None]), 1j):
+        with pytest.raises(TypeError, match="no plain data"):
+            digest(value)
+
+
+def test_it_is_the_same_in_another_process_and_after_a_pickle(loop: condyle.Robot) -> None:
+    code = "import condyle; r = condyle.load('panda'); print(r.identity, r.compile(frames=('panda_hand',)).identity)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    robot = condyle.load("panda")
+    assert done.stdout.split() == [robot.identity, robot.compile(frames=("panda_hand",)).identity]
+    again = pickle.loads(pickle.dumps((loop, robot.compile(frames=("panda_hand",)))))
+    assert [x.identity for x in again] == [loop.identity, done.stdout.split()[1]]
+
+
+def test_every_option_that_an_answer_depends_on_counts_alone() -> None:
+    robot, tool = tool_arm(), condyle.Contact("tool")
+    own = robot.compile()
+    near, far = (Placement(np.eye(3), np.array([x, 0.0, 0.0])) for x in (12.341, np.nextafter(12.341, 13)))
+    options: list[tuple[str, dict[str, Any]]] = [
+        ("target", {"target": "numpy"}),
+        ("dtype", {"dtype": "float32"}),
+        ("links", {"links": "scan"}),
+        ("routes", {"routes": {"fd": "aba"}}),
+        ("frames", {"frames": ("tool",)}),
+        ("reference_frame", {"reference_frame": "world"}),
+        ("force_frame", {"force_frame": "local_world_aligned"}),
+        ("integrator", {"integrator": "rk4"}),
+        ("inputs", {"inputs": ("gravity",)}),
+        ("contacts", {"contacts": (tool,)}),
+        ("contacts", {"contacts": (condyle.Contact("tool", placement=near),)}),
+        ("contacts", {"contacts": (condyle.Contact("tool", placement=far),)}),
+    ]
+    seen = {own.identity}
+    for name, given in options:
+        other = robot.compile(**given)
+        assert differing(own.identity_parts, other.identity_parts) == [name], name
+        seen.add(other.identity)
+    assert len(seen) == len(options) + 1
+    assert robot.compile(threads=1).identity == own.identity  # which changes no bit of an answer
+    same = (robot.compile(routes={"fd": "aba", "id": "rnea"}), robot.compile(routes={"id": "rnea", "fd": "aba"}))
+    assert same[0].identity == same[1].identity
+
+
+def test_a_frame_that_moved_is_another_robot_to_all() -> None:
+    """1e-9 m, which fingerprint and printed text do not show."""
+    one, other = tool_arm(), tool_arm(0.3 + 1e-9)
+    assert one.fingerprint == other.fingerprint and repr(one) == repr(other)
+    assert differing(one.identity_parts, other.identity_parts) == ["frames"]
+    compiled = [robot.compile(frames=("tool",)) for robot in (one, other)]
+    assert differing(*(dyn.identity_parts for dyn in compiled)) == ["robot.frames"]
+    keys = [dyn._compiler._key("fk", False, "float64") for dyn in compiled]
+    assert keys[0] != keys[1]
+    functions = [r.function(lambda at: at.frame("tool").translation, {"q": "nq"}) for r in (one, other)]
+    assert differing(*(f.identity_parts for f in functions)) == ["robot.frames"]
+    tokens = [x.__dask_tokenize__() for pair in ((one, other), compiled, functions) for x in pair]
+    assert len(set(tokens)) == len(tokens)
+
+
+def test_kernels_of_contacts_that_differ_in_a_bit_have_keys_of_their_own() -> None:
+    robot, keys = tool_arm(), set()
+    for x in (12.341, 12.344, np.nextafter(12.341, 13)):
+        placed = Placement(np.eye(3), np.array([x, 0.0, 0.0]))
+        for more in ({"placement": placed}, {"anchor": placed}, {"gains": (0.0, x)}):
+            dyn = robot.compile(contacts=(condyle.Contact("tool", **more),))
+            keys.add(dyn._compiler._key("cfd", False, "float64"))
+    assert len(keys) == 9
+
+
+def test_a_function_of_ones_own_is_what_was_traced() -> None:
+    def made(gain: float, power: int = 2, size: int = 2) -> condyle.user.UserFunction:
+        return condyle.function(lambda x: gain * x**power, {"x": size})
+
+    own = made(5.0)
+    assert made(5.0).identity == own.identity
+    for other, named in ((made(np.nextafter(5.0, 6)), "constants"), (made(5.0, 3), "operations")):
+        assert differing(own.identity_parts, other.identity_parts) == [f"function.{named}"]
+    assert "function.inputs" in differing(own.identity_parts, made(5.0, size=3).identity_parts)
+    robot = tool_arm()
+    held = [robot.function(lambda at: at.v, {"q": "nq", "v": "nv"}, integrator=i) for i in ("euler", "rk4")]
+    assert differing(*(f.identity_parts for f in held)) == ["integrator"]
+    compiled = [own.compile(target=target) for target in ("cpu", "numpy")]
+    assert differing(*(f.identity_parts for f in compiled)) == ["target"]
+
+
+def test_a_key_says_later_what_differs() -> None:
+    robot = tool_arm()
+    some = [robot.compile(**given).identity_parts for given in ({}, {"integrator": "rk4", "frames": ("tool",)})]
+    key = key_of(tool_arm(0.4).compile(integrator="rk4").identity_parts)
+    assert nearest(key, some) == ["integrator", "robot.frames"] or nearest(key, some) == ["frames", "robot.frames"]
+    assert nearest(key, some[1:]) == ["frames", "robot.frames"]
+    assert nearest(key, []) == nearest("what no version wrote", some) == []
+    assert key.startswith(whole(tool_arm(0.4).compile(integrator="rk4").identity_parts))
+
+
+def test_a_new_field_counts_by_itself() -> None:
+    """Parts are the fields of a robot: none is named a second time, where it could be forgotten."""
+    assert set(parts_of(tool_arm())) == {name for name, *_ in leaves(Robot.of(tool_arm()))} | {"base", "contacts"}
