@@ -1,14 +1,19 @@
 """Motion with contacts: M a + c = tau + Jᵀ f, J a + gamma = 0, from the factors of M.
 
-With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Yᵀ D^-1 Y, and forces follow from
+With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Yᵀ D^-1 Y, and forces are
 
-    (G + mu D) f_(k+1) = b + mu D f_k,    b = - J a_free - gamma,    D the diagonal of G,
+    f = A (1 + X + X² - 3 X³) b,    A = (G + R)^-1,    X = R A,    b = - J a_free - gamma,
 
-iterated `TIMES` times from f = 0 (proximal iterations). If the rows are independent, f converges to G^-1 b: each
-iteration multiplies the error along an eigenvector by mu / (mu + lambda), lambda its eigenvalue of G scaled to ones on
-the diagonal. If rows are dependent and consistent, f converges to the forces of least sum D_i f_i², whatever the units
-of the rows. Rows of an inactive contact are zero, and 1 is added on their diagonal: the force is zero. Featherstone
-2008, section 8.8; Carpentier, Budhiraja, Mansard 2021.
+R diagonal, R_i = mu (G_ii + s_i / 10), s_i the scale of the row (`contact_scales`). Along an eigenvector of G, in units
+in which R is rho times one, with lambda its eigenvalue and x = rho / (rho + lambda),
+
+    f = (1 - 4 x³ + 3 x⁴) b / lambda:    b / lambda where lambda >> rho,    6 lambda b / rho² where lambda << rho.
+
+So independent rows are held to about 4 x³. Rows that move next to nothing, those of a loop whose digits are cut off,
+count as no constraint, and what contradicting rows want of each other is left out. If rows are dependent, f has the
+least sum R_i f_i². Without the factor -3 these are four proximal iterations, whose forces on such rows are 4 b / rho.
+Rows of an inactive contact are zero, and 1 is added on their diagonal: the force is zero. Featherstone 2008, section
+8.8; Carpentier, Budhiraja, Mansard 2021.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from condyle.algorithms.contact_scales import scales
 from condyle.algorithms.contacts import Contacts, Row, among_six
 from condyle.algorithms.damping import driven
 from condyle.algorithms.ltl import Factors, half_solved, inverse, ltl, rest_solved
@@ -27,18 +33,21 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, number, sqrt, total
 
 MU = 1e-6
-"""mu: large enough that float32 factors G + mu D where G is singular."""
+"""mu: large enough that float32 factors G + R where G is singular."""
+SHARE = 0.1
+"""Of the scale of a row: 1e-4 rad off still holds nothing, and rows of small motion are held."""
 LEAST = 1e-12
-"""Added to mu D [1/kg], for rows where G is zero."""
-TIMES = 4
-"""Proximal iterations: for an eigenvalue of 1e-3, of G scaled to ones on its diagonal, the relative error is 1e-12."""
+"""Added to R [1/kg], for rows where G and the scale are zero."""
+LAST = -3.0
+"""The factor of X³: the sum of all factors is zero, so that f is too where G is."""
 
 SOFT, SOFTLY = 1e-4, 8
-"""mu and iterations for `pseudoinverse`: rounding of G grows by 1 / mu² where G is singular, so mu is larger."""
+"""mu of the diagonal and iterations for `pseudoinverse`: rounding of G grows by 1 / mu² where rows depend on each
+other, so mu is larger."""
 
 
 class Regular(NamedTuple):
-    """Factors of a matrix with mu D added on its diagonal, and mu D (`damped`)."""
+    """Factors of a matrix with R added on its diagonal, and R (`damped`)."""
 
     factors: Factors
     damped: list[Scalar]
@@ -98,34 +107,35 @@ class Constrained:
 
     @cached_property
     def regular(self) -> Regular:
-        """G + mu D, and 1 more on the diagonal of inactive rows."""
+        """G + R, and 1 more on the diagonal of inactive rows."""
         return self.regularised(self.G)
 
     def regularised(self, matrix: SparseMatrix, alike: bool = False, mu: float = MU) -> Regular:
-        """The factors of a matrix like G with mu D added on its diagonal, and 1 for inactive rows.
+        """The factors of a matrix like G with R added on its diagonal, and 1 for inactive rows.
 
-        D is the diagonal of the matrix. alike: D is the mean of that diagonal, so that the forces have the least norm.
+        R_i = mu (matrix)_ii + `SHARE` `MU` s_i. alike: R is the mean of that, so that the forces have the least norm.
         """
         diagonal = [number(0.0) if (x := matrix.get(i, i)) is None else x for i in range(matrix.size)]
+        least = [SHARE * MU * scale + LEAST for scale in scales(self.tree.tree)]
+        damped = [mu * x + more for x, more in zip(diagonal, least, strict=True)]
         if alike:
-            diagonal = [total(diagonal) * (1.0 / matrix.size)] * matrix.size
-        damped = [mu * x + LEAST for x in diagonal]
+            damped = [total(damped) * (1.0 / matrix.size)] * matrix.size
         found = SparseMatrix.of(matrix.size, matrix)
         for k, (flag, more) in enumerate(zip(self.active, damped, strict=True)):
             found.add(k, k, more + (1.0 - flag))
         return Regular(ltl(found), damped)
 
     def forces(self, b: Sequence[Scalar], by: Regular | None = None) -> list[Scalar]:
-        """f with G f = b, by proximal iterations."""
+        """f with G f = b, as far as rows are more than rounding."""
         if self.inverted and by is None:
             rows = (self.inverse.row(i) for i in range(self.inverse.size))
             return [total([x * b[k] for k, x in row.items()]) for row in rows]
-        return proximal(by or self.regular, b, TIMES)
+        return filtered(by or self.regular, b)
 
     @cached_property
     def inverse(self) -> SparseMatrix:
         """The matrix that takes b to these forces."""
-        return proximal_inverse(self.regular, TIMES)
+        return filtered_inverse(self.regular)
 
     @cached_property
     def pseudoinverse(self) -> SparseMatrix:
@@ -177,8 +187,24 @@ class Constrained:
         return among_six(self.tree.tree.contacts, f, number(0.0))
 
 
+def filtered(regular: Regular, b: Sequence[Scalar]) -> list[Scalar]:
+    """A (1 + X + X² - 3 X³) b."""
+    factors, damped = regular
+    f = [LAST * x for x in solve_by(factors, b)]
+    for _ in range(3):
+        f = solve_by(factors, [x + rho * y for x, rho, y in zip(b, damped, f, strict=True)])
+    return f
+
+
+def filtered_inverse(regular: Regular) -> SparseMatrix:
+    """The matrix that takes b to these forces: A + B + B R (A - 3 B), B = A R A."""
+    A = inverse(regular.factors)
+    B = _between(A, regular, A)
+    return _sum(_sum(A, B), _between(B, regular, _sum(A, B.scaled(LAST))))
+
+
 def proximal(regular: Regular, b: Sequence[Scalar], times: int) -> list[Scalar]:
-    """f after this number of iterations from zero."""
+    """f after this number of iterations (G + R) f_(k+1) = b + R f_k from zero."""
     factors, damped = regular
     f = solve_by(factors, b)
     for _ in range(times - 1):
@@ -187,9 +213,9 @@ def proximal(regular: Regular, b: Sequence[Scalar], times: int) -> list[Scalar]:
 
 
 def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:
-    """The matrix P_n with f = P_n b after n iterations: P_2 = P + P mu D P, P_4 = P_2 + (P mu D P) mu D P_2, ...
+    """The matrix P_n with f = P_n b after n iterations: P_2 = A + A R A, P_4 = P_2 + (A R A) R P_2, ...
 
-    P = (G + mu D)^-1, and n is the least power of two that is not below `times`.
+    n is the least power of two that is not below `times`.
     """
     found = power = inverse(regular.factors)
     done = 1
@@ -200,7 +226,7 @@ def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:
 
 
 def _between(a: SparseMatrix, regular: Regular, b: SparseMatrix) -> SparseMatrix:
-    """a mu D b, where the product is symmetric."""
+    """a R b, where the product is symmetric."""
     rows = [{k: x * regular.damped[k] for k, x in a.row(i).items()} for i in range(a.size)]
     return gram(rows, [b.row(j) for j in range(b.size)])
 

@@ -18,7 +18,7 @@ from condyle.model.joints import JointType
 from condyle.model.parts import Frame, Joint, RobotData
 from condyle.model.placement import Placement
 from condyle.model.tree_numbers import aligned as aligned
-from condyle.model.tree_numbers import floats3, matrix, symmetric, vector
+from condyle.model.tree_numbers import floats3, matrix, reach, symmetric, vector
 from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes
 from condyle.spatial.transform import Transform
@@ -88,6 +88,9 @@ class TreeContact(NamedTuple):
     rows: tuple[int, ...]
     """which entries of the relative motion [linear; angular] are held"""
     gains: tuple[float, float]
+    reach: float
+    """the root mean square distance of a body's mass from the contact [m], the smaller one of both bodies; infinite
+    without mass"""
 
     @property
     def classical(self) -> bool:
@@ -216,13 +219,17 @@ class _TreeBuilder:
         frames = self.robot.frames
         body, placement = frames[one.frame]
         world = Frame(-1, HERE)
+        at = placement.compose(one.placed)
+        other, there = world if one.other is None else frames[one.other]
+        sides = ((body, at), (other, there.compose(one.anchored)))
         anchor = [*one.anchored.translation, *np.ravel(one.anchored.rotation)]
         return TreeContact(
-            self.frame(body, placement.compose(one.placed)),
-            self.frame(*(world if one.other is None else frames[one.other])),
+            self.frame(body, at),
+            self.frame(other, there),
             tuple(float(x) for x in anchor),
             one.rows,
             one.gains,
+            min((reach(self.robot.bodies[body], at.translation) for body, at in sides if body >= 0), default=0.0),
         )
 
     def _append(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from condyle.model.array import Array
+from condyle.model.parts import Body
 from condyle.model.placement import alignment
 from condyle.scalar import number
 from condyle.spatial.vector import Matrix, Symmetric, Vector, three
@@ -48,3 +50,11 @@ def symmetric(s: Array) -> Symmetric:
 def floats3(values: Sequence[float] | Array) -> tuple[float, float, float]:
     x, y, z = (float(value) for value in values)
     return x, y, z
+
+
+def reach(body: Body, point: Array) -> float:
+    """The root mean square distance of a body's mass from a point of it; infinite without mass."""
+    if not body.mass > 0.0:
+        return math.inf
+    arm = point - body.com
+    return math.sqrt(max(float(np.trace(body.inertia)) / (2.0 * body.mass) + float(arm @ arm), 0.0))
