@@ -59,9 +59,10 @@ def test_differential_model_is_crocoddyls(name: str) -> None:
     [
         ("iiwa14", "semi_implicit_euler"),
         ("iiwa14", "rk4"),
-        ("hyq", "semi_implicit_euler"),
+        ("hyq", "crocoddyl_euler"),
         slow("hyq", "rk4"),
         ("turning", "semi_implicit_euler"),
+        ("turning", "crocoddyl_euler"),
         ("turning", "rk4"),
     ],
 )
@@ -74,6 +75,28 @@ def test_integrated_model_is_crocoddyls(name: str, integrator: str) -> None:
     for _ in range(3):
         held(own, their, of.x(), of.u(), 1e-5 if approximate else 1e-9)
     held(own, their, of.x(), None)
+
+
+@pytest.mark.parametrize("has_residual", [False, True])
+def test_semi_implicit_euler_is_the_step_of_dyn(has_residual: bool) -> None:
+    """On a floating base that spins; its derivatives are A, B and differences of its cost."""
+    of, rng = case("hyq"), np.random.default_rng(3)
+    costs: Any = (lambda at, u: np.concatenate([at.v, 0.1 * u])) if has_residual else of.costs()
+    node = ours.IntegratedActionModel(ours.DifferentialActionModel(of.state, of.dyn, costs), DT)
+    x, u, small, data = of.x(), of.u(), 1e-6, node.createData()
+    x[22:25] = 10.0 * rng.uniform(-1.0, 1.0, 3)
+    node.calc(data, x, u)
+    node.calcDiff(data, x, u)
+    robot = node.differential.drive.coordinates
+    after = of.dyn.step(*robot.ours(x), u, DT)
+    assert np.allclose(data.xnext, robot.theirs(*after), rtol=0, atol=1e-12)
+    slopes = np.hstack(of.dyn.step_derivatives(*robot.ours(x), u, DT))
+    assert np.allclose(np.hstack([data.Fx, data.Fu]), slopes, rtol=0, atol=1e-9 * np.abs(slopes).max())
+    for k, by in enumerate(np.eye(36)[:9] * small):
+        ends = [node.createData() for _ in range(2)]
+        for end, dx in zip(ends, (by, -by), strict=True):
+            node.calc(end, of.state.integrate(x, dx), u)
+        assert np.isclose(data.Lx[k], (ends[0].cost - ends[1].cost) / (2 * small), rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -35,8 +35,7 @@ def semi_implicit(robot: condyle.Robot, q: Array, v: Array, tau: Array) -> tuple
     """The state after all rows of tau (n, T, nv)."""
     dynamics = robot.compile(target="numpy")
     for row in np.moveaxis(tau, 1, 0):
-        v = v + DT * dynamics.forward_dynamics(q, v, row)
-        q = robot.integrate(q, DT * v)
+        q, v = dynamics.step(q, v, row, DT)
     return q, v
 
 
