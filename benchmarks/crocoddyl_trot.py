@@ -74,7 +74,7 @@ def by_residual(problem: Any, of: Any) -> Any:
         way = model.differential
         numbers = own(way.costs, of.feet)
         ours = DifferentialActionModel(way.state, of.dyn, rest, way.contacts, way.actuation, own=numbers)
-        return IntegratedActionModel(ours, model.dt)
+        return IntegratedActionModel(ours, model.dt, "crocoddyl_euler")
 
     models = [node(model) for model in [*problem.runningModels, problem.terminalModel]]
     return ShootingProblem(np.array(problem.x0), models[:-1], models[-1])

@@ -63,8 +63,8 @@ def on_springs(at: Any, tau: Any, h: Any) -> dict[str, Any]:
         slip = velocity[:2]
         grip = -FRICTION * push * slip / np.sqrt((slip**2).sum() + SLIP**2)
         force = force + (J * np.concatenate([grip, push[None]])[:, None]).sum(axis=0)
-    v = at.v + h * at.forward_dynamics(force)
-    return {"q": at.integrate(h * v), "v": v}
+    after = at.step(force, h)
+    return {"q": after.q, "v": after.v}
 
 
 class MuJoCo:

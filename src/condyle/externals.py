@@ -30,6 +30,9 @@ HEAD = (
     "F, jac_F, adj1_F and jac_adj1_F: values, Jacobian, gradient, and the Hessian of adj_F times F.",
 )
 
+CURVED = "quaternions or planar joints"
+"""What makes a configuration no plain vector."""
+
 
 def source_of(robot: Robot, compiler: Compiler, functions: Sequence[str], bound: Bound, called_so: str = "") -> str:
     """The C text of some functions, by short name, called PREFIX_NAME; called_so: what one is called instead.
@@ -43,8 +46,7 @@ def source_of(robot: Robot, compiler: Compiler, functions: Sequence[str], bound:
 def source_of_user(function: UserFunction, robot: Robot, compiler: Compiler, name: str, bound: Bound) -> str:
     """The C text of a user's function, called PREFIX_NAME."""
     own = function.specification
-    has_quaternions = robot.nq != robot.nv and any(port.name == Q.name for port in own.inputs)
-    if not has_quaternions:
+    if _is_flat(robot) or all(port.name != Q.name for port in own.inputs):
         return _text(compiler, [_plain(compiler, own, name)])
     return _text(compiler, [_on_manifold(robot, compiler, own, function.at_state, name, bound)])
 
@@ -62,19 +64,24 @@ def _family_of(robot: Robot, compiler: Compiler, name: str, bound: Bound, own: s
             "F.mapaccum(T) of 'step', or of a function of yours"
         )
     function = FUNCTIONS[name]
-    if robot.nq == robot.nv:
+    if _is_flat(robot):
         return _plain(compiler, function, own)
     configurations = [port.name for port in function.inputs if "nq" in port.dims]
     if not configurations:
         return _plain(compiler, function, own)
     if configurations != [Q.name]:
-        raise UnsupportedError(f"target 'casadi': {name!r} of a robot with quaternions: it takes two configurations")
+        raise UnsupportedError(f"target 'casadi': {name!r} of a robot with {CURVED}: it takes two configurations")
     if function.method.startswith("user_"):
         raise UnsupportedError(
-            f"target 'casadi': {name!r}, a function of yours of a robot with quaternions, cannot be exported; "
+            f"target 'casadi': {name!r}, a function of yours of a robot with {CURVED}, cannot be exported; "
             "condyle.interop.casadi.wrap(f.compile()) serves it"
         )
     return _on_manifold(robot, compiler, function, _library(function, bound), own, bound)
+
+
+def _is_flat(robot: Robot) -> bool:
+    """Whether q is a plain vector, so that its entries are its tangent ones."""
+    return all(joint.kind.is_flat for joint in robot.joints)
 
 
 def _plain(compiler: Compiler, function: Function, name: str) -> Family:

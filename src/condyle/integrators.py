@@ -1,6 +1,12 @@
 """How a state is moved by a step of time: methods as data, the same for every target.
 
-With k_i = fd(q_i, v_i), (q_1, v_1) = (q, v), and ⊕ moving q by a vector of its tangent space:
+k_i = fd(q_i, v_i), (q_1, v_1) = (q, v), and ⊕ moves q by a vector of its tangent space. Methods of first order step the
+velocity in axes that stand still. With l the entries of v that are velocities along axes which turn with a joint
+(linear entries of free and planar joints), w the others, and [w, l] the bracket, which is w x l of a free joint:
+
+    v~ = v + h (k_1 + [w, l]),  q' = q ⊕ h l* ⊕ h w*,  v' = exp(-ad h w*) l~ + w~,
+
+where * is v~, or v for Euler's method. So v' = v + h k_1 and q' = q ⊕ h v* where no axes turn. The other methods:
 
     v_(i+1) = v + c_i h k_i,  q_(i+1) = q ⊕ u_i,  u_i = c_i h v_i + d_i h² [v, v_i] + e_i sum over j < i of b_j h v_j
     v' = v + h sum b_i k_i,   q' = q ⊕ u of the last stage
@@ -27,7 +33,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """Stages in order. moves_last: q' = q ⊕ h v', by the velocity at the end of the step."""
+    """Stages in order. moves_last: * is v~, the velocity at the end of the step."""
 
     stages: tuple[Stage, ...]
     order: int

@@ -30,6 +30,16 @@ TURNING = """<robot name="turning"><link name="world"/>{}</robot>""".format(
 )
 
 
+CART = """<robot name="cart"><link name="world"/>
+<link name="cart"><inertial><origin xyz="0.1 0.05 0"/><mass value="3"/>
+<inertia ixx=".1" iyy=".2" izz=".15" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="pole"><inertial><origin xyz="0.02 0 0.3"/><mass value="1"/>
+<inertia ixx=".1" iyy=".1" izz=".02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="ground" type="planar"><parent link="world"/><child link="cart"/><axis xyz="0 0 1"/></joint>
+<joint name="hinge" type="revolute"><parent link="cart"/><child link="pole"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="9" velocity="9"/></joint></robot>"""
+
+
 class Case:
     """A robot in both libraries, and costs of the same value."""
 
@@ -71,11 +81,12 @@ class Case:
 
 
 def case(name: str) -> Case:
-    if name == "turning":
+    texts = {"turning": TURNING, "cart": CART}
+    if name in texts:
         with tempfile.NamedTemporaryFile("w", suffix=".urdf") as file:
-            file.write(TURNING)
+            file.write(texts[name])
             file.flush()
-            return Case(TURNING, condyle.load(file.name), False)
+            return Case(texts[name], condyle.load(file.name), False)
     floating = name == "hyq"
     robot = condyle.load(name, floating_base=floating)
     return Case(condyle.load(name).to_urdf(), robot, floating)

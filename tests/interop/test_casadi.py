@@ -58,12 +58,19 @@ def test_values_and_derivatives_are_those_of_the_dynamics():
     np.testing.assert_allclose(H, dyn.hessian("fd")(q, v, tau, lam), rtol=1e-9, atol=1e-9 * np.abs(H).max())
 
 
-@pytest.mark.parametrize("name", ["forward_dynamics", "potential_energy", "frame_placements", slow("step"), "user"])
-def test_floating_base_has_ambient_derivatives(name):
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        *((name, "free") for name in ("forward_dynamics", "potential_energy", "frame_placements", "user")),
+        *((name, "planar") for name in ("frame_placements", "step", "user")),
+        slow("step", "free"),
+    ],
+)
+def test_curved_joints_have_ambient_derivatives(name, kind):
     robot = (
-        condyle.Builder()
+        condyle.Builder(gravity=(0.3, -9.0, -2.0))
         .body("a", mass=1.0, com=(0.1, 0, 0.2), inertia=np.diag([0.1, 0.2, 0.25]))
-        .joint("j", parent="world", child="a", type="free")
+        .joint("j", parent="world", child="a", type=kind, axis=(0, 0, 1) if kind == "planar" else None)
     )
     robot = robot.build()
 
@@ -76,7 +83,7 @@ def test_floating_base_has_ambient_derivatives(name):
         F = getattr(wrap(robot.compile(target="numpy", frames=(next(reversed(robot.frames)),))), name)
     rng = np.random.default_rng(2)
     q, v = robot.random_state(1, 0)
-    args = [q[0], v[0], rng.normal(size=6), 0.1][: F.n_in()]
+    args = [q[0], v[0], rng.normal(size=robot.nv), 0.1][: F.n_in()]
     J = jacobian(F, *args)
 
     def moved(by):

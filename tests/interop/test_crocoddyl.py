@@ -43,7 +43,7 @@ def held(own: Any, their: Any, x: Any, u: Any, tolerance: float = 1e-9) -> None:
         assert np.allclose(have, want, rtol=0, atol=tolerance * max(1.0, np.abs(want).max())), name
 
 
-@pytest.mark.parametrize("name", ["iiwa14", "hyq", "turning"])
+@pytest.mark.parametrize("name", ["iiwa14", "hyq", "turning", "cart"])
 def test_differential_model_is_crocoddyls(name: str) -> None:
     of = case(name)
     costs = of.costs()
@@ -59,9 +59,11 @@ def test_differential_model_is_crocoddyls(name: str) -> None:
     [
         ("iiwa14", "semi_implicit_euler"),
         ("iiwa14", "rk4"),
-        ("hyq", "semi_implicit_euler"),
+        ("hyq", "crocoddyl_euler"),
         slow("hyq", "rk4"),
         ("turning", "semi_implicit_euler"),
+        ("turning", "crocoddyl_euler"),
+        ("cart", "crocoddyl_euler"),
         ("turning", "rk4"),
     ],
 )
@@ -74,6 +76,29 @@ def test_integrated_model_is_crocoddyls(name: str, integrator: str) -> None:
     for _ in range(3):
         held(own, their, of.x(), of.u(), 1e-5 if approximate else 1e-9)
     held(own, their, of.x(), None)
+
+
+@pytest.mark.parametrize("has_residual", [False, True])
+@pytest.mark.parametrize("name", ["hyq", "cart"])
+def test_semi_implicit_euler_is_the_step_of_dyn(name: str, has_residual: bool) -> None:
+    """On a base that spins; its derivatives are A, B and differences of its cost."""
+    of, nv = case(name), case(name).state.nv
+    costs: Any = (lambda at, u: np.concatenate([at.v, 0.1 * u])) if has_residual else of.costs()
+    node = ours.IntegratedActionModel(ours.DifferentialActionModel(of.state, of.dyn, costs), DT)
+    x, u, small, data = of.x(), of.u(), 1e-6, node.createData()
+    x[-nv:] *= 5.0
+    node.calc(data, x, u)
+    node.calcDiff(data, x, u)
+    robot = node.differential.drive.coordinates
+    after = of.dyn.step(*robot.ours(x), u, DT)
+    assert np.allclose(data.xnext, robot.theirs(*after), rtol=0, atol=1e-12)
+    slopes = np.hstack(of.dyn.step_derivatives(*robot.ours(x), u, DT))
+    assert np.allclose(np.hstack([data.Fx, data.Fu]), slopes, rtol=0, atol=1e-9 * np.abs(slopes).max())
+    for k, by in enumerate(np.eye(2 * nv)[: nv + 3] * small):
+        ends = [node.createData() for _ in range(2)]
+        for end, dx in zip(ends, (by, -by), strict=True):
+            node.calc(end, of.state.integrate(x, dx), u)
+        assert np.isclose(data.Lx[k], (ends[0].cost - ends[1].cost) / (2 * small), rtol=1e-6, atol=1e-5)
 
 
 @pytest.mark.slow

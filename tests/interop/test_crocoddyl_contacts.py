@@ -51,7 +51,8 @@ def test_differential_model_with_contacts_is_crocoddyls(of: Quadruped, on: Any) 
     for _ in range(3):
         held(own, their, of.x(), of.u())
     held(own, their, of.x(), None, ("Lx", "Lxx"))
-    step, wanted = ours.IntegratedActionModel(own, DT), crocoddyl.IntegratedActionModelEuler(their, DT)
+    step = ours.IntegratedActionModel(own, DT, "crocoddyl_euler")
+    wanted = crocoddyl.IntegratedActionModelEuler(their, DT)
     held(step, wanted, of.x(), of.u())
     held(crocoddyl.IntegratedActionModelEuler(own, DT), wanted, of.x(), of.u())
     assert np.array_equal(own.u_ub, their.u_ub) and np.array_equal(step.u_lb, wanted.u_lb)
@@ -164,7 +165,7 @@ def test_all_phases_are_differentiated_in_one_call(of: Quadruped, monkeypatch: p
             assert np.allclose(getattr(data, name), getattr(lone, name), rtol=1e-9, atol=1e-9), name
 
 
-@pytest.mark.parametrize("integrator", ["semi_implicit_euler", slow("rk4")])
+@pytest.mark.parametrize("integrator", ["crocoddyl_euler", slow("rk4")])
 def test_a_residual_reads_the_forces(of: Quadruped, integrator: str) -> None:
     """Its cost and derivatives are those of crocoddyl's sum of squares of the same forces."""
     on = (1, 0, 1, 1)

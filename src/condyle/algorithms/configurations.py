@@ -6,9 +6,10 @@ Solà, Deray, Atchuthan 2018, right plus and right minus. Tangent vectors are in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from condyle.model.tree import Tree
-from condyle.scalar import Scalar
+from condyle.scalar import Scalar, number
 
 
 def integrate(tree: Tree, given: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
@@ -25,3 +26,30 @@ def difference(tree: Tree, given: Mapping[str, Sequence[Scalar]]) -> list[Scalar
     for kind, at, rates in tree.configurations:
         left.update(zip(rates, kind.difference([q0[k] for k in at], [q1[k] for k in at]), strict=True))
     return [left[k] for k in range(tree.nv)]
+
+
+@dataclass(frozen=True)
+class JointByJoint:
+    """How a step moves configurations: `condyle.algorithms.stepping.Moves`."""
+
+    tree: Tree
+
+    def along(self, q: Sequence[Scalar], u: Sequence[Scalar]) -> Sequence[Scalar]:
+        return integrate(self.tree, {"q": q, "dv": u})
+
+    def shift_and_turn(
+        self, q: Sequence[Scalar], shift: Sequence[Scalar], turn: Sequence[Scalar], fixed: Sequence[Scalar]
+    ) -> tuple[Sequence[Scalar], Sequence[Scalar]]:
+        moved, after = dict[int, Scalar](), list(fixed)
+        for kind, at, rates in self.tree.configurations:
+            here, by = [q[k] for k in at], [turn[k] for k in rates]
+            lines = [rates[k] for k in kind.drifting]
+            if not lines:
+                moved.update(zip(at, kind.integrate(here, by), strict=True))
+                continue
+            line = [fixed[k] if k in lines else number(0.0) for k in rates]
+            new, turned = kind.shift_and_turn(here, [shift[k] for k in rates], by, line)
+            moved.update(zip(at, new, strict=True))
+            for k in lines:
+                after[k] = turned[rates.index(k)]
+        return [moved[k] for k in range(self.tree.nq)], after

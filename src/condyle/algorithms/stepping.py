@@ -2,28 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from condyle.integrators import Method
+from condyle.model.joints.base import JointType
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 
 Vector: TypeAlias = Sequence[Scalar]
 
 
+class Moves(Protocol):
+    """How configurations are moved: joint by joint, or by calls of a recording."""
+
+    def along(self, q: Vector, u: Vector) -> Vector:
+        """q ⊕ u."""
+        ...
+
+    def shift_and_turn(self, q: Vector, shift: Vector, turn: Vector, fixed: Vector) -> tuple[Vector, Vector]:
+        """q ⊕ shift ⊕ turn, and `fixed`, a velocity in axes that stand still, in the axes behind the turn."""
+        ...
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A step of first order of joints whose axes turn: v~, h l* and h w*."""
+
+    fixed: Vector
+    shift: Vector
+    turn: Vector
+
+
 def stepped(
     tree: Tree,
     method: Method,
     acceleration: Callable[[Vector, Vector], Vector],
-    move: Callable[[Vector, Vector], Vector],
+    moves: Moves,
     q: Vector,
     v: Vector,
     h: Scalar,
 ) -> tuple[Vector, Vector]:
-    """(q', v') after h [s]. acceleration(q, v) is forward dynamics, move(q, u) is q ⊕ u."""
-    u, after = displacement(tree, method, acceleration, move, q, v, h)
-    return move(q, u), after
+    """(q', v') after h [s]. acceleration(q, v) is forward dynamics."""
+    if method.order == 1:
+        plain = [x + h * y for x, y in zip(v, acceleration(q, v), strict=True)]
+        return first_order(tree, method, moves, q, v, plain, h)
+    u, after = displacement(tree, method, acceleration, moves.along, q, v, h)
+    return moves.along(q, u), after
+
+
+def first_order(
+    tree: Tree, method: Method, moves: Moves, q: Vector, v: Vector, plain: Vector, h: Scalar
+) -> tuple[Vector, Vector]:
+    """(q', v'), given plain = v + h a."""
+    parts = apart(tree, method, v, plain, h)
+    if not any(drifting(tree)):
+        return moves.along(q, parts.turn), parts.fixed
+    return moves.shift_and_turn(q, parts.shift, parts.turn, parts.fixed)
+
+
+def apart(tree: Tree, method: Method, v: Vector, plain: Vector, h: Scalar) -> Apart:
+    """The parts of a step, given plain = v + h a."""
+    fixed, lines = list(plain), set[int]()
+    for kind, rates, own in drifting(tree):
+        line, turn = ([v[k] if (k in own) is is_line else number(0.0) for k in rates] for is_line in (True, False))
+        for k, x in zip(rates, kind.bracket(turn, line), strict=True):
+            fixed[k] = fixed[k] + h * x if k in own else fixed[k]
+        lines |= set(own)
+    shift, turn = ([number(0.0)] * tree.nv for _ in range(2))
+    for k, x in enumerate(fixed if method.moves_last else v):
+        (shift if k in lines else turn)[k] = h * x
+    return Apart(fixed, shift, turn)
+
+
+def drifting(tree: Tree) -> Iterator[tuple[JointType, list[int], list[int]]]:
+    """The joints with velocities along axes that turn, where their velocities stand in v, and these among them."""
+    for kind, _, rates in tree.configurations:
+        if kind.drifting:
+            yield kind, rates, [rates[k] for k in kind.drifting]
 
 
 def displacement(
@@ -35,7 +92,7 @@ def displacement(
     v: Vector,
     h: Scalar,
 ) -> tuple[Vector, Vector]:
-    """(u, v') with q' = q ⊕ u; arguments as in `stepped`. Every stage but the last ends with one move."""
+    """(u, v') with q' = q ⊕ u of a method of higher order. Every stage but the last ends with one move."""
     at_q, at_v, u = q, v, q
     sum_q = sum_v = [number(0.0)] * tree.nv
     for stage in method.stages:
@@ -46,8 +103,7 @@ def displacement(
         sum_q, sum_v = _plus(sum_q, h * stage.b, rates), _plus(sum_v, h * stage.b, a)
         if stage is not method.stages[-1]:
             at_q, at_v = move(q, u), _plus(v, h * stage.c, a)
-    after = [x + y for x, y in zip(v, sum_v, strict=True)]
-    return [h * x for x in after] if method.moves_last else u, after
+    return u, [x + y for x, y in zip(v, sum_v, strict=True)]
 
 
 def _plus(x: Vector | None, weight: Scalar, y: Vector) -> Vector:

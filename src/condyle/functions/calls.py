@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from condyle.algorithms.stepping import drifting
 from condyle.functions import takes, variant
 
 
@@ -23,3 +25,27 @@ def call(
     """
     extra = [name for name in takes(function) if name in given]
     return at.call(kind + variant(function, extra) + by, *inputs, *(given[name] for name in extra), *more)
+
+
+@dataclass(frozen=True)
+class ByCalls:
+    """How a step moves configurations where `integrate` stays a call: `condyle.algorithms.stepping.Moves`.
+
+    A velocity turns like a small change of q, of which `integrate` has the derivative.
+    """
+
+    at: Any
+
+    def along(self, q: Sequence[Any], u: Sequence[Any]) -> Sequence[Any]:
+        return self.at.call("integrate", q, u)[0]
+
+    def shift_and_turn(
+        self, q: Sequence[Any], shift: Sequence[Any], turn: Sequence[Any], fixed: Sequence[Any]
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        shifted, after = self.along(q, shift), list(fixed)
+        lines = {k for _, _, own in drifting(self.at.tree) for k in own}
+        line = [x if k in lines else 0.0 for k, x in enumerate(fixed)]
+        (turned,) = self.at.call("jvp_integrate", shifted, turn, line, [0.0] * len(fixed))
+        for k in lines:
+            after[k] = turned[k]
+        return self.along(shifted, turn), after

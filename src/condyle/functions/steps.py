@@ -34,11 +34,17 @@ def _rules(name: str) -> Mapping[str, Closed]:
     return RULES[name]
 
 
+EQUATION = (
+    "q, v after dt by the integrator; tau, f_ext and contacts are held. Semi-implicit Euler: v' = v + dt a, "
+    "q' = q moved by dt v'. The linear velocity of a free or planar joint is stepped in the axes of q: "
+    "u = v_lin + dt (a_lin + w x v_lin), p' = p + dt R u, v_lin' = R'^T R u"
+)
+
 STEPS = (
     Function(
         "step",
         "step",
-        "q, v after dt, by the integrator that was chosen; tau, f_ext and contacts are held",
+        EQUATION,
         (Q, V, TAU, DT),
         (Q_AFTER, V_AFTER),
         partial(_routes, "step"),

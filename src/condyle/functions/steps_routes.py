@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, cast
 
-from condyle.algorithms import configurations
+from condyle.algorithms.configurations import JointByJoint
 from condyle.algorithms.contact_elimination import ByElimination
 from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.matrix import dense
-from condyle.algorithms.stepping import Vector, stepped
+from condyle.algorithms.stepping import Moves, Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
 from condyle.functions import FUNCTIONS
-from condyle.functions.calls import call
+from condyle.functions.calls import ByCalls, call
 from condyle.functions.contacts_routes import constrained
 from condyle.functions.dynamics_routes import ROUTES as DYNAMICS
 from condyle.functions.steps import DT
@@ -41,15 +41,12 @@ class _Step:
                 return constrained(here, self._contacts).dynamics()[0]
             return cast(Vector, self._acceleration(here)[0])
 
-        def move(q: Vector, u: Vector) -> Vector:
-            return configurations.integrate(at.tree, {"q": q, "dv": u})
-
         if RISING.name in given:
             given = {
                 **given,
                 "v": constrained(at, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
             }
-        return _stepped(at.tree, given, acceleration, move)
+        return _stepped(at.tree, given, acceleration, JointByJoint(at.tree))
 
     def record(self, at: Any, given: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""
@@ -61,7 +58,7 @@ class _Step:
         if RISING.name in given:
             landed = call(at, given, "impact", given["q"], given["v"], _landing(given), _no_bounce(given))
             given = {**given, "v": landed[0]}
-        return _stepped(at.tree, given, acceleration, lambda q, u: at.call("integrate", q, u)[0])
+        return _stepped(at.tree, given, acceleration, ByCalls(at))
 
 
 def _landing(given: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
@@ -80,10 +77,10 @@ def _stepped(
     tree: Any,
     given: Mapping[str, Sequence[Scalar]],
     acceleration: Callable[[Vector, Vector], Vector],
-    move: Callable[[Vector, Vector], Vector],
+    moves: Moves,
 ) -> tuple[Vector, Vector]:
     (h,) = given[DT.name]
-    return stepped(tree, METHODS[tree.integrator], acceleration, move, given["q"], given["v"], h)
+    return stepped(tree, METHODS[tree.integrator], acceleration, moves, given["q"], given["v"], h)
 
 
 class _Derivatives:

@@ -2,7 +2,7 @@
 
 Columns of the rows are those of q (a tangent vector), v, tau and what there is behind them, such as external forces.
 q ⊕ u has the derivatives exp(-ad u) by q and (1 - exp(-ad u)) / ad u by u, joint by joint: both 1 where q is a plain
-vector (Solà, Deray, Atchuthan 2018). With K_i the rows of stage i's acceleration, those of v_(i+1) are 1 + c h K_i, and
+vector (Solà, Deray, Atchuthan 2018). y = exp(-ad u) x changes by exp(-ad u) dx + [y, (1 - exp(-ad u)) / ad u du]. With K_i the rows of stage i's acceleration, those of v_(i+1) are 1 + c h K_i, and
 K_(i+1) is made of two products with earlier K: these are the only large ones.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from condyle.algorithms.stepping import displacement
+from condyle.algorithms.stepping import Apart, apart, displacement, drifting
 from condyle.functions.calls import call
 from condyle.functions.sparse_rows import (
     Combination,
@@ -29,6 +29,7 @@ from condyle.functions.sparse_rows import (
     unit,
 )
 from condyle.integrators import METHODS, Method
+from condyle.model.joints.base import JointType
 from condyle.ports import ACTIVE, EXTRA, RISING
 from condyle.specification import Closed
 
@@ -49,6 +50,8 @@ class StepDerivatives:
     def _after(self) -> tuple[Rows, Rows]:
         n, h, method = self.n, self.h, METHODS[self.at.tree.integrator]
         by_q, by_v0, none = (Combination(rows) for rows in (unit(n, 0), unit(n, n), nothing(n)))
+        if method.order == 1:
+            return self._after_first_order(method, by_q, by_v0)
         by_v, by_sums = by_v0, (none, none)
         states, moves = self._path(method)
         for stage, (q, v), u in zip(method.stages, states, moves, strict=True):
@@ -60,10 +63,42 @@ class StepDerivatives:
                 by_u = by_u.plus(1.0, by_sums[0])
             by_sums = by_sums[0].plus(h * stage.b, by_v), by_sums[1].plus(h * stage.b, slope)
             by_q, by_v = self._along(u, by_u), by_v0.plus(h * stage.c, slope)
-        after = Combination(by_v0.plus(1.0, by_sums[1]).rows)
-        if method.moves_last:
-            by_q = self._along(moves[-1], after.scaled(h))
-        return by_q.rows, after.rows
+        return by_q.rows, by_v0.plus(1.0, by_sums[1]).rows
+
+    def _after_first_order(self, method: Method, by_q: Combination, by_v: Combination) -> tuple[Rows, Rows]:
+        tree, h, (q, v, tau) = self.at.tree, self.h, (self.given[name] for name in ("q", "v", "tau"))
+        (a, *_) = call(self.at, self.given, "cfd" if self.held else "fd", q, v, tau, *self.held)
+        parts = apart(tree, method, v, [x + h * y for x, y in zip(v, a, strict=True)], h)
+        after = by_v.plus(h, self._slope(q, v, by_q, by_v)).rows
+        joints = [(kind, rates, kind.drifting) for kind, rates, _ in drifting(tree)]
+        for kind, rates, lines in joints:
+            line, turn = _split([v[k] for k in rates], lines, 0.0)
+            by_line, by_turn = _split([by_v.own[k] for k in rates], lines, {})
+            slopes = added(product(_ad(kind, turn), by_line), -1.0, product(_ad(kind, line), by_turn))
+            for k in lines:
+                after[rates[k]] = plus(after[rates[k]], h, slopes[k])
+        by_move = Combination(after if method.moves_last else by_v.own).scaled(h)
+        moved = self._along(parts.turn, by_move).own
+        for kind, rates, lines in joints:
+            own = self._apart(kind, rates, parts, after, by_move.own)
+            for k, (row, turned) in enumerate(zip(*own, strict=True)):
+                moved[rates[k]] = row
+                after[rates[k]] = turned if k in lines else after[rates[k]]
+        return moved, after
+
+    def _apart(
+        self, kind: JointType, rates: Sequence[int], parts: Apart, after: Rows, by_move: Rows
+    ) -> tuple[Rows, Rows]:
+        """Of a joint's q ⊕ shift ⊕ turn, and of the velocities along axes that turn."""
+        shift, turn, fixed = ([of[k] for k in rates] for of in (parts.shift, parts.turn, parts.fixed))
+        motion, slope = kind.transport(turn)
+        by_shift, by_turn = _split([by_move[k] for k in rates], kind.drifting, {})
+        by_turn, by_q = product(slope, by_turn), [{k: 1.0} for k in rates]
+        by_q = added(added(by_q, -1.0, product(_ad(kind, shift), by_q)), 1.0, by_shift)
+        line = [sum(x * fixed[k] for k, x in enumerate(row) if k in kind.drifting) for row in motion]
+        by_line, _ = _split([after[k] for k in rates], kind.drifting, {})
+        turned = added(product(motion, by_line), 1.0, product(_ad(kind, line), by_turn))
+        return added(product(motion, by_q), 1.0, by_turn), turned
 
     def _path(self, method: Method) -> tuple[list[tuple[Values, Values]], list[Values]]:
         """(q, v) of each stage, and the u behind it; the last u leads to the end of the step."""
@@ -121,8 +156,9 @@ class StepDerivatives:
 
     @cached_property
     def _curved(self) -> list[tuple[Any, list[int]]]:
-        """The joints whose q is no plain vector, and where their velocities stand."""
-        return [(kind, rates) for kind, _, rates in self.at.tree.configurations if not kind.is_flat]
+        """The joints that move by one q ⊕ u along a curve, and where their velocities stand."""
+        of, whole = self.at.tree, METHODS[self.at.tree.integrator].order > 1
+        return [(kind, k) for kind, _, k in of.configurations if not kind.is_flat and (whole or not kind.drifting)]
 
     def _along(self, u: Values, by_u: Combination) -> Combination:
         """Of q ⊕ u."""
@@ -147,6 +183,16 @@ class StepDerivatives:
                 own = {self.n + l: column[i] for l, column in zip(rates, by_v, strict=True)}
                 found[k] = plus(moving[i], 1.0, own)
         return Combination(found)
+
+
+def _split(x: Sequence[Any], lines: Sequence[int], none: Any) -> tuple[list[Any], list[Any]]:
+    """The entries along axes that turn, and the others; none in place of the rest."""
+    return [y if k in lines else none for k, y in enumerate(x)], [none if k in lines else y for k, y in enumerate(x)]
+
+
+def _ad(kind: JointType, x: Values) -> Values:
+    """The rows of y -> [x, y]."""
+    return transposed([kind.bracket(x, [float(i == k) for i in range(kind.nv)]) for k in range(kind.nv)])
 
 
 def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:

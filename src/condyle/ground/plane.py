@@ -2,7 +2,9 @@
 
 With N the unit normal, x_k the contact points and d the plane's offset,
 
-    gap_k = N.x_k - d,    v_next by `contact_solve` with N and the gaps,    q_next = q (+) dt v_next.
+    gap_k = N.x_k - d,    v_next by `contact_solve` with N and the gaps,
+
+and q and v move by semi-implicit Euler with v_next in place of v + dt a.
 
 A point may come down to the plane within a step and no further (Stewart, Trinkle 1996; Anitescu, Potra 1997). Where it
 is in the plane already it leaves it with `recovery` times the depth, not faster than in one step.
@@ -115,5 +117,5 @@ class PlaneStep:
 
     def __call__(self, at: State, tau: Any, dt: Any, friction: Any, **values: Any) -> dict[str, Any]:
         solved = replace(self.plane, **values).contact_solve(at, tau, dt, friction)
-        moved = at.moved_to(at.q, solved.v).integrate(dt * solved.v)
-        return {"q": moved, "v": solved.v, "impulse": solved.impulse, "residual": solved.residual}
+        after = at.stepped(solved.v, dt)
+        return {"q": after.q, "v": after.v, "impulse": solved.impulse, "residual": solved.residual}

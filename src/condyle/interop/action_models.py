@@ -141,15 +141,16 @@ _MOTIONS: WeakKeyDictionary[Dynamics, dict[tuple[Drive, str, Residual | None], M
 
 
 class IntegratedActionModel(Model):
-    """A step of dt [s] of a `DifferentialActionModel`, as crocoddyl's IntegratedActionModelEuler or -RK (four) does it.
+    """A step of dt [s] of a `DifferentialActionModel`.
 
-    integrator: "semi_implicit_euler" or "rk4"; with contacts "rk4" needs a residual. A terminal node has the cost
-    alone, not times dt.
+    integrator: "semi_implicit_euler" as `dyn.step` does it, "crocoddyl_euler" as IntegratedActionModelEuler, which
+    differs for a floating base, or "rk4" as IntegratedActionModelRK (four); with contacts "rk4" needs a residual. A
+    terminal node has the cost alone, not times dt.
     """
 
     def __init__(self, differential: DifferentialActionModel, dt: float, integrator: str = "semi_implicit_euler"):
         check_choice("integrator", integrator, tuple(METHODS))
-        if integrator != "semi_implicit_euler" and differential.drive.contacts and differential.residual is None:
+        if integrator == "rk4" and differential.drive.contacts and differential.residual is None:
             raise UnsupportedError(
                 f"integrator={integrator!r}: with contacts and crocoddyl's costs there is 'semi_implicit_euler'; "
                 "give a residual, or take crocoddyl's integrator"

@@ -20,6 +20,7 @@ from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, UnsupportedError
 from condyle.externals import source_of, source_of_user
 from condyle.functions import FUNCTIONS, variant
+from condyle.interop.gradients import is_plain, layout_of
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.options import bound_of, numbers_of
@@ -51,7 +52,7 @@ def wrap(x: Dynamics | CompiledFunction, q_gradient: str | None = None) -> Any:
     if dyn.dtype.itemsize != 8:
         raise DTypeError("CasADi computes in float64 and this is float32: compile(dtype='float64')")
     robot = dyn.__reduce__()[1].robot
-    if q_gradient not in (None, "ambient") and not (q_gradient == "tangent" and robot.nq == robot.nv):
+    if q_gradient not in (None, "ambient") and not (q_gradient == "tangent" and is_plain(layout_of(robot))):
         raise UnsupportedError(
             f"q_gradient={q_gradient!r}: CasADi's derivatives by q have nq entries: leave it out, or 'ambient'"
         )

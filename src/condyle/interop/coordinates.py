@@ -43,8 +43,8 @@ class Coordinates:
         own = [joint for joint in robot.joints if joint.mimic is None]
         _same_names([str(name) for name in model.names][1:], [joint.name for joint in own])
         self.nq, self.nv = int(robot.nq), int(robot.nv)
-        self.plain = self.nq == self.nv
-        self.curved = [slice(joint.v_index, joint.v_index + joint.nv) for joint in own if joint.nq != joint.nv]
+        self.plain = all(joint.kind.is_flat for joint in own)
+        self.curved = [slice(joint.v_index, joint.v_index + joint.nv) for joint in own if not joint.kind.is_flat]
         self._parts: list[tuple[int, int, bool]] = []
         """Of each joint where its q begins there, how many numbers it has there, and whether its last is an angle."""
         for joint, there in zip(own, list(model.joints)[1:], strict=True):

@@ -85,5 +85,5 @@ def _rebuilt(k: int, model: Any, dyn: Dynamics) -> Any:
         raise UnsupportedError(f"node {k} has constraints or armature of its own; there are costs and contacts alone")
     contacts = of.contacts if isinstance(of, held) else None
     return IntegratedActionModel(
-        DifferentialActionModel(of.state, dyn, of.costs, contacts, of.actuation), model.dt, "semi_implicit_euler"
+        DifferentialActionModel(of.state, dyn, of.costs, contacts, of.actuation), model.dt, "crocoddyl_euler"
     )

@@ -4,15 +4,15 @@ Stages y_i of an explicit method, with weights b_i and parts c_i, k_i = (v_i, a(
 
     y_1 = x,  y_(i+1) = x ⊕ h c_i k_i,  x' = x ⊕ h sum b_i k_i,  cost = h sum b_i l(y_i, u),  l = r·r / 2
 
-Semi-implicit Euler moves q by the new velocity: q' = q ⊕ h v'. These are crocoddyl's integrators: on a floating base
-its stages lack the brackets by which `condyle.integrators` keeps the fourth order.
+Semi-implicit Euler is that of `condyle.integrators`. The others are crocoddyl's: its Euler moves q by the new velocity,
+v' = v + h a and q' = q ⊕ h v', also where axes turn, and its RK4 lacks the brackets that keep the fourth order there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,18 @@ from condyle.interop.drives import Drive, Residual
 Array = NDArray[np.floating]
 METHODS = {
     "semi_implicit_euler": ((0.0, 1.0),),
+    "crocoddyl_euler": ((0.0, 1.0),),
     "rk4": ((0.0, 1 / 6), (1 / 2, 1 / 3), (1 / 2, 1 / 3), (1.0, 1 / 6)),
 }
 """Of each stage c, the part of the step in front of it, and b."""
+
+
+class _End(NamedTuple):
+    """Of a step: how far q moves, q and v."""
+
+    dq: Any
+    q: Any
+    v: Any
 
 
 class Motion:
@@ -35,7 +44,7 @@ class Motion:
 
     def __init__(self, drive: Drive, method: str, residual: Residual | None) -> None:
         self.drive, self.residual, self.dyn, self.coordinates = drive, residual, drive.dyn, drive.coordinates
-        self._stages, self._last = METHODS[method], method == "semi_implicit_euler"
+        self._stages, self._method = METHODS[method], method
         self.weights = np.array([b for _, b in self._stages])
 
     @cached_property
@@ -45,8 +54,8 @@ class Motion:
         theirs, residual = self.coordinates.theirs, self.residual
 
         def node(at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> dict[str, Any]:
-            states, (dq, dv), rests = self._travelled(at, u, numbers, dt)
-            found = {"x": theirs(at.integrate(dq), at.v + dv)}
+            states, end, rests = self._travelled(at, u, numbers, dt)
+            found = {"x": theirs(end.q, end.v)}
             if residual is None:
                 found |= {f"x{k}": theirs(here.q, here.v) for k, (here, *_) in enumerate(states) if k}
                 return found | self._forces(states)
@@ -60,8 +69,8 @@ class Motion:
         the first, and f: the forces of contacts, or r: sqrt(b) times the residual of all stages."""
 
         def node(at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> dict[str, Any]:
-            states, (dq, dv), rests = self._travelled(at, u, numbers, dt)
-            found = {"z": np.concatenate([dq, at.v + dv])}
+            states, end, rests = self._travelled(at, u, numbers, dt)
+            found = {"z": np.concatenate([end.dq, end.v])}
             if self.residual is None:
                 found |= {f"z{k}": np.concatenate([dq, here.v]) for k, (here, dq, *_) in enumerate(states) if k}
                 return found | self._forces(states)
@@ -79,8 +88,8 @@ class Motion:
         force = states[0][3]
         return {} if force is None else {"f": force}
 
-    def _travelled(self, at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> tuple[list[Any], tuple[Any, Any], Any]:
-        """Stages as (state, how far q has moved, acceleration, forces), how far q and v move in all, and sqrt(b) r."""
+    def _travelled(self, at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> tuple[list[Any], _End, Any]:
+        """Stages as (state, how far q has moved, acceleration, forces), the end of the step, and sqrt(b) r."""
         states: list[Any] = []
         for part, _ in self._stages:
             if not states:
@@ -92,10 +101,18 @@ class Motion:
             states.append((here, dq, *self.drive.acceleration(here, u, numbers)))
         weighed = list(zip(self.weights.tolist(), states, strict=True))
         dv = dt * sum(b * a for b, (_, _, a, _) in weighed)
-        dq = dt * ((at.v + dv) if self._last else sum(b * here.v for b, (here, *_) in weighed))
-        residual = self.residual
+        end, residual = self._end(at, [here for here, *_ in states], dv, dt), self.residual
         if residual is None:
-            return states, (dq, dv), None
+            return states, end, None
         rest = self.drive.rest
         rests = [np.sqrt(b) * rest(residual, here, u, force, numbers) for b, (here, _, _, force) in weighed]
-        return states, (dq, dv), np.concatenate(rests)
+        return states, end, np.concatenate(rests)
+
+    def _end(self, at: Any, stages: Sequence[Any], dv: Any, dt: Any) -> _End:
+        v = at.v + dv
+        if self._method == "semi_implicit_euler" and not self.coordinates.plain:
+            after = at.stepped(v, dt)
+            return _End(at.difference(at.q, after.q), after.q, after.v)
+        weighed = zip(self.weights.tolist(), stages, strict=True)
+        dq = dt * (sum(b * here.v for b, here in weighed) if self._method == "rk4" else v)
+        return _End(dq, at.integrate(dq), v)

@@ -10,19 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-import numpy as np
-
+from condyle.algorithms.stepping import first_order
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
+from condyle.functions.calls import ByCalls
 from condyle.functions.quantities import Q, V
+from condyle.integrators import SEMI_IMPLICIT_EULER
 from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
+from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_arguments, tip_frame
 from condyle.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
 from condyle.specification import F_EXT, Bound, Function
+from condyle.symbolic.entries import numpy as np
 
 HELD = (Q.name, V.name)
 """What a state has."""
@@ -78,6 +81,16 @@ class State:
         """The robot at another state: q (nq), v (nv). What comes in other inputs stays as it is."""
         return State({**self._held, Q.name: q, V.name: v}, self._caller, self.robot, self._bound)
 
+    def stepped(self, v_next: Any, dt: Any) -> State:
+        """The robot after dt [s] of semi-implicit Euler, given v_next = v + dt a (nv), as `contact_solve` gives it.
+
+        It is the step of `compile(integrator="semi_implicit_euler")` with an acceleration of one's own.
+        """
+        calls = _Calls(self._caller, tree_of(self.robot, self._bound))
+        moves, given = ByCalls(calls), (list(self.q), list(self.v), list(v_next))
+        q, v = first_order(calls.tree, SEMI_IMPLICIT_EULER, moves, *given, dt)
+        return self.moved_to(np.stack(q), np.stack(v))
+
     def _method(self, function: Function, frame: str) -> Callable[..., Any]:
         """A function that takes what the state has not; frame: of which one."""
         signature = _signature(function)
@@ -112,6 +125,16 @@ class State:
     @property
     def _tip(self) -> str:
         return tip_frame(self.robot.frames) if self.robot.frames else "foot"
+
+
+class _Calls(NamedTuple):
+    """What `ByCalls` calls."""
+
+    caller: Caller
+    tree: Tree
+
+    def call(self, function: str, *given: Any) -> Sequence[Any]:
+        return self.caller.call(function, given, "")
 
 
 class FrameState:

@@ -15,7 +15,7 @@ import numpy as np
 from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.pinocchio_model import model_of, pinocchio
-from condyle.cli.rivals.rival import EXACT, Array
+from condyle.cli.rivals.rival import Array, step_tolerance
 from condyle.errors import UnsupportedError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class CrocoddylSteps:
         self._crocoddyl: Any = toolchain.package("crocoddyl", "crocoddyl")
         self._model = model_of(pinocchio(), numbers_of(robot, "crocoddyl"))
         self._falls = any(robot.gravity)
-        self._rk4 = integrator == "rk4"
+        self._rk4, self._tolerance = integrator == "rk4", step_tolerance(robot)
         self.algorithms = {"dstep": MODELS[integrator]}
         self.about = {"version": str(self._crocoddyl.__version__), "flags": "the wheel's own library"}
 
@@ -57,7 +57,7 @@ class CrocoddylSteps:
 
     def tolerance(self, function: str) -> float:
         del function
-        return COARSE if self._falls else EXACT
+        return COARSE if self._falls else self._tolerance
 
     def _prepared(self, arrays: Sequence[Array]) -> tuple[Callable[[], object], Any]:
         """A knot for every state."""

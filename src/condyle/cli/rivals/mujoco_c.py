@@ -17,7 +17,7 @@ import numpy as np
 
 from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.mujoco_model import Frames, frames, mjcf, ours
-from condyle.cli.rivals.mujoco_rollout import SECOND_ORDER, MujocoRollout
+from condyle.cli.rivals.mujoco_rollout import MujocoRollout
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.rival import EXACT, FUNCTIONS, Array, Model
 from condyle.errors import UnsupportedError
@@ -76,7 +76,6 @@ class MujocoC:
         self._library = toolchain.library(command, SOURCE, (), "MuJoCo")
         self._robot, self._numbers = robot, numbers_of(robot, "MuJoCo")
         turning = any(joint.type in ("free", "spherical") for joint in robot.joints)
-        self._free = any(joint.type == "free" for joint in robot.joints)
         self.algorithms = ALGORITHMS if turning else {**ALGORITHMS, **DIFFERENCES}
         self.about = {"version": version, "flags": "the wheel's own library"}
         self._model = self._made(motors=False)
@@ -121,8 +120,6 @@ class MujocoC:
         return None
 
     def tolerance(self, function: str) -> float:
-        if function in ("step", "rollout") and self._free:
-            return SECOND_ORDER
         return COARSE if function in DIFFERENCES else EXACT
 
     def _theirs(self, function: str, arrays: Sequence[Array]) -> tuple[Frames, Sequence[Array]]:

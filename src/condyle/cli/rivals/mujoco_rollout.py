@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from condyle.model.robot import Robot
 
 PACKAGES = "'mujoco>=4'"
-SECOND_ORDER = 1e-3
-"""Free joints: MuJoCo integrates the base's linear velocity in the world's axes, which differs by dt^2 a step."""
 
 
 class MujocoRollout:
@@ -55,7 +53,7 @@ class MujocoRollout:
 
     def tolerance(self, function: str) -> float:
         del function
-        return SECOND_ORDER if any(joint.type == "free" for joint in self._robot.joints) else EXACT
+        return EXACT
 
     def _rolled(self, arrays: Sequence[Array]) -> tuple[Callable[[], object], Callable[[], tuple[Array, Array]]]:
         q, v, tau = self._given(arrays)

@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.rival import EXACT, Array, Model
+from condyle.cli.rivals.rival import EXACT, Array, Model, step_tolerance
 
 if TYPE_CHECKING:
     from condyle.model.robot import Robot
@@ -101,6 +101,7 @@ class PinocchioCpp:
             "flags": " ".join(flags),
         }
         self._built: dict[str, Built] = {}
+        self._step_tolerance = step_tolerance(robot)
 
     def _of(self, function: str) -> Model:
         source = next(source for source, functions in SOURCES.items() if function in functions)
@@ -123,5 +124,4 @@ class PinocchioCpp:
         self._of(function).call(function, arrays, out)()
 
     def tolerance(self, function: str) -> float:
-        del function
-        return EXACT
+        return self._step_tolerance if function in STEPS else EXACT

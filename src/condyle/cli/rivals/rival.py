@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from condyle.model.robot import Robot
 
 Array: TypeAlias = NDArray[np.floating]
 FUNCTIONS = ("id", "fd", "m", "minv", "did", "dfd", "difd")
 """The numbers of functions that adapters written in C go by."""
 EXACT = 1e-8
+FIRST_ORDER = 1e-3
+"""Of steps that take v + dt a in axes which turn, where ours stand still: dt² in each step."""
 
 
 class Rival(Protocol):
@@ -42,6 +47,11 @@ class Rival(Protocol):
     def tolerance(self, function: str) -> float:
         """How far the answers may differ from ours, relative to the largest entry."""
         ...
+
+
+def step_tolerance(robot: Robot) -> float:
+    """Of libraries whose Euler's step is v + dt a and q moved by dt times that, whatever the joint."""
+    return FIRST_ORDER if any(joint.kind.drifting for joint in robot.joints) else EXACT
 
 
 class Compiled:

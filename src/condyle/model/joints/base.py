@@ -18,7 +18,7 @@ from condyle.model.array import Array
 from condyle.model.joints import increments, lie
 from condyle.model.joints.increments import Rows
 from condyle.model.joints.series import Moved
-from condyle.scalar import Scalar, is_zero, number
+from condyle.scalar import Scalar, is_zero, number, total
 from condyle.spatial import vector as vec
 from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair, combined, cross_motion
@@ -94,6 +94,23 @@ class JointType(ABC):
     def integrate(self, q: Sequence[Scalar], dv: Sequence[Scalar]) -> list[Scalar]:
         """q ⊕ dv: q moved by the local tangent vector dv, nq entries."""
         return [a + b for a, b in zip(q, dv, strict=True)]
+
+    @cached_property
+    def drifting(self) -> tuple[int, ...]:
+        """The entries of v that are velocities [m/s] along axes which turn with the child: a step turns them."""
+        columns = () if self.is_flat else enumerate(self.subspace(0.0))
+        return tuple(k for k, (_, angular) in columns if all(is_zero(x) for x in angular))
+
+    def shift_and_turn(
+        self, q: Sequence[Scalar], shift: Sequence[Scalar], turn: Sequence[Scalar], velocity: Sequence[Scalar]
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        """(q ⊕ shift ⊕ turn, velocity in the axes behind it), nq and nv entries.
+
+        shift and velocity have the entries `drifting` alone, turn the others: see `condyle.algorithms.stepping`.
+        """
+        rows, _ = self.transport(turn)
+        after = [total([x * y for x, y in zip(row, velocity, strict=True)]) for row in rows]
+        return self.integrate(self.integrate(q, shift), turn), after
 
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
         """q1 ⊖ q0: the local tangent vector at q0 that leads to q1, nv entries; inverse of `integrate`."""

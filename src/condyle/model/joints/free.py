@@ -32,6 +32,15 @@ class Free(JointType):
         new, w = lie.made_unit(lie.product(old, turn))
         return [*vec.add((x, y, z), lie.rotate(old, shift)), *new, w]
 
+    def shift_and_turn(
+        self, q: Sequence[Scalar], shift: Sequence[Scalar], turn: Sequence[Scalar], velocity: Sequence[Scalar]
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        (x, y, z, *r), by = q, lie.exp3(vec.three(turn, 3))
+        old = lie.quaternion(r)
+        new, w = lie.made_unit(lie.product(old, by))
+        moved = vec.add((x, y, z), lie.rotate(old, vec.three(shift)))
+        return [*moved, *new, w], [*lie.rotate(lie.conjugate(by), vec.three(velocity)), *vec.ZERO]
+
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
         (x0, y0, z0, *r0), (x1, y1, z1, *r1) = q0, q1
         back = lie.conjugate(lie.quaternion(r0))

@@ -36,6 +36,15 @@ class Planar(JointType):
         c, s = cos(theta), sin(theta)
         return [x + c * right - s * left, y + s * right + c * left, theta + w]
 
+    def shift_and_turn(
+        self, q: Sequence[Scalar], shift: Sequence[Scalar], turn: Sequence[Scalar], velocity: Sequence[Scalar]
+    ) -> tuple[list[Scalar], list[Scalar]]:
+        (x, y, theta), (vx, vy, _), w = q, shift, turn[2]
+        c, s = cos(theta), sin(theta)
+        right, left = cos(w), sin(w)
+        after = [right * velocity[0] + left * velocity[1], right * velocity[1] - left * velocity[0], number(0.0)]
+        return [x + (c * vx - s * vy), y + (s * vx + c * vy), theta + w], after
+
     def difference(self, q0: Sequence[Scalar], q1: Sequence[Scalar]) -> list[Scalar]:
         (x0, y0, theta), (x1, y1, end) = q0, q1
         w, dx, dy = end - theta, x1 - x0, y1 - y0

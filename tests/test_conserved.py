@@ -1,0 +1,21 @@
+"""The table of docs/steps.md holds what the steps of today keep."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from benchmarks.conserved import table
+from benchmarks.results import ROOT
+
+
+def test_the_table_of_the_page_is_what_is_measured() -> None:
+    """Two digits are written; rounding of other machines, which 100 s of a double pendulum enlarge, may change one."""
+    page = (ROOT / "docs" / "steps.md").read_text(encoding="utf-8")
+    begin = page.index("| off by |")
+    written = page[begin : page.index("\n\n", begin)].split("\n")
+    for have, want in zip(written, table(), strict=True):
+        numbers = [[float(x) for x in re.findall(r"(?<=[ ,])[0-9.]+(?:e-?[0-9]+)?(?=[ ,])", line)] for line in (have, want)]
+        assert re.sub(r"[0-9.e-]+", "", have) == re.sub(r"[0-9.e-]+", "", want)
+        assert numbers[0] == pytest.approx(numbers[1], rel=0.15, abs=1e-10)
