@@ -11,11 +11,12 @@ from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, congruence, moderate
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Body, massless
+from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.readers.report import Report, shown
 from condyle.readers.xacro import XACRO, check_xacro
 from condyle.readers.xml import Element, same
+from condyle.text import few
 
 MAX_LINKS = 16_384
 _ROBOT = ("link", "joint", "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco", "plugin", "param")
@@ -48,14 +49,13 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Descrip
             reader.report.add("physics", child, "robot", _LOOP, _LOOP_CURE)
         elif child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
-    said = Description(
+    whole = (
         root.get("name") or "robot",
         gravity,
         tuple(reader.link(link) for link in links),
         reader.with_rotors(root, tuple(reader.joint(joint) for joint in root.all("joint"))),
-        file=file,
     )
-    return said, reader.report.findings
+    return Description(*whole, file=file, file_notes=reader.notes()), reader.report.findings
 
 
 def origin_of(parent: Element, element: str, report: Report) -> Placement:
@@ -69,6 +69,7 @@ class _Reader:
     def __init__(self, report: Report, snap: float) -> None:
         self.report = report
         self.snap = snap
+        self.without_axis: list[str] = []
 
     def unknown(self, child: Element, owner: str, known: tuple[str, ...]) -> None:
         if child.tag.startswith(XACRO):
@@ -153,6 +154,8 @@ class _Reader:
             if child.tag not in _JOINT:
                 self.unknown(child, element, _JOINT)
         kind = self.type(at, element)
+        if kind == "planar" and not at.all("axis"):
+            self.without_axis.append(repr(name))
         return JointSpec(
             name=name,
             type=kind,
@@ -232,6 +235,15 @@ class _Reader:
             return None
         multiplier = self.report.number(child, element, "multiplier", 1.0)
         return MimicOf(master, multiplier, self.report.number(child, element, "offset", 0.0))
+
+    def notes(self) -> FileNotes:
+        """What `compile` says of the file."""
+        count = len(self.without_axis)
+        if not count:
+            return FileNotes()
+        what = "planar joint without <axis> moves" if count == 1 else "planar joints without <axis> move"
+        across = "across x, as URDF has it (in Pinocchio and Drake across z)"
+        return FileNotes(otherwise=(f"{count} {what} {across}: {few(self.without_axis, 3)}",))
 
     def with_rotors(self, root: Element, joints: tuple[JointSpec, ...]) -> tuple[JointSpec, ...]:
         """The joints with the armature that their <transmission> elements say: gear squared times rotor inertia.
