@@ -29,6 +29,7 @@ from condyle.model.contact import checked_contacts
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.sound import refuse_impossible
 from condyle.model.tree import tree_of
+from condyle.model.unapplied import say_unapplied, without_notes
 from condyle.options import CompileArguments, bound_of, check_choice, check_routes, numbers_of, whole
 from condyle.ports import ACTIVE
 from condyle.specification import UNBOUND
@@ -86,8 +87,10 @@ class Robot(model.Robot):
             contacts "gains" and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
-            allowed; DeviceError, at the first call, if the GPU cannot be used.
+            allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
+            and no function applies, such as friction (docs/models.md).
         """
+        say_unapplied(self, inputs)
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
@@ -147,7 +150,7 @@ class Robot(model.Robot):
     def _loops(self, called: str, contacts: Sequence[Contact] | None) -> closing.Loops:
         held = self.contacts if contacts is None else checked_contacts(self, contacts)
         closing.check_held(called, held)
-        return closing.Loops(self, tuple(held), self.compile("numpy", contacts=contacts))
+        return closing.Loops(self, tuple(held), without_notes(self).compile("numpy", contacts=contacts))
 
     def show(
         self,
@@ -192,7 +195,7 @@ class Robot(model.Robot):
         from condyle import view as seen  # at first use
 
         shells = seen.shells_of(self, meshes, assets, file)
-        poses = seen.poses_by(self, lambda robot, frames: robot.compile("numpy", frames=frames))
+        poses = seen.poses_by(self, lambda robot, frames: without_notes(robot).compile("numpy", frames=frames))
         marks = {"contacts": contacts, "ground": ground, "heights": heights}
         again = partial(seen.scene_of, self, poses, dt=dt, frames=frames, spacing=spacing, **marks)
         scene = again(q, trajectory=trajectory, forces=forces, points=points, contact_forces=contact_forces)

@@ -21,6 +21,7 @@ from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
+from condyle.model.unapplied import say_unapplied
 from condyle.options import bound_of, check_choice, check_numbers, check_robot, check_routes, numbers_of
 from condyle.specification import F_EXT, UNBOUND, Bound
 from condyle.version import __version__
@@ -116,6 +117,7 @@ def export(
     from condyle.projects import Job, check_folder, folder_of, functions_of
 
     check_robot("export", robot)
+    say_unapplied(robot, inputs)
     check_choice("target", target, EXPORTS)
     check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step)
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from condyle.errors import CondyleError, ModelError, ModelWarning, UnsupportedError
+from condyle.model.unapplied import unapplied
 from condyle.readers import load_robot, mjcf_tree
 
 ARM = '<body name="a">{}<joint name="j"/><geom size=".1" pos=".1 0 0"/></body>'
@@ -36,7 +38,10 @@ def refused(path: Path, text: str, kind: type[CondyleError] = ModelError, unmode
     ("outside", "text"),
     [
         ('<equality><joint joint1="j" joint2="k" polycoef="0 1 1 0 0"/></equality>', r"equality constraints \(1\)"),
-        ('<equality><joint joint1="j"/></equality>', r"equality constraints \(1\).*unmodelled='ignore'"),
+        (
+            '<equality><joint joint1="j"/><joint joint1="j" joint2="k"/></equality>',
+            r"equality constraints \(1\).*unmodelled='ignore'",
+        ),
         ('<tendon><fixed stiffness="1"><joint joint="j" coef="1"/></fixed></tendon>', r"tendons .*<fixed> \(line 5\)"),
         ('<tendon><fixed name="t" limited="true" range="0 1"><joint joint="j" coef="1"/></fixed></tendon>', "'t'"),
         ("<deformable/>", r"flexes \(1\): <deformable> \(line 5\).*unmodelled='ignore'"),
@@ -47,11 +52,16 @@ def test_parts_that_are_no_open_tree(outside: str, text: str, tmp_path: Path) ->
     refused(write(tmp_path, outside=outside), text, UnsupportedError)
 
 
-def test_springs_are_a_note_as_damping_and_friction_are(tmp_path: Path) -> None:
+def test_springs_are_said_as_damping_and_friction_are(tmp_path: Path) -> None:
     joint = '"j" stiffness="3" damping="2" frictionloss="1"'
-    with pytest.warns(ModelWarning, match=r"joint springs \(1\): 'j' \(line 3\): ignored") as caught:
-        robot = load_robot(write(tmp_path, ARM.format("").replace('"j"', joint)))
-    assert (len(caught), robot.joints[0].damping[0], robot.joints[0].friction[0]) == (1, 2.0, 1.0)
+    robot = load_robot(write(tmp_path, ARM.format("").replace('"j"', joint)))
+    assert (robot.joints[0].damping[0], robot.joints[0].friction[0]) == (2.0, 1.0)
+    assert re.search("damping of 1 joint .*, friction of 1 joint, springs of 1 joint \\('j'\\)", unapplied(robot))
+
+
+def test_a_negative_armature_is_refused_when_the_file_is_loaded(tmp_path: Path) -> None:
+    joint = '"j" armature="-0.01"'
+    refused(write(tmp_path, ARM.format("").replace('"j"', joint)), "bad.xml: joint 'j': armature \\[-0.01\\], expected 0")
 
 
 def test_soft_bodies(tmp_path: Path) -> None:
@@ -139,10 +149,16 @@ def test_declarations(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/etc/passwd", "../up.xml", "a/../../up.xml", "..\\up.xml", "C:/up.xml", "http://x/y"]
+    ("name", "text"),
+    [
+        *((name, "leaves the model's directory") for name in ("/etc/passwd", "../up.xml", "a/../../up.xml")),
+        ("..\\up.xml", "has a backslash, .*write /"),
+        ("meshes\\t.stl", "has a backslash, .*write /"),
+        ("C:/up.xml", "has a colon"),
+        ("http://x/y", "is a URI, expected a path"),
+    ],
 )
-def test_paths_that_leave_the_directory(name: str, tmp_path: Path) -> None:
-    text = "leaves the model's directory"
+def test_paths_that_are_refused(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "up.xml").write_text("<mujocoinclude/>")
     folder = tmp_path / "model"
     (folder / "a").mkdir(parents=True)

@@ -44,6 +44,16 @@ def test_dashes_in_a_comment_are_taken(text: str, tmp_path: Path) -> None:
         load_robot(path)
 
 
+def test_what_stands_behind_a_zero_byte_does_not_count(tmp_path: Path) -> None:
+    """A public file has the end of an older one there; a file whose root is not closed before it is none."""
+    path = tmp_path / "arm.urdf"
+    path.write_bytes(b'<robot name="r"><link name="a"/></robot>\n\0 <link name="b"/></robot>')
+    assert list(load_robot(path).frames) == ["a"]
+    path.write_bytes(b'<robot name="r"><link name="a"/>\0</robot>')
+    with pytest.raises(ModelError, match="the text ends before the root element does"):
+        load_robot(path)
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -52,6 +62,8 @@ def test_dashes_in_a_comment_are_taken(text: str, tmp_path: Path) -> None:
         '<link name="a"/><!-- -- <link name="b"/>',
         '<link name="a"><![CDATA[ <!-- ]]></link><!-- -- --> & <b -->',
         '<link name="a" <!-- -- --> />x<',
+        "<link name='<!- a ->'/>",
+        '<link name="a"/><!x <link name="b"/>',
     ],
 )
 def test_what_is_no_comment_is_not_taken_for_one(text: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from condyle.errors import ModelWarning, UnsupportedError
+from condyle.model.unapplied import unapplied
 from condyle.readers import load_robot
 from tests.model.kinematics import frames_at
 
@@ -133,14 +134,19 @@ def test_switched_off_gravity(tmp_path: Path) -> None:
     ("joint", "outside", "text"),
     [
         ("", '<option density="1.2" viscosity="0.1"/>', "fluid forces"),
-        ("", "GRAVCOMP", "gravcomp"),
+        ("", "GRAVCOMP", "gravity compensation"),
+        ('damping="0 1"', "", "nonlinear damping"),
+        ('stiffness="3"', "", "springs of 1 joint ('j')"),
+        ("", '<actuator><motor joint="j"/><position joint="j"/></actuator>', "2 actuators;"),
+        ('damping="2"', "", "damping of 1 joint (compile(inputs=('damping',)) takes it);"),
+        ('frictionloss="2" range="0 1"', "", "friction of 1 joint, limits of 1 joint;"),
     ],
 )
-def test_what_acts_in_mujoco_only_is_noted(joint: str, outside: str, text: str, tmp_path: Path) -> None:
+def test_what_acts_in_mujoco_only_is_said(joint: str, outside: str, text: str, tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     body = ARM.replace('name="a"', 'name="a" gravcomp="1"') if outside == "GRAVCOMP" else ARM
-    with pytest.warns(ModelWarning, match=text):
-        load_robot(simple(tmp_path, joint, "" if outside == "GRAVCOMP" else outside, body))
+    robot = load_robot(simple(tmp_path, joint, "" if outside == "GRAVCOMP" else outside, body))
+    assert f"not applied: {text}" in unapplied(robot)
 
 
 def test_without_mujoco_the_cure_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,3 +186,21 @@ def test_warnings_of_mujoco_are_notes(
     assert sum(body.mass for body in robot.bodies) == pytest.approx(5.0)
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_site_with_the_name_of_a_body_is_said(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    robot = load_robot(simple(tmp_path, body=ARM.replace("<geom", '<site name="a" pos=".5 0 0"/><geom')))
+    assert "read otherwise: site 'a' is frame 'a_', for a body has its name;" in unapplied(robot)
+    assert robot.frames["a_"].placement.translation.tolist() == [0.5, 0.0, 0.0]
+
+
+def test_mocap_bodies_are_said(tmp_path: Path) -> None:
+    """Who is welded to one is held where the file puts it."""
+    pytest.importorskip("mujoco")
+    still = '<body name="m" mocap="true" pos="1 0 0"><geom size=".1"/></body>'
+    moved = '<body name="h" pos="1 0 0"><freejoint/><geom size=".1"/></body>'
+    weld = '<equality><weld body1="m" body2="h"/></equality>'
+    robot = load_robot(simple(tmp_path, body=still + moved, outside=weld))
+    assert "read otherwise: 1 mocap body does not move: 'm';" in unapplied(robot)
+    assert [(one.frame, one.other) for one in robot.contacts] == [("h", None)]

@@ -11,6 +11,7 @@ import pytest
 
 from condyle.errors import ModelWarning, UnsupportedError
 from condyle.model.robot import Robot
+from condyle.model.unapplied import unapplied
 from condyle.readers import load_robot
 from tests.laws.evaluated import reference
 from tests.laws.robots import relative
@@ -76,8 +77,9 @@ def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
         "flexes (1): <flex> (line 29): ignored",
         f"{acting}: ignored",
         f"{tendons}: ignored",
-        "joint springs (2): 'wrist' (line 5), 'left' (line 8): ignored",
     ]
+    line = unapplied(load(path))
+    assert "not applied: springs of 2 joints ('wrist', 'left'), 1 actuator;" in line
     assert [(one.frame, one.other) for one in load(path).contacts] == [("tip", "left")]  # the weld is a closure
     with pytest.warns(ModelWarning):  # none is doubtful physics of the tree
         load_robot(path, unmodelled="ignore", strict=True)
@@ -149,7 +151,7 @@ def test_a_linear_equality_alone_needs_no_option(tmp_path: Path) -> None:
     assert (robot.nv, len(robot.joints)) == (1, 2)
 
 
-def test_tendons_that_only_route_actuators_are_a_note(tmp_path: Path) -> None:
+def test_tendons_that_only_route_actuators_are_of_the_actuators(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     body = '<body name="{0}"><joint name="{0}"/><geom size=".1" pos=".1 0 0"/></body>'
     tendon = '<fixed{}><joint joint="a" coef="1"/><joint joint="b" coef="1"/></fixed>'
@@ -164,17 +166,16 @@ def test_tendons_that_only_route_actuators_are_a_note(tmp_path: Path) -> None:
             with pytest.raises(UnsupportedError, match=r"tendons with .*'t' \(line 1\)"):
                 load_robot(path)
         else:
-            with pytest.warns(ModelWarning, match=r"tendons that only route actuators \(1\): 't' \(line 1\): ignored"):
-                assert load_robot(path).nv == 2
+            robot = load_robot(path)
+            assert (robot.nv, "not applied: 1 actuator;" in unapplied(robot)) == (2, True)
 
 
 def test_long_lists_are_cut_short(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     joints = "\n".join(f'<body><joint name="j{k}" stiffness="1"/><geom size=".1"/></body>' for k in range(9))
     (tmp_path / "many.xml").write_text(f"<mujoco><worldbody>\n{joints}</worldbody></mujoco>")
-    text = re.escape("joint springs (9): 'j0' (line 2), 'j1' (line 3), 'j2' (line 4) and 6 more: ignored")
-    with pytest.warns(ModelWarning, match=text):
-        load_robot(tmp_path / "many.xml")
+    text = "springs of 9 joints ('j0', 'j1', 'j2' and 6 more)"
+    assert text in unapplied(load_robot(tmp_path / "many.xml"))
 
 
 def test_sensors_and_actuators_by_plugin_are_left_out_and_never_run(tmp_path: Path) -> None:
@@ -189,3 +190,48 @@ def test_sensors_and_actuators_by_plugin_are_left_out_and_never_run(tmp_path: Pa
         load_robot(path)
     with pytest.warns(ModelWarning, match=r"plugins \(2\): .*: ignored"):
         assert load_robot(path, unmodelled="ignore").nv == 1
+
+
+CONSTANT = """<mujoco><worldbody>
+  <body><joint name="a" axis="0 1 0" ref="10"/><geom size=".1" pos=".2 0 0"/>
+    <body name="forearm" pos=".3 0 0"><joint name="b" axis="0 1 0" pos="0 0 .1" ref="-20"/><geom size=".1" pos=".2 0 0"/>
+      <body pos=".3 0 0"><joint name="c" axis="1 0 1" type="slide" ref=".2"/><geom size=".1" pos=".2 0 0"/></body>
+    </body>
+  </body>
+  <body pos="0 1 0"><joint name="d" axis="1 0 0"/><geom size=".1" pos="0 .1 0"/></body>
+</worldbody><equality>{}</equality></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    ("equalities", "held"),
+    [
+        ('<joint joint1="b" joint2="a" polycoef=".3 0 0 0 0"/>', {"b": 0.3}),
+        ('<joint joint1="b" polycoef=".3 1 0 0 0"/>', {"b": 0.3}),
+        ('<joint joint1="c" polycoef=".1"/><joint joint1="b" joint2="c" polycoef=".3 2 0 0 0"/>', {"b": 0.5, "c": 0.1}),
+    ],
+)
+def test_an_equality_with_a_constant_holds_its_joint(equalities: str, held: dict[str, float], tmp_path: Path) -> None:
+    """M of the other joints is MuJoCo's where its equalities have no residual; a joint that follows is held too."""
+    mujoco = pytest.importorskip("mujoco")
+    path = tmp_path / "held.xml"
+    path.write_text(CONSTANT.format(equalities))
+    robot = load_robot(path)
+    free = [name for name in "abcd" if name not in held]
+    assert robot.joint_names == tuple(free)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    (q,) = robot.random_state(1, 0).q
+    for name in free:
+        data.joint(name).qpos = q[robot.joint(name).q_index]
+    for name, off in held.items():
+        data.joint(name).qpos = model.joint(name).qpos0 + off
+    mujoco.mj_forward(model, data)
+    assert np.abs(data.efc_pos[: data.ne]).max() < 1e-15
+    full = np.zeros((4, 4))
+    mujoco.mj_fullM(model, data, full)
+    rows = [int(model.joint(name).dofadr[0]) for name in free]
+    # four bodies of rounding
+    assert relative(reference(robot, "m", q[None]), full[np.ix_(rows, rows)][None]) < 1e-13
+    place = frames_at(robot, q)["forearm"]
+    assert place.translation == pytest.approx(data.body("forearm").xpos, abs=1e-14)
+    assert load_robot(path, mimic="independent").joint_names == ("a", "b", "c", "d")

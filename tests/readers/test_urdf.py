@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condyle.errors import ModelWarning
+from condyle import Robot
+from condyle.errors import ModelError, ModelWarning
 from condyle.readers import load_robot
 
 INERTIA = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/>'
@@ -107,6 +108,74 @@ def test_unicode_names_and_encodings(tmp_path: Path) -> None:
     head = '<?xml version="1.0" encoding="iso-8859-1"?>'
     path.write_bytes(f'{head}<robot name="é">{arm(LIMIT)}</robot>'.encode("latin-1"))
     assert load_robot(path).name == "é"
+
+
+@pytest.mark.parametrize("spelled", ["utf8", "UTF8", "utf_8", "UTF-8"])
+def test_utf8_however_it_is_spelled(tmp_path: Path, spelled: str) -> None:
+    path = tmp_path / "robot.urdf"
+    path.write_text(f"<?xml version='1.0' encoding='{spelled}'?><robot name=\"关节\">{arm(LIMIT)}</robot>", "utf-8")
+    assert load_robot(path).name == "关节"
+
+
+@pytest.mark.parametrize("note", ["<!-\\- note -\\->", "<!- note ->", "<! a 'b >", '<!-\\- <link name="c"/> -\\->'])
+def test_a_comment_that_only_tinyxml_takes(tmp_path: Path, note: str) -> None:
+    """It ends at the first ">", in Pinocchio and MuJoCo too."""
+    robot = load_robot(write(tmp_path, note + arm(f"\n{note}\n{LIMIT}")))
+    assert (robot.nv, robot.body_names) == (1, ("arm",))
+
+
+def rotor(more: str, joints: str = '<joint name="j"/>') -> str:
+    return f'<transmission type="SimpleTransmission">{joints}<actuator name="m">{more}</actuator></transmission>'
+
+
+ROTOR = '<drake:rotor_inertia value="0.01"/>'
+GEAR = '<drake:gear_ratio value="10"/>'
+
+
+def test_a_rotor_behind_a_gear_is_armature(tmp_path: Path) -> None:
+    """As in Drake: M of this arm is 0.22 about y, 1.22 with the rotor; several motors of a joint add up."""
+    place = '<inertial><origin xyz="0.1 0 0"/><mass value="2"/>' + INERTIA + "</inertial>"
+    body = arm(LIMIT + '<axis xyz="0 1 0"/>', link=place)
+    for more, armature in (
+        ("", 0.0),
+        (rotor("<mechanicalReduction>10</mechanicalReduction>"), 0.0),
+        (rotor(ROTOR), 0.01),
+        (rotor(ROTOR + GEAR), 1.0),
+        (rotor(ROTOR + '<drake:gear_ratio value="-10"/>'), 1.0),
+        (rotor(ROTOR + GEAR) + rotor(ROTOR), 1.01),
+    ):
+        robot = Robot.of(load_robot(write(tmp_path, body + more)))
+        assert robot.armature.tolist() == pytest.approx([armature], rel=1e-15)
+        assert robot.compile("numpy").mass_matrix([0.3])[0, 0] == pytest.approx(0.22 + armature, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("joint", "more", "why"),
+    [
+        (arm(LIMIT.replace("10", "0")), rotor(ROTOR), "joint 'j' has an effort limit of 0"),
+        (arm("", "fixed"), rotor(ROTOR), "joint 'j' is fixed"),
+        (arm('<axis xyz="0 0 1"/>', "planar"), rotor(ROTOR), "joint 'j' is planar"),
+        (arm(LIMIT), rotor(ROTOR, '<joint name="k"/>'), "its transmission does not name one joint"),
+        (arm(LIMIT), rotor(ROTOR, '<joint name="j"/><joint name="k"/>'), "its transmission does not name one joint"),
+    ],
+)
+def test_a_rotor_that_drives_no_joint_is_noted(tmp_path: Path, joint: str, more: str, why: str) -> None:
+    with pytest.warns(ModelWarning, match=f"<drake:rotor_inertia> is ignored: {why}"):
+        assert not load_robot(write(tmp_path, joint + more)).armature.any()
+
+
+@pytest.mark.parametrize(
+    ("inertia", "gear", "message"),
+    [
+        ("-0.01", "1", "rotor inertia -0.01 at gear ratio 1"),
+        ("1", "1e20", "gear ratio 1e\\+20"),
+        ("a", "1", "value='a'"),
+    ],
+)
+def test_a_rotor_that_cannot_be(tmp_path: Path, inertia: str, gear: str, message: str) -> None:
+    more = rotor(ROTOR.replace("0.01", inertia) + GEAR.replace("10", gear))
+    with pytest.raises(ModelError, match=f"robot.urdf:1: actuator 'm': .*{message}"):
+        load_robot(write(tmp_path, arm(LIMIT) + more))
 
 
 def test_a_revolute_joint_without_limits_is_noted(tmp_path: Path) -> None:

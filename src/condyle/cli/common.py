@@ -14,7 +14,8 @@ from typing import TypeAlias
 import condyle
 from condyle.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
 from condyle.cli import values
-from condyle.errors import Finding, ModelWarning, UnsupportedError
+from condyle.errors import Finding, ModelWarning, UnsupportedError, listed
+from condyle.model.unapplied import unapplied, without_notes
 from condyle.text import printable, printable_lines
 
 BAR = 20
@@ -138,8 +139,12 @@ def load(arguments: argparse.Namespace) -> Loaded:
         if locks:
             robot = robot.lock(dict(locks))
     heard = [w.message for w in caught if isinstance(w.message, ModelWarning)]
+    if line := unapplied(robot):
+        notes = (Finding("note", line),)
+        heard.append(ModelWarning(listed(notes), notes))
     lines = tuple(line for warning in heard for line in str(warning).split("\n"))
-    return Loaded(robot, source, lines, tuple(finding for warning in heard for finding in warning.findings))
+    findings = tuple(finding for warning in heard for finding in warning.findings)
+    return Loaded(without_notes(robot), source, lines, findings)
 
 
 def load_aloud(arguments: argparse.Namespace) -> Loaded:

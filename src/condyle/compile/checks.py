@@ -13,6 +13,7 @@ from condyle.model.tree import Tree
 from condyle.options import tip_frame
 from condyle.runtime.native import MOST_PORTS
 from condyle.specification import Function, Repeat
+from condyle.text import few
 from condyle.trace.structure import sizes
 
 SHOWN = 8
@@ -103,12 +104,15 @@ def check_invertible(robot: Robot) -> None:
     idle = idle_coordinates(robot, robot.random_state(4, 0).q)
     if not idle:
         return
-    joint = next(joint for joint in robot.joints if joint.v_index <= idle[-1] < joint.v_index + joint.nv)
-    free = " and ".join(function.method for function in FUNCTIONS.values() if not function.solves)
+    still = [joint for joint in robot.joints if any(joint.v_index <= k < joint.v_index + joint.nv for k in idle)]
+    names = [repr(joint.name) for joint in still]
+    lone = f"joint {names[0]} moves no inertia of its own"
+    which = lone if len(names) == 1 else f"joints {few(names, SHOWN)} move no inertia of their own"
+    behind = robot.bodies[robot.joints.index(still[-1])].name
     raise SingularError(
-        f"joint {joint.name!r} moves no inertia of its own, so the mass matrix has no inverse. Give mass to the bodies "
-        f"it carries (from {robot.bodies[robot.joints.index(joint)].name!r} on), or armature to the joint, or lock it; "
-        f"{free} need no inverse"
+        f"{which}, so the mass matrix has no inverse. Lock what moves none, robot.lock({{{names[-1]}: q}}), or give it "
+        f"armature, or give mass to the bodies that it carries (from {behind!r} on); functions that need no inverse, "
+        "such as inverse_dynamics, work as it is"
     )
 
 

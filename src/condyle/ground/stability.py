@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from condyle.errors import ShapeError
 from condyle.ground.feet import Foot
 from condyle.model.change import carrier
+from condyle.model.unapplied import without_notes
 from condyle.symbolic.entries import numpy as np
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def longest_step(
     for foot in feet:
         carrier(robot, foot.frame, "no ground can push it; name a frame of a moving body")
     names = tuple(dict.fromkeys(foot.frame for foot in feet))
-    dynamics = robot.compile("numpy", frames=names, reference_frame="local_world_aligned")
+    dynamics = without_notes(robot).compile("numpy", frames=names, reference_frame="local_world_aligned")
     jacobians: Any = dynamics.frame_jacobians(q)
     turns = dynamics.frame_placements(q).rotation
     rows: list[Any] = []

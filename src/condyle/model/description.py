@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from condyle.model.array import Array, frozen
-from condyle.model.parts import NONE_SNAPPED, Body, RobotData, Snapped, combine, massless
+from condyle.model.parts import NONE_SNAPPED, Body, FileNotes, RobotData, Snapped, combine, massless
 from condyle.model.placement import IDENTITY, Placement
 
 FIXED = "fixed"
@@ -86,6 +86,7 @@ class Description:
     snapped: Snapped = NONE_SNAPPED
     file: str | None = None
     contacts: tuple[Any, ...] = ()
+    file_notes: FileNotes | None = None
 
 
 def describe(robot: RobotData) -> Description:
@@ -104,7 +105,7 @@ def describe(robot: RobotData) -> Description:
             links.append(Link(massless(name)))
             joints.append(JointSpec("", FIXED, carrier(robot, frame.body), name, frame.placement))
     whole = (robot.name, robot.gravity, tuple(links), tuple(joints))
-    return Description(*whole, robot.snap, robot.snapped, contacts=robot.contacts)
+    return Description(*whole, robot.snap, robot.snapped, contacts=robot.contacts, file_notes=robot.file_notes)
 
 
 def carrier(robot: RobotData, body: int) -> str | None:

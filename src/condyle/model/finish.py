@@ -61,7 +61,9 @@ def finish(draft: Description, options: Options, findings: Sequence[Finding] = (
         joints = (_root_joint(root, options.floating_base), *joints)
     placements = (*(link.place for link in draft.links), *(joint.placement for joint in joints))
     snapped = NONE_SNAPPED.more(angle for placement in placements for angle in placement.moved)
-    whole, left_out = settled(assemble(replace(draft, joints=joints, snap=options.snap, snapped=snapped)), draft.file)
+    notes = None if options.quiet else draft.file_notes
+    draft = replace(draft, joints=joints, snap=options.snap, snapped=snapped, file_notes=notes)
+    whole, left_out = settled(assemble(draft), draft.file)
     robot = Robot.of(whole)
     found += left_out
     _report([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)

@@ -40,6 +40,13 @@ class Snapped:
 NONE_SNAPPED = Snapped()
 
 
+class FileNotes(NamedTuple):
+    """What a file says that no function applies, and what is read otherwise than by other programs, in words."""
+
+    ignored: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Mimic:
     """A joint that follows another: q = multiplier · q[joint] + offset; `joint` is the master's index."""
@@ -163,7 +170,8 @@ class RobotData:
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
     ModelError for a body with a negative mass, or a number that is not finite; for joints in another order.
     snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
-    the largest change (largest, [rad]). contacts: loop closures of its file. nq: length of q. nv: of v, a, tau.
+    the largest change (largest, [rad]). contacts: loop closures of its file. file_notes: what `compile` says of its
+    file once; None for a bundled robot, one made in code, and in another process. nq: length of q. nv: of v, a, tau.
     """
 
     name: str
@@ -175,6 +183,7 @@ class RobotData:
     snap: float
     snapped: Snapped = NONE_SNAPPED
     contacts: tuple[Any, ...] = ()
+    file_notes: FileNotes | None = None
     nq: int = field(init=False)
     nv: int = field(init=False)
 

@@ -56,7 +56,7 @@ class Robot(RobotData, Identified):
     def of(cls: type[Self], robot: RobotData) -> Self:
         """The robot of a robot."""
         whole = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base)
-        return cls(*whole, robot.snap, robot.snapped, robot.contacts)
+        return cls(*whole, robot.snap, robot.snapped, robot.contacts, robot.file_notes)
 
     @classmethod
     def assemble(cls: type[Self], description: Description) -> Self:

@@ -51,7 +51,8 @@ def assemble(description: Description) -> RobotData:
     fixed = walk.parts[-1]
     base = combine(fixed[0][1].name, fixed) if fixed else None
     whole = (description.name, description.gravity, tuple(joints), bodies, walk.frames, base)
-    return RobotData(*whole, description.snap, description.snapped.more(walk.moved), description.contacts)
+    snapped = description.snapped.more(walk.moved)
+    return RobotData(*whole, description.snap, snapped, description.contacts, description.file_notes)
 
 
 def _walk(description: Description) -> _Walk:

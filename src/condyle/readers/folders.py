@@ -57,8 +57,10 @@ class Folders:
         true = same.readlink()
         if not any(true.is_relative_to(root) for root in self.roots):
             folder = os.path.normpath(path.parent)
-            cure = f"copy it there, or allow its folder: assets=({folder!r},), on the command line --assets {folder}"
-            if true.parent != Path(os.path.realpath(folder)):
+            is_link = true.parent != Path(os.path.realpath(folder))
+            home = str(true.parent) if is_link else folder  # the folder of a link itself may be allowed already
+            cure = f"copy it there, or allow its folder: assets=({home!r},), on the command line --assets {home}"
+            if is_link:
                 cure += f"; it is a link to {true}"
             raise _wrong(f"{what} leaves the model's directory", at, cure)
         if not stat.S_ISREG(os.fstat(handle).st_mode):

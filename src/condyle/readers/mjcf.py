@@ -12,9 +12,11 @@ from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, mo
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers
 from condyle.model.finish import Options, finish
 from condyle.model.joints import JOINT_TYPES, JointType
-from condyle.model.parts import Body, massless
+from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
+from condyle.model.pose import pose
 from condyle.model.robot import Robot
+from condyle.model.topology import joint_of
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_assets import take_files
 from condyle.readers.mjcf_checks import check_tree
@@ -25,7 +27,7 @@ from condyle.readers.mjcf_names import fresh, names_of
 from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
 from condyle.readers.mjcf_schema import schema_of
 from condyle.readers.mjcf_tree import read_tree
-from condyle.readers.mjcf_unmodelled import check_modelled, followers, reflected
+from condyle.readers.mjcf_unmodelled import check_modelled, followers, held, reflected, unapplied_forces, unmoved
 from condyle.readers.xml import Element
 
 _WORDS = ("free", "ball", "slide", "hinge")  # mjtJoint
@@ -38,9 +40,9 @@ def read(
     """The robot `name` of an MJCF file: hinge, slide, ball and free joints, any number on a body.
 
     top: the root element of the file. q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are
-    (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints,
-    `connect` and `weld` closures (`Robot.contacts`, their gains zero); contacts, cameras and actuators (but for their
-    armature and damping) are ignored, and equalities that are not active.
+    (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints, those
+    with a constant fixed joints, `connect` and `weld` closures (`Robot.contacts`, their gains zero); contacts, cameras
+    and actuators (but for their armature and damping) are ignored, and equalities that are not active.
     Errors: UnsupportedError for parts that run code or make bodies, for other equality constraints, tendons that act,
     plugins and flexes (unless options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the
     rest.
@@ -93,7 +95,10 @@ class _Reader:
         self.sites = [(i, name) for i in kept if (name := model.names["site"][i])]
         self.armature = reflected(model, model.actuator_armature)
         self.damping = reflected(model, model.actuator_damping)
-        self.followers = followers(model)
+        independent = options.mimic == "independent"
+        self.held = {} if independent else held(model)
+        self.followers = {} if independent else followers(model)
+        self.renamed: list[str] = []
         self.contacts = closures(model, self.bodies, options.snap)
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
@@ -107,8 +112,9 @@ class _Reader:
         links, specs = self.links, self.specs
         if self.options.floating_base:
             links, specs = self.floating()
-        held = tuple(self.contacts)
-        return Description(name, gravity, tuple(links), tuple(specs), file=str(self.path), contacts=held)
+        notes = FileNotes(unapplied_forces(self.model, self.joints), (*unmoved(self.model, self.bodies), *self.renamed))
+        whole = (name, gravity, tuple(links), tuple(specs))
+        return Description(*whole, file=str(self.path), contacts=tuple(self.contacts), file_notes=notes)
 
     def floating(self) -> tuple[list[Link], list[JointSpec]]:
         """Links and joints without the world: its only child becomes the root."""
@@ -142,6 +148,8 @@ class _Reader:
     def site(self, i: int, given: str) -> None:
         """A massless link of its own, fixed to the site's body."""
         model, name = self.model, fresh(given, self.taken["link"])
+        if name != given:
+            self.renamed.append(f"site {given!r} is frame {name!r}, for a body has its name")
         here = _placement(model.site_pos[i], model.site_quat[i]).snapped(self.options.snap)
         parent = self.bodies[int(model.site_bodyid[i])]
         self.links.append(Link(massless(name)))
@@ -162,7 +170,7 @@ class _Reader:
             after = _shift(-model.jnt_pos[j])
             if kind.axes and zero != 0.0:
                 here = here.compose(Placement(about(axis, -zero), np.zeros(3)))
-        return JointSpec(
+        spec = JointSpec(
             self.joints[j],
             kind.name,
             parent,
@@ -173,6 +181,10 @@ class _Reader:
             numbers=self.numbers(j, kind),
             mimic=self.mimic(j),
         )
+        if j not in self.held:
+            return spec
+        where = pose(joint_of(spec, -1, here, 0, 0), np.array((self.held[j],)))
+        return JointSpec(spec.name, FIXED, parent, child, where.snapped(self.options.snap))
 
     def mimic(self, j: int) -> MimicOf | None:
         if j not in self.followers:

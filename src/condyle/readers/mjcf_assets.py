@@ -9,7 +9,7 @@ from pathlib import Path
 from condyle.errors import Finding, ModelError
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_prune import asset_name
-from condyle.readers.mjcf_tree import is_odd, uri_cure
+from condyle.readers.mjcf_tree import oddity
 from condyle.readers.xml import Element
 
 LeftOut = Callable[[Element, list[Finding]], None]
@@ -47,8 +47,12 @@ def take_files(
 def _read(node: Element, folders: Folders, home: str, strip: bool, most: int) -> tuple[Path, bytes]:
     """The path and the bytes of the file that an asset names. ModelError."""
     name = node.attributes["file"]
-    if node.tag not in ("mesh", "hfield") or is_odd(name) or is_odd(home):
-        raise ModelError([node.error(f"<{node.tag}> file={name!r} leaves the model's directory", uri_cure(name))])
+    if node.tag not in ("mesh", "hfield"):
+        raise ModelError([node.error(f"<{node.tag}> file={name!r}: files of meshes and height fields alone are read")])
+    for what, path in ((f"<{node.tag}> file={name!r}", name), (f"<compiler>: the folder of meshes {home!r}", home)):
+        odd = oddity(path)
+        if odd is not None:
+            raise ModelError([node.error(f"{what} {odd[0]}", odd[1])])
     last = name.rpartition("/")[2] if strip else name
     places = (folders.own / home / last, *(() if strip else (node.folder / last,)))
     return folders.read(places, most, f"<{node.tag}> file={name!r}", (node.file, node.line))

@@ -44,6 +44,7 @@ class Compiled:
     body_mass: Array
     body_inertia: Array
     body_gravcomp: Array
+    body_mocapid: Ints
     jnt_type: Ints
     jnt_qposadr: Ints
     jnt_dofadr: Ints

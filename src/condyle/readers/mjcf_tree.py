@@ -23,16 +23,16 @@ def read_tree(root: Element, path: Path, folders: Folders) -> Element:
     return reader.node(root, str(path), path.parent, 0)
 
 
-def is_odd(name: str) -> bool:
-    """Whether a file's name has a meaning of its own in MuJoCo or on another system."""
-    return "\\" in name or ":" in name or "\0" in name
-
-
-def uri_cure(name: str) -> str | None:
-    """What to write instead of a file's URI."""
-    if "://" not in name:
-        return None
-    return "URIs such as package:// are not resolved: write the path from the model's folder; assets= allows others"
+def oddity(name: str) -> tuple[str, str] | None:
+    """What is wrong with a file's name that has a meaning of its own in MuJoCo or on another system, and the cure."""
+    if "://" in name:
+        cure = "URIs such as package:// are not resolved: write the path from the model's folder; assets= allows others"
+        return "is a URI, expected a path", cure
+    if "\\" in name:
+        return "has a backslash, which parts folders on some systems only", "write / between folders"
+    if ":" in name:
+        return "has a colon, which names a drive or a device on some systems", "rename the file"
+    return ("has a zero byte", "rename the file") if "\0" in name else None
 
 
 class _Includes:
@@ -61,10 +61,12 @@ class _Includes:
         """What an <include> stands for: looked for beside the main file, then beside the including one."""
         at = (file, element.line)
         name = element.get("file")
-        if not name or element.children or is_odd(name):
-            what = f"<include> file={name!r} leaves the model's directory" if name else "<include> has no file"
-            said, cure = ("<include> has children", None) if element.children else (what, uri_cure(name or ""))
-            raise ModelError([Finding("error", said, *at, cure=cure)])
+        if not name or element.children:
+            wrong = "children" if element.children else "no file"
+            raise ModelError([Finding("error", f"<include> has {wrong}", *at)])
+        odd = oddity(name)
+        if odd is not None:
+            raise ModelError([Finding("error", f"<include> file={name!r} {odd[0]}", *at, cure=odd[1])])
         what = f"<include> file={name!r}: includes {name!r}"
         true, data = self.folders.read((self.top / name, folder / name), xml.MAX_BYTES, what, at)
         if true in self.seen:

@@ -1,4 +1,5 @@
-"""What acts on the bodies in MuJoCo and not here: refused, or ignored with a note; joint equalities that are mimics."""
+"""What acts on the bodies in MuJoCo and not here: refused, ignored with a note, or said when the robot is compiled;
+joint equalities that are mimics or hold a joint."""
 
 from __future__ import annotations
 
@@ -29,9 +30,7 @@ def check_modelled(
     acting = _acting(model)
     label = _Labels(model, root)
     found = [_said(what, [_label(node, root.file) for node in nodes]) for what, nodes in taken.items()]
-    tied = set(followers(model))
-    first = {int(model.eq_obj1id[i]): i for i in reversed(_followed(model)) if int(model.eq_obj1id[i]) in tied}
-    modelled = {*first.values(), *closing(model)}
+    modelled = {*_ties(model).values(), *closing(model)}
     loose = [i for i in np.flatnonzero(model.eq_active0).tolist() if i not in modelled]
     found += label.said("equality constraints", "eq", loose)
     found += label.said("tendons with a spring, damping, friction, a limit or armature", "tendon", acting)
@@ -40,10 +39,7 @@ def check_modelled(
             f"{root.file}: {'; '.join(found)}: not supported; to load the tree without them say unmodelled='ignore', "
             "or take them out of the file"
         )
-    routes = [i for i in range(len(model.names["tendon"])) if i not in acting]
-    found += label.said("tendons that only route actuators", "tendon", routes)
-    found += label.said("joint springs", "jnt", _any(model.jnt_stiffness, model.jnt_stiffnesspoly))
-    return [Finding("note", f"{what}: ignored", root.file) for what in (*found, *_small(model))]
+    return [Finding("note", f"{what}: ignored", root.file) for what in found]
 
 
 def followers(model: Compiled) -> dict[int, tuple[int, float, float]]:
@@ -52,22 +48,51 @@ def followers(model: Compiled) -> dict[int, tuple[int, float, float]]:
     MuJoCo: q_1 - ref_1 = c_0 + c_1 (q_2 - ref_2) + ...; of several equalities of one joint the first counts.
     """
     found: dict[int, tuple[int, float, float]] = {}
-    for i in _followed(model):
-        joint, master = int(model.eq_obj1id[i]), int(model.eq_obj2id[i])
-        shift, slope = (float(c) for c in model.eq_data[i, :2])
-        if joint not in found:
+    for joint, i in _ties(model).items():
+        if not _is_constant(model, i):
+            master = int(model.eq_obj2id[i])
+            shift, slope = (float(c) for c in model.eq_data[i, :2])
             refs = model.qpos0[model.jnt_qposadr[[joint, master]]]
             found[joint] = (master, slope, float(refs[0] + shift - slope * refs[1]))
     return found
 
 
-def _followed(model: Compiled) -> list[int]:
-    """Active equalities of two joints by a line."""
-    straight = (model.eq_type == _EQ_JOINT) & (model.eq_active0 != 0) & (model.eq_data[:, 1] != 0.0)
-    straight &= ~(model.eq_data[:, 2:5] != 0.0).any(axis=1)
-    within = (model.eq_obj1id >= 0) & (model.eq_obj1id < model.njnt)
-    within &= (model.eq_obj2id >= 0) & (model.eq_obj2id < model.njnt)
-    return np.flatnonzero(straight & within).tolist()
+def held(model: Compiled) -> dict[int, float]:
+    """Joints that an active joint equality holds at a value of q [rad or m], and those that follow them.
+
+    MuJoCo: q_1 - ref_1 = c_0, without a second joint or where its coefficients are 0.
+    """
+    ties = _ties(model)
+    found = {
+        joint: float(model.qpos0[model.jnt_qposadr[joint]] + model.eq_data[i, 0])
+        for joint, i in ties.items()
+        if _is_constant(model, i)
+    }
+    tied, todo = followers(model), list(found)
+    while todo:
+        at = todo.pop()
+        for joint, (master, slope, offset) in tied.items():
+            if master == at and joint not in found:
+                found[joint] = slope * found[at] + offset
+                todo.append(joint)
+    return found
+
+
+def _ties(model: Compiled) -> dict[int, int]:
+    """For each joint the first active joint equality that ties it to a line of another, or to a number."""
+    straight = (model.eq_type == _EQ_JOINT) & (model.eq_active0 != 0)
+    alone = model.eq_obj2id < 0
+    straight &= alone | ~(model.eq_data[:, 2:5] != 0.0).any(axis=1)
+    within = (model.eq_obj1id >= 0) & (model.eq_obj1id < model.njnt) & (model.eq_obj2id < model.njnt)
+    found: dict[int, int] = {}
+    for i in np.flatnonzero(straight & within).tolist():
+        found.setdefault(int(model.eq_obj1id[i]), i)
+    return found
+
+
+def _is_constant(model: Compiled, i: int) -> bool:
+    """Whether joint equality i, one of `_ties`, has no other joint in it."""
+    return int(model.eq_obj2id[i]) < 0 or float(model.eq_data[i, 1]) == 0.0
 
 
 def reflected(model: Compiled, values: Array) -> Array:
@@ -138,11 +163,28 @@ def _said(what: str, labels: list[str]) -> str:
     return f"{what} ({len(labels)}): {few(labels, 3)}"
 
 
-def _small(model: Compiled) -> list[str]:
-    """What is never refused: forces that are little, or meant to be added by the user."""
+def unapplied_forces(model: Compiled, joints: Sequence[str]) -> tuple[str, ...]:
+    """What is never refused, in words: forces that are little, or meant to be added by the user."""
+    springs = [repr(joints[j]) for j in _any(model.jnt_stiffness, model.jnt_stiffnesspoly)]
+    actuators = len(model.names["actuator"])
     present = {
+        f"springs of {len(springs)} joint{_plural(len(springs))} ({few(springs, 3)})": bool(springs),
+        f"{actuators} actuator{_plural(actuators)}": actuators > 0,
         "gravity compensation (gravcomp)": bool(model.body_gravcomp.any()),
         "fluid forces (density, viscosity)": model.density != 0.0 or model.viscosity != 0.0,
         "nonlinear damping": bool(model.dof_dampingpoly.any()) or bool(model.actuator_dampingpoly.any()),
     }
-    return [name for name, here in present.items() if here]
+    return tuple(name for name, here in present.items() if here)
+
+
+def unmoved(model: Compiled, bodies: Sequence[str]) -> tuple[str, ...]:
+    """What is said of mocap bodies, which a user moves in MuJoCo."""
+    names = [repr(bodies[i]) for i in np.flatnonzero(model.body_mocapid >= 0).tolist()]
+    if not names:
+        return ()
+    what = "mocap body does" if len(names) == 1 else "mocap bodies do"
+    return (f"{len(names)} {what} not move: {few(names, 3)}",)
+
+
+def _plural(number: int) -> str:
+    return "" if number == 1 else "s"

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from difflib import get_close_matches
+
 import numpy as np
 
 from condyle.errors import Finding, ModelError
-from condyle.model.array import Array, congruence
-from condyle.model.change import suggest
+from condyle.model.array import Array, congruence, moderate
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Body, massless
+from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.readers.report import Report, shown
 from condyle.readers.xacro import XACRO, check_xacro
 from condyle.readers.xml import Element, same
+from condyle.text import few
 
 MAX_LINKS = 16_384
 _ROBOT = ("link", "joint", "material", "transmission", "gazebo", "sensor", "ros2_control", "mujoco", "plugin", "param")
 _LINK = ("inertial", "visual", "collision", "sensor", "gazebo", "contact", "material", "self_filter")
+_NEAR = 0.75
+"""How much alike a word and a known one are where a slip is meant: loop_joint and joint are two words."""
+_FIRST = ("limit", "dynamics")
+"""Elements of which the first counts where several differ, as in Pinocchio: no function but an input takes them."""
+_LOOP = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
+_LOOP_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
+_ROTOR_CURE = "expected 0 or more, and no number beyond 1e30 with the square of the gear ratio"
+_ROTOR, _GEAR = "drake:rotor_inertia", "drake:gear_ratio"
+_ORIGIN = ("xyz", "rpy")
 _JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
 
@@ -33,16 +45,17 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Descrip
     reader = _Reader(Report(file), snap)
     reader.report.findings += left_over
     for child in root.children:
-        if child.tag not in _ROBOT:
+        if child.tag == "loop_joint":
+            reader.report.add("physics", child, "robot", _LOOP, _LOOP_CURE)
+        elif child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
-    said = Description(
+    whole = (
         root.get("name") or "robot",
         gravity,
         tuple(reader.link(link) for link in links),
-        tuple(reader.joint(joint) for joint in root.all("joint")),
-        file=file,
+        reader.with_rotors(root, tuple(reader.joint(joint) for joint in root.all("joint"))),
     )
-    return said, reader.report.findings
+    return Description(*whole, file=file, file_notes=reader.notes()), reader.report.findings
 
 
 def origin_of(parent: Element, element: str, report: Report) -> Placement:
@@ -56,19 +69,22 @@ class _Reader:
     def __init__(self, report: Report, snap: float) -> None:
         self.report = report
         self.snap = snap
+        self.without_axis: list[str] = []
 
     def unknown(self, child: Element, owner: str, known: tuple[str, ...]) -> None:
         if child.tag.startswith(XACRO):
             return  # `check_xacro` says so
-        hint = suggest(child.tag, known) if ":" not in child.tag else ""
-        meant = hint if hint.startswith("; did") else ""
-        self.report.note(child, owner, f"<{child.tag}> is unknown and ignored{meant}")
+        self.report.note(child, owner, f"<{child.tag}> is unknown and ignored{_meant(child.tag, known)}")
 
     def only(self, parent: Element, element: str, tag: str) -> Element | None:
-        """The child with this tag, if any; an error when there are several that differ."""
+        """The child with this tag, if any; an error when there are several that differ, but for those of `_FIRST`."""
         found = parent.all(tag)
         if len(found) > 1 and all(same(other, found[0]) for other in found[1:]):
             self.report.note(found[1], element, f"{len(found)} equal <{tag}>, expected one")
+        elif len(found) > 1 and tag in _FIRST:
+            self.report.note(
+                found[1], element, f"{len(found)} <{tag}> that differ: the first counts", "keep one of them"
+            )
         elif len(found) > 1:
             self.report.error(found[1], element, f"{len(found)} <{tag}> that differ, expected one", "keep one of them")
         return found[0] if found else None
@@ -97,12 +113,15 @@ class _Reader:
                 self.unknown(child, element, ("origin", "mass", "inertia"))
         mass = self.only(inertial, element, "mass")
         inertia = self.only(inertial, element, "inertia")
-        if mass is None:
-            self.report.error(inertial, element, "<inertial> has no <mass>", "add it, or remove the <inertial>")
-        if inertia is None:
-            self.report.error(inertial, element, "<inertial> has no <inertia>", "add it, or remove the <inertial>")
-        value = 0.0 if mass is None else self.report.number(mass, element, "value", None)
+        if mass is None:  # Pinocchio drops the rest of it too
+            wrong = "<inertial> has no <mass>: it is ignored, the link has no inertia"
+            self.report.add("physics", inertial, element, wrong, "add it, or remove the <inertial>")
+            return massless(name)
+        before = len(self.report.findings)
+        value = self.report.number(mass, element, "value", None)
         moments = np.zeros((3, 3)) if inertia is None else self.moments(inertia, element)
+        if any(finding.severity == "error" for finding in self.report.findings[before:]):
+            return massless(name)  # what stands for an unreadable number must not be judged as well
         return Body(name, value, place.translation, congruence(place.rotation, moments))
 
     def moments(self, at: Element, element: str) -> Array:
@@ -120,8 +139,11 @@ class _Reader:
         if at is None:
             return IDENTITY
         for name in at.attributes:
-            if name not in ("xyz", "rpy"):
+            if name == "quat_xyzw":
                 self.report.error(at, element, f"<origin> {name}= is not supported", "give xyz and rpy")
+            elif name not in _ORIGIN:
+                wrong = f"<origin> {name}= is unknown and ignored{_meant(name, _ORIGIN)}"
+                self.report.add("physics", at, element, wrong, "give xyz and rpy")
         xyz = self.report.vector(at, element, "xyz", (0.0, 0.0, 0.0))
         return Placement.from_rpy(xyz, self.report.vector(at, element, "rpy", (0.0, 0.0, 0.0)), self.snap)
 
@@ -132,6 +154,8 @@ class _Reader:
             if child.tag not in _JOINT:
                 self.unknown(child, element, _JOINT)
         kind = self.type(at, element)
+        if kind == "planar" and not at.all("axis"):
+            self.without_axis.append(repr(name))
         return JointSpec(
             name=name,
             type=kind,
@@ -211,3 +235,64 @@ class _Reader:
             return None
         multiplier = self.report.number(child, element, "multiplier", 1.0)
         return MimicOf(master, multiplier, self.report.number(child, element, "offset", 0.0))
+
+    def notes(self) -> FileNotes:
+        """What `compile` says of the file."""
+        count = len(self.without_axis)
+        if not count:
+            return FileNotes()
+        what = "planar joint without <axis> moves" if count == 1 else "planar joints without <axis> move"
+        across = "across x, as URDF has it (in Pinocchio and Drake across z)"
+        return FileNotes(otherwise=(f"{count} {what} {across}: {few(self.without_axis, 3)}",))
+
+    def with_rotors(self, root: Element, joints: tuple[JointSpec, ...]) -> tuple[JointSpec, ...]:
+        """The joints with the armature that their <transmission> elements say: gear squared times rotor inertia.
+
+        Read as Drake does: a joint without effort has no motor. Gear ratios of other elements are of no inertia.
+        """
+        armature: dict[str, float] = {}
+        by_name = {joint.name: joint for joint in joints}
+        for at in root.all("transmission"):
+            rotors = [(actuator, rotor) for actuator in at.all("actuator") for rotor in actuator.all(_ROTOR)]
+            for actuator, rotor in rotors:
+                value = self.rotor(actuator, rotor)
+                ends = [joint.get("name") or "" for joint in at.all("joint")]
+                driven = by_name.get(ends[0]) if len(ends) == 1 else None
+                why = _undriven(driven)
+                if driven is None or why:
+                    self.report.note(rotor, "robot", f"<{_ROTOR}> is ignored: {why}")
+                else:
+                    armature[driven.name] = armature.get(driven.name, 0.0) + value
+        return tuple(
+            replace(joint, numbers=replace(joint.numbers, armature=np.array((armature[joint.name],))))
+            if joint.name in armature
+            else joint
+            for joint in joints
+        )
+
+    def rotor(self, actuator: Element, rotor: Element) -> float:
+        """The inertia of a rotor as its joint has it [kg m^2 or kg]."""
+        element = f"actuator {actuator.get('name') or ''!r}"
+        inertia = self.report.number(rotor, element, "value", None)
+        gears = actuator.all(_GEAR)
+        gear = self.report.number(gears[0], element, "value", None) if gears else 1.0
+        if inertia < 0.0 or not moderate(gear * gear * inertia):
+            self.report.error(rotor, element, f"rotor inertia {inertia:.9g} at gear ratio {gear:.9g}", _ROTOR_CURE)
+            return 0.0
+        return gear * gear * inertia
+
+
+def _undriven(joint: JointSpec | None) -> str:
+    """Why a joint has no motor; "" for one that may have one."""
+    if joint is None:
+        return "its transmission does not name one joint of this file"
+    effort = joint.numbers.effort
+    if joint.type == FIXED or JOINT_TYPES[joint.type].nv != 1:
+        return f"joint {joint.name!r} is {joint.type}"
+    return "" if effort is None or effort[0] > 0.0 else f"joint {joint.name!r} has an effort limit of 0"
+
+
+def _meant(word: str, known: tuple[str, ...]) -> str:
+    """The known word that was meant, perhaps: for the end of a message."""
+    close = get_close_matches(word, known, 1, _NEAR) if ":" not in word else []
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -13,12 +13,18 @@ from condyle.errors import Finding, ModelError
 MAX_BYTES = 16 * 2**20
 MAX_DEPTH = 64
 MAX_ELEMENTS = 500_000
-ENCODINGS = ("utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1")
+_UTF8 = "utf-8"
+ENCODINGS = (_UTF8, "us-ascii", "ascii", "iso-8859-1", "latin-1")
 _TOKEN = re.compile(
-    rb"""(?P<comment><!--.*?-->)|<!--.*|<!\[CDATA\[(?:.*?\]\]>|.*)|<\?(?:.*?\?>|.*)|<(?:[^"'<>]+|"[^"]*"|'[^']*')*""",
+    rb"""(?P<comment><!--.*?-->|<!(?!--|\[|[A-Za-z])[^>]*>?)|<!--.*"""
+    rb"""|<!\[CDATA\[(?:.*?\]\]>|.*)|<\?(?:.*?\?>|.*)|<(?:[^"'<>]+|"[^"]*"|'[^']*')*""",
     re.DOTALL,
 )
-"""A comment, or what may hold its marks without being one; no part is looked at twice, so the time is linear."""
+"""A comment, or what may hold its marks without being one; no part is looked at twice, so the time is linear.
+
+TinyXML, which reads URDF and MJCF elsewhere, skips from "<!" to the next ">": so a comment begun "<!-\\-" is one.
+"""
+_DECLARED = re.compile(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']""")
 _NO_END = re.compile(rb"[^\r\n]")
 
 
@@ -79,7 +85,8 @@ def read_bytes(path: Path) -> bytes:
 def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence[str] = ENCODINGS) -> Element:
     """The root element; ModelError with file and line for text that is malformed, too deep, or declares a DTD.
 
-    "--" inside a comment is taken, as the robots' other readers do.
+    As the robots' other readers do, this takes "--" inside a comment and comments begun "<!" and no letter, and the
+    text ends before a zero byte. "utf8" is UTF-8.
     """
     text = data.lstrip(b" \t\r\n")  # some files begin with an empty line, which XML does not allow
     above = data[: len(data) - len(text)].count(b"\n")
@@ -87,7 +94,7 @@ def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence
         try:
             return _tree(text, _Reader(file, depth, encodings, above))
         except expat.ExpatError as error:
-            bare = _without_comments(text)
+            bare = _without_comments(text).partition(b"\0")[0]
             if error.code != expat.errors.codes[expat.errors.XML_ERROR_INVALID_TOKEN] or bare == text:
                 raise
             return _tree(bare, _Reader(file, depth, encodings, above))
@@ -103,7 +110,9 @@ def parse(data: bytes, file: str, *, depth: int = MAX_DEPTH, encodings: Sequence
 
 
 def _tree(text: bytes, reader: _Reader) -> Element:
-    parser = expat.ParserCreate()
+    declared = _DECLARED.match(text)
+    spelled = declared is not None and _plain(declared[1].decode()) == _plain(_UTF8)
+    parser = expat.ParserCreate(_UTF8 if spelled else None)  # expat knows it by this name alone
     parser.buffer_text = True
     reader.parser = parser
     parser.XmlDeclHandler = reader.declaration
@@ -115,6 +124,11 @@ def _tree(text: bytes, reader: _Reader) -> Element:
     if reader.root is None:
         raise ModelError([Finding("error", "no element", reader.file)])
     return reader.root
+
+
+def _plain(encoding: str) -> str:
+    """The name of an encoding without what people spell in several ways: "utf8", "UTF_8" and "utf-8" are one."""
+    return encoding.lower().replace("-", "").replace("_", "")
 
 
 def _without_comments(text: bytes) -> bytes:
@@ -143,7 +157,7 @@ class _Reader:
         return ModelError([Finding("error", message, self.file, self.line, cure=cure)])
 
     def declaration(self, version: str, encoding: str | None, standalone: int) -> None:
-        if encoding is not None and encoding.lower() not in self.encodings:
+        if encoding is not None and _plain(encoding) not in map(_plain, self.encodings):
             allowed = ", ".join(self.encodings)
             raise self.refuse(f"encoding {encoding!r}, expected one of {allowed}", "save the file as UTF-8")
 

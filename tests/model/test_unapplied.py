@@ -1,0 +1,99 @@
+"""What a file says and no function applies: one line, once, and none where there is nothing to say."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+import condyle
+from condyle.choices import BUNDLED
+from condyle.errors import ModelWarning
+from condyle.model.unapplied import unapplied
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
+LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'
+DYNAMICS = '<dynamics damping="0.5" friction="0.25"/>'
+
+
+def arm(folder: Path, name: str, more: str = LIMIT + DYNAMICS, kind: str = "revolute") -> condyle.Robot:
+    """The robot of a file; its name is one that no other test has, for each line is said once in a process."""
+    ends = '<parent link="base"/><child link="arm"/>'
+    links = f'<link name="base"/><link name="arm">{INERTIAL}</link>'
+    path = folder / f"{name}.urdf"
+    path.write_text(f'<robot name="{name}">{links}<joint name="j" type="{kind}">{ends}{more}</joint></robot>')
+    return condyle.load(path)
+
+
+def test_one_line_once(tmp_path: Path) -> None:
+    robot = arm(tmp_path, "once")
+    line = (
+        "the file of robot 'once': not applied: damping of 1 joint (compile(inputs=('damping',)) takes it), friction "
+        'of 1 joint, limits of 1 joint; see docs/models.md, "What a file says and no function applies"'
+    )
+    with pytest.warns(ModelWarning, match=f"^{re.escape(line)}$") as caught:
+        robot.compile("numpy")
+    assert [warning.filename for warning in caught] == [__file__]
+    robot.compile("numpy")
+    arm(tmp_path, "once").compile()
+
+
+def test_where_warnings_are_errors_every_compile_raises(tmp_path: Path) -> None:
+    robot = arm(tmp_path, "raised")
+    for _ in range(2):
+        with pytest.raises(ModelWarning, match="robot 'raised': not applied"):
+            robot.compile("numpy")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the file of robot", ModelWarning)
+        robot.compile("numpy")
+
+
+def test_an_input_is_applied(tmp_path: Path) -> None:
+    arm(tmp_path, "damped", '<dynamics damping="0.5"/>' + LIMIT).compile("numpy", inputs=("damping",))
+    with pytest.warns(ModelWarning, match="'rough': not applied: friction of 1 joint, limits of 1 joint;"):
+        arm(tmp_path, "rough").compile("numpy", inputs=("damping",))
+
+
+def test_limits_alone_are_not_said(tmp_path: Path) -> None:
+    arm(tmp_path, "limited", LIMIT).compile("numpy")
+
+
+def test_a_planar_joint_without_an_axis_is_said(tmp_path: Path) -> None:
+    robot = arm(tmp_path, "planar", "", "planar")
+    assert robot.joints[0].axis.tolist() == [1.0, 0.0, 0.0]
+    with pytest.warns(ModelWarning, match="read otherwise: 1 planar joint without <axis> moves across x, .* z.*: 'j';"):
+        robot.compile("numpy")
+    arm(tmp_path, "level", '<axis xyz="0 0 1"/>', "planar").compile("numpy")
+
+
+def test_robots_that_were_made_of_it_say_it_too(tmp_path: Path) -> None:
+    robot = arm(tmp_path, "parent").attach("arm", mass=1.0)
+    for made in (robot, robot.reroot("arm"), robot.with_inertias(2.0 * robot.inertias)):
+        assert "damping of 1 joint" in unapplied(made)
+    assert unapplied(robot.lock({"j": 0.0})) == ""
+
+
+def test_what_is_not_a_file_of_the_user_says_nothing(tmp_path: Path) -> None:
+    """Bundled robots are the README's first command; a robot that was sent was said where it was loaded."""
+    for name in BUNDLED:
+        robot = condyle.load(name)
+        assert unapplied(robot) == ""
+    assert condyle.load("iiwa14").damping.any()
+    sent = arm(tmp_path, "sent")
+    assert unapplied(sent) and not unapplied(pickle.loads(pickle.dumps(sent))) and not unapplied(copy.deepcopy(sent))
+
+
+def test_what_condyle_compiles_by_itself_says_nothing(tmp_path: Path) -> None:
+    robot = arm(tmp_path, "closed")
+    held = (condyle.Contact("arm", "point", anchor=robot.frames["arm"].placement),)
+    robot.close(robot.neutral(), held)
+    assert robot.show(robot.neutral(), file=tmp_path / "a.svg") is None
+
+
+def test_an_export_says_it(tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match="robot 'written': not applied: damping"):
+        condyle.export(arm(tmp_path, "written"), "c", tmp_path / "out", functions=("g",))
