@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         OutOfMemoryError,
         ShapeError,
         SingularError,
+        ShapeWarning,
         StateError,
         UnsupportedError,
     )
@@ -52,6 +53,7 @@ __all__ = [
     "Packed",
     "Robot",
     "ShapeError",
+    "ShapeWarning",
     "SingularError",
     "StateError",
     "UnsupportedError",

@@ -161,5 +161,9 @@ class ModelWarning(UserWarning):
         self.findings = tuple(findings)
 
 
+class ShapeWarning(UserWarning):
+    """An array whose shape has two meanings; says which one was taken, and how to say which one is meant."""
+
+
 class AccuracyWarning(UserWarning):
     """Fixed point that errs by more than it should; says which functions and which words would do."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
@@ -10,9 +13,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from condyle.derived_calls import Derivative, Engine
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import ShapeError, ShapeWarning, UnsupportedError
 from condyle.functions import FUNCTIONS, variant
-from condyle.functions.quantities import TAU
+from condyle.functions.quantities import TAU, Q, V
 from condyle.functions.rollouts import name_of
 from condyle.methods import made
 from condyle.options import bound_arguments, opened_by
@@ -22,6 +25,7 @@ from condyle.specification import F_EXT
 
 STEP = "step"
 """What `Dynamics.rollout` repeats."""
+TAKEN = tuple(port.name for port in FUNCTIONS[STEP].inputs)
 MOST = 64
 """Rollouts whose calls are kept ready, each for one number of steps and one choice of options."""
 
@@ -51,6 +55,53 @@ def names(given: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...
     if not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"rollout: {option}={given!r}: give names of inputs or outputs, such as ('tau',)")
     return tuple(given)
+
+
+def shape_warning(message: str) -> None:
+    """Warns, and names the line that called the library."""
+    frame, level = sys._getframe(), 1  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("condyle."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, ShapeWarning, level)
+
+
+def timed_names(
+    always: tuple[str, ...],
+    by_time: Iterable[str] | str,
+    steps: int | None,
+    given: Mapping[str, Any],
+    warn: Callable[[str], None] = shape_warning,
+) -> tuple[str, ...]:
+    """Names of the inputs with a time axis: those of by_time, and before them `always`, which steps= holds instead.
+
+    given: the inputs by name. ShapeError, or a call of `warn`, for torques that the caller may mean otherwise.
+    """
+    named = names(by_time) if by_time else ()
+    if TAU.name in always and TAU.name not in named:
+        message = _other_reading(*(_shape(name, given[name]) for name in (Q.name, V.name, TAU.name)), steps)
+        if message:
+            warn(message)
+    return (*(name for name in always if steps is None and name not in named), *named)
+
+
+def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
+    """What is said of torques that have the other reading's shape, by the shapes of q, v and tau; else nothing.
+
+    With one state, or one step, both readings are the same. ShapeError where batch axes would be taken for other ones.
+    """
+    batch, rows = max(tuple(q[:-1]), tuple(v[:-1]), key=len), tuple(tau[:-1])
+    many = math.prod(batch) > 1 if steps is None else steps != 1
+    if not many or rows != (batch if steps is None else (*batch, steps)):
+        return ""
+    if steps is None:
+        said = f"tau has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
+        cure = "steps=T holds one row for each state for T steps; by_time=('tau',) says that tau has a time axis"
+    else:
+        said = f"tau has shape {tuple(tau)}, one row for each of steps={steps}, and steps= holds it: its rows are states"
+        cure = "leave steps= out, or add by_time=('tau',), if tau has a time axis; give q the same batch if it has none"
+    if len(batch) > (steps is None):
+        raise ShapeError(f"rollout: {said}: {cure}")
+    return f"rollout: {said}: {cure}"
 
 
 class Rollouts:
@@ -89,13 +140,13 @@ class Rollouts:
         by_time: Sequence[str] | str,
         every: int,
         last: bool,
+        steps: int | None,
         out: Any,
     ) -> Any:
         """`Dynamics.rollout`; given: the inputs of `step`."""
-        named = names(by_time) if by_time else ()
-        timed = (TAU.name, *(name for name in named if name != TAU.name))
+        timed = timed_names((TAU.name,), by_time, steps, dict(zip(TAKEN, given, strict=True)))
         of, extra, timed = self.extended(STEP, f_ext, numbers, timed)
-        return self.call(of, "", (*given, *extra), Options(timed, every, last), out)
+        return self.call(of, "", (*given, *extra), Options(timed, every, last, (), steps), out)
 
     def extended(
         self, of: str, f_ext: Any, numbers: Mapping[str, Any], timed: tuple[str, ...] = ()
@@ -117,7 +168,6 @@ class Rollouts:
         wrong = next((given for given in numbers if given not in own), None)
         if wrong is not None:
             cure = opened_by(wrong if wrong in OPEN else None)
-            cure = "; the time axis of tau says how many steps" if wrong == "steps" else cure
             raise TypeError(f"rollout: got an unexpected keyword argument {wrong!r}{cure}")
         extra = [x if numbers.get(key) is None else numbers[key] for key, x in own.items()]
         if rises:
@@ -197,14 +247,19 @@ def risen(active: Any, dtype: Any) -> Any:
 
 def _length(name: str, value: Any, dims: int) -> int:
     """The length of the time axis, which stands before those of the input itself."""
-    shape: tuple[int, ...] = (value if hasattr(value, "shape") else as_array("rollout", name, value)).shape
+    shape = _shape(name, value)
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
-        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes})")
+        held = "; steps=T holds it for T steps" if name == TAU.name else ""
+        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes}){held}")
     steps = shape[len(shape) - dims - 1]
     if steps < 1:
         raise ShapeError(f"rollout: {name} has shape {tuple(shape)}: its time axis has no step; give at least one")
     return int(steps)
+
+
+def _shape(name: str, value: Any) -> tuple[int, ...]:
+    return (value if hasattr(value, "shape") else as_array("rollout", name, value)).shape
 
 
 class _Plain:
@@ -229,7 +284,7 @@ class _Plain:
 
 
 class RolloutOf:
-    """A rollout of one function, or its vjp, with the options of each call.
+    """A rollout of one function, or its vjp, with the options of each call. by_time: what has a time axis by default.
 
     Takes the inputs of the function and, of a vjp, then a cotangent of each answer, by position or by name, and the
     options `by_time`, `every`, `last`, `sum`, `steps` and `out` by name; see `Dynamics.rollout`.
@@ -259,13 +314,13 @@ class RolloutOf:
         out: Any = None,
         **named: Any,
     ) -> Any:
-        every_input = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
         forces = named.pop(F_EXT.name, None) if self._base.takes_f_ext else None
         numbers = {name: named.pop(name) for name in self._base.numbers if name in named}
         if named or len(args) != len(self._taken):
             bound = bound_arguments(self._called, self.__signature__, args, named)
             args = tuple(bound[name] for name in self._taken)
-        of, extra, timed = self._rollouts.extended(self._of, forces, numbers, every_input)
+        timed = timed_names(self._by_time, by_time, steps, dict(zip(self._taken, args, strict=True)))
+        of, extra, timed = self._rollouts.extended(self._of, forces, numbers, timed)
         options = Options(timed, every, last, names(sum, "sum"), steps)
         n = len(self._base.inputs)
         return self._rollouts.call(of, self._kind, (*args[:n], *extra, *args[n:]), options, out)

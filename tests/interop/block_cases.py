@@ -36,9 +36,12 @@ def calls(robot: condyle.Robot, dtype: str) -> Iterator[tuple[str, Callable[[Any
     yield "hessian by name", lambda x: x.hessian("id"), [q[:9], v[:9]], {"a": u[:9], "lam": lam[0]}
     yield "step's derivatives", lambda x: x.step_derivatives, [q, v, u, np.asarray(0.01, dtype)], {"f_ext": f}
     yield "rollout", lambda x: x.rollout, [q, v, np.stack([u, lam, u], 1), 0.01], {"every": 2, "f_ext": f_one}
+    yield "rollout, torques held", lambda x: x.rollout, [q, v, u, 0.01], {"steps": 3, "f_ext": f_one}
     held = np.stack([u[0], lam[0]])
     bar = draw.normal(size=(N, 2, robot.nq)).astype(dtype)[..., :nv]
     yield "rollout's vjp", lambda x: x.vjp("rollout"), [q, v, held, 0.01, bar, bar], {"inertias": own}
+    last = {"steps": 4, "last": True, "inertias": own}
+    yield "rollout's vjp, torques held", lambda x: x.vjp("rollout"), [q, v, u, 0.01, bar[:, 0], bar[:, 0]], last
 
 
 def of_user() -> tuple[condyle.Robot, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.errors import DTypeError, ShapeError, ShapeWarning, UnsupportedError
 
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp  # noqa: E402
@@ -176,6 +176,22 @@ def test_rollouts_and_scans(fixed):
     assert np.allclose(jax.jit(jax.grad(scanned))(tau), want, rtol=1e-9)
     _, along = jax.jvp(loss, (jnp.asarray(tau),), (jnp.asarray(tau),))
     assert np.isclose(along, (want * tau).sum(), rtol=1e-9)
+
+
+def test_torques_may_be_held(fixed):
+    q, v, tau = fixed.q, fixed.v, fixed.tau
+    bars = np.ones_like(v)
+    want = fixed.dyn.rollout(q, v, tau, 0.01, steps=4, last=True)
+    found = jax.jit(lambda *of: fixed.far.rollout(*of, 0.01, steps=4, last=True))(q, v, tau)
+    assert all(np.allclose(x, y, rtol=1e-14) for x, y in zip(found, want, strict=True))
+    loss = lambda tau: fixed.far.rollout(q, v, tau, 0.01, steps=4, last=True).v.sum()  # noqa: E731
+    want = fixed.dyn.vjp("rollout")(q, v, tau, 0.01, 0 * bars, bars, steps=4, last=True).tau
+    assert np.allclose(jax.jit(jax.grad(loss))(tau), want, rtol=1e-12)
+    with pytest.warns(ShapeWarning, match=f"read as {len(tau)} time steps") as seen:
+        assert fixed.far.rollout(q, v, tau, 0.01).q.shape == (len(q), len(tau), 3)
+    assert seen[0].filename == __file__
+    with pytest.raises(ShapeError, match="steps=T holds"):
+        fixed.far.rollout(*(np.stack([x, x]) for x in (q, v, tau)), 0.01)
 
 
 def test_functions_of_users(floating):

@@ -63,9 +63,11 @@ def test_every_way_to_take_and_to_give(backwards: bool, bits: int) -> None:
 )
 def test_repeated_steps(robot: condyle.Robot) -> None:
     body = cast(Program, compiler(robot).code("step", False))
-    given = states(robot, 5, 3)
-    flat = [x.reshape(len(x), -1) for x in given]
-    for name in ("rollout_3_by_tau_of_step", "rollout_3_by_tau_every_2_of_step", "rollout_3_by_tau_last_of_step"):
+    q, v, tau, dt = states(robot, 5, 3)
+    names = ("rollout_3_by_tau_of_step", "rollout_3_by_tau_every_2_of_step", "rollout_3_by_tau_last_of_step")
+    for name, torques in (*((name, tau) for name in names), ("rollout_3_last_of_step", tau[:, 0])):
+        given = (q, v, torques, dt)
+        flat = [x.reshape(len(x), -1) for x in given]
         repeated = FUNCTIONS[name].repeat
         assert repeated is not None
         _, made = looped(body, time_loop(repeated))

@@ -21,7 +21,7 @@ from condyle.interop.rollouts import bound
 from condyle.methods import result_type
 from condyle.options import numbers_of
 from condyle.packing import known_function
-from condyle.rollouts import names, steps_of
+from condyle.rollouts import names, steps_of, timed_names
 from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
 from condyle.user.function import CompiledFunction
@@ -228,7 +228,7 @@ class Rollout(Method):
     ) -> Any:
         """The answers of each step, or the cotangents."""
         given = self._bound(args, named)
-        timed = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
+        timed = timed_names(self._by_time, by_time, steps, given)
         extra = [name for name in self._options if given.get(name) is not None]
         carried = {port.name for port in self._base.outputs}
         ports = {port.name: len(port.dims) for port in FUNCTIONS[variant(self._base.name, extra)].inputs}

@@ -8,7 +8,7 @@ from typing import Any
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import result_type
-from condyle.rollouts import names, steps_of
+from condyle.rollouts import names, steps_of, timed_names
 from condyle.specification import F_EXT
 
 
@@ -35,7 +35,7 @@ class Rollout:
     """A function repeated: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
 
     def __init__(self, maker: Any, of: str, by_time: tuple[str, ...]) -> None:
-        """by_time: inputs that always have a time axis."""
+        """by_time: inputs that have a time axis, unless `steps` holds them."""
         base, own = FUNCTIONS[of], maker.own(of)
         self._maker, self._by_time, self._taken = maker, by_time, [port.name for port in base.inputs]
         self._plain, self._numbers = variant(of, own), own
@@ -70,7 +70,7 @@ class Rollout:
                 given[name] = self._maker.number(name, given[self._taken[0]])
         has_forces = given.get(F_EXT.name) is not None
         of = self._forced if has_forces and self._forced is not None else self._plain
-        timed = (*self._by_time, *(name for name in names(by_time) if name not in self._by_time))
+        timed = timed_names(self._by_time, by_time, steps, given, self._maker.warn)
         there = [name for name in timed if name in given and name not in self._carried]
         length = steps_of(((name, given[name], self._dims[name]) for name in there), steps)
         name = self._maker.rollout(of, length, timed, every, last, names(sum))

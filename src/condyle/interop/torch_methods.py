@@ -15,6 +15,7 @@ from condyle.interop.torch_charts import Options, charts_of
 from condyle.interop.torch_gradients import called, charted, uncharted
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.options import numbers_of
+from condyle.rollouts import shape_warning
 from condyle.user.function import CompiledFunction
 
 torch: Any = import_module("torch")
@@ -24,6 +25,12 @@ torch: Any = import_module("torch")
 def _rollout(*said: Any) -> str:
     """The name of a rollout, which a compiled graph has as a constant."""
     return name_of(*said)
+
+
+@torch.compiler.assume_constant_result
+def _warn(message: str) -> None:
+    """A compiled graph warns when it is made."""
+    shape_warning(message)
 
 
 class TorchMaker(Maker):
@@ -46,6 +53,9 @@ class TorchMaker(Maker):
 
     def rollout(self, *said: Any) -> str:
         return _rollout(*said)
+
+    def warn(self, message: str) -> None:
+        _warn(message)
 
     def filled(self, shape: tuple[int, ...], value: float, like: Any) -> Any:
         return torch.full(shape, value, dtype=self.dtype, device=getattr(like, "device", None))

@@ -16,6 +16,7 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.interop.rollouts import Rollout, bound
 from condyle.methods import document_of, result_type
 from condyle.packing import known_function
+from condyle.rollouts import shape_warning
 from condyle.specification import F_EXT
 from condyle.user.function import CompiledFunction
 
@@ -64,6 +65,10 @@ class Maker:
     def rollout(self, *said: Any) -> str:
         """The name of a rollout: see `condyle.functions.rollouts.name_of`."""
         raise NotImplementedError
+
+    def warn(self, message: str) -> None:
+        """A ShapeWarning."""
+        shape_warning(message)
 
     def form(self, name: str) -> Form:
         """A function by its short name."""

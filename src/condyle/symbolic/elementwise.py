@@ -19,8 +19,8 @@ from condyle.scalar import Scalar
 from condyle.symbolic import truths
 from condyle.symbolic.truths import Known, Value
 
-LARGEST_POWER = 32
-"""Whole and half powers up to here are products and roots."""
+LARGEST_HALF_POWER = 32
+"""x**2.5, x**3.5, ... up to here are products and a root. Whole powers always are products: x may be negative."""
 
 
 def _power(x: Value, y: Value) -> Value:
@@ -38,20 +38,19 @@ def _numbered_power(x: Scalar, y: float) -> Value:
         return 1.0
     if y < 0.0:
         return 1.0 / _numbered_power(x, -y)
-    if y > LARGEST_POWER or 2.0 * y != math.floor(2.0 * y):
+    if y.is_integer():
+        return _whole_power(x, int(y))
+    if y > LARGEST_HALF_POWER or not (2.0 * y).is_integer():
         return scalar.exp(y * scalar.log(x))
-    whole = int(y)
-    if y == whole:
-        return _whole_power(x, whole)
-    return scalar.sqrt(x) if whole == 0 else _whole_power(x, whole) * scalar.sqrt(x)
+    return scalar.sqrt(x) if y < 1.0 else _whole_power(x, int(y)) * scalar.sqrt(x)
 
 
 def _whole_power(x: Scalar, n: int) -> Scalar:
-    """x to the power of n >= 1, by squares."""
-    if n == 1:
-        return x
-    half = _whole_power(x, n // 2)
-    return half * half * x if n % 2 else half * half
+    """x to the power of n >= 1, by squares: the digits of n after the first, in binary."""
+    power = x
+    for digit in f"{n:b}"[1:]:
+        power = power * power * x if digit == "1" else power * power
+    return power
 
 
 def _sign(x: Scalar) -> Value:
