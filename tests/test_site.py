@@ -58,8 +58,9 @@ def run(command: list[str], folder: Path) -> str:
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga" and not shutil.which("iverilog"):
         pytest.skip("iverilog is not installed")
-    if page == "large-jobs":
-        pytest.importorskip("dask.array")
+    needed = {"large-jobs": "dask.array", "guide": "pinocchio"}
+    if page in needed:
+        pytest.importorskip(needed[page], reason="pip install 'condyle[test]'")
     shutil.copy(DOCS / "arm.urdf", tmp_path)
     blocks = BLOCK.findall((DOCS / f"{page}.md").read_text())
     run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)

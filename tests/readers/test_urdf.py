@@ -10,6 +10,7 @@ import pytest
 
 from condyle import Robot
 from condyle.errors import ModelError, ModelWarning
+from condyle.model.parts import Mimic
 from condyle.readers import load_robot
 
 INERTIA = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/>'
@@ -91,6 +92,31 @@ def test_mimics(tmp_path: Path) -> None:
     assert mimic is not None
     assert (robot.nv, mimic.joint, mimic.multiplier, mimic.offset) == (1, 0, -2.0, 0.5)
     assert load_robot(write(tmp_path, text), mimic="independent").nv == 2
+
+
+def test_a_mimic_without_numbers_follows_one_to_one(tmp_path: Path) -> None:
+    follower = '<parent link="arm"/><child link="tip"/><mimic joint="j"/>'
+    text = arm(LIMIT) + f'<link name="tip">{INERTIAL}</link><joint name="k" type="revolute">{follower}{LIMIT}</joint>'
+    assert load_robot(write(tmp_path, text)).joints[1].mimic == Mimic(0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("limit", "said"), [('upper="1"', (0.0, 1.0)), ('lower="-1"', (-1.0, 0.0)), ('lower="-1" upper="2"', (-1.0, 2.0))]
+)
+def test_the_limit_that_is_left_out_is_0(limit: str, said: tuple[float, float], tmp_path: Path) -> None:
+    robot = load_robot(write(tmp_path, arm(f'<limit {limit} effort="1" velocity="1"/>')))
+    assert (robot.lower[0], robot.upper[0]) == said
+
+
+def test_numbers_of_a_mimic_joint_count_at_its_master(tmp_path: Path) -> None:
+    dynamics = '<dynamics damping="1" friction="2"/>'
+    first = arm('<limit lower="-3" upper="3" effort="10" velocity="5"/>' + dynamics)
+    limit = '<limit lower="-.1" upper=".2" effort="1" velocity="1"/><mimic joint="j" multiplier="3"/>'
+    follower = f'<parent link="arm"/><child link="tip"/>{limit}{dynamics}'
+    text = first + f'<link name="tip">{INERTIAL}</link><joint name="k" type="revolute">{follower}</joint>'
+    robot = load_robot(write(tmp_path, text))
+    found = (robot.damping, robot.friction, robot.lower, robot.upper, robot.effort, robot.velocity)
+    np.testing.assert_allclose(np.ravel(found), [10.0, 8.0, -0.1 / 3, 0.2 / 3, 3.0, 1 / 3], rtol=1e-15)
 
 
 def test_elements_that_dynamics_does_not_need_are_passed_over(tmp_path: Path) -> None:

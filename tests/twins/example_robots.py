@@ -6,6 +6,7 @@ import warnings
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -39,6 +40,7 @@ PATHS = {
     "xarm7": "xarm_description/urdf/xarm7.urdf",
 }
 
+Mimics = Literal["exact", "independent"]
 SINGULAR = ("romeo",)  # its fingers have no mass
 
 
@@ -52,8 +54,8 @@ def path_of(name: str) -> Path:
 
 
 @cache
-def loaded(name: str, floating_base: bool = False, snap: float = 0.0) -> Robot:
-    """The robot, every joint free, its file's digits as they stand unless `snap` says otherwise."""
+def loaded(name: str, floating_base: bool = False, snap: float = 0.0, mimic: Mimics = "independent") -> Robot:
+    """The robot, every joint free and its file's digits as they stand unless `mimic` and `snap` say otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # published files are often doubtful; the readers' tests look
-        return condyle.load(path_of(name), snap=snap, mimic="independent", floating_base=floating_base)
+        return condyle.load(path_of(name), snap=snap, mimic=mimic, floating_base=floating_base)

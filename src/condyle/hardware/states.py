@@ -13,7 +13,7 @@ from condyle.functions import FUNCTIONS
 from condyle.hardware.box import FORCE, Box, box_of
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
 from condyle.model.robot import Robot
-from condyle.model.state import usual_range
+from condyle.model.state import usual_ranges
 from condyle.model.tree import tree_of
 from condyle.specification import UNBOUND, MinusProduct
 from condyle.trace.reference import evaluate as reference
@@ -44,12 +44,11 @@ def limits(robot: Robot, box: Box) -> dict[Word, float]:
     """The largest absolute value of every word of q, v, a, tau and f_ext that has one in the box."""
     sizes = {name: np.broadcast_to(box[name], robot.nv).tolist() for name in ("v", "a", "tau") if name in box}
     found = {Word(name, k): x for name, entries in sizes.items() for k, x in enumerate(entries) if np.isfinite(x)}
+    largest = np.maximum(*np.abs(usual_ranges(robot)))
     for joint in robot.joints:
-        if joint.mimic is None:
-            low, high = usual_range(joint)
-            turns = joint.kind.is_periodic
-            largest = [float(box["q"])] if turns else np.maximum(np.abs(low), np.abs(high)).tolist()
-            found.update({Word("q", joint.q_index + k): value for k, value in enumerate(largest)})
+        if joint.mimic is None and joint.kind.is_periodic:
+            largest[joint.q_index] = float(box["q"])
+    found.update({Word("q", k): value for k, value in enumerate(largest.tolist())})
     if FORCE in box:
         found.update({Word(FORCE, k): float(box[FORCE]) for k in range(6 * len(robot.bodies))})
     return found

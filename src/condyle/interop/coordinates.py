@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from condyle.errors import UnsupportedError
 from condyle.model.description import describe
 from condyle.model.robot import Robot
-from condyle.text import quoted
+from condyle.text import few, quoted
 
 Array = NDArray[np.floating]
 AnyRobot = TypeVar("AnyRobot", bound=Robot)
@@ -41,13 +41,16 @@ class Coordinates:
 
     def __init__(self, model: Any, robot: Any) -> None:
         own = [joint for joint in robot.joints if joint.mimic is None]
-        _same_names([str(name) for name in model.names][1:], [joint.name for joint in own])
+        joints = list(zip(model.names, model.joints, strict=True))[1:]
+        moving = {str(name): joint for name, joint in joints if joint.nv}  # a mimic joint may have no entries
+        mimics = {joint.name for joint in robot.joints if joint.mimic is not None}
+        _same_names(list(moving), [joint.name for joint in own], mimics)
         self.nq, self.nv = int(robot.nq), int(robot.nv)
         self.plain = all(joint.kind.is_flat for joint in own)
         self.curved = [slice(joint.v_index, joint.v_index + joint.nv) for joint in own if not joint.kind.is_flat]
         self._parts: list[tuple[int, int, bool]] = []
         """Of each joint where its q begins there, how many numbers it has there, and whether its last is an angle."""
-        for joint, there in zip(own, list(model.joints)[1:], strict=True):
+        for joint, there in zip(own, moving.values(), strict=True):
             extra = int(there.nq) - joint.nq
             turned = extra == 1 and joint.type in ("revolute", "continuous", "planar")
             if int(there.nv) != joint.nv or not (extra == 0 or turned):
@@ -85,7 +88,14 @@ class Coordinates:
         return np.concatenate([*(part for part in found if part.shape[0]), v])
 
 
-def _same_names(there: list[str], here: list[str]) -> None:
+def _same_names(there: list[str], here: list[str], mimics: set[str]) -> None:
+    """UnsupportedError where two orders of joints differ. mimics: names of joints that follow others here."""
+    follow = [quoted(name) for name in there if name in mimics]
+    if follow:
+        raise UnsupportedError(
+            f"mimic joints of the robot with entries in the state: {few(follow, 3)}: load the robot with "
+            "mimic='independent', or build the state's model with mimic=True"
+        )
     cure = "arranged(robot, state.pinocchio)" if sorted(there) == sorted(here) else "load both from the same file"
     for k, (a, b) in enumerate(zip(there, here, strict=False)):
         if a != b:

@@ -9,6 +9,7 @@ import numpy as np
 
 from condyle.errors import Finding
 from condyle.model.array import Array, short
+from condyle.model.followers import stopped
 from condyle.model.idle import idle_coordinates
 from condyle.model.parts import Body, RobotData
 from condyle.model.state import random_state
@@ -38,7 +39,8 @@ NOWHERE = Source()
 def check(robot: RobotData) -> tuple[Finding, ...]:
     """Return what is wrong or doubtful in this robot, a `Finding` each; an empty tuple if nothing is.
 
-    Bodies that cannot exist (merged bodies about their own frames), joints that move no mass, limits that are reversed.
+    Bodies that cannot exist (merged bodies about their own frames), joints that move no mass, limits that are reversed,
+    or that leave a joint with followers no motion.
     """
     bodies = [finding for body in robot.bodies for finding in check_body(body)]
     return (*bodies, *check_structure(robot))
@@ -66,6 +68,10 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
         if (joint.lower > joint.upper).any():
             odd = "lower limit above the upper one"
             findings.append(Finding("note", odd, source.file, None, f"joint {joint.name!r}"))
+    for joint, left in stopped(robot.joints):
+        odd = f"limits of joints that mimic it leave it no motion: {left}"
+        cure = "correct their limits or multipliers"
+        findings.append(Finding("note", odd, source.file, None, f"joint {joint.name!r}", cure))
     return tuple(findings)
 
 

@@ -81,17 +81,16 @@ def check_order(joints: Sequence[Joint], n_bodies: int) -> None:
     nq = nv = 0
     for k, joint in enumerate(joints):
         wrong = [] if -1 <= joint.parent < k else [f"parent {joint.parent}, expected -1 to {k - 1}"]
-        if joint.mimic is None:
-            own = (joint.q_index, joint.nq, joint.v_index, joint.nv)
-            right = (nq, joint.kind.nq, nv, joint.kind.nv)
-        else:
-            own, right = (joint.nq, joint.nv), (0, 0)
-            if not 0 <= joint.mimic.joint < len(joints):
-                wrong.append(f"mimic of joint {joint.mimic.joint}, expected 0 to {len(joints) - 1}")
-        if own != right:
-            names = ("q_index", "nq", "v_index", "nv") if len(own) == 4 else ("nq", "nv")
-            each = zip(names, own, right, strict=True)
-            wrong += [f"{name} {x}, expected {y}" for name, x, y in each if x != y]
+        place = (joint.q_index, joint.nq, joint.v_index, joint.nv)
+        right = (nq, joint.kind.nq, nv, joint.kind.nv)
+        if joint.mimic is not None:
+            at = int(joint.mimic.joint)
+            master = joints[at] if 0 <= at < len(joints) else joint
+            right = (master.q_index, 0, master.v_index, 0)
+            if master.mimic is not None or (joint.kind.nq, master.kind.nq) != (1, 1):
+                wrong.append(f"mimic of joint {at}: both need one number in q, and that joint entries of its own")
+        each = zip(("q_index", "nq", "v_index", "nv"), place, right, strict=True)
+        wrong += [f"{name} {x}, expected {y}" for name, x, y in each if x != y]
         findings += [Finding("error", one, element=f"joint {joint.name!r}") for one in wrong]
         nq, nv = nq + joint.nq, nv + joint.nv
     if findings:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condyle.errors import Finding, ModelError
-from condyle.model import named
-from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
+from condyle.model import followers, named
+from condyle.model.array import LARGEST, Array, congruence, moderate, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
 from condyle.text import quoted
@@ -94,7 +94,8 @@ class Joint:
     nq, nv: the numbers that it adds to q and v (0 for a mimic joint). q_index, v_index: where they begin; those of
     its master for a mimic joint. lower, upper: the limits of q, (kind.nq,), infinite where there are none. effort,
     velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction: (kind.nv,), 0 where
-    there is none. A free joint's linear armature acts along the parent's axes, one number for all three. ModelError,
+    there is none. All are the joint's own, as its file says, also of a mimic joint; `Robot.damping` and its like count
+    followers in. A free joint's linear armature acts along the parent's axes, one number for all three. ModelError,
     which names the joint, for an array of another shape and for unequal ones of these, a type that there is not, a
     placement that is none.
     """
@@ -220,48 +221,53 @@ class RobotData:
 
     @property
     def lower(self) -> Array:
-        """The lower limit of each entry of q, (nq,), -inf where there is none."""
-        return self._gathered("lower")
+        """The lower limit of each entry of q, (nq,), -inf where there is none: no joint, followers too, goes below its
+        own.
+        """
+        return followers.gathered(self.joints, "lower")
 
     @property
     def upper(self) -> Array:
-        """The upper limit of each entry of q, (nq,), inf where there is none."""
-        return self._gathered("upper")
+        """The upper limit of each entry of q, (nq,), inf where there is none; with followers, as `lower`."""
+        return followers.gathered(self.joints, "upper")
 
     @property
     def effort(self) -> Array:
-        """The limit of |tau|, (nv,) [N m or N], inf where there is none."""
-        return self._gathered("effort")
+        """The limit of |tau|, (nv,) [N m or N], inf where there is none: the least of a joint's own and |m| times that
+        of each follower, whose multiplier is m.
+        """
+        return followers.gathered(self.joints, "effort")
 
     @property
     def velocity(self) -> Array:
-        """The limit of |v|, (nv,) [rad/s or m/s], inf where there is none."""
-        return self._gathered("velocity")
+        """The limit of |v|, (nv,) [rad/s or m/s], inf where there is none: no joint, followers too, is faster than its
+        own.
+        """
+        return followers.gathered(self.joints, "velocity")
 
     @property
     def armature(self) -> Array:
-        """The rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix."""
-        return self._gathered("armature")
+        """The rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix.
+
+        Followers are left out: they keep their own, of which the mass matrix has m^2 times.
+        """
+        return followers.gathered(self.joints, "armature")
 
     @property
     def damping(self) -> Array:
-        """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m]; functions apply it only as an
-        input.
+        """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m]: a joint's own and m^2 times that
+        of each follower. Functions apply it only as an input.
 
         See docs/parameters.md.
         """
-        return self._gathered("damping")
+        return followers.gathered(self.joints, "damping")
 
     @property
     def friction(self) -> Array:
-        """The dry friction of each degree of freedom, (nv,) [N m or N]; no function applies it."""
-        return self._gathered("friction")
-
-    def _gathered(self, name: str) -> Array:
-        """One of the joints' arrays for all of q or v, mimic joints left out."""
-        own = (getattr(joint, name) for joint in self.joints if joint.mimic is None)
-        whole = np.concatenate([np.zeros(0), *own])
-        return frozen(whole, len(whole))
+        """The dry friction of each degree of freedom, (nv,) [N m or N]: a joint's own and |m| times that of each
+        follower. No function applies it.
+        """
+        return followers.gathered(self.joints, "friction")
 
     @property
     def joint_names(self) -> tuple[str, ...]:

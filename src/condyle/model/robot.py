@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from condyle.errors import ModelError
 from condyle.identity import Identified, Parts, parts_of
-from condyle.model import change, checks, forces, loops, state, write
+from condyle.model import change, checks, forces, loops, orders, state, write
 from condyle.model.array import Array
 from condyle.model.description import Description
 from condyle.model.fingerprint import fingerprint
 from condyle.model.inertias import attached, parameters, with_parameters
+from condyle.model.orders import Permutation
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.placement import Placement
 from condyle.model.state import State
@@ -23,13 +23,6 @@ from condyle.model.topology import assemble
 from condyle.text import quoted
 
 Self = TypeVar("Self", bound="Robot")
-
-
-class Permutation(NamedTuple):
-    """Index arrays into another joint order: here = there[..., p.q]; there[..., p.q] = here goes back; p.v for v."""
-
-    q: NDArray[np.intp]
-    v: NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,6 +76,7 @@ class Robot(RobotData, Identified):
     f_ext = forces.f_ext
     to_urdf = write.to_urdf
     check = checks.check
+    permutation = orders.permutation
 
     @property
     def inertias(self) -> Array:
@@ -132,27 +126,6 @@ class Robot(RobotData, Identified):
         between the two roots that cannot be reversed.
         """
         return self.of(loops.rerooted(self, link))
-
-    def permutation(self, names: Sequence[str]) -> Permutation:
-        """Return where this robot's q and v are in another joint order, given by the names of all its moving joints.
-
-        ModelError for names that are missing, unknown or given twice; mimic joints may be left out.
-        """
-        own = {joint.name: joint for joint in self.joints}
-        wanted = {joint.name for joint in self.joints if joint.mimic is None}
-        unknown, missing = [n for n in names if n not in own], sorted(wanted - set(names))
-        twice = sorted({n for n in names if list(names).count(n) > 1})
-        if unknown or missing or twice:
-            wrong = {"unknown": unknown, "missing": missing, "given twice": twice}
-            found = ", ".join(f"{what} {which}" for what, which in wrong.items() if which)
-            hint = "; Pinocchio's 'universe' is no joint: give model.names[1:]" if "universe" in unknown else ""
-            raise ModelError(f"not an order of this robot's joints: {found}{hint}")
-        q, v, nq, nv = np.empty(self.nq, np.intp), np.empty(self.nv, np.intp), 0, 0
-        for joint in (own[name] for name in names):
-            if joint.mimic is None:
-                q[joint.q_slice], v[joint.v_slice] = np.arange(nq, nq + joint.nq), np.arange(nv, nv + joint.nv)
-                nq, nv = nq + joint.nq, nv + joint.nv
-        return Permutation(q, v)
 
 
 __all__ = ["Body", "Frame", "Joint", "Mimic", "Permutation", "Placement", "Robot", "State"]

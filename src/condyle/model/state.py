@@ -44,8 +44,9 @@ def neutral(robot: RobotData) -> Array:
 def random_state(robot: RobotData, n: int, rng: int | np.random.Generator, dtype: DTypeLike = "float64") -> State:
     """Return n random states: a named tuple q (n, nq), v (n, nv). rng: a Generator, or its seed.
 
-    q is within the joint limits where they are finite; else angles are in [-π, π], lengths in [-1, 1] m and
-    orientations uniform. v is in [-1, 1]. dtype: "float64" or "float32"; in float32 these are the same states, rounded.
+    q is within the limits of all joints, mimic joints too, where they are finite; else angles are in [-π, π], lengths
+    in [-1, 1] m and orientations uniform. v is in [-1, 1]. dtype: "float64" or "float32"; in float32 these are the same
+    states, rounded.
     Errors: ShapeError for n, OutOfMemoryError, DTypeError for rng, UnsupportedError for dtype.
     """
     kind = dtype_name(dtype)
@@ -56,29 +57,27 @@ def random_state(robot: RobotData, n: int, rng: int | np.random.Generator, dtype
         q = np.empty((n, robot.nq))
     except (MemoryError, ValueError) as error:
         raise OutOfMemoryError(f"n={n} random states do not fit into memory: {error}") from None
+    low, high = usual_ranges(robot)
+    width = high - low
     for joint in robot.joints:
         if joint.mimic is None:
-            q[:, joint.q_slice] = _within(joint, joint.kind.random(rng, n))
+            own, at = joint.kind.random(rng, n), joint.q_slice
+            if not joint.kind.has_quaternion:  # moved from the type's own range into what the limits leave of it
+                own = low[at] + 0.5 * (own / joint.kind.spread + 1.0) * width[at]
+            q[:, at] = own
     v = rng.uniform(-1.0, 1.0, (n, robot.nv))
     return State(q.astype(kind, copy=False), v.astype(kind, copy=False))
 
 
-def _within(joint: Joint, q: Array) -> Array:
-    """Values drawn from the type's own range, moved into what the limits leave of it."""
-    if joint.kind.has_quaternion:
-        return q
-    low, high = usual_range(joint)
-    return low + 0.5 * (q / joint.kind.spread + 1.0) * (high - low)
-
-
-def usual_range(joint: Joint) -> tuple[Array, Array]:
-    """(low, high) of each entry of a joint's q in random states, (nq,)."""
-    kind = joint.kind
-    if kind.has_quaternion:
-        return -kind.spread, kind.spread
-    limits = zip(joint.lower.tolist(), joint.upper.tolist(), kind.spread.tolist(), strict=True)
-    ranges: Array = np.array([_range(*limit) for limit in limits])
-    return ranges[:, 0], ranges[:, 1]
+def usual_ranges(robot: RobotData) -> tuple[Array, Array]:
+    """(low, high) of each entry of q in random states, (nq,) each."""
+    kinds = [joint.kind for joint in robot.joints if joint.mimic is None]
+    spread = [x for kind in kinds for x in kind.spread.tolist()]
+    limited = [not kind.has_quaternion for kind in kinds for _ in range(kind.nq)]
+    limits = zip(limited, robot.lower.tolist(), robot.upper.tolist(), spread, strict=True)
+    ranges = [_range(low, high, x) if yes else (-x, x) for yes, low, high, x in limits]
+    both: Array = np.reshape(np.array(ranges, np.float64), (-1, 2))
+    return both[:, 0], both[:, 1]
 
 
 def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:

@@ -17,13 +17,13 @@ from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.pose import pose
 from condyle.model.robot import Robot
 from condyle.model.topology import joint_of
+from condyle.model.unnamed import fresh, names_of
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_assets import take_files
 from condyle.readers.mjcf_checks import check_tree
 from condyle.readers.mjcf_compile import Limits, compile_tree, library
 from condyle.readers.mjcf_compiled import Compiled, DamagedError, read_compiled
 from condyle.readers.mjcf_loops import closures, opened
-from condyle.readers.mjcf_names import fresh, names_of
 from condyle.readers.mjcf_prune import prune_geoms, prune_sections, take_unmodelled
 from condyle.readers.mjcf_schema import schema_of
 from condyle.readers.mjcf_tree import read_tree

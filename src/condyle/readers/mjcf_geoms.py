@@ -8,8 +8,8 @@ import numpy as np
 
 from condyle.model.array import Array, moderate
 from condyle.model.placement import Placement, matrix_of
+from condyle.model.unnamed import names_of
 from condyle.readers.mjcf_compiled import Bytes, DamagedError, Ints
-from condyle.readers.mjcf_names import names_of
 from condyle.readers.mjcf_schema import Schema
 from condyle.readers.shapes import Solid, Triangles, Visual
 
