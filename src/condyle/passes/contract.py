@@ -59,8 +59,8 @@ def _inlined(program: Program, most: int) -> tuple[bytearray, bytearray]:
 
 @dataclass
 class _Contraction:
-    """parts, summed: see `_inlined`. new, depth, origins: the new nodes, their depths, and the old nodes that they are made
-    for. at: {old node: new node}. current: the old node that is computed."""
+    """parts, summed: see `_inlined`. new, depth, origins: the new nodes, their depths, and the old nodes that they are
+    made for. at: {old node: new node}. current: the old node that is computed."""
 
     program: Program
     parts: bytearray
