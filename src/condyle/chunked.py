@@ -69,9 +69,10 @@ class Mapped:
         return mapping.run(self._job(function), source, sink, chunk, journal, progress)
 
     def _job(self, name: str) -> mapping.Job:
-        binder = self.binder(name)
+        function = known_function(name)
+        name, binder = function.name, self.binder(name)
         inputs, outputs = ({spec.name: spec.dims for spec in specs} for specs in binder.specs)
-        if known_function(name).takes_f_ext:
+        if function.takes_f_ext:
             inputs.popitem()  # forces are an input of the function that has them in its name
 
         def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
@@ -80,4 +81,4 @@ class Mapped:
         given = self._recipe[1]._asdict()
         options = {key: value for key, value in given.items() if key not in ("robot", *SPEED)}
         identity = f"{name} of {self._compiler.facts.fingerprint[:16]}, {options}"
-        return mapping.Job(known_function(name).called, inputs, outputs, self.dtype, compute, identity)
+        return mapping.Job(function.called, inputs, outputs, self.dtype, compute, identity)
