@@ -203,6 +203,8 @@ def described(device: Gpu) -> dict[str, Any]:
         [program, "-i", str(device.index), f"--query-gpu={words}", "--format=csv,noheader"],
         capture_output=True, text=True, check=False,
     )  # fmt: skip
+    if done.returncode:
+        return {**found, "nvidia-smi": f"status {done.returncode}: clocks unmeasured"}
     return found | dict(zip(words.split(","), map(str.strip, done.stdout.split(",")), strict=False))
 
 

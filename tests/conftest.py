@@ -11,6 +11,7 @@ import pytest
 
 from condyle import Dynamics, Robot
 from tests.processor import Processor
+from tests.programs import HERE, skip_without
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,7 +40,14 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], HERE])
     config.pluginmanager.register(Processor())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The programs that a test is marked with are asked first."""
+    for mark in item.iter_markers("needs"):
+        skip_without(*mark.args)
 
 
 def pytest_collection_finish() -> None:

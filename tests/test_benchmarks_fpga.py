@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import condyle
 from benchmarks.fpga import __main__ as command
 from benchmarks.fpga import ecp5, errors, levels, tables
 from condyle import hardware
+from tests.programs import tool
 
 
 @pytest.fixture
@@ -31,9 +31,7 @@ def test_a_row_is_measured_in_a_process_of_its_own_and_kept(file: Path, monkeypa
     assert entry["commit"] and entry["date"] and entry["wall_s"] >= 0.5 * entry["processor_s"] > 0
     assert entry["peak_mb"] > 50
     before = file.read_bytes()
-    git = shutil.which("git")
-    assert git is not None
-    (file.parent / "git").symlink_to(git)
+    (file.parent / "git").symlink_to(tool("git"))
     monkeypatch.setenv("PATH", str(file.parent))
     assert command.apart("cycles", "hyq 27x18") == 0, "iverilog is not found: said, not an error"
     assert command.apart("cycles", "nothing") == 1

@@ -15,11 +15,9 @@ import pytest
 
 from benchmarks import results
 from benchmarks.fpga import figures, wave_figure
+from tests.programs import needs
 
-needs_iverilog = pytest.mark.skipif(
-    shutil.which("iverilog") is None or shutil.which("make") is None,
-    reason="iverilog and make are needed to simulate (apt-get install iverilog make)",
-)
+needs_iverilog = needs("iverilog", "make")
 PAGE = results.ROOT / "docs" / "board.md"
 
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.programs import CMAKE, HERE
+from tests.programs import HERE, needs
 
 EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "standing_cpp"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(CMAKE is None, reason="no cmake: pip install 'condyle[test]' brings it")
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+@needs("cmake", "g++")
 def test_hyq_stands(tmp_path: Path) -> None:
     page = (EXAMPLE / "CMakeLists.txt").read_text()
     commands = "\n".join(re.findall(r"(?m)^#   (.*)$", page)).replace(

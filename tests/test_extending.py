@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import condyle
+from tests.programs import needs
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
@@ -129,7 +130,7 @@ def test_rust_that_is_written_means_what_the_reference_computes(exported: Path) 
         np.testing.assert_allclose(found, known.ravel(), rtol=0, atol=1e-10 * np.abs(known).max())
 
 
-@pytest.mark.skipif(shutil.which("rustc") is None, reason="no rustc: it compiles the example's export")
+@needs("rustc")
 def test_rust_that_is_written_passes_its_own_test(package: Path, exported: Path) -> None:
     (commands,) = [text for kind, _, text in BLOCK.findall(SECTIONS["A target of export"]) if kind == "sh"]
     assert "5 passed" in run(package, ["bash", "-euo", "pipefail", "-c", commands], exported)

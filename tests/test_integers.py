@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import shutil
 from inspect import signature
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 import condyle
 from condyle import FixedPoint, Robot, ShapeError, SingularError, StateError, UnsupportedError
 from condyle.hardware.functions import library
+from tests.programs import needs
 
 HARD = {"v": 3.0, "a": 20.0}
 FORCE = 50.0
@@ -21,10 +21,7 @@ SLIDE = """<robot name="slide"><link name="base"/><link name="cart"><inertial><m
 <joint name="rail" type="prismatic"><parent link="base"/><child link="cart"/><axis xyz="0 0 1"/>
 <limit lower="-REACH" upper="REACH" effort="1" velocity="1"/>
 </joint></robot>"""
-needs_iverilog = pytest.mark.skipif(
-    shutil.which("iverilog") is None or shutil.which("make") is None,
-    reason="iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)",
-)
+needs_iverilog = needs("iverilog", "make")
 
 
 @pytest.fixture(scope="module")

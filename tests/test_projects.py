@@ -28,9 +28,11 @@ def test_what_names_no_functions(functions: object, tmp_path: Path) -> None:
         condyle.export(ARM, "c", tmp_path, functions)  # type: ignore[arg-type]
 
 
-def test_a_method_in_place_of_a_short_name_is_told_the_short_name(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError, match=r"'forward_dynamics' is not one of .*; the short name of .* is 'fd'"):
-        condyle.export(ARM, "c", tmp_path, ("forward_dynamics",))
+def test_methods_in_place_of_short_names_are_the_same_export(tmp_path: Path) -> None:
+    for folder, names in (("short", ("fd", "vjp_fd")), ("long", ("forward_dynamics", "vjp_forward_dynamics"))):
+        condyle.export(ARM, "c", tmp_path / folder, names)
+    short, long = (sorted((tmp_path / folder).iterdir()) for folder in ("short", "long"))
+    assert [path.read_text() for path in short] == [path.read_text() for path in long]
 
 
 def test_a_function_named_twice_is_written_once(tmp_path: Path) -> None:

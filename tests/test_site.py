@@ -14,7 +14,7 @@ import pytest
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.processor import slow
-from tests.programs import CMAKE, HERE
+from tests.programs import HERE, skip_without
 from tools.manual.docstrings import plain, readable, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
@@ -46,7 +46,7 @@ def test_tutorials_are_short() -> None:
 
 
 def run(command: list[str], folder: Path) -> str:
-    path = os.pathsep.join([HERE, *([str(Path(CMAKE).parent)] if CMAKE else []), os.environ["PATH"]])
+    path = os.pathsep.join([HERE, os.environ["PATH"]])
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, check=False, timeout=300
     )
@@ -56,8 +56,8 @@ def run(command: list[str], folder: Path) -> str:
 
 @pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
-    if page == "fpga" and not shutil.which("iverilog"):
-        pytest.skip("iverilog is not installed")
+    if page == "fpga":
+        skip_without("iverilog", "make")
     needed = {"large-jobs": "dask.array", "guide": "pinocchio"}
     if page in needed:
         pytest.importorskip(needed[page], reason="pip install 'condyle[test]'")
@@ -114,10 +114,7 @@ def test_a_tutorial_is_for_other_robots_too(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["cpp", "fpga"])
 def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) -> None:
-    if name == "fpga" and not shutil.which("iverilog"):
-        pytest.skip("iverilog is not installed")
-    if name == "cpp" and not CMAKE:
-        pytest.skip("cmake is not installed")
+    skip_without(*{"cpp": ("cmake", "g++"), "fpga": ("iverilog", "make")}[name])
     shutil.copy(DOCS / "arm.urdf", tmp_path)
     blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
     for kind, text in blocks:

@@ -27,8 +27,10 @@ SHOWN = ("id", "difd", "fd")
 
 
 def version(tool: str, *flags: str, install: str) -> str:
-    """The first line that a tool says of itself; AbsentError, with what to do, where it is not there."""
+    """The first line that a tool says of itself; AbsentError, with what to do, where it cannot be run."""
     if shutil.which(tool) is None:
         raise AbsentError(f"{tool} is not installed: {install}")
     said = subprocess.run([tool, *flags], capture_output=True, text=True, check=False)
+    if said.returncode and not said.stdout.strip():
+        raise AbsentError(f"{tool} is there, and ends with status {said.returncode}: {install}")
     return (said.stdout or said.stderr).strip().split("\n")[0].partition(" (")[0]

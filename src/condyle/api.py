@@ -30,7 +30,7 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.sound import refuse_impossible
 from condyle.model.tree import tree_of
 from condyle.model.unapplied import say_unapplied, without_notes
-from condyle.options import CompileArguments, bound_of, check_choice, check_routes, numbers_of, whole
+from condyle.options import CompileArguments, bound_of, check_choice, numbers_of, routes_of, whole
 from condyle.ports import ACTIVE
 from condyle.specification import UNBOUND
 
@@ -102,10 +102,10 @@ class Robot(model.Robot):
             )
         threads = None if threads is None else whole("threads", threads, 1, "None for every core")
         device = None if device is None else whole("device", device, 0, "None for the first GPU")
-        check_routes(routes)
+        named_routes = routes_of(routes)
         refuse_impossible(self)
         tree = tree_of(self, bound)
-        compiler = chosen(self, tree, facts_of(self, "robot"), links, target, dict(routes or {}))
+        compiler = chosen(self, tree, facts_of(self, "robot"), links, target, named_routes)
         numbers = numbers_of(self, inputs, dtype, bound.contacts)
         named = tuple(name for name in numbers if name != ACTIVE.name)
         given = CompileArguments(

@@ -68,13 +68,14 @@ class Mapped:
         return mapping.run(self._job(function), source, sink, chunk, journal, progress)
 
     def _job(self, name: str) -> mapping.Job:
-        binder = self.binder(name)
+        function = known_function(name)
+        name, binder = function.name, self.binder(name)
         inputs, outputs = ({spec.name: spec.dims for spec in specs} for specs in binder.specs)
-        if known_function(name).takes_f_ext:
+        if function.takes_f_ext:
             inputs.popitem()  # forces are an input of the function that has them in its name
 
         def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
             return self.call(name, given, None, out)
 
         identity = {part: known for part, known in self.identity_parts.items() if part not in LAST_DIGITS}
-        return mapping.Job(known_function(name).called, inputs, outputs, self.dtype, compute, name, identity)
+        return mapping.Job(function.called, inputs, outputs, self.dtype, compute, name, identity)

@@ -90,8 +90,12 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         return {name: FUNCTIONS[variant(name, self._numbers)].signature for name in self._functions}
 
     def function(self, name: str) -> Callable[..., Any]:
-        """Return the method of a function by its short name, such as "fd", or of a derivative, such as "vjp_fd"."""
-        known, derived = known_function(name), parsed(name)
+        """Return the method of a function by its short name, such as "fd", or of a derivative, such as "vjp_fd".
+
+        Wherever a function is named, the name of its method does too: "forward_dynamics", "vjp_forward_dynamics".
+        """
+        known = known_function(name)
+        name, derived = known.name, parsed(known.name)
         if known.repeat is not None:
             return self._rollouts.named(name)
         if name in FUNCTIONS:
@@ -136,10 +140,10 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         try:
             return self._derivatives[key]
         except (KeyError, TypeError):  # of what is no name, the next line says it
-            known_function(of)
+            function = known_function(of)
         from condyle.derived_calls import Derivative  # at first use: calls of functions need none of it
 
-        made = Derivative(self, kind, of, by, self._own_numbers(known_function(of)))
+        made = Derivative(self, kind, function.name, by, self._own_numbers(function))
         with self._guard.lock:
             if made.recipe not in self._derivatives:
                 fast = self.direct(made.name, made, made.result, not made.sums, made.positional)
@@ -174,6 +178,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
     ) -> tuple[Array, ...]:
         """Return the answers of a function, by its short name, in a tuple, also where there is only one."""
+        name = name if name in self._binders else known_function(name).name
         binder = self.binder(name)
         given = args if f_ext is None else (*args, f_ext)
         every = (*given, *(out if isinstance(out, (tuple, list)) else (out,)))
@@ -241,6 +246,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         binder = self._binders.get(name)
         if binder is None:
             function = known_function(name)
+            name = function.name
             check_bound(self._compiler.tree, function, self._compiler.frames)
             if self._target != "numpy":
                 check_ports(function)
@@ -256,6 +262,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         """Return the compiled code of a function by its short name, for callers other than Python."""
         kernel = self._kernels.get((name, f_ext))
         if kernel is None:
+            name = known_function(name).name
             self.binder(name)  # or its error
             with self._guard.lock:
                 kernel = self._kernels.get((name, f_ext)) or self._build(name, f_ext)

@@ -22,7 +22,7 @@ from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
 from condyle.model.unapplied import say_unapplied
-from condyle.options import bound_of, check_choice, check_numbers, check_robot, check_routes, numbers_of
+from condyle.options import bound_of, check_choice, check_numbers, check_robot, numbers_of, routes_of
 from condyle.specification import F_EXT, UNBOUND, Bound
 from condyle.version import __version__
 
@@ -46,8 +46,7 @@ def operation_counts(
     there.
     """
     check_robot("operation_counts", robot)
-    check_routes(routes)
-    compiler = compiler_of(robot, routes, bound=bound_of(robot, frames, contacts=contacts))
+    compiler = compiler_of(robot, routes_of(routes), bound=bound_of(robot, frames, contacts=contacts))
     return [compiler.counts(function) for function in compiler.functions]
 
 

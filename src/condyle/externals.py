@@ -17,7 +17,7 @@ from condyle.backends.casadi.external import Family
 from condyle.compile.serial import Compiler
 from condyle.derivatives import parsed
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, NoFunctionError
 from condyle.functions.open_rollouts import opened
 from condyle.functions.quantities import Q, V
 from condyle.model.robot import Robot
@@ -87,7 +87,7 @@ def _is_flat(robot: Robot) -> bool:
 def _plain(compiler: Compiler, function: Function, name: str) -> Family:
     try:
         derived = [compiler.straight(f"{kind}_{function.name}") for kind in ("jacobian", "vjp", "hessian")]
-    except KeyError as error:  # of what is differentiated already and takes numbers of the robot
+    except NoFunctionError as error:  # of what is differentiated already and takes numbers of the robot
         raise UnsupportedError(
             f"target 'casadi': {name!r}: its Hessian needs {error.args[0]!r}, which is not there: leave inputs= out"
         ) from error

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.backends.fpga.recorded import FLAG
 from condyle.errors import StateError, UnsupportedError
 from condyle.exporting import check_solvable
+from condyle.functions import short_name
 from condyle.hardware import Options
 from condyle.hardware.fixed_point import TARGETS, Compiled
 from condyle.hardware.functions import tasks
@@ -78,6 +79,7 @@ class FixedPoint:
     def call(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None) -> Any:
         """Return (value, flag) of a function by its short name."""
         function, call = self._bound(name, args, f_ext, out)
+        name = function.name
         flags = np.empty((call.n, 1))
         if call.n:
             kernel = self._compiled.kernel(name, f_ext is not None)
@@ -91,6 +93,7 @@ class FixedPoint:
     def words(self, name: str, *args: ArrayLike, f_ext: ArrayLike | None = None) -> dict[str, NDArray[np.int64]]:
         """Return the integers of a task by input, (..., size), clamped: what a host sends. See `formats`."""
         function, call = self._bound(name, args, f_ext, None)
+        name = function.name
         self._check_finite(function, call, f_ext is not None)
         inputs = {port.name: x for port, x in zip(function.ports(f_ext is not None), call.inputs, strict=True)}
         found: dict[str, NDArray[np.int64]] = {}
@@ -103,7 +106,7 @@ class FixedPoint:
 
     def formats(self, name: str) -> dict[str, dict[int, tuple[int, int]]]:
         """Return by input or output, and by entry (flat, row major), the bits of a word and those after the point."""
-        self._known(name)
+        name = self._known(name).name
         plan, task = self._compiled.plan(name), self._compiled.tasks[name]
         found: dict[str, dict[int, tuple[int, int]]] = {}
         for word, format in plan.formats.items():
@@ -131,6 +134,7 @@ class FixedPoint:
         Errors: BuildError if the tool is missing, or if an answer differs from the integer model: please report that.
         """
         function, call = self._bound(name, args, f_ext, None)
+        name = function.name
         self._check_finite(function, call, f_ext is not None)
         flags = np.empty((call.n, 1), np.bool_)
         if call.n:
@@ -158,6 +162,7 @@ class FixedPoint:
             setattr(self, function.method, _front(function, fast, method, result))
 
     def _known(self, name: str) -> Function:
+        name = short_name(name)
         if name not in self._functions:
             raise UnsupportedError(
                 f"there is no function {name!r} in this accelerator; there are {', '.join(self.functions)}"
@@ -167,6 +172,7 @@ class FixedPoint:
     def _bound(self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out) -> tuple[Function, Call]:
         """The checked call."""
         function = self._known(name)
+        name = function.name
         if f_ext is not None and self._compiled.options.f_ext is None:
             raise UnsupportedError(
                 "f_ext: this accelerator has no external forces: give fixed_point(..., f_ext=) the largest [N, N m]"

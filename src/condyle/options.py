@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from condyle.choices import FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
+from condyle.functions import short_name
 from condyle.identity import digest
 from condyle.model.change import suggest
 from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of, normals_of
@@ -148,10 +149,14 @@ def opened_by(number: str | None) -> str:
     return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
 
 
-def check_routes(routes: Mapping[str, str] | None) -> None:
-    """UnsupportedError for what is no mapping."""
+def routes_of(routes: Mapping[str, str] | None) -> dict[str, str]:
+    """The routes by the short names of their functions; UnsupportedError for what is no mapping."""
     if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
+    named = {short_name(name): route for name, route in (routes or {}).items()}
+    if len(named) < len(routes or {}):
+        raise UnsupportedError(f"routes={routes!r}: a function is named twice, give each one route")
+    return named
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

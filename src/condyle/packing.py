@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from condyle.compile.serial import Compiler
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS, found, quantities
+from condyle.functions import FUNCTIONS, found, quantities, short_name
 from condyle.functions.quantities import Q, V
 from condyle.runtime import memory
 from condyle.runtime.arrays import Binder
@@ -26,16 +26,14 @@ FORCES = (F_EXT.name, f"d{F_EXT.name}")
 
 
 def known_function(name: object) -> Function:
-    """A function by its short name, derivatives too; UnsupportedError for what names none."""
-    function = found(name)
+    """A function by its short name or its method's, derivatives too; UnsupportedError for what names none."""
+    function = found(short_name(name))
     if function is None:
         methods = {one.method: one.name for one in FUNCTIONS.values()}
-        short = methods.get(name) if isinstance(name, str) else None
         if name == "rollout":
             raise UnsupportedError("there is no function 'rollout'; one of 50 steps is 'rollout_50_by_tau_of_step'")
         close = get_close_matches(name, methods, 1, 0.75) if isinstance(name, str) else []
-        meant = f"did you mean {methods[close[0]]!r}, {close[0]}?" if close else f"there are {', '.join(FUNCTIONS)}"
-        cure = f"the method {name} has the short name {short!r}" if short else meant
+        cure = f"did you mean {methods[close[0]]!r}, {close[0]}?" if close else f"there are {', '.join(FUNCTIONS)}"
         raise UnsupportedError(f"there is no function {name!r}; {cure}")
     return function
 

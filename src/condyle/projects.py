@@ -14,7 +14,7 @@ from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, Variant, found, variants
+from condyle.functions import FUNCTIONS, Variant, found, short_name, variants
 from condyle.functions.open_rollouts import OpenRollout, open_rollouts, opened
 from condyle.model.robot import Robot
 from condyle.specification import Bound, Function
@@ -65,7 +65,7 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
     """The functions that were named, each once; UnsupportedError for what is no list of them."""
     allowed = tuple(dict.fromkeys((*FUNCTIONS, *(hardware.functions() if target == "verilog" else ()))))
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)
-    named = list(cast("Iterable[object]", functions)) if listed else []
+    named = list(map(short_name, cast("Iterable[object]", functions))) if listed else []
     there = tuple(hardware.functions()) if target == "verilog" else allowed
     if not named:
         raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(there)}, such as ('id', 'fd')")
@@ -75,9 +75,7 @@ def functions_of(target: str, functions: object) -> tuple[str, ...]:
         if name not in allowed and (function := found(name)) is not None and function.repeat is not None:
             raise UnsupportedError(f"functions: {name!r}: exports of rollouts, as 'rollout', take any number of steps")
         if name not in allowed and found(name) is None:
-            short = next((one.name for one in FUNCTIONS.values() if one.method == name), None)
             also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
-            also = f"; the short name of this method is {short!r}" if short else also
             raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, there))}{also}")
         if name not in allowed and target == "verilog":
             raise UnsupportedError(

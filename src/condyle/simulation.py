@@ -50,9 +50,12 @@ class Verdict(NamedTuple):
 
 
 def simulate(folder: Path, name: str, plusargs: Sequence[str] = (), tool: str = "iverilog") -> str:
-    """Runs the test bench of a written project and returns its output. BuildError if the tool is missing or fails."""
-    if shutil.which(tool) is None:
-        raise BuildError(f"{tool} is not installed: apt-get install {tool} (it simulates the generated Verilog)")
+    """Runs the test bench of a written project and returns its output. BuildError if a tool is missing or fails."""
+    for name_of_tool in (tool, "make"):
+        if shutil.which(name_of_tool) is None:
+            raise BuildError(
+                f"{name_of_tool} is not installed: apt-get install {tool} make (they simulate the generated Verilog)"
+            )
     target, run = (text.format(name) for text in TOOLS[tool])
     made = subprocess.run(["make", "-s", target], cwd=folder, capture_output=True, text=True, check=False)
     if made.returncode:

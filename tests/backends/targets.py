@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
@@ -26,6 +25,7 @@ from condyle.ir.program import Program
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 from tests.backends.cuda.simulate import simulate
+from tests.programs import tool
 
 Floats = np.ndarray
 Runner = Callable[[Program, Sequence[Floats]], Floats]
@@ -106,10 +106,10 @@ RUNNERS: dict[str, Runner] = {
     "numpy": _interpreter,
     "expanded": _expanded,
     "ptx": _ptx,
-    **({"c": _kernel(lambda p, dtype: build_c(p, Facts(1, 1), dtype))} if shutil.which("gcc") else {}),
+    **({"c": _kernel(lambda p, dtype: build_c(p, Facts(1, 1), dtype))} if tool("gcc") else {}),
     **{f"cpu-{isa.name}": _kernel(lambda p, dtype, isa=isa: build_cpu(p, dtype, isa)) for isa in supported()},
     **({"cpu-alone": _alone} if supported() else {}),
-    **({"cuda-cpp": _cuda_cpp} if shutil.which("g++") else {}),
+    **({"cuda-cpp": _cuda_cpp} if tool("g++") else {}),
 }
 FEW = {"cpu-alone": 300, "ptx": 4_000}
 """Those that are slow, and how many states they are given."""

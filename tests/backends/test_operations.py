@@ -6,7 +6,6 @@ import ctypes
 import itertools
 import random
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,6 +46,7 @@ from condyle.specification import Call, Function
 from tests.backends.cpu.machine import execute
 from tests.backends.points import columns, exact, samples, ulps
 from tests.backends.targets import FEW, RUNNERS, SINGLE
+from tests.programs import needs, skip_without
 
 NEW = ("abs", "min", "max", "floor", "rint", "select", "sqrt", "exp", "log", "tanh", "atan2")
 DTYPES = ("float64", "float32")
@@ -208,9 +208,7 @@ def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
     assert GpuFunction(kernels, "id", False, "float64", 132).form(1) == Form(1)
 
 
-@pytest.mark.skipif(
-    shutil.which("ptxas") is None, reason="no ptxas: NVIDIA's assembler, which takes or refuses the text"
-)
+@needs("ptxas")
 @pytest.mark.parametrize("bits", [64, 32])
 @pytest.mark.parametrize("op", NEW)
 def test_nvidias_assembler_takes_the_text(op: str, bits: int, tmp_path: Path) -> None:
@@ -222,14 +220,12 @@ def test_nvidias_assembler_takes_the_text(op: str, bits: int, tmp_path: Path) ->
 @pytest.mark.parametrize("bits", [64, 32])
 def test_plain_c_without_vectors(bits: int, tmp_path: Path) -> None:
     """ISO C with one state a step, no multiply-adds: the same functions, compiled by any compiler."""
-    compiler = shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no gcc to compile C with")
+    skip_without("gcc")
     program = together()
     text = tmp_path / "all.c"
     text.write_text("#define CD_SCALAR 1\n" + source(program, Facts(1, 1), bits).main)
     flags = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fPIC", "-shared"]
-    subprocess.run([compiler, *flags, str(text), "-o", str(tmp_path / "all.so"), "-lm"], check=True)
+    subprocess.run(["gcc", *flags, str(text), "-o", str(tmp_path / "all.so"), "-lm"], check=True)
     library = ctypes.CDLL(str(tmp_path / "all.so"))
     kind = np.dtype(f"f{bits // 8}")
     x = np.random.default_rng(1).uniform(0.1, 3.0, (50, 3)).astype(kind)
@@ -255,7 +251,7 @@ def whole(program: Program) -> Composed:
     return Composed(Function(program.name, program.name, "", (), ()), program.inputs, program.arrays, (call,))
 
 
-@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: it takes or refuses exported CUDA C++")
+@needs("nvcc")
 def test_cuda_cpp_compiles(tmp_path: Path) -> None:
     text = tmp_path / "all.cu"
     text.write_text(header(plan([whole(together())], {"all": together()}), Facts(1, 1, "f", "v", "robot"), {}))

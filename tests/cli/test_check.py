@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from condyle.cli.check import Verdict, allowed, relative
@@ -75,3 +77,18 @@ def test_what_only_the_model_shows_is_told_too(run, pendulum, monkeypatch) -> No
     ran, told = run("check", pendulum()), run("check", pendulum(), "--json").json
     assert ran.status == 1 and "body 'a': is odd" in ran.out
     assert [finding["message"] for finding in told["findings"]].count("is odd") == 1
+
+
+def test_zeros_compared_with_zeros_are_said(run) -> None:
+    """A frame that is fixed to the world has no velocity; its placement is compared as ever."""
+    words = ("check", "iiwa14", "--frames", "iiwa_link_0", "--functions", "fk,fv,vjp_fv")
+    ran = run(*words)
+    assert ran.status == 0
+    for name in ("fv", "vjp_fv"):
+        assert re.search(rf"(?m)^{name} against the reference .* only zeros$", ran.out), ran.out
+    assert re.search(r"(?m)^vjp_fv against differences .* only zeros$", ran.out), ran.out
+    assert re.search(r"(?m)^fk against the reference .* ok$", ran.out), ran.out
+    assert "these functions are not verified" in ran.out
+    rows = {row["what"]: row["zeros"] for row in run(*words, "--json").json["checks"]}
+    assert rows["fv against the reference"] and not rows["fk against the reference"]
+    assert "not verified" not in run("check", "iiwa14", "--functions", "fk,fv").out

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 import numpy as np
 import pytest
+
+from tests.programs import needs
 
 
 def test_a_report(run, pendulum, tmp_path) -> None:
@@ -99,9 +100,7 @@ def test_a_report_as_json(run, pendulum) -> None:
     assert ran.json["word"] == "32"
 
 
-@pytest.mark.skipif(
-    shutil.which("iverilog") is None, reason="iverilog is needed to simulate (apt-get install iverilog)"
-)
+@needs("iverilog", "make")
 def test_a_simulation(run, pendulum) -> None:
     ran = run("fpga", "simulate", pendulum(), "--functions", "id,m", "--states", "5")
     assert ran.status == 0, ran.err

@@ -25,6 +25,7 @@ from condyle.runtime.toolchain import find_compiler
 from tests.backends.cuda.simulate import made, simulate
 from tests.held import held
 from tests.processor import slow
+from tests.programs import needs
 
 N = 5
 CONDITION = 1e2
@@ -155,13 +156,12 @@ def test_c_projects_pass_their_own_tests(dtype: str, tmp_path: Path) -> None:
     assert '"vjp_fd": [' in (tmp_path / "robot.json").read_text()
 
 
+@needs("g++")
 @pytest.mark.slow
 def test_the_header_of_cuda_passes_its_own_test(tmp_path: Path) -> None:
     """On the processor: the functions share buffers, which have room for the largest answer of a name."""
-    from tests.backends.cuda.test_cpp_export import GPP, build_example
+    from tests.backends.cuda.test_cpp_export import build_example
 
-    if GPP is None:
-        pytest.skip("no g++")
     exported("cuda", tmp_path)
     done = subprocess.run([str(build_example(tmp_path, tmp_path))], capture_output=True, text=True, check=True)
     answers = sum(len(FUNCTIONS[name].outputs) for name in (*EXPORTED, "fd"))

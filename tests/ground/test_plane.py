@@ -15,6 +15,7 @@ from condyle.ground import Plane
 from condyle.model.placement import Placement
 from tests.ground.robots import CORNERS, MASS, ball, box, quadruped, standing
 from tests.processor import slow
+from tests.programs import needs
 
 EDGES = tuple(condyle.Contact(corner.frame, placement=Placement.from_rpy(corner.point)) for corner in CORNERS)
 FEET = tuple(
@@ -154,6 +155,7 @@ def test_a_gradient_goes_through_a_slide(slope: Any) -> None:
     assert abs(back.v[0] - 1.0 / (0.5 * G)) < 5e-3 and abs(back.friction + 1.0 / (2.0 * 0.25 * G)) < 2e-2
 
 
+@needs("cc")
 def test_it_is_exported(tmp_path: Path) -> None:
     f = Plane().step(box(), EDGES[:1])
     assert pickle.loads(pickle.dumps(f)).specification.name == f.specification.name

@@ -17,6 +17,7 @@ from condyle.user import UserFunction
 from tests.backends.cuda.simulate import simulate
 from tests.ground.robots import FEET, ball, quadruped, standing
 from tests.processor import slow
+from tests.programs import needs
 
 GRID = Grid((4, 4), 0.4, (-0.6, -0.6))
 GROUND = Ground(FEET, slip=0.3)
@@ -151,6 +152,7 @@ def test_an_export_has_the_step_and_its_rollout(plane: UserFunction, tmp_path: P
     assert "user_" not in text.replace("user_ground_step", "")
 
 
+@needs("cc")
 @pytest.mark.slow
 def test_an_exported_step_passes_its_own_test(rough: UserFunction, tmp_path: Path) -> None:
     rough.export("c", tmp_path / "out", derivatives=("vjp",))

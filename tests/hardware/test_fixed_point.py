@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 
 import numpy as np
@@ -14,13 +13,11 @@ from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of
 from tests.backends.fpga.conftest import ball_and_plane
 from tests.processor import slow
+from tests.programs import needs
 
 HARD = {"v": 3.0, "a": 20.0}
 FORCE = 50.0
-needs_iverilog = pytest.mark.skipif(
-    shutil.which("iverilog") is None or shutil.which("make") is None,
-    reason="iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)",
-)
+needs_iverilog = needs("iverilog", "make")
 
 
 def states(robot: Robot, n: int, box: Mapping[str, object], f_ext: float | None = None) -> dict[str, np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from condyle.functions import FUNCTIONS, registered
 from condyle.hardware import Options
 from condyle.simulation import simulate
 from condyle.specification import Call, Function
+from tests.programs import skip_without
 
 CODES = {
     "id": (0,),
@@ -66,8 +66,7 @@ def test_a_function_made_of_others_needs_no_plan_of_its_own(tmp_path: Path) -> N
         assert acc.plan.id.code_bits == 4 < max(max(task.codes) for task in hardware.functions().values()).bit_length()
         left, right = (acc.plan.results[name] for name in ("minv", "weight"))
         assert left == right and acc.latency("minv") == acc.latency("weight")
-        if shutil.which("iverilog") is None or shutil.which("make") is None:
-            pytest.skip("iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)")
+        skip_without("iverilog", "make")
         sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
         write(tmp_path, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, 8), {})
         assert simulate(tmp_path, "rig", ("+stall_in=40", "+stall_out=40")).startswith("right: 24 tasks")
@@ -79,8 +78,7 @@ def test_five_bits_of_code(tmp_path: Path) -> None:
         assert hardware.functions()["dfd_given"].codes == (15, 16)
         acc = hardware.accelerator(robot, Options(("third", "dfd_given")))
         assert acc.plan.id.code_bits == 5
-        if shutil.which("iverilog") is None or shutil.which("make") is None:
-            pytest.skip("iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)")
+        skip_without("iverilog", "make")
         sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
         write(tmp_path, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, 5), {})
         assert simulate(tmp_path, "rig", ("+stall_in=40", "+stall_out=40")).startswith("right: 10 tasks")

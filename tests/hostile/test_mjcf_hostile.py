@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from condyle.errors import CondyleError, ModelError, ModelWarning, UnsupportedError
+from condyle.errors import CondyleError, ModelError, UnsupportedError
 from condyle.model.unapplied import unapplied
 from condyle.readers import load_robot, mjcf_tree
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
+from tests.programs import skip_without
 
 CALLER = Path(__file__).with_name("acados_call.c")
 N = 3
@@ -27,9 +27,9 @@ def case(tmp_path_factory):
 
 def called(folder, function, *given, sources=("arm.c",), links=()):
     """The answers of a function, one behind the other, columns one behind the other."""
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    skip_without("cc")
     flags = ["-O0", "-g", "-Dcasadi_int=int", f"-DFUN={function}", "-fsanitize=address,undefined"]
-    command = [compiler, *flags, str(CALLER), *sources, *links, "-o", f"call_{function}", "-lm"]
+    command = ["cc", *flags, str(CALLER), *sources, *links, "-o", f"call_{function}", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
     said = "\n".join(repr(float(x)) for one in given for x in np.ravel(one, order="F"))
     done = subprocess.run([f"./call_{function}"], cwd=folder, input=said, capture_output=True, text=True, check=False)
@@ -66,8 +66,8 @@ def test_functions_that_acados_generates(case, monkeypatch):
     ca = pytest.importorskip("casadi")
     dyn, folder, (q, v, tau) = case
     monkeypatch.chdir(folder)
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
-    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "arm.c", "-o", "libarm.so", "-lm"], check=True)
+    skip_without("cc")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "arm.c", "-o", "libarm.so", "-lm"], check=True)
     fd = ca.external("arm_fd", "./libarm.so")
     x, u, lam = ca.MX.sym("x", 2 * N), ca.MX.sym("u", N), ca.MX.sym("lam", 2 * N)
     Sx, Su = ca.MX.sym("Sx", 2 * N, 2 * N), ca.MX.sym("Su", 2 * N, N)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ ca = pytest.importorskip("casadi")
 from condyle.interop import casadi as ours  # noqa: E402
 from condyle.interop.casadi import wrap  # noqa: E402
 from tests.processor import slow  # noqa: E402
+from tests.programs import skip_without  # noqa: E402
 
 loaded = ours._loaded
 
@@ -119,9 +119,9 @@ def test_export_is_one_file_that_external_loads(tmp_path):
     robot = two_links()
     frame = list(robot.frames)[-1]
     condyle.export(robot, "casadi", tmp_path, ("fd", "step", "fk", "m"), name="arm", frames=(frame,))
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
+    skip_without("cc")
     flags = ["-shared", "-fPIC", "-O1", "-Wall", "-Wextra", "-Werror"]
-    subprocess.run([compiler, *flags, "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", *flags, "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
     dyn = robot.compile(target="numpy", frames=(frame,))
     q, v = robot.random_state(1, 5)
     q, v, tau = q[0], v[0], np.ones(3)
@@ -264,10 +264,11 @@ def test_a_users_function_is_exported(tmp_path):
     def reach(at, u):
         return at.q @ u
 
-    robot, compiler = two_links(), shutil.which("cc") or pytest.skip("no C compiler")
+    skip_without("cc")
+    robot = two_links()
     made = robot.function(reach, {"q": "nq", "u": 3})
     made.export("casadi", tmp_path, name="arm")
-    subprocess.run([compiler, "-shared", "-fPIC", "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "arm.c", "-o", "arm.so", "-lm"], cwd=tmp_path, check=True)
     F = ca.external("arm_reach", str(tmp_path / "arm.so"))
     q, u = np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0])
     assert float(F(q, u)) == q @ u
@@ -328,3 +329,19 @@ def test_a_saved_function_is_never_another_robots(tmp_path):
     assert run(0, "load")[:2] == [own, own]  # of the same robot it is found
     other, loaded_there = run(5, "load")[:2]
     assert other != own and loaded_there == "refused"
+
+
+def test_a_fault_of_a_derivative_is_not_taken_for_a_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a function that there is not is told to leave inputs= out."""
+
+    def faulty(*_: object) -> None:
+        raise KeyError("erf")
+
+    monkeypatch.setattr("condyle.compile.serial.Compiler.straight", faulty)
+    with pytest.raises(KeyError, match="erf"):
+        _ = wrap(condyle.chain(2, 1).compile(target="numpy")).mass_matrix
+
+
+def test_methods_name_functions_too() -> None:
+    F = wrap(condyle.chain(2, 1).compile(target="numpy"))
+    assert F.function("mass_matrix") is F.function("m")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +14,8 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.varied import varied
 from condyle.ports import NUMBERS
-from tests.backends.cuda.exported import GPP
 from tests.backends.cuda.test_cpp_export import build_example
-from tests.programs import call
+from tests.programs import call, needs
 
 FUNCTIONS_OF_MASSES = ("fd", "m", "vjp_fd", "jacobian_id_by_q", "rollout")
 WANTED = (
@@ -30,7 +28,7 @@ WANTED = (
 
 
 @pytest.mark.slow  # the C compiler takes seconds
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: it compiles what is exported")
+@needs("gcc")
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_in_c(tmp_path: Path, dtype: str) -> None:
     robot = condyle.load("iiwa14")
@@ -43,7 +41,7 @@ def test_in_c(tmp_path: Path, dtype: str) -> None:
 
 
 @pytest.mark.slow  # the C++ compiler takes seconds
-@pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
+@needs("g++")
 def test_in_cuda(tmp_path: Path) -> None:
     condyle.export(condyle.load("iiwa14"), "cuda", tmp_path, functions=FUNCTIONS_OF_MASSES[:3], inputs=tuple(NUMBERS))
     said = call([str(build_example(tmp_path, tmp_path))], tmp_path)

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
-from tests.backends.cuda.exported import GPP, SHIM
+from tests.backends.cuda.exported import SHIM
 from tests.backends.cuda.test_cpp_export import STRICT, build_example, needs_gpp
 from tests.programs import call
 
@@ -58,7 +58,7 @@ def test_the_example_runs_and_finds_mistakes(tmp_path: Path) -> None:
     assert said.count(" right ") == 2 * (4 + 4) and said.count("rollout_f_ext v_next") == 2
     (tmp_path / "main.cu").write_text(MAIN)
     command = [
-        GPP or "g++",
+        "g++",
         *STRICT,
         "-DSHIM_ROBOT=iiwa14",
         "-x",

@@ -17,6 +17,7 @@ import pytest
 
 from condyle.runtime._native import Entry
 from condyle.runtime.kernel import cores
+from tests.programs import skip_without
 
 SOURCE = """
 #include <stddef.h>
@@ -60,6 +61,8 @@ int fails(size_t n, const double *const *in, const ptrdiff_t *in_stride, double 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory):
     import ctypes
+
+    skip_without("cc")
 
     place = tmp_path_factory.mktemp("native")
     (place / "affine.c").write_text(SOURCE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,14 +10,12 @@ import pytest
 import condyle
 from condyle import Robot
 from condyle.cli.rivals.mujoco_rollout import MujocoRollout
-from condyle.functions import FUNCTIONS
 from condyle.ground import Plane
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import JointType
-from tests.derivatives.differences import DIFFERENCES, FOURTH, State, error, first
+from tests.derivatives.differences import DIFFERENCES, FOURTH, State, first
 from tests.laws.robots import robot_named
 from tests.processor import slow
-from tests.steps.equations import rotation
 
 Array = np.ndarray
 EULERS = ("semi_implicit_euler", "euler")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import condyle
+from tests.programs import needs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "ros2.md"
 JOINT_STATE = """
@@ -59,7 +58,7 @@ template <class P> void spin(P node) { node->fire(); }
 """
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler")
+@needs("cc", "g++")
 def test_the_node_compiles_and_answers(tmp_path: Path) -> None:
     robot = condyle.load("iiwa14")
     condyle.export(robot, "c", tmp_path / "c", functions=["id"])

@@ -11,6 +11,7 @@ import pytest
 
 import condyle
 from condyle.model.placement import Placement
+from tests.programs import needs
 from tests.user.test_function import differences
 
 FEET = tuple(
@@ -131,6 +132,7 @@ def test_what_has_no_contacts_says_so(leg: condyle.Robot) -> None:
         leg.function(lambda at, tau: at.v, sizes, contacts=[condyle.Contact("nothing")])
 
 
+@needs("cc")
 def test_an_export_passes_its_own_test(leg: condyle.Robot, tmp_path: Path) -> None:
     f = leg.function(work, SIZES, contacts=touching(leg))
     f.export("c", tmp_path / "out", derivatives=("vjp",))

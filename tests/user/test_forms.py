@@ -18,6 +18,7 @@ from condyle.symbolic.linear import expanded
 from condyle.user import UserFunction
 from tests.backends.cuda.simulate import simulate
 from tests.processor import slow
+from tests.programs import needs
 from tests.user.test_function import network, reach
 
 
@@ -85,6 +86,7 @@ def test_names_that_exports_do_not_take_become_another(name: str, tmp_path: Path
     assert not any(name in path.read_text() for path in files if name in ("ünlü", "a" * 21, "<lambda>"))
 
 
+@needs("cc")
 @pytest.mark.slow
 def test_an_exported_function_passes_its_own_test(reached: UserFunction, tmp_path: Path) -> None:
     reached.export("c", tmp_path / "out", derivatives=("jvp", "vjp", "jacobian"))

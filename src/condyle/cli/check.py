@@ -43,15 +43,20 @@ DIFFERENCES = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One comparison: the worst error found and what was allowed."""
+    """One comparison: the worst error found and what was allowed; zeros: every number compared was zero."""
 
     what: str
     error: float
     allowed: float
+    zeros: bool = False
 
     @property
     def fine(self) -> bool:
         return self.error <= self.allowed  # false for NaN
+
+    @property
+    def said(self) -> str:
+        return "FAILED" if not self.fine else "only zeros" if self.zeros else "ok"
 
 
 def fill(command: argparse.ArgumentParser) -> None:
@@ -91,11 +96,16 @@ def run(arguments: argparse.Namespace) -> int:
         told = snapped_json(loaded.robot)
         show_json({"fine": not wanting, "checks": rows, "findings": all_found, "snapped": told})
         return int(wanting)
-    cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", "ok" if v.fine else "FAILED"] for v in verdicts]
+    cells = [[v.what, f"{v.error:.1e}", f"{v.allowed:.1e}", v.said] for v in verdicts]
     show(table(("check", "error", "allowed", ""), cells))
     for line in (*loaded.warnings, *listed(fresh).splitlines()):
         show(line)
     show_snapped(loaded.robot)
+    if any(verdict.zeros for verdict in verdicts):
+        show(
+            "only zeros: every number that was compared is zero, so these functions are not verified. A frame that "
+            "cannot move and a robot of one joint have such answers; --frames names other frames"
+        )
     show("check failed" if wanting else f"all checks passed at {N_STATES} random states")
     return int(wanting)
 
@@ -121,12 +131,14 @@ def compare(
         progress(f"checking {name}")
         found, expected = answers(dynamics, name, states), answers(reference, name, exact)
         worst = max(worst_of(FUNCTIONS[name], found, expected))
-        verdicts.append(Verdict(f"{name} against the reference", worst, allowed(FUNCTIONS[name], dtype, condition)))
+        limit = allowed(FUNCTIONS[name], dtype, condition)
+        zeros = only_zeros(*found, *expected)
+        verdicts.append(Verdict(f"{name} against the reference", worst, limit, zeros))
         derived = parsed(name)
         if derived is not None:
             solving = ROUNDINGS * condition * np.finfo("float64").eps / STEP if FUNCTIONS[name].solves else 0.0
             off = error(robot, reference, derived, exact)
-            verdicts.append(Verdict(f"{name} against differences", off, max(DIFFERENCES, float(solving))))
+            verdicts.append(Verdict(f"{name} against differences", off, max(DIFFERENCES, float(solving)), zeros))
     verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in served if name not in names]
     verdicts += laws(reference, exact, condition) if robot.nv else []
     progress("")
@@ -165,8 +177,13 @@ def laws(reference: Dynamics, states: States, condition: float) -> list[Verdict]
         Verdict("law: id(fd(tau)) = tau", relative(round_trip, tau), solving),
         Verdict("law: M Minv = 1", relative(product, np.broadcast_to(np.eye(v.shape[-1]), product.shape)), solving),
         # central differences of a quadratic: only rounding, divided by the step
-        Verdict("law: did by differences in v", relative(by_v / (2 * step), slope), 1e-6),
+        Verdict("law: did by differences in v", relative(by_v / (2 * step), slope), 1e-6, only_zeros(by_v, slope)),
     ]
+
+
+def only_zeros(*arrays: Array) -> bool:
+    """Whether there is no number but zero among them, or none at all."""
+    return not any(map(np.any, arrays))
 
 
 def answers(dynamics: Dynamics, name: str, states: States) -> tuple[Array, ...]:

@@ -55,22 +55,25 @@ def error(robot: Robot, reference: Dynamics, name: Name, states: States) -> floa
             (robot.difference(a, b) if port.is_configuration else b - a) / (2 * STEP)
             for port, a, b in zip(base.outputs, behind, ahead, strict=True)
         ]
-        w = _rows(list(more) if name.kind == "vjp" else drawn(base.outputs, ahead))
-        terms = _terms(name, found, along, w)
+        factors = list(more) if name.kind == "vjp" else drawn(base.outputs, ahead)
+        w = _rows(factors)
+        terms = _terms(name, found, along, factors)
         slope = np.sum(w * _rows(slopes), axis=-1)
-    terms = np.reshape(terms, (n, -1))
+    terms = np.reshape(terms, (n, terms[:1].size))
     scale = np.maximum(np.sum(np.abs(terms), axis=-1), np.finfo(np.float64).tiny)
     return float(np.max(np.abs(np.sum(terms, axis=-1) - slope) / scale, initial=0.0))
 
 
-def _terms(name: Name, found: Arrays, along: Arrays, w: Array) -> Array:
-    """What w . D e is the sum of, by the derivative's answers."""
+def _terms(name: Name, found: Arrays, along: Arrays, factors: Arrays) -> Array:
+    """What w . D e is the sum of, by the derivative's answers; factors: w by answer of the function."""
+    w = _rows(factors)
     if name.kind == "jvp":
         return w * _rows(found)
     if name.kind == "vjp":
         return _rows(along) * _rows(found)
     of = [e for port, e in zip(name.base.inputs, along, strict=True) if port.name in name.by]
-    blocks = [np.reshape(x, (len(w), -1, max(1, _width(of[k % len(of)])))) for k, x in enumerate(found)]
+    pairs = [(row, column) for row in factors for column in of]
+    blocks = [np.reshape(x, (len(w), *map(_width, pair))) for x, pair in zip(found, pairs, strict=True)]
     rows = [np.concatenate(blocks[k : k + len(of)], axis=-1) for k in range(0, len(blocks), len(of))]
     return w[:, :, None] * np.concatenate(rows, axis=1) * _rows(of)[:, None, :]
 

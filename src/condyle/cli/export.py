@@ -16,7 +16,7 @@ from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning
 from condyle.exports import EXPORTS, options_of
-from condyle.functions import DEFAULT, FUNCTIONS, found
+from condyle.functions import DEFAULT, FUNCTIONS, found, short_name
 from condyle.functions.open_rollouts import opened
 from condyle.functions.rollouts import name_of
 from condyle.hardware.functions import library, tasks
@@ -202,11 +202,10 @@ def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
-    """A list such as id,dfd,vjp_fd of the short names, or of methods' names; "all" is every function, no derivative."""
+    """A list such as id,dfd,vjp_fd of short names or methods' names; "all" is every function, no derivative."""
     if text == "all":
         return tuple(FUNCTIONS)
-    short = {function.method: name for name, function in FUNCTIONS.items()}
-    names = ",".join(short.get(word, word) for word in text.split(","))
+    names = ",".join(map(short_name, text.split(",")))
     derived = [name for name in names.split(",") if found(name) is not None]
     return words(names, (*FUNCTIONS, *more, *derived))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from condyle.derivatives.names import root
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.contact import KINDS
@@ -30,6 +31,8 @@ def unbound(tree: Tree, function: Function) -> str:
         return "reference_frame"
     if any(one not in function.contact_kinds for one in kinds_of(tree) if function.contact_kinds):
         return "contact_kinds"
+    if not tree.links and FUNCTIONS[root(function.name)].divides_by_mass:  # whether masses are inputs or not
+        return "mass"
     return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
 
 
@@ -84,7 +87,8 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
             f"{known}, such as the corners of a foot"
         )
     if wanting == "mass":
-        raise UnsupportedError(f"{function.method}: the moving bodies have no mass; give some of them mass")
+        why = "the moving bodies have no mass; give some of them mass" if tree.links else "no body of the robot moves"
+        raise UnsupportedError(f"{function.called}: {why}")
 
 
 def _check_carried(tree: Tree, repeat: Repeat) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from condyle.functions import contacts, dynamics, kinematics, steps
 from condyle.functions.added import ADDED
@@ -21,6 +21,10 @@ from condyle.ports import OPEN
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port
 
 
+class NoFunctionError(KeyError):
+    """A name that names no function; its argument is the name. Other KeyErrors are faults of the code."""
+
+
 class Functions(dict[str, Function]):
     """The functions that a robot has, and, by name only, those that are made of them: see `found_by`."""
 
@@ -30,15 +34,29 @@ class Functions(dict[str, Function]):
         for made in (maker(name) for maker in self.makers):
             if made is not None:
                 return made
-        raise KeyError(name)
+        raise NoFunctionError(name)
 
 
 def found(name: object) -> Function | None:
     """A function by its short name, also one that is made of another: "vjp_fd"; None for what names none."""
     try:
         return FUNCTIONS[name] if isinstance(name, str) else None
-    except KeyError:
+    except NoFunctionError:
         return None
+
+
+def short_name(name: Any) -> Any:
+    """The short name of a function that is named by its method: "fd" of "forward_dynamics", "vjp_fd" of
+    "vjp_forward_dynamics"; anything else as it is. All that people name functions by is read here."""
+    if not isinstance(name, str) or found(name) is not None:
+        return name
+    methods = {one.method: one.name for one in FUNCTIONS.values()}
+    for method, short in sorted(methods.items(), key=lambda pair: -len(pair[0])):  # the longest that it has
+        for start in (k for k in range(len(name)) if name.startswith(method, k)):
+            read = name[:start] + short + name[start + len(method) :]
+            if found(read) is not None:
+                return read
+    return name
 
 
 def found_by(maker: Callable[[str], Function | None]) -> Callable[[str], Function | None]:

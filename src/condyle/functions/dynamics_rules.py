@@ -87,7 +87,7 @@ def _hessian_fd(at: Any, given: Given) -> Answers:
     size = 3 * n + sum(map(len, of.extra.values()))
     by_a = [second[i * size + 2 * n + j] for i in range(n) for j in range(n)]
     columns = [product(by_a, block, n) for block in jacobians.values()]
-    widths = [len(block) // n for block in columns]
+    widths = [len(block) // n if n else 0 for block in columns]
     both = [[x for block, m in zip(columns, widths, strict=True) for x in block[i * m : i * m + m]] for i in range(n)]
 
     def entry(i: int, j: int) -> Any:
@@ -100,6 +100,8 @@ def _hessian_fd(at: Any, given: Given) -> Answers:
 
 def product(left: Values, right: Values, n: int) -> list[Any]:
     """Of flat matrices, left being n x n."""
+    if n == 0:  # a robot without joints
+        return []
     m = len(right) // n
     rows = matrix_product([left[k * n : k * n + n] for k in range(n)], [right[j::m] for j in range(m)])
     return [x for row in rows for x in row]

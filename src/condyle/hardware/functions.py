@@ -25,7 +25,7 @@ from condyle.backends.fpga.tasks import (
     numbered,
 )
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, expanded
+from condyle.functions import FUNCTIONS, expanded, short_name
 from condyle.functions.quantities import MINV, TAU, A, Q, V
 from condyle.specification import Call, Composition, Function, MinusProduct, Port
 
@@ -80,7 +80,7 @@ def library() -> tuple[str, ...]:
 
 def chosen(functions: Iterable[str]) -> tuple[Task, ...]:
     """Those of the functions, in the order of their codes; UnsupportedError names what has a plan."""
-    known, wanted = tasks(), set(functions)
+    known, wanted = tasks(), set(map(short_name, functions))
     for name in wanted - set(known):
         there = ", ".join(map(repr, known))
         raise UnsupportedError(f"functions: {name!r} has no hardware plan; those that have one are {there}")

@@ -10,6 +10,7 @@ import numpy as np
 from condyle.dynamics import Dynamics
 from condyle.functions import FUNCTIONS
 from condyle.interop.blocks import Method, Rollout, Runner, Task, names
+from condyle.packing import known_function
 from condyle.user.function import CompiledFunction
 
 
@@ -51,7 +52,7 @@ class Functions:
         return self._derivative("hessian", name)
 
     def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
-        return Method(self._dyn, self._runner, Task(kind, of, None if by is None else names(by)))
+        return Method(self._dyn, self._runner, Task(kind, known_function(of).name, None if by is None else names(by)))
 
 
 class Function:

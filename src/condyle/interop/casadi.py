@@ -94,10 +94,10 @@ class Functions:
 
     def function(self, name: str) -> Any:
         """The `casadi.Function` of a function by its short name; "fd_f_ext" has external forces as an input."""
+        if name == "rollout":
+            raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
+        name = known_function(name).name
         if name not in self._made:
-            if name == "rollout":
-                raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
-            known_function(name)
             opened = variant(name, self._inputs)
             compiler = _compiler(self._robot, self._bound, self._routes)
             own = _named(name, self._dyn.identity)

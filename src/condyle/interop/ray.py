@@ -125,8 +125,7 @@ class Functions(block_methods.Functions):
 
         No more chunks are taken ahead of the answers than actors have in flight. Derivatives too: "vjp_fd".
         """
-        known_function(name)
-        return self._actors.stream(Task("", name), chunks)
+        return self._actors.stream(Task("", known_function(name).name), chunks)
 
 
 class Function(block_methods.Function):
@@ -157,7 +156,8 @@ class Map:
         inputs = [port.name for port in function.inputs]
         if not given.keys() <= set(inputs):
             raise UnsupportedError(f"Map: columns {sorted(given)}, inputs of {name} are {', '.join(inputs)}")
-        self._of, self._task, self._columns = of, Task("", name), [given.get(port, port) for port in inputs]
+        self._of, self._task = of, Task("", "" if own else function.name)
+        self._columns = [given.get(port, port) for port in inputs]
         self._outputs = [port.name for port in function.outputs]
 
     def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:

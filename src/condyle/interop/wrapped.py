@@ -173,9 +173,10 @@ class Functions:
     def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
         if of == "rollout":
             raise UnsupportedError(f"rollout has gradients as any other method: call it, then {self._maker.gradient}")
-        names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
+        function = known_function(of)
+        of, names = function.name, (by,) if isinstance(by, str) else None if by is None else tuple(by)
         if (kind, of, names) not in self._derivatives:
-            takes, own = known_function(of).takes_f_ext, self._maker.own(of)
+            takes, own = function.takes_f_ext, self._maker.own(of)
             forced = str(name_of(kind, variant(of, (F_EXT.name, *own)), names)) if takes else None
             always = names is not None and F_EXT.name in names
             plain = forced if always and forced else str(name_of(kind, variant(of, own), names))

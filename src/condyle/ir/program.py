@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import NamedTuple, cast
@@ -46,7 +47,7 @@ class Note(NamedTuple):
 class Program:
     """nodes[k] uses nodes before k only. Entries of an output array without an Output are zero.
 
-    notes: one for each node, or none at all; passes keep them.
+    notes: one for each node, or none at all; passes keep them, see `rewritten`.
     """
 
     name: str
@@ -58,6 +59,20 @@ class Program:
 
     def note(self, k: int) -> Note:
         return self.notes[k] if self.notes else Note()
+
+    def rewritten(
+        self, nodes: Sequence[Node], values: Sequence[int] | Mapping[int, int], origins: Sequence[int]
+    ) -> Program:
+        """The same outputs and notes with other nodes.
+
+        values: {old node: the new node with its value}, of outputs and origins at least. origins: for each new node the
+        old one that it was made for. Of a new node that has no old one's value the stage is kept; bounds are not known.
+        """
+        outputs = tuple(Output(o.array, o.index, values[o.node]) for o in self.outputs)
+        notes = (
+            self.notes[old] if values[old] == new else Note(self.notes[old].stage) for new, old in enumerate(origins)
+        )
+        return replace(self, nodes=tuple(nodes), outputs=outputs, notes=tuple(notes) if self.notes else ())
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -7,12 +7,12 @@ multiplication. The terms are the same and are added in another order: rounding 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TypeAlias
 
 from condyle.ir.ops import DEPTH, Node
-from condyle.ir.program import Output, Program, constant_of, operands
+from condyle.ir.program import Program, constant_of, operands
 from condyle.passes.dce import dce
 from condyle.passes.uses import uses_of
 
@@ -59,26 +59,28 @@ def _inlined(program: Program, most: int) -> tuple[bytearray, bytearray]:
 
 @dataclass
 class _Contraction:
-    """parts, summed: see `_inlined`. new, depth: the new nodes and their depths. at: {old node: new node}."""
+    """parts, summed: see `_inlined`. new, depth, origins: the new nodes, their depths, and the old nodes that they are
+    made for. at: {old node: new node}. current: the old node that is computed."""
 
     program: Program
     parts: bytearray
     summed: bytearray
     new: list[Node] = field(default_factory=list[Node])
     depth: list[int] = field(default_factory=list[int])
+    origins: list[int] = field(default_factory=list[int])
     at: dict[int, int] = field(default_factory=dict[int, int])
+    current: int = 0
 
     def run(self) -> Program:
         for k, node in enumerate(self.program.nodes):
             if self.parts[k] or self.summed[k]:
                 continue
-            used = operands(node)
+            used, self.current = operands(node), k
             if node[0] in SUMS:
                 self.at[k] = self._sum(k)
             else:
                 self.at[k] = self._put(node[0], *(self.at[a] for a in used)) if used else self._node(node, 0)
-        outputs = tuple(Output(o.array, o.index, self.at[o.node]) for o in self.program.outputs)
-        return replace(self.program, nodes=tuple(self.new), outputs=outputs)
+        return self.program.rewritten(self.new, self.at, self.origins)
 
     def _put(self, op: str, *used: int) -> int:
         depth = self.depth
@@ -91,6 +93,7 @@ class _Contraction:
     def _node(self, node: Node, depth: int) -> int:
         self.new.append(node)
         self.depth.append(depth)
+        self.origins.append(self.current)
         return len(self.new) - 1
 
     def _sum(self, k: int) -> int:

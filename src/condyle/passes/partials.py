@@ -121,8 +121,11 @@ def is_zero(value: Value) -> bool:
 
 
 def rules(node: Node) -> list[tuple[int, Rule]]:
-    """The operands that a node has a derivative by, each with its rule; KeyError for an operation without a row above:
-    contracted code, or a new operation.
+    """The operands that a node has a derivative by, each with its rule.
+
+    NotImplementedError for an operation without a row above: contracted code, or a new operation.
     """
+    if node[0] not in LEAVES and node[0] not in PARTIALS:
+        raise NotImplementedError(f"operation {node[0]!r} has no derivative: give it a row of PARTIALS ({__name__})")
     known = zip(operands(node), () if node[0] in LEAVES else PARTIALS[node[0]], strict=True)
     return [(operand, rule) for operand, rule in known if rule is not None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,10 +18,10 @@ from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.processor import slow
-from tests.programs import CMAKE, call
+from tests.programs import call, needs, tool
 
 STRICT = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-COMPILERS = [name for name in ("gcc", "clang", "clang-19") if shutil.which(name)]
+COMPILERS = [name for name in ("gcc", "clang", "clang-19") if tool(name)]
 EVIL = '*/ int x; "\n#error évil'
 JOINTS = [
     Coordinates("shoulder_1", "free", range(7), range(6)),
@@ -53,12 +52,12 @@ def test_compiles_without_a_word_and_is_right(tmp_path: Path, compiler: str, mac
     assert call(["./check"], tmp_path).count("right") == 3
 
 
-@pytest.mark.skipif(CMAKE is None, reason="no cmake: pip install 'condyle[test]' brings it")
+@needs("cmake")
 def test_cmake(tmp_path: Path) -> None:
     project(tmp_path)
-    call([str(CMAKE), "-S", ".", "-B", "build"], tmp_path)
-    call([str(CMAKE), "--build", "build"], tmp_path)
-    call([str(Path(str(CMAKE)).with_name("ctest")), "--test-dir", "build"], tmp_path)
+    call(["cmake", "-S", ".", "-B", "build"], tmp_path)
+    call(["cmake", "--build", "build"], tmp_path)
+    call(["ctest", "--test-dir", "build"], tmp_path)
 
 
 LIBRARY = {
@@ -80,7 +79,7 @@ LIBRARY = {
 """What exported code may call, also with an f behind it; none of it allocates."""
 
 
-@pytest.mark.skipif(not shutil.which("nm"), reason="no nm")
+@needs("nm")
 @pytest.mark.parametrize("machine", [slow("-march=native"), "-DCD_SCALAR"])
 def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
     """Straight code, loops, products of matrices: only mathematics is called, and `_with` of our own."""
@@ -158,7 +157,7 @@ def test_two_robots_link_into_one_program(tmp_path: Path) -> None:
     call(["./both"], tmp_path)
 
 
-@pytest.mark.skipif(not shutil.which("g++"), reason="no g++")
+@needs("g++")
 def test_header_is_cpp_too(tmp_path: Path) -> None:
     project(tmp_path)
     call(["g++", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c++", "arm.h"], tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,11 +12,11 @@ import condyle
 from condyle.backends.c.target import TARGET
 from condyle.backends.cuda.cpp.header import ABI
 from tests.backends.cuda.exported import SHIM
-from tests.programs import CMAKE, call
+from tests.programs import call, needs
 
-pytestmark = pytest.mark.skipif(CMAKE is None, reason="no cmake: pip install 'condyle[test]' brings it")
-needs_gpp = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
-needs_pkg_config = pytest.mark.skipif(shutil.which("pkg-config") is None, reason="no pkg-config")
+pytestmark = needs("cmake")
+needs_gpp = needs("g++")
+needs_pkg_config = needs("pkg-config")
 ARM = condyle.chain(2)
 # a force along the first joint's lever changes its torque; both calls are linked
 MAIN = """
@@ -44,14 +43,14 @@ def lists(version: int, source: str, before: str = "") -> str:
 
 
 def configured(folder: Path, build: Path, *options: str) -> list[str]:
-    return [str(CMAKE), "-S", str(folder), "-B", str(build), *options]
+    return ["cmake", "-S", str(folder), "-B", str(build), *options]
 
 
 def installed(export: Path, work: Path) -> Path:
     """Built, installed, and moved."""
     call(configured(export, work / "build", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib"), work)
-    call([str(CMAKE), "--build", str(work / "build")], work)
-    call([str(CMAKE), "--install", str(work / "build"), "--prefix", str(work / "first")], work)
+    call(["cmake", "--build", str(work / "build")], work)
+    call(["cmake", "--install", str(work / "build"), "--prefix", str(work / "first")], work)
     (work / "first").rename(work / "place")
     return work / "place"
 
@@ -80,7 +79,7 @@ def test_find_package(place: Path, tmp_path: Path) -> None:
             assert f"version: {TARGET.abi}" in done.stderr
             continue
         call(command, tmp_path)
-        call([str(CMAKE), "--build", str(project / "build")], tmp_path)
+        call(["cmake", "--build", str(project / "build")], tmp_path)
         call([str(project / "build" / "app")], tmp_path)
 
 
@@ -99,7 +98,7 @@ def test_a_folder_of_another_project(tmp_path: Path) -> None:
     project = second(tmp_path / "second", lists(0, "main.c", "add_subdirectory(arm)\nenable_testing()"))
     condyle.export(ARM, "c", project / "arm", ("id",), name="arm")
     call(configured(project, project / "build"), tmp_path)
-    call([str(CMAKE), "--build", str(project / "build")], tmp_path)
+    call(["cmake", "--build", str(project / "build")], tmp_path)
     call([str(project / "build" / "app")], tmp_path)
     assert not list((project / "build").rglob("*_test"))
 
@@ -123,10 +122,10 @@ int main()
 def test_the_cuda_header_is_a_package_too(tmp_path: Path) -> None:
     condyle.export(ARM, "cuda", tmp_path / "export", ("id",), name="arm")
     call(configured(tmp_path / "export", tmp_path / "build", "-DCMAKE_CUDA_COMPILER="), tmp_path)
-    call([str(CMAKE), "--install", str(tmp_path / "build"), "--prefix", str(tmp_path / "place")], tmp_path)
+    call(["cmake", "--install", str(tmp_path / "build"), "--prefix", str(tmp_path / "place")], tmp_path)
     text = lists(ABI, "main.cpp") + f"target_include_directories(app PRIVATE {SHIM})\n"
     text += "target_compile_definitions(app PRIVATE SHIM_ROBOT=arm)\n"
     project = second(tmp_path / "second", text, "main.cpp", CUDA_MAIN)
     call(configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}"), tmp_path)
-    call([str(CMAKE), "--build", str(project / "build")], tmp_path)
+    call(["cmake", "--build", str(project / "build")], tmp_path)
     call([str(project / "build" / "app")], tmp_path)

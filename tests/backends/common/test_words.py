@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,8 +12,9 @@ from condyle.backends.common.facts import checked_name
 from condyle.backends.common.words import RESERVED
 from condyle.errors import UnsupportedError
 from condyle.exports import EXPORTS
-from tests.backends.cuda.exported import GPP, SHIM
+from tests.backends.cuda.exported import SHIM
 from tests.processor import slow
+from tests.programs import needs, tool
 
 ARM = condyle.chain(2, 0)
 TRICKY = ("test", "check", "example", "known", "id", "m", "cd", "run", "data", "bench")
@@ -54,18 +54,18 @@ def call(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc: it compiles what was exported")
+@needs("gcc")
 @pytest.mark.parametrize("name", TRICKY)
 def test_tricky_names_compile_as_c(tmp_path: Path, name: str) -> None:
     files = condyle.export(ARM, "c", tmp_path, ("id", "m", "minv"), name=name)
     sources = [path.name for path in files if path.suffix == ".c"]
     call("gcc", "-std=c99", "-Wall", "-Wextra", "-Werror", *sources, "-o", "checked", "-lm", cwd=tmp_path)
     assert call(tmp_path / "checked", cwd=tmp_path).count("right") == 4
-    if GPP:
-        call(GPP, "-Werror", "-fsyntax-only", "-x", "c++", f"{name}.h", cwd=tmp_path)
+    if tool("g++"):
+        call("g++", "-Werror", "-fsyntax-only", "-x", "c++", f"{name}.h", cwd=tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+@needs("cmake")
 def test_cmake_knows_a_robot_called_test(tmp_path: Path) -> None:
     condyle.export(ARM, "c", tmp_path, ("m",), name="test")
     call("cmake", "-S", ".", "-B", "build", cwd=tmp_path)
@@ -73,15 +73,15 @@ def test_cmake_knows_a_robot_called_test(tmp_path: Path) -> None:
     call("ctest", "--test-dir", "build", cwd=tmp_path)
 
 
-@pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
+@needs("g++")
 @pytest.mark.parametrize("name", [name if name in ("test", "id", "m", "known") else slow(name) for name in TRICKY])
 def test_tricky_names_compile_as_cuda(tmp_path: Path, name: str) -> None:
     condyle.export(ARM, "cuda", tmp_path, ("id", "fd"), name=name)
     flags = ("-std=c++17", "-Wall", "-Wno-unknown-pragmas", "-Werror", f"-I{SHIM}", "-fsyntax-only", "-x", "c++")
-    call(GPP or "g++", *flags, "example.cu", cwd=tmp_path)
+    call("g++", *flags, "example.cu", cwd=tmp_path)
 
 
-@pytest.mark.skipif(shutil.which("iverilog") is None, reason="no iverilog: it compiles the exported Verilog")
+@needs("iverilog")
 @pytest.mark.parametrize("name", TRICKY)
 def test_tricky_names_compile_as_verilog(tmp_path: Path, name: str) -> None:
     files = condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("m",), name=name)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,9 +12,9 @@ from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.encode import FREE, RETURN, SAVED, WINDOW, Encoder, encode
 from condyle.backends.cpu.operations import ROWS
 from condyle.backends.cpu.target import ISAS, SINGLE, Isa
+from tests.programs import needs
 
-AS = shutil.which("as")
-needs_as = pytest.mark.skipif(AS is None, reason="the system has no assembler (binutils) to compare with")
+needs_as = needs("as", "objcopy")
 
 GENERAL = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{k}" for k in range(8, 16)))
 NAMES = {"fma": "vfmadd", "fms": "vfmsub", "fnma": "vfnmadd", "fnms": "vfnmsub"}
@@ -120,7 +119,7 @@ def memory(b: int, encoder: Encoder) -> str:
 def assembled(lines: list[str], folder: Path) -> bytes:
     source, made, flat = folder / "a.s", folder / "a.o", folder / "a.bin"
     source.write_text("\n".join(lines) + "\n")
-    subprocess.run([str(AS), "--64", str(source), "-o", str(made)], check=True, capture_output=True)
+    subprocess.run(["as", "--64", str(source), "-o", str(made)], check=True, capture_output=True)
     subprocess.run(["objcopy", "-O", "binary", "-j", ".text", str(made), str(flat)], check=True, capture_output=True)
     return flat.read_bytes()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import dataclasses
-import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +23,6 @@ from tests.backends.cuda.simulate import kernels
 Floats = NDArray[np.floating]
 SHIM = Path(__file__).parent / "shim"
 TYPES = {"float64": "double", "float32": "float"}
-GPP = shutil.which("g++")
 
 
 def planned(one: Robot, names: Sequence[str | Variant] = tuple(DEFAULT)) -> Plan:
@@ -111,7 +109,7 @@ def compile_library(folder: Path, found: Plan, name: str, nq: int, nv: int) -> L
     def make(path: Path) -> None:
         (folder / f"{name}.cuh").write_text(header, encoding="ascii")
         (folder / "calls.cpp").write_text(around, encoding="ascii")
-        command = [GPP or "g++", *flags, "-fPIC", "-shared", f"-I{SHIM}", f"-I{folder}", "calls.cpp", "-o", str(path)]
+        command = ["g++", *flags, "-fPIC", "-shared", f"-I{SHIM}", f"-I{folder}", "calls.cpp", "-o", str(path)]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
         assert done.returncode == 0, done.stderr[:4000]
 

@@ -18,9 +18,10 @@ from condyle.functions.quantities import TAU, Q, V
 from condyle.model.tree import tree_of
 from condyle.specification import Call, Function, MinusProduct, Route
 from condyle.trace.reference import evaluate
-from tests.backends.cuda.exported import GPP, compile_library
+from tests.backends.cuda.exported import compile_library
 from tests.backends.cuda.simulate import Floats, compiler, robot, simulate
 from tests.backends.cuda.test_kernels import given
+from tests.programs import needs
 
 DFD = FUNCTIONS["dfd"]
 
@@ -75,7 +76,7 @@ def test_launches(kernels: GpuKernels, lanes: int) -> None:
     assert {array.name for array in function.launches(Form(1, "split")).scratch} == {"inverse", "a", "by_q", "by_v"}
 
 
-@pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
+@needs("g++")
 def test_export(kernels: GpuKernels, tmp_path: Path) -> None:
     """A product that is left over, and quantities in arrays of a thread's own."""
     library = compile_library(tmp_path, plan(*kernels.exported([Variant("own")])), "composed", 7, 7)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,11 +15,12 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.body import number
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.errors import ModelWarning, SingularError, UnsupportedError
-from tests.backends.cuda.exported import GPP, SHIM, planned, text
+from tests.backends.cuda.exported import SHIM, planned, text
 from tests.backends.cuda.simulate import robot
+from tests.programs import needs
 
-needs_gpp = pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
-needs_nvcc = pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc: the CUDA toolkit is not installed")
+needs_gpp = needs("g++")
+needs_nvcc = needs("nvcc")
 STRICT = ["-std=c++17", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", f"-I{SHIM}"]
 FILES = {"iiwa14.cuh", "example.cu", "known.h", "CMakeLists.txt", "README.md", "robot.json", "condyle-export.json"}
 
@@ -49,7 +49,7 @@ def test_the_readme_has_files_calls_and_joints(project: Path) -> None:
 def build_example(folder: Path, work: Path) -> Path:
     """example.cu by g++ against the shim."""
     sources = ["-x", "c++", "example.cu", str(SHIM / "shim.cpp")]
-    call([GPP or "g++", *STRICT, "-DSHIM_ROBOT=iiwa14", *sources, "-o", str(work / "example")], folder)
+    call(["g++", *STRICT, "-DSHIM_ROBOT=iiwa14", *sources, "-o", str(work / "example")], folder)
     return work / "example"
 
 
@@ -81,7 +81,7 @@ def test_two_robots_in_one_program(tmp_path: Path) -> None:
         '#include "arm.cuh"\n#include "leg.cuh"\nint main() { return arm::NQ == leg::NQ && arm::ABI == 2 ? 0 : 1; }\n'
     )
     (tmp_path / "main.cpp").write_text(main)
-    call([GPP or "g++", *STRICT, "-fsyntax-only", "main.cpp"], tmp_path)
+    call(["g++", *STRICT, "-fsyntax-only", "main.cpp"], tmp_path)
 
 
 def test_writing_again_gives_the_same_files(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_nvcc_compiles_the_example_without_a_word(project: Path, tmp_path: Path)
 
 @pytest.mark.slow
 @needs_nvcc
-@pytest.mark.skipif(shutil.which("cmake") is None, reason="no cmake")
+@needs("cmake")
 def test_cmake(tmp_path: Path) -> None:
     condyle.export(robot("iiwa14"), "cuda", tmp_path, functions=("id", "fd"))
     call(["cmake", "-S", ".", "-B", "build"], tmp_path)

@@ -20,12 +20,13 @@ from condyle.model.tree import tree_of
 from condyle.specification import Call, Function
 from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
-from tests.backends.cuda.exported import GPP, TYPES, Library, compile_library, planned
+from tests.backends.cuda.exported import TYPES, Library, compile_library, planned
 from tests.backends.cuda.simulate import compiler, robot
 from tests.backends.cuda.test_kernels import ARM, QUADRUPED, condition, given, robots
 from tests.processor import slow
+from tests.programs import needs
 
-pytestmark = pytest.mark.skipif(GPP is None, reason="no g++: it compiles the exported text against the shim")
+pytestmark = needs("g++")
 
 ARM_OR_LARGER = [ARM, slow(*QUADRUPED)]
 INVALID, NO_MEMORY = 1, 2

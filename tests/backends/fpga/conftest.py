@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.functions import DEFAULT
 from condyle.hardware import Options
 from condyle.simulation import simulate
+from tests.programs import skip_without
 
 Bench = Callable[..., str]
 _PLANNED: dict[tuple[str, Options], Accelerator] = {}
@@ -25,8 +25,7 @@ _PLANNED: dict[tuple[str, Options], Accelerator] = {}
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
     """bench(robot, acc, each, *plusargs): the bench's verdict over `each` tasks of every function."""
-    if shutil.which("iverilog") is None or shutil.which("make") is None:
-        pytest.skip("iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)")
+    skip_without("iverilog", "make")
 
     def run(robot: Robot, acc: Accelerator, each: int, *plusargs: str) -> str:
         folder = tmp_path / "generated"

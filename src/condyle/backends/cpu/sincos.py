@@ -8,7 +8,7 @@ hold for |x| up to REACH (plan.h); the driver reduces larger angles before the k
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
@@ -37,7 +37,8 @@ def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, 
     for k in order:
         if program.nodes[k][0] in TRIGONOMETRIC:
             pairs.setdefault(operands(program.nodes[k])[0], {})[program.nodes[k][0]] = k
-    work = _Expansion(list(program.nodes), bits)
+    work, values = _Expansion(list(program.nodes), bits), range(len(program))
+    origins = list(values)
     for k in order:
         if program.nodes[k][0] not in TRIGONOMETRIC:
             work.order.append(k)
@@ -45,7 +46,8 @@ def expand(program: Program, order: Sequence[int], bits: int) -> tuple[Program, 
         angle = operands(program.nodes[k])[0]
         if angle in pairs:
             work.sincos(angle, pairs.pop(angle))
-    return replace(program, nodes=tuple(work.nodes)), work.order
+            origins += [k] * (len(work.nodes) - len(origins))
+    return program.rewritten(work.nodes, values, origins), work.order
 
 
 @dataclass

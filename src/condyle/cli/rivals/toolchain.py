@@ -67,12 +67,12 @@ def pinocchio_headers() -> Headers:
 
 
 def cpp_compiler(names: Sequence[str]) -> Cpp:
-    """The first of these that is there."""
-    path = next((found for name in names if (found := shutil.which(name))), None)
-    if path is None:
-        raise UnsupportedError(f"no C++ compiler found: tried {', '.join(names)} (Debian: apt-get install g++)")
-    said = subprocess.run([path, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
-    return Cpp(path, said[0] if said else "")
+    """The first of these that is there and says its version."""
+    for path in filter(None, map(shutil.which, names)):
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return Cpp(path, done.stdout.partition("\n")[0])
+    raise UnsupportedError(f"no C++ compiler that runs: tried {', '.join(names)} (Debian: apt-get install g++)")
 
 
 def package(module: str, install: str) -> Any:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from condyle.ir.ops import LEAVES
-from condyle.ir.program import Output, Program, operands
+from condyle.ir.program import Program, operands
 from condyle.passes.dce import dce
 from condyle.passes.elementary.atan2 import atan2
 from condyle.passes.elementary.log import log
@@ -27,8 +26,9 @@ def expand(program: Program, bits: int, own: Mapping[str, Rule] | None = None) -
         return program
     code = Code(bits, rules)
     at: list[Value] = []
-    for node in program.nodes:
+    origins: list[int] = []
+    for k, node in enumerate(program.nodes):
         leaf = node[0] in LEAVES
-        at.append(code.node(node) if leaf else code.op(node[0], *[at[k] for k in operands(node)]))
-    outputs = tuple(Output(o.array, o.index, at[o.node].index) for o in program.outputs)
-    return dce(replace(program, nodes=tuple(code.nodes), outputs=outputs))
+        at.append(code.node(node) if leaf else code.op(node[0], *[at[a] for a in operands(node)]))
+        origins += [k] * (len(code.nodes) - len(origins))
+    return dce(program.rewritten(code.nodes, [value.index for value in at], origins))

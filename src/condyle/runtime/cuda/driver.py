@@ -96,7 +96,8 @@ def driver() -> Driver:
         status = int(api.cuInit(0)[0])
     except Exception as error:  # the loader of the bindings has error classes of its own
         raise DeviceError(
-            "no NVIDIA driver is installed here (libcuda.so.1 is missing): install one, or use target 'cpu'"
+            f"no NVIDIA driver can be loaded here ({str(error).strip() or type(error).__name__}): install one, so that "
+            "there is a libcuda.so.1, or use target 'cpu'"
         ) from error
     if status:
         raise DeviceError(f"CUDA does not start (status {status}): {CURES['CUDA_ERROR_NO_DEVICE']}")
