@@ -7,7 +7,7 @@ numbers or symbols), `joint` and `placed` (a joint and its body), `values`, `mat
 | quantity | files |
 |---|---|
 | placements, velocities, Jacobians of frames | `kinematics`, `jacobians` |
-| centre of mass, momentum, energy, Coriolis matrix | `momentum`, `energy` |
+| centre of mass, momentum, energy, Coriolis matrix | `momentum`, `near_base`, `energy` |
 | inverse dynamics, its regressor | `rnea`, `regressor`, `rotors` (armature), `damping` |
 | mass matrix M, its factors, M^-1 | `crba`, `ltl`, `minv`, `mminvgen` |
 | forward dynamics, solves with M | `aba`, `solvers` |

@@ -44,9 +44,9 @@ class Frictional(Constrained):
     def J(self) -> list[Row]:
         found = list[Row]()
         for k, (one, axes) in enumerate(zip(self.contacts.held, self.axes, strict=True)):
-            link, rows = self.contacts.poses[one.own.link], self.contacts.J[3 * k : 3 * k + 3]
+            link, rows = self.contacts.axes(one.own.link), self.contacts.J[3 * k : 3 * k + 3]
             for axis in axes:
-                turn = vec.transposed_times(one.own.frame.axes, vec.transposed_times(link.axes, axis))
+                turn = vec.transposed_times(one.own.frame.axes, vec.transposed_times(link, axis))
                 found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
         return found
 

@@ -16,12 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from condyle.algorithms import kinematics
 from condyle.algorithms.jacobians import columns_at, from_parent, nothing
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.kinematics import WORLD, Pose, inside
+from condyle.algorithms.kinematics import WORLD, Pose, Relative, axes_inside, inside
 from condyle.algorithms.placed import placement
 from condyle.algorithms.rnea import Motion, at_rest, motion, no_acceleration
 from condyle.algorithms.sweeps import Field
@@ -96,22 +97,43 @@ class Contacts:
         own, at = Side(one.frame.link, inside(WORLD, _transform(one.frame))), one.other.link
         if at < 0:
             return Held(one, own, None, (kp, kd))
-        pose, here = self._pose(one.frame), self.poses[at]
+        here = self.axes(at)
         if one.classical:
             origin = self._anchored(k, one).translation
         else:
-            origin = vec.transposed_times(here.axes, vec.sub(pose.origin, here.origin))
-        x, y, z = (vec.transposed_times(here.axes, axis) for axis in vec.transpose(pose.axes))
+            origin = vec.transposed_times(here, self._between(one.frame.link, one.frame.origin, at, vec.ZERO))
+        axes = axes_inside(self.axes(one.frame.link), _transform(one.frame).rotation)
+        x, y, z = (vec.transposed_times(here, axis) for axis in vec.transpose(axes))
         return Held(one, own, Side(at, Pose(vec.transpose((x, y, z)), origin)), (kp, kd))
 
     @cached_property
-    def poses(self) -> Field[Pose]:
-        """The pose of every link in the world."""
-        return kinematics.placements(self.tree)
+    def relatives(self) -> Field[Relative]:
+        """Every link seen from its parent."""
+        return kinematics.relatives(self.tree)
 
-    def _pose(self, frame: TreeFrame) -> Pose:
-        """The pose of a frame in the world."""
-        return inside(self.poses[frame.link] if frame.link >= 0 else WORLD, _transform(frame))
+    def axes(self, link: int) -> Matrix:
+        """The axes of a link in the world; -1 is the world."""
+        return self.relatives[link].axes if link >= 0 else vec.ONE
+
+    def _between(self, link: int, point: Vector, other: int, there: Vector) -> Vector:
+        """From a point of a link to one of another link, or of the world (-1), in the world's axes: `point` - `there`.
+
+        Summed from the link that carries both, so that no digits are lost where the robot is far from the world's
+        origin; what is long there, one step of each side, is subtracted first.
+        """
+        paths = [self._path(i) for i in (link, other)]
+        both = set(paths[0]) & set(paths[1])
+        steps = [[self.relatives[i].offset for i in reversed(path) if i not in both] for path in paths]
+        steps[0].append(vec.times(self.axes(link), point))
+        steps[1].append(vec.times(self.axes(other), there))
+        apart = vec.ZERO
+        for one, two in zip_longest(*steps, fillvalue=vec.ZERO):
+            apart = vec.add(apart, vec.sub(one, two))
+        return apart
+
+    def _path(self, link: int) -> list[int]:
+        """The links from this one to the root."""
+        return [] if link < 0 else [link, *self._path(self.tree.tree.links[link].parent)]
 
     def _anchored(self, k: int, one: TreeContact) -> Transform:
         """The placement of the anchor in its link, or in the world."""
@@ -122,13 +144,14 @@ class Contacts:
 
     def errors(self, k: int) -> Pair:
         """e of contact k."""
-        one, own = self.tree.tree.contacts[k], self._pose(self.tree.tree.contacts[k].frame)
-        at = self._anchored(k, one)
-        there = inside(self.poses[one.other.link] if one.other.link >= 0 else WORLD, at)
-        arm = vec.transposed_times(own.axes, vec.sub(own.origin, there.origin))
+        one = self.tree.tree.contacts[k]
+        frame, at = one.frame, self._anchored(k, one)
+        own = axes_inside(self.axes(frame.link), _transform(frame).rotation)
+        arm = vec.transposed_times(own, self._between(frame.link, frame.origin, one.other.link, at.translation))
         if one.classical:
             return arm, vec.ZERO
-        columns = [vec.transposed_times(there.axes, axis) for axis in vec.transpose(own.axes)]
+        there = axes_inside(self.axes(one.other.link), at.rotation)
+        columns = [vec.transposed_times(there, axis) for axis in vec.transpose(own)]
         return arm, logarithm(vec.transpose((columns[0], columns[1], columns[2])))
 
     def columns(self, side: Side) -> dict[int, Pair]:

@@ -1,8 +1,8 @@
 """Jacobians of frames and their time derivatives: one column for each degree of freedom on the path to the root.
 
 Featherstone 2008, section 8.2. "local": the frame's pose is transformed from body to body along the path, and a column
-is S of the joint seen from the frame. In the world's axes a column is S turned by the pose of its body. J is (6, nv),
-linear rows first.
+is S of the joint seen from the frame. In the world's axes a column is S turned by the pose of its body, at the end of
+a lever arm. J is (6, nv), linear rows first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,21 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.joint import Joint
-from condyle.algorithms.kinematics import AT_REST, WORLD, Moving, Pose, inside, moving, placements, turned
+from condyle.algorithms.kinematics import (
+    AT_REST,
+    ROOT,
+    WORLD,
+    Moving,
+    Pose,
+    Relative,
+    inside,
+    moving,
+    placements,
+    relative,
+    relatives,
+    turned,
+    velocity,
+)
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
@@ -31,11 +45,26 @@ class Seen(NamedTuple):
     velocity: Pair
 
 
-class Point(NamedTuple):
-    """A point of the world and its velocity."""
+class Swinging(NamedTuple):
+    """A body seen from its parent, and its velocity in its own axes."""
 
-    at: Vector
+    at: Relative
+    velocity: Pair
+
+
+class Arm(NamedTuple):
+    """The vector from a joint's origin to the frame's, and the velocity of the frame's origin, in the world's axes."""
+
+    arm: Vector
     velocity: Vector
+
+
+STILL = Swinging(ROOT, twist.ZERO)
+
+
+def swinging(joint: Joint, parent: Swinging, v: Sequence[Scalar]) -> Swinging:
+    """Forward step: where the body is and how it moves."""
+    return Swinging(relative(joint, parent.at), velocity(joint, parent.velocity, v))
 
 
 def from_parent(joint: Joint, pose: Pose) -> Pose:
@@ -52,6 +81,10 @@ def columns_at(joint: Joint, frame: Pose) -> list[Pair]:
 
 def nothing(_: Joint) -> None:
     """A value for joints where the step needs none."""
+
+
+def no_carry(*_: object) -> None:
+    """For columns that each joint gives alone."""
 
 
 def local_jacobians(tree: Sweeps) -> Matrices:
@@ -86,20 +119,29 @@ def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
     return tree.frame_columns(start, meet, rise, (), v)
 
 
-def world_jacobians(tree: Sweeps, aligned: bool) -> Matrices:
-    """J in the world's axes, at the frame's origin (aligned) or at the world's."""
+def aligned_jacobians(tree: Sweeps) -> Matrices:
+    """J in the world's axes, at the frame's origin. The lever arm is summed on the way from the frame to the joint."""
 
-    def start(at: Transform, pose: Pose) -> Vector:
-        return inside(pose, at).origin if aligned else vec.ZERO
+    def start(at: Transform, link: Relative) -> Vector:
+        return vec.times(link.axes, at.translation)
 
-    def meet(joint: Joint, point: Vector, pose: Pose) -> list[Pair]:
-        arm = vec.sub(point, pose.origin)
+    def meet(joint: Joint, arm: Vector, link: Relative) -> list[Pair]:
+        return [_at(turned(link.axes, dof.column), arm) for dof in joint.dofs]
+
+    def rise(_: Joint, arm: Vector, link: Relative) -> Vector:
+        return vec.add(arm, link.offset)
+
+    return tree.frame_columns(start, meet, rise, ROOT, relatives(tree))
+
+
+def world_jacobians(tree: Sweeps) -> Matrices:
+    """J in the world's axes, at the world's origin."""
+
+    def meet(joint: Joint, _: None, pose: Pose) -> list[Pair]:
+        arm = vec.scale(-1.0, pose.origin)
         return [_at(turned(pose.axes, dof.column), arm) for dof in joint.dofs]
 
-    def rise(_: Joint, point: Vector, __: Pose) -> Vector:
-        return point
-
-    return tree.frame_columns(start, meet, rise, WORLD, placements(tree))
+    return tree.frame_columns(no_carry, meet, no_carry, WORLD, placements(tree))
 
 
 def _at(column: Pair, arm: Vector) -> Pair:
@@ -107,26 +149,35 @@ def _at(column: Pair, arm: Vector) -> Pair:
     return vec.add(column[0], vec.cross(column[1], arm)), column[1]
 
 
-def world_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
-    """dJ/dt in the world's axes: the axes of body j rotate with w_j, and its origin and the frame's origin move."""
-    aligned = tree.reference_frame == "local_world_aligned"
+def aligned_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
+    """dJ/dt in the world's axes, at the frame's origin: the axes of body j rotate with w_j, and both ends of the lever
+    arm move."""
 
-    def start(at: Transform, link: Moving) -> Point:
-        if not aligned:
-            return Point(vec.ZERO, vec.ZERO)
+    def start(at: Transform, link: Swinging) -> Arm:
         linear, angular = link.velocity
         of_origin = vec.add(linear, vec.cross(angular, at.translation))
-        return Point(inside(link.pose, at).origin, vec.times(link.pose.axes, of_origin))
+        return Arm(vec.times(link.at.axes, at.translation), vec.times(link.at.axes, of_origin))
 
-    def meet(joint: Joint, point: Point, link: Moving) -> list[Pair]:
+    def meet(joint: Joint, carry: Arm, link: Swinging) -> list[Pair]:
+        linear, angular = turned(link.at.axes, link.velocity)
+        rate = vec.sub(carry.velocity, linear)
+        return [_rate(turned(link.at.axes, dof.column), angular, carry.arm, rate) for dof in joint.dofs]
+
+    def rise(_: Joint, carry: Arm, link: Swinging) -> Arm:
+        return Arm(vec.add(carry.arm, link.at.offset), carry.velocity)
+
+    return tree.frame_columns(start, meet, rise, STILL, tree.forward(swinging, STILL, v))
+
+
+def world_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
+    """dJ/dt in the world's axes, at the world's origin."""
+
+    def meet(joint: Joint, _: None, link: Moving) -> list[Pair]:
         linear, angular = turned(link.pose.axes, link.velocity)
-        arm, rate = vec.sub(point.at, link.pose.origin), vec.sub(point.velocity, linear)
+        arm, rate = vec.scale(-1.0, link.pose.origin), vec.scale(-1.0, linear)
         return [_rate(turned(link.pose.axes, dof.column), angular, arm, rate) for dof in joint.dofs]
 
-    def rise(_: Joint, point: Point, __: Moving) -> Point:
-        return point
-
-    return tree.frame_columns(start, meet, rise, AT_REST, tree.forward(moving, AT_REST, v))
+    return tree.frame_columns(no_carry, meet, no_carry, AT_REST, tree.forward(moving, AT_REST, v))
 
 
 def _rate(column: Pair, w: Vector, arm: Vector, arm_rate: Vector) -> Pair:
@@ -138,13 +189,14 @@ def _rate(column: Pair, w: Vector, arm: Vector, arm_rate: Vector) -> Pair:
 
 def frame_jacobians(tree: Sweeps, reference_frame: str = "") -> list[Scalar]:
     """J of every requested frame, (6, nv), row by row, in the tree's reference frame unless another one is given."""
-    axes = reference_frame or tree.reference_frame
-    return _flat(tree, local_jacobians(tree) if axes == "local" else world_jacobians(tree, axes != "world"))
+    seen_from = {"local": local_jacobians, "local_world_aligned": aligned_jacobians, "world": world_jacobians}
+    return _flat(tree, seen_from[reference_frame or tree.reference_frame](tree))
 
 
 def frame_jacobian_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
     """dJ/dt of every requested frame: the time derivatives of the entries of J."""
-    return _flat(tree, local_rates(tree, v) if tree.reference_frame == "local" else world_rates(tree, v))
+    seen_from = {"local": local_rates, "local_world_aligned": aligned_rates, "world": world_rates}
+    return _flat(tree, seen_from[tree.reference_frame](tree, v))
 
 
 def _flat(tree: Sweeps, matrices: Matrices) -> list[Scalar]:

@@ -16,7 +16,7 @@ from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Axes
+from condyle.spatial.rotation import Axes, Rotation
 from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
@@ -47,20 +47,39 @@ class Accelerated(NamedTuple):
     motion: Motion
 
 
+class Relative(NamedTuple):
+    """The axes of a body in the world, its columns, and the vector from its parent's origin to its own, in the world's
+    axes. Sums of such vectors along a path lose no digits where the robot is far from the world's origin."""
+
+    axes: Matrix
+    offset: Vector
+
+
 WORLD = Pose(vec.ONE, vec.ZERO)
 AT_REST = Moving(WORLD, twist.ZERO)
+ROOT = Relative(vec.ONE, vec.ZERO)
 
 
 def inside(pose: Pose, at: Transform) -> Pose:
     """The pose of a frame whose placement is `at` in the frame that has this pose."""
-    x, y, z = pose.axes
-    into = at.rotation.into
-    return Pose((into(x), into(y), into(z)), vec.add(pose.origin, vec.times(pose.axes, at.translation)))
+    return Pose(axes_inside(pose.axes, at.rotation), vec.add(pose.origin, vec.times(pose.axes, at.translation)))
+
+
+def axes_inside(axes: Matrix, rotation: Rotation) -> Matrix:
+    """The axes in the world of a frame with this rotation in the frame that has these axes."""
+    x, y, z = axes
+    into = rotation.into
+    return into(x), into(y), into(z)
 
 
 def placed(joint: Joint, parent: Pose) -> Pose:
     """Forward step: the pose of the body."""
     return inside(parent, joint.transform)
+
+
+def relative(joint: Joint, parent: Relative) -> Relative:
+    """Forward step: the body's axes, and its origin seen from its parent's."""
+    return Relative(axes_inside(parent.axes, joint.rotation), vec.times(parent.axes, joint.origin))
 
 
 def velocity(joint: Joint, parent: Pair, v: Sequence[Scalar]) -> Pair:
@@ -81,6 +100,11 @@ def accelerated(joint: Joint, parent: Accelerated, v: Sequence[Scalar], a: Seque
 def placements(tree: Sweeps) -> Field[Pose]:
     """The pose of every body."""
     return tree.forward(placed, WORLD)
+
+
+def relatives(tree: Sweeps) -> Field[Relative]:
+    """Every body seen from its parent, in the world's axes."""
+    return tree.forward(relative, ROOT)
 
 
 def frame_placements(tree: Sweeps) -> tuple[list[Scalar], list[Scalar]]:

@@ -12,6 +12,7 @@ from condyle.algorithms import rnea
 from condyle.algorithms.crba import composites, times_motion
 from condyle.algorithms.joint import Inertia, Joint
 from condyle.algorithms.kinematics import Pose, placements, turned, velocity
+from condyle.algorithms.near_base import about_base, base
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import twist
@@ -51,13 +52,15 @@ def moment_of_all(tree: Sweeps) -> Moment:
     return tree.to_world(moment_up, tree.each(own_moment), Moment(number(0.0), vec.ZERO))
 
 
-def centre(moment: Moment) -> Vector:
+def centre(tree: Sweeps) -> Vector:
+    """sum m_i c_i / sum m_i, seen from the world's origin."""
+    moment = moment_of_all(tree)
     return vec.scale(reciprocal(moment.mass), moment.first)
 
 
 def center_of_mass(tree: Sweeps) -> Vector:
     """c = sum m_i c_i / sum m_i."""
-    return centre(moment_of_all(tree))
+    return vec.add(base(tree), centre(about_base(tree)))
 
 
 def potential_energy(tree: Sweeps) -> tuple[Scalar]:
@@ -81,8 +84,14 @@ def center_of_mass_jacobian(tree: Sweeps) -> list[Scalar]:
 
 
 def about(point: Vector, force: Pair) -> Pair:
-    """A force or a momentum about the world's origin, about this point."""
+    """A force or a momentum about an origin, about this point seen from there."""
     return force[0], vec.sub(force[1], vec.cross(point, force[0]))
+
+
+def about_centre(tree: Sweeps, own: Field[Pair]) -> Pair:
+    """The sum of forces or momenta of all bodies about the centre of mass, in the world's axes."""
+    near = about_base(tree)
+    return about(centre(near), near.to_world(force_up, own, twist.ZERO))
 
 
 def own_momentum(joint: Joint, velocity: Pair) -> Pair:
@@ -99,29 +108,29 @@ def inertial_force(joint: Joint, motion: rnea.Motion) -> Pair:
 def centroidal_momentum(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
     """h = [linear; angular] about the centre of mass."""
     momenta = tree.each(own_momentum, tree.forward(velocity, twist.ZERO, v))
-    return _both(about(center_of_mass(tree), tree.to_world(force_up, momenta, twist.ZERO)))
+    return _both(about_centre(tree, momenta))
 
 
 def centroidal_momentum_rate(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
     """dh/dt: the sum of I a + v x* I v about the centre of mass. Its motion adds no term: it is along the linear
     momentum."""
     motions = tree.forward(rnea.motion, rnea.at_rest(vec.ZERO), v, a)
-    forces = tree.each(inertial_force, motions)
-    return _both(about(center_of_mass(tree), tree.to_world(force_up, forces, twist.ZERO)))
+    return _both(about_centre(tree, tree.each(inertial_force, motions)))
 
 
 def centroidal_momentum_matrix(tree: Sweeps) -> list[Scalar]:
     """A_g, (6, nv). Column k is I^c_k S_k about the centre of mass: the momentum of the bodies that degree of freedom k
     carries at unit velocity.
     """
-    centre = center_of_mass(tree)
+    near = about_base(tree)
+    middle = centre(near)
 
     def columns(joint: Joint, composite: Inertia, pose: Pose) -> Sequence[Sequence[Scalar]]:
-        arm = vec.sub(centre, pose.origin)
+        arm = vec.sub(middle, pose.origin)
         momenta = (turned(pose.axes, times_motion(composite, *dof.column)) for dof in joint.dofs)
         return tuple((*linear, *angular) for linear, angular in (about(arm, momentum) for momentum in momenta))
 
-    return _rows(tree, tree.each(columns, composites(tree), placements(tree)), 6)
+    return _rows(tree, near.each(columns, composites(near), placements(near)), 6)
 
 
 def _both(pair: Pair) -> list[Scalar]:

@@ -19,7 +19,7 @@ from condyle.model.parts import Frame, Joint, RobotData
 from condyle.model.placement import Placement
 from condyle.model.tree_numbers import aligned as aligned
 from condyle.model.tree_numbers import floats3, matrix, reach, symmetric, vector
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial.rotation import Axes
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector
@@ -122,6 +122,16 @@ class Tree:
     def parents(self) -> list[int]:
         """The parent of each link."""
         return [link.parent for link in self.links]
+
+    @property
+    def levers(self) -> list[bool]:
+        """Whether some joint before each link turns: where none does, no torque depends on where the link is."""
+        turned, found = list[bool](), list[bool]()
+        for link in self.links:
+            subspace = link.kind.subspace(link.numbers.pitch)
+            found.append(link.parent >= 0 and turned[link.parent])
+            turned.append(found[-1] or any(not is_zero(x) for _, angular in subspace for x in angular))
+        return found
 
     @property
     def mass(self) -> float:

@@ -62,7 +62,7 @@ class ArrayLinks:
         self.inertia: Inertia = self._column([Inertia(x.mass, x.first, x.second) for x in own])
         masses = carried(tree.parents, [float(cast(float, x.mass)) for x in own])
         self.carried_mass = self._column([number(mass) for mass in masses])
-        self.hangs = self._column([number(float(parent >= 0)) for parent in tree.parents])
+        self.lever = self._column([number(float(lever)) for lever in tree.levers])
         self.joints = {kind: self._joint(kind, inputs["q"]) for kind in self.rows}
         self.external = self._external(inputs["f_ext"]) if "f_ext" in inputs else None
         self.still: OfJoints = Kinds({kind: (number(0.0),) * len(joint.dofs) for kind, joint in self.joints.items()})

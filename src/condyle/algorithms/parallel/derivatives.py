@@ -117,8 +117,9 @@ def mass_records(links: Links) -> OfJoints:
 
 
 def origins(links: Links, offset: Vector) -> Vector:
-    """Every link's origin relative to that of its root link, so that accuracy does not depend on the world's origin."""
-    return links.outward(VECTORS, links.all(vec.scale, links.hangs, offset))
+    """Every link's origin seen from where something turns first, so that accuracy does not depend on the world's
+    origin."""
+    return links.outward(VECTORS, links.all(vec.scale, links.lever, offset))
 
 
 def _levers_of_mass(links: Links, offset: Vector) -> Vector:

@@ -28,8 +28,8 @@ read it."""
 class Links(Protocol):
     """The links of a tree, in parallel.
 
-    carried_mass: the mass of each link and all links that it carries. hangs: 1 for a link with a parent link, 0 for one
-    on the world. external: the external wrench on every link, in its own frame. still: zero for every degree of
+    carried_mass: the mass of each link and all links that it carries. lever: 1 for a link with a joint before it that
+    turns, else 0. external: the external wrench on every link, in its own frame. still: zero for every degree of
     freedom. guard: see `articulated.Segments`.
     """
 
@@ -38,7 +38,7 @@ class Links(Protocol):
     guard: float
     inertia: Inertia
     carried_mass: Scalar
-    hangs: Scalar
+    lever: Scalar
     external: Wrench | None
     still: OfJoints
 

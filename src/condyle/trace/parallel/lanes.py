@@ -30,7 +30,7 @@ from condyle.trace.parallel.stage import Entry, Here, Stage, Table, View, name_o
 
 T = TypeVar("T")
 U = TypeVar("U")
-MASS, ARMATURE, HANGS, CARRIED, FRAME, WIDTH = 13, 23, 29, 30, 31, 43
+MASS, ARMATURE, LEVER, CARRIED, FRAME, WIDTH = 13, 23, 29, 30, 31, 43
 MOST = 6
 """Degrees of freedom of one joint."""
 
@@ -45,7 +45,7 @@ class LaneLinks(LaneOperations):
         super().__init__(tree.parents == list(range(-1, len(links) - 1)))
         self.partners = {} if self.chain else exchange_map(tree.parents, lanes).copy()
         masses = carried(tree.parents, numbers(tuple(link.numbers.mass for link in links)))
-        rows = [_row(link, mass)[: WIDTH if f_ext else FRAME] for link, mass in zip(links, masses, strict=True)]
+        rows = [_row(*of)[: WIDTH if f_ext else FRAME] for of in zip(links, masses, tree.levers, strict=True)]
         absent = [*rows[0][:MASS], *[0.0] * (len(rows[0]) - MASS)]
         self.table = Table(rows + [absent] * (lanes - len(rows)))
         self.widths[ir.TABLE] = self.table.width
@@ -56,7 +56,7 @@ class LaneLinks(LaneOperations):
         self.row = [cast(Scalar, x) for x in self.table.row(Entry)]
         own = refilled(blank(0), self.row)
         self.inertia = Inertia(own.mass, own.first, own.second)
-        self.hangs = self.row[HANGS]
+        self.lever = self.row[LEVER]
         self.carried_mass = self.row[CARRIED]
         self.external = cast(Wrench, View(self._external)) if f_ext else None
 
@@ -276,10 +276,10 @@ def _copy(value: T) -> T:
     return value
 
 
-def _row(link: Link, carried: float) -> list[float]:
+def _row(link: Link, carried: float, lever: bool) -> list[float]:
     n = link.numbers
     rest = [0.0] * (MOST - len(n.armature))
-    return [*numbers(n), *rest, float(link.parent >= 0), carried, *numbers(link.body_frame)]
+    return [*numbers(n), *rest, float(lever), carried, *numbers(link.body_frame)]
 
 
 def _first(link: Link, port: str) -> int:
