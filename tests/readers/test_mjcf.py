@@ -202,5 +202,5 @@ def test_mocap_bodies_are_said(tmp_path: Path) -> None:
     moved = '<body name="h" pos="1 0 0"><freejoint/><geom size=".1"/></body>'
     weld = '<equality><weld body1="m" body2="h"/></equality>'
     robot = load_robot(simple(tmp_path, body=still + moved, outside=weld))
-    assert "read otherwise: 1 mocap body does not move: 'm';" in unapplied(robot)
+    assert "read otherwise: 1 mocap body is fixed, as is what is welded to it: 'm';" in unapplied(robot)
     assert [(one.frame, one.other) for one in robot.contacts] == [("h", None)]

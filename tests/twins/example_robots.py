@@ -11,6 +11,7 @@ import pytest
 
 import condyle
 from condyle import ModelWarning, Robot
+from condyle.model.unapplied import without_notes
 
 PATHS = {
     "a1": "a1_description/urdf/a1.urdf",
@@ -56,4 +57,5 @@ def loaded(name: str, floating_base: bool = False, snap: float = 0.0) -> Robot:
     """The robot, every joint free, its file's digits as they stand unless `snap` says otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # published files are often doubtful; the readers' tests look
-        return condyle.load(path_of(name), snap=snap, mimic="independent", floating_base=floating_base)
+        robot = condyle.load(path_of(name), snap=snap, mimic="independent", floating_base=floating_base)
+    return without_notes(robot)  # nor is their damping of interest here

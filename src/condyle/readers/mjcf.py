@@ -10,9 +10,10 @@ import numpy as np
 from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, moderate
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers
+from condyle.model.file_notes import FileNotes
 from condyle.model.finish import Options, finish
 from condyle.model.joints import JOINT_TYPES, JointType
-from condyle.model.parts import Body, FileNotes, massless
+from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.pose import pose
 from condyle.model.robot import Robot
