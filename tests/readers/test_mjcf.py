@@ -191,7 +191,7 @@ def test_warnings_of_mujoco_are_notes(
 def test_a_site_with_the_name_of_a_body_is_said(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     robot = load_robot(simple(tmp_path, body=ARM.replace("<geom", '<site name="a" pos=".5 0 0"/><geom')))
-    assert "read otherwise: site 'a' is frame 'a_', for a body has its name;" in unapplied(robot)
+    assert "read otherwise: site 'a' is frame 'a_', because a body has its name;" in unapplied(robot)
     assert robot.frames["a_"].placement.translation.tolist() == [0.5, 0.0, 0.0]
 
 
