@@ -204,3 +204,10 @@ def test_mocap_bodies_are_said(tmp_path: Path) -> None:
     robot = load_robot(simple(tmp_path, body=still + moved, outside=weld))
     assert "read otherwise: 1 mocap body is fixed, as is what is welded to it: 'm';" in unapplied(robot)
     assert [(one.frame, one.other) for one in robot.contacts] == [("h", None)]
+
+
+def test_comments_and_encodings_that_tinyxml_takes(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    arm = ARM.format("").replace("<geom", "<!-\\- note -\\-><geom")
+    path = write(tmp_path, f"<?xml version='1.0' encoding='utf8'?><mujoco><worldbody>{arm}</worldbody></mujoco>")
+    assert load_robot(path).nv == 1
