@@ -16,6 +16,7 @@ import numpy as np
 import condyle
 from condyle import Robot
 from condyle.errors import CondyleError, ModelError, UnsupportedError
+from condyle.model.unapplied import unapplied
 from fuzz.urdf_mutations import MARK, mutate
 
 WHAT = (
@@ -32,6 +33,7 @@ MOST_RUN = 4
 
 @cache
 def seeds() -> tuple[Element, ...]:
+    ElementTree.register_namespace("drake", "http://drake.mit.edu")  # the prefix is what a reader knows
     paths = [*sorted(SEEDS.glob("*.urdf")), BUNDLED / "iiwa14.urdf", BUNDLED / "hyq.urdf"]
     return tuple(ElementTree.fromstring(path.read_bytes()) for path in paths)
 
@@ -60,6 +62,7 @@ def case(rng: np.random.Generator, folder: Path) -> None:
             return
         for warning in heard:
             _shown(str(warning.message))
+        _shown(unapplied(robot))
         _sound(robot)
         _written(robot, options["snap"], folder)
         if robot.nv <= MOST_EXPORTED and rng.random() < 0.15:

@@ -44,6 +44,20 @@ def test_a_massless_moving_body_is_named(massless: Robot, target: str) -> None:
         dyn.forward_dynamics_derivatives(q, v, a)
 
 
+def test_the_message_has_the_joints_and_the_cure_and_is_short(massless: Robot) -> None:
+    """Functions without an inverse are not listed: there are more than twenty."""
+    q, v, a, _ = states(massless)
+    with pytest.raises(SingularError, match=r"^joint 'elbow' moves .* robot\.lock\(\{'elbow': q\}\)") as caught:
+        massless.compile("numpy").forward_dynamics(q, v, a)
+    assert len(str(caught.value)) < 320
+    robot = condyle.chain(40)
+    with pytest.warns(condyle.ModelWarning):
+        light = robot.with_inertias(np.zeros((40, 10)))
+    with pytest.raises(SingularError, match=r"^joints 'joint0', .* and 32 more move no inertia of their own") as caught:
+        condyle.exporting.check_solvable(light, ["fd"])
+    assert len(str(caught.value)) < 420
+
+
 def test_functions_without_an_inverse_serve_it(massless: Robot) -> None:
     dyn = massless.compile(target="numpy")
     q, v, a, _ = states(massless)

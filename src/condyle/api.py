@@ -90,7 +90,6 @@ class Robot(model.Robot):
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and no function applies, such as friction (docs/models.md).
         """
-        say_unapplied(self, inputs)
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
             check_choice(name, value, allowed)
@@ -108,6 +107,7 @@ class Robot(model.Robot):
         compiler = chosen(self, tree, facts_of(self, "robot"), links, target, named_routes)
         numbers = numbers_of(self, inputs, dtype, bound.contacts)
         named = tuple(name for name in numbers if name != ACTIVE.name)
+        say_unapplied(self, named)
         given = CompileArguments(
             self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts
         )

@@ -116,7 +116,6 @@ def export(
     from condyle.projects import Job, check_folder, folder_of, functions_of
 
     check_robot("export", robot)
-    say_unapplied(robot, inputs)
     check_choice("target", target, EXPORTS)
     check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step)
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -134,8 +133,10 @@ def export(
     held = contacts if "contacts" in options_of(target) else ()
     step_by = integrator or UNBOUND.integrator
     bound = bound_of(robot, frames, reference_frame or "local", integrator=step_by, contacts=held)
-    functions = _opened(functions, tuple(numbers_of(robot, inputs, "float64", bound.contacts)))
+    numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts))
+    functions = _opened(functions, numbers)
     check_solvable(robot, functions)
+    say_unapplied(robot, numbers)
     named = prefix_of(robot) if name is None else name
     compiler = compiler_of(robot, name=named, bound=bound)
     for known in map(known_as, functions):

@@ -142,7 +142,7 @@ def test_masses_of_a_robot_without_any(massless: slice, tmp_path: Path) -> None:
     with pytest.warns(condyle.ModelWarning):
         light = robot.with_inertias(pi)
     q, v, tau, _ = states(robot, 3)
-    with pytest.raises(SingularError, match="moves no inertia of its own"):
+    with pytest.raises(SingularError, match=r"moves? no inertia of (its|their) own"):
         light.compile(inputs=("gravity",)).forward_dynamics(q, v, tau)
     dyn, plain = light.compile(inputs=("inertias",)), robot.compile()
     for name in ("forward_dynamics", "inverse_dynamics"):

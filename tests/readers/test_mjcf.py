@@ -191,7 +191,7 @@ def test_warnings_of_mujoco_are_notes(
 def test_a_site_with_the_name_of_a_body_is_said(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     robot = load_robot(simple(tmp_path, body=ARM.replace("<geom", '<site name="a" pos=".5 0 0"/><geom')))
-    assert "read otherwise: site 'a' is frame 'a_', for a body has its name;" in unapplied(robot)
+    assert "read otherwise: site 'a' is frame 'a_', because a body has its name;" in unapplied(robot)
     assert robot.frames["a_"].placement.translation.tolist() == [0.5, 0.0, 0.0]
 
 
@@ -202,5 +202,12 @@ def test_mocap_bodies_are_said(tmp_path: Path) -> None:
     moved = '<body name="h" pos="1 0 0"><freejoint/><geom size=".1"/></body>'
     weld = '<equality><weld body1="m" body2="h"/></equality>'
     robot = load_robot(simple(tmp_path, body=still + moved, outside=weld))
-    assert "read otherwise: 1 mocap body does not move: 'm';" in unapplied(robot)
+    assert "read otherwise: 1 mocap body is fixed, as is what is welded to it: 'm';" in unapplied(robot)
     assert [(one.frame, one.other) for one in robot.contacts] == [("h", None)]
+
+
+def test_comments_and_encodings_that_tinyxml_takes(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    arm = ARM.format("").replace("<geom", "<!-\\- note -\\-><geom")
+    path = write(tmp_path, f"<?xml version='1.0' encoding='utf8'?><mujoco><worldbody>{arm}</worldbody></mujoco>")
+    assert load_robot(path).nv == 1

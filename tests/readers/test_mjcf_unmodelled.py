@@ -194,7 +194,8 @@ def test_sensors_and_actuators_by_plugin_are_left_out_and_never_run(tmp_path: Pa
 
 CONSTANT = """<mujoco><worldbody>
   <body><joint name="a" axis="0 1 0" ref="10"/><geom size=".1" pos=".2 0 0"/>
-    <body name="forearm" pos=".3 0 0"><joint name="b" axis="0 1 0" pos="0 0 .1" ref="-20"/><geom size=".1" pos=".2 0 0"/>
+    <body name="forearm" pos=".3 0 0">
+      <joint name="b" axis="0 1 0" pos="0 0 .1" ref="-20"/><geom size=".1" pos=".2 0 0"/>
       <body pos=".3 0 0"><joint name="c" axis="1 0 1" type="slide" ref=".2"/><geom size=".1" pos=".2 0 0"/></body>
     </body>
   </body>

@@ -59,5 +59,6 @@ def test_a_uri_in_an_mjcf_file_is_refused_with_its_cure(tmp_path: Path, text: st
     pytest.importorskip("mujoco", reason="MJCF files are compiled by MuJoCo: pip install 'condyle[mjcf]'")
     path = tmp_path / "arm.xml"
     path.write_text(text)
-    with pytest.raises(ModelError, match=r"file='package://arms/m\.\w+' is a URI, expected a path \(URIs such as package:// are not resolved"):
+    said = r"file='package://arms/m\.\w+' is a URI, expected a path \(URIs such as package:// are not resolved"
+    with pytest.raises(ModelError, match=said):
         condyle.load(path)

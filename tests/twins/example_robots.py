@@ -12,6 +12,7 @@ import pytest
 
 import condyle
 from condyle import ModelWarning, Robot
+from condyle.model.unapplied import without_notes
 
 PATHS = {
     "a1": "a1_description/urdf/a1.urdf",
@@ -58,4 +59,5 @@ def loaded(name: str, floating_base: bool = False, snap: float = 0.0, mimic: Mim
     """The robot, every joint free and its file's digits as they stand unless `mimic` and `snap` say otherwise."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # published files are often doubtful; the readers' tests look
-        return condyle.load(path_of(name), snap=snap, mimic=mimic, floating_base=floating_base)
+        robot = condyle.load(path_of(name), snap=snap, mimic=mimic, floating_base=floating_base)
+    return without_notes(robot)  # nor is their damping of interest here

@@ -295,5 +295,6 @@ class FileTwin(Twin):
             raise ValueError(f"Pinocchio reads {self.model.nv} degrees of freedom, not {robot.nv}; lacks {unknown[:3]}")
         self.parts = [Part(joint, None, self.model.getJointId(joint.name)) for joint in robot.joints]
         self.bodies = [(part.id, pin.SE3.Identity()) for part in self.parts]
+        self._set_armature()  # it reads no rotors
         self.data = self.model.createData()
         self.G = self._map()

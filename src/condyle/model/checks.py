@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from condyle.errors import Finding
-from condyle.model.array import Array, short
+from condyle.model.array import Array, moderate, short
 from condyle.model.followers import stopped
 from condyle.model.idle import idle_coordinates
 from condyle.model.parts import Body, RobotData
@@ -62,8 +62,8 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
     ]
     findings += _oversized(robot, source)
     for joint in robot.joints:
-        if not (joint.armature >= 0.0).all():
-            wrong = f"armature {short(joint.armature)}, expected 0 or more of each degree of freedom"
+        if not (moderate(joint.armature) and bool((joint.armature >= 0.0).all())):
+            wrong = f"armature {short(joint.armature)}, expected 0 or more of each degree of freedom, and finite"
             findings.append(Finding("error", wrong, source.file, None, f"joint {joint.name!r}"))
         if (joint.lower > joint.upper).any():
             odd = "lower limit above the upper one"

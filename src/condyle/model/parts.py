@@ -12,6 +12,7 @@ import numpy as np
 from condyle.errors import Finding, ModelError
 from condyle.model import followers, named
 from condyle.model.array import LARGEST, Array, congruence, moderate, short
+from condyle.model.file_notes import FileNotes
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
 from condyle.text import quoted
@@ -38,13 +39,6 @@ class Snapped:
 
 
 NONE_SNAPPED = Snapped()
-
-
-class FileNotes(NamedTuple):
-    """What a file says that no function applies, and what is read otherwise than by other programs, in words."""
-
-    ignored: tuple[str, ...] = ()
-    otherwise: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ import numpy as np
 from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, moderate
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers
+from condyle.model.file_notes import FileNotes
 from condyle.model.finish import Options, finish
 from condyle.model.joints import JOINT_TYPES, JointType
-from condyle.model.parts import Body, FileNotes, massless
+from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.pose import pose
 from condyle.model.robot import Robot
@@ -95,9 +96,8 @@ class _Reader:
         self.sites = [(i, name) for i in kept if (name := model.names["site"][i])]
         self.armature = reflected(model, model.actuator_armature)
         self.damping = reflected(model, model.actuator_damping)
-        independent = options.mimic == "independent"
-        self.held = {} if independent else held(model)
-        self.followers = {} if independent else followers(model)
+        self.followers = followers(model)
+        self.held = {} if options.mimic == "independent" else held(model)
         self.renamed: list[str] = []
         self.contacts = closures(model, self.bodies, options.snap)
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
@@ -149,7 +149,7 @@ class _Reader:
         """A massless link of its own, fixed to the site's body."""
         model, name = self.model, fresh(given, self.taken["link"])
         if name != given:
-            self.renamed.append(f"site {given!r} is frame {name!r}, for a body has its name")
+            self.renamed.append(f"site {given!r} is frame {name!r}, because a body has its name")
         here = _placement(model.site_pos[i], model.site_quat[i]).snapped(self.options.snap)
         parent = self.bodies[int(model.site_bodyid[i])]
         self.links.append(Link(massless(name)))

@@ -16,6 +16,7 @@ from condyle.readers.xml import Element
 from condyle.text import few
 
 _EQ_JOINT = 2  # mjtEq
+_SCALAR = (2, 3)  # mjtJoint: slide, hinge
 _ON_JOINT, _ON_TENDON = (0, 1), 3  # mjtTrn: joint, jointinparent; tendon
 _SECTIONS = {"tendon": "tendon", "eq": "equality", "actuator": "actuator"}
 
@@ -62,20 +63,19 @@ def held(model: Compiled) -> dict[int, float]:
 
     MuJoCo: q_1 - ref_1 = c_0, without a second joint or where its coefficients are 0.
     """
-    ties = _ties(model)
-    found = {
+    values = {
         joint: float(model.qpos0[model.jnt_qposadr[joint]] + model.eq_data[i, 0])
-        for joint, i in ties.items()
+        for joint, i in _ties(model).items()
         if _is_constant(model, i)
     }
-    tied, todo = followers(model), list(found)
+    tied, todo = followers(model), list(values)
     while todo:
         at = todo.pop()
         for joint, (master, slope, offset) in tied.items():
-            if master == at and joint not in found:
-                found[joint] = slope * found[at] + offset
+            if master == at and joint not in values:
+                values[joint] = slope * values[at] + offset
                 todo.append(joint)
-    return found
+    return values
 
 
 def _ties(model: Compiled) -> dict[int, int]:
@@ -84,10 +84,12 @@ def _ties(model: Compiled) -> dict[int, int]:
     alone = model.eq_obj2id < 0
     straight &= alone | ~(model.eq_data[:, 2:5] != 0.0).any(axis=1)
     within = (model.eq_obj1id >= 0) & (model.eq_obj1id < model.njnt) & (model.eq_obj2id < model.njnt)
-    found: dict[int, int] = {}
+    ties: dict[int, int] = {}
     for i in np.flatnonzero(straight & within).tolist():
-        found.setdefault(int(model.eq_obj1id[i]), i)
-    return found
+        joint = int(model.eq_obj1id[i])
+        if int(model.jnt_type[joint]) in _SCALAR:
+            ties.setdefault(joint, i)
+    return ties
 
 
 def _is_constant(model: Compiled, i: int) -> bool:
@@ -182,8 +184,8 @@ def unmoved(model: Compiled, bodies: Sequence[str]) -> tuple[str, ...]:
     names = [repr(bodies[i]) for i in np.flatnonzero(model.body_mocapid >= 0).tolist()]
     if not names:
         return ()
-    what = "mocap body does" if len(names) == 1 else "mocap bodies do"
-    return (f"{len(names)} {what} not move: {few(names, 3)}",)
+    what, them = ("mocap body is", "it") if len(names) == 1 else ("mocap bodies are", "them")
+    return (f"{len(names)} {what} fixed, as is what is welded to {them}: {few(names, 3)}",)
 
 
 def _plural(number: int) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, congruence, moderate
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
+from condyle.model.file_notes import FileNotes
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Body, FileNotes, massless
+from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.readers.report import Report, shown
 from condyle.readers.xacro import XACRO, check_xacro
@@ -242,7 +243,7 @@ class _Reader:
         if not count:
             return FileNotes()
         what = "planar joint without <axis> moves" if count == 1 else "planar joints without <axis> move"
-        across = "across x, as URDF has it (in Pinocchio and Drake across z)"
+        across = "across x, as URDF has it (in Pinocchio and older Drake across z)"
         return FileNotes(otherwise=(f"{count} {what} {across}: {few(self.without_axis, 3)}",))
 
     def with_rotors(self, root: Element, joints: tuple[JointSpec, ...]) -> tuple[JointSpec, ...]:
