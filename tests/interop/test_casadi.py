@@ -292,19 +292,3 @@ def test_a_missing_package_says_how_to_install_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "casadi", None)
     with pytest.raises(UnsupportedError, match="pip install"):
         wrap(two_links().compile(target="numpy"))
-
-
-def test_a_fault_of_a_derivative_is_not_taken_for_a_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a function that there is not is told to leave inputs= out."""
-
-    def faulty(*_: object) -> None:
-        raise KeyError("erf")
-
-    monkeypatch.setattr("condyle.compile.serial.Compiler.straight", faulty)
-    with pytest.raises(KeyError, match="erf"):
-        _ = wrap(condyle.chain(2, 1).compile(target="numpy")).mass_matrix
-
-
-def test_methods_name_functions_too() -> None:
-    F = wrap(condyle.chain(2, 1).compile(target="numpy"))
-    assert F.function("mass_matrix") is F.function("m")
