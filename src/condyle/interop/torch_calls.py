@@ -192,7 +192,7 @@ class Call:
             raise DeviceError(f"{self.method}: tensors lie on several devices: {listed}")
         if x.is_nested:
             raise DTypeError(f"{self.method}: {name} is nested, expected a tensor: torch.stack(list({name})) is one")
-        kind: Any = type(x)
+        kind: Any = x.__class__
         if kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
             raise DTypeError(
                 f"{self.method}: {name} is {kind.__name__}, which has no numbers in memory: pass a plain tensor"
