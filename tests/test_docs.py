@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from condyle.cli import COMMANDS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from tests.processor import slow
@@ -132,3 +133,16 @@ def test_links_lead_somewhere(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     for target in re.findall(r"\]\(([^)#\s]+)", text):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def test_readme_names_every_command() -> None:
+    (said,) = re.findall(r"available in the shell: (.*?), each with", (ROOT / "README.md").read_text())
+    assert re.findall(r"`(?:condyle )?(\w+)`", said) == list(COMMANDS)
+
+
+def test_readme_names_the_extra_of_every_package_that_it_imports() -> None:
+    """Blocks of Python import what `pip install condyle` brings, or the sentence before says which extra does."""
+    text = (ROOT / "README.md").read_text()
+    for before, code in re.findall(r"\n\n([^\n]+)\n\n```pyt?h?o?n?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        for package in re.findall(r"^import (\w+)", code, re.MULTILINE):
+            assert package in ("condyle", "numpy") or f"`condyle[{package}]`" in before, before

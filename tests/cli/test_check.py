@@ -92,3 +92,10 @@ def test_zeros_compared_with_zeros_are_said(run) -> None:
     rows = {row["what"]: row["zeros"] for row in run(*words, "--json").json["checks"]}
     assert rows["fv against the reference"] and not rows["fk against the reference"]
     assert "not verified" not in run("check", "iiwa14", "--functions", "fk,fv").out
+
+
+def test_derivatives_of_a_step_are_those_that_were_named(run) -> None:
+    """Contacts at a tip are compiled by default, whose flags the method of a derivative would take too."""
+    ran = run("check", "ur5e", "--functions", "jacobian_step,vjp_step,jvp_step", "--json")
+    assert ran.status == 0, ran.err
+    assert [row["what"].split()[0] for row in ran.json["checks"][::2]][:3] == ["jacobian_step", "vjp_step", "jvp_step"]

@@ -71,3 +71,21 @@ def test_python_m_condyle_is_the_same_command() -> None:
     done = subprocess.run([sys.executable, "-m", "condyle", "--help"], capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert done.stdout.startswith("usage: condyle")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ((), ("  check    compare every function", "  cache    list, clear or locate", "condyle --help says more")),
+        (("chek",), ("invalid choice: 'chek'", "  check    compare every function")),
+        (("cache",), ("action: ls: list them; clear: delete them all; path: print the folder",)),
+        (("cache", "empty"), ("invalid choice: 'empty'", "action: ls: list them; clear")),
+        (("fpga",), ("what: simulate: its Verilog; report: cycles", "ROBOT: a URDF or MJCF file")),
+        (("explain", "iiwa14"), ("FUNCTION: a short name or a method", "condyle explain --help says more")),
+        (("bench", "iiwa14", "--dtype", "float16"), ("argument --dtype: invalid choice", "condyle bench --help says")),
+    ],
+)
+def test_what_is_missing_or_wrong_is_explained(run, words: tuple[str, ...], told: tuple[str, ...]) -> None:
+    ran = run(*words)
+    assert ran.status == 2
+    assert all(text in ran.err for text in told), ran.err

@@ -329,19 +329,3 @@ def test_a_saved_function_is_never_another_robots(tmp_path):
     assert run(0, "load")[:2] == [own, own]  # of the same robot it is found
     other, loaded_there = run(5, "load")[:2]
     assert other != own and loaded_there == "refused"
-
-
-def test_a_fault_of_a_derivative_is_not_taken_for_a_missing_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a function that there is not is told to leave inputs= out."""
-
-    def faulty(*_: object) -> None:
-        raise KeyError("erf")
-
-    monkeypatch.setattr("condyle.compile.serial.Compiler.straight", faulty)
-    with pytest.raises(KeyError, match="erf"):
-        _ = wrap(condyle.chain(2, 1).compile(target="numpy")).mass_matrix
-
-
-def test_methods_name_functions_too() -> None:
-    F = wrap(condyle.chain(2, 1).compile(target="numpy"))
-    assert F.function("mass_matrix") is F.function("m")

@@ -60,9 +60,8 @@ int fails(size_t n, const double *const *in, const ptrdiff_t *in_stride, double 
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory):
-    import ctypes
-
     skip_without("cc")
+    import ctypes
 
     place = tmp_path_factory.mktemp("native")
     (place / "affine.c").write_text(SOURCE)

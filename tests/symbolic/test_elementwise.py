@@ -110,7 +110,9 @@ arctanh spacing gcd ldexp logaddexp2
 @pytest.mark.parametrize("ufunc", OTHERS.split())
 def test_other_universal_functions_are_refused_by_name(ufunc: str) -> None:
     function = getattr(np, ufunc)
-    with pytest.raises(UnsupportedError, match=rf"np\.{function.__name__} takes no symbols; those .* np\.where"):
+    with pytest.raises(
+        UnsupportedError, match=rf"np\.{function.__name__} takes no symbols: (write|test|docs|the nearest)"
+    ):
         traced(lambda x: function(*[x] * function.nin), [(2,)])
 
 

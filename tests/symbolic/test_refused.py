@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,25 @@ REFUSED = {
     "sort": (lambda x: np.sort(x), r"np\.sort takes no symbols"),
     "nonzero": (lambda x: np.nonzero(x), r"np\.nonzero takes no symbols"),
     "median": (lambda x: np.median(x), r"np\.median takes no symbols"),
-    "eig": (lambda x: np.linalg.eig(x.reshape(1, 2)), r"np\.linalg\.eig takes no symbols; .*np\.linalg\.solve"),
+    "eig": (lambda x: np.linalg.eig(x.reshape(1, 2)), r"np\.linalg\.eig takes no symbols: .*det\(J @ J\.T\)"),
     "tolist": (lambda x: x.tolist(), r"ndarray\.tolist takes no symbols"),
     "floor": (lambda x: x // 1, r"np\.floor_divide takes no symbols"),
     "complex": (lambda x: x * 1j, "real numbers"),
     "text": (lambda x: x + "a", "real numbers"),
     "object": (lambda x: x + np.array([None, None]), "NoneType among symbols"),
+    "masked": (lambda x: x + np.ma.masked_array([1.0, 2.0], [0, 1]), r"masked entries; give x\.filled"),
+    "masked parts": (lambda x: np.concatenate([x, np.ma.masked_array([1.0], [1])]), r"masked entries; give x\.filled"),
+    "ragged": (lambda x: x * [[1.0, 2.0], [3.0]], r"parts of shapes \(2,\) and \(1,\); give parts of one shape"),
+    "beyond float64": (lambda x: x * 10**400, r"beyond 1\.8e\+308"),
+    "entry of text": (lambda x: np.concatenate([x, np.array(["a"])]), "str among symbols; give real numbers"),
+    "product with text": (lambda x: np.outer(x, np.array(["a"], object)), "str among symbols; give real numbers"),
+    "product with nothing": (lambda x: np.kron(x, None), "NoneType among symbols; give real numbers"),
+    "decimal": (lambda x: x * Decimal("0.1"), r"Decimal among symbols; give real numbers .*float\(x\)"),
+    "cholesky": (lambda x: np.linalg.cholesky(np.outer(x, x)), r"cholesky takes .*: write np\.linalg\.solve\(S, b\)"),
+    "pinv": (lambda x: np.linalg.pinv(np.outer(x, x)), r"pinv takes .*: write A\.T @ np\.linalg\.inv\("),
+    "svd": (lambda x: np.linalg.svd(np.outer(x, x)), r"svd takes no symbols: .*np\.linalg\.det\(J @ J\.T\)"),
+    "no other way": (lambda x: np.fft.fft(x), r"np\.fft\.fft takes no symbols: docs/your-functions\.md lists"),
+    "a near one": (lambda x: np.sum(np.hypot(x, x)) + np.nanmax(x), r"nanmax takes no symbols: the nearest .* np\.max"),
     "written input": (lambda x: x.__iadd__(1.0), r"x\.copy\(\)"),
     "entry of an input": (lambda x: x.__setitem__(0, 1.0), r"x\.copy\(\)"),
     "added to numbers": (lambda x: np.zeros(2).__iadd__(x), r"x = x \+ y"),

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 import condyle
 from condyle.cli.common import say
@@ -14,6 +15,7 @@ from condyle.errors import BuildError, CondyleError, ModelError, SingularError
 
 FINE, WANTING, BAD_USE = 0, 1, 2
 OPTION, NEGATIVE = re.compile(r"--[a-z][a-z-]*"), re.compile(r"-\.?[0-9]")
+COMMAND = "COMMAND"
 COMMANDS = {
     "info": "print the joints, bodies and warnings of a robot",
     "check": "compare every function with the reference, and check the model",
@@ -27,15 +29,29 @@ COMMANDS = {
 """Each subcommand, the file of its name, in a line."""
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that says what an argument means where it is missing or wrong."""
+
+    def error(self, message: str) -> NoReturn:
+        named = set(re.findall(r"\w+", message))
+        for action in self._actions:
+            name = action.metavar if isinstance(action.metavar, str) else action.dest
+            if not action.option_strings and name in named and action.help:
+                message += f"\n{name}: {action.help}"
+        if COMMAND in named:
+            message += "".join(f"\n  {name:8} {what}" for name, what in COMMANDS.items())
+        super().error(f"{message}\n{self.prog} --help says more")
+
+
 def parser(command: str | None) -> argparse.ArgumentParser:
     """The command line, with the arguments of one command: the others' files are not imported, which takes time."""
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="condyle",
         description="Compile the rigid-body dynamics of one robot; `condyle COMMAND --help` says more.",
         epilog="exit status: 0 success; 1 a check failed, or the model or a build did; 2 wrong arguments",
     )
     top.add_argument("--version", action="version", version=f"condyle {condyle.__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands = top.add_subparsers(dest="command", required=True, metavar=COMMAND)
     for name, what in COMMANDS.items():
         one = commands.add_parser(name, help=what)
         if name == command:

@@ -188,6 +188,8 @@ def only_zeros(*arrays: Array) -> bool:
 
 def answers(dynamics: Dynamics, name: str, states: States) -> tuple[Array, ...]:
     out = states.outputs(name)
+    if parsed(name) is not None:  # as it is named: the method of a step's takes flags of contacts too
+        return dynamics.call(name, states.arguments(name), None, out)
     dynamics.function(name)(*states.arguments(name), out=out[0] if len(out) == 1 else out)
     return out
 

@@ -25,7 +25,9 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.epilog = "example: condyle explain iiwa14 fd --html fd.html"
     add_robot(command)
     command.add_argument(
-        "function", metavar="FUNCTION", help="a short name: fd, step, vjp_fd (condyle info --functions lists them)"
+        "function",
+        metavar="FUNCTION",
+        help="a short name or a method: fd, forward_dynamics, vjp_fd (condyle info --functions lists them)",
     )
     add_frames(command)
     add_machine(command)

@@ -26,7 +26,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         "export --target verilog` writes it."
     )
     command.epilog = "example: condyle fpga simulate iiwa14 --functions id --states 100"
-    command.add_argument("what", choices=("simulate", "report"), help="what to do")
+    command.add_argument("what", choices=("simulate", "report"), help="simulate: its Verilog; report: cycles, DSPs")
     add_robot(command)
     add_functions(command, hardware_functions, "such as id,did,rk4,")
     command.add_argument(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from condyle.derivatives.names import parsed
 from condyle.dynamics import Dynamics
-from condyle.errors import DeviceError, ShapeError, UnsupportedError
+from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, found
 from condyle.identity import Parts, digest, key_of, nearest
 from condyle.runtime._native import empty
@@ -169,9 +169,8 @@ class Call:
         """The answers, in fresh memory; inputs are read where they lie."""
         try:
             arrays = [(x.detach() if x.requires_grad else x).numpy() for x in given]
-        except TypeError:
-            listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, given, strict=True))
-            raise DeviceError(f"{self.method}: tensors lie on several devices: {listed}") from None
+        except (TypeError, RuntimeError):  # of another device, or of no plain memory
+            arrays = [self._plain(name, x, given).numpy() for name, x in zip(self.names, given, strict=True)]
         if self._is_wide:
             arrays = [self._narrowed(x, dims) for x, dims in zip(arrays, self._inner, strict=True)]
         compute = self._compute or self.engine.dyn.function(self.name)
@@ -189,8 +188,8 @@ class Call:
         """The answers on the tensors' GPU, ready in the order of the stream."""
         whole, batches = self.batches([x.shape for x in given])
         inputs: list[Any] = []
-        for x, dims in zip(given, self._inner, strict=True):
-            x = self._narrowed(x.detach(), dims)
+        for name, x, dims in zip(self.names, given, self._inner, strict=True):
+            x = self._narrowed(self._plain(name, x, given), dims)
             batch = tuple(x.shape[: x.dim() - len(dims)])
             inputs.append((x if batch == whole or math.prod(batch) == 1 else x.expand(whole + dims)).contiguous())
         if math.prod(whole) == 1 or not inputs:
@@ -200,6 +199,25 @@ class Call:
         answers = [x.sum_to_size(batch + dims) for x, batch, dims in zip(answers, batches, self._answers, strict=True)]
         pads = [dims[-1] - x.shape[-1] if dims else 0 for x, dims in zip(answers, self.gives, strict=True)]
         return [torch.nn.functional.pad(x, (0, n)) if n else x for x, n in zip(answers, pads, strict=True)]
+
+    def _plain(self, name: str, x: Any, given: Sequence[Any]) -> Any:
+        """A tensor whose numbers lie in memory as they are; DTypeError, or DeviceError, for what is none.
+
+        A tensor with PyTorch's negative bit, such as an imaginary part, is copied.
+        """
+        if any(one.device != given[0].device for one in given):
+            listed = ", ".join(f"{name} on {one.device}" for name, one in zip(self.names, given, strict=True))
+            raise DeviceError(f"{self.method}: tensors lie on several devices: {listed}")
+        if x.is_nested:
+            raise DTypeError(f"{self.method}: {name} is nested, expected a tensor: torch.stack(list({name})) is one")
+        kind: Any = x.__class__
+        if kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            raise DTypeError(
+                f"{self.method}: {name} is {kind.__name__}, which has no numbers in memory: pass a plain tensor"
+            )
+        if x.layout is not torch.strided:
+            raise DTypeError(f"{self.method}: {name} is {x.layout}, expected a dense tensor: pass {name}.to_dense()")
+        return x.detach().resolve_neg()
 
     def _narrowed(self, x: Any, dims: Shape) -> Any:
         return x[..., : dims[-1]] if dims and x.ndim and x.shape[-1] > dims[-1] else x

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from condyle.dynamics import Dynamics
-from condyle.errors import DTypeError
+from condyle.errors import DTypeError, ShapeError
 from condyle.functions.rollouts import name_of
 from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.torch_calls import Engine
@@ -89,10 +89,20 @@ class TorchMaker(Maker):
         if not isinstance(value, torch.Tensor):
             if value is None or isinstance(value, dict) or hasattr(value, "__dask_graph__"):
                 raise DTypeError(f"{method}: {name} is {type(cast(object, value)).__name__}, expected a tensor")
-            return torch.as_tensor(value, dtype=self.dtype, device=device)
+            try:
+                return torch.as_tensor(value, dtype=self.dtype, device=device)
+            except ValueError as error:  # rows of several lengths
+                raise ShapeError(f"{method}: {name} is not a regular array: {error}") from error
+            except (TypeError, RuntimeError) as error:
+                kind = type(cast(object, value)).__name__
+                raise DTypeError(f"{method}: {name} ({kind}) cannot be read as a tensor: {error}") from error
         if value.dtype == self.dtype:
             return value
-        if value.is_floating_point() or value.is_complex():
+        if value.is_quantized:
+            raise DTypeError(f"{method}: {name} is quantized, expected {self.dtype}: pass {name}.dequantize()")
+        if value.is_complex():
+            raise DTypeError(f"{method}: {name} is {value.dtype}, expected {self.dtype}: pass {name}.real")
+        if value.is_floating_point():
             other = str(value.dtype).removeprefix("torch.")
             cure = f', or compile(dtype="{other}")' if other in ("float32", "float64") else ""
             raise DTypeError(

@@ -8,15 +8,18 @@ from typing import Any, cast
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.arrays import FUNCTIONS, Held, Symbols, Trace, entries_of
-from condyle.symbolic.entries import Entries, as_objects, numpy
+from condyle.symbolic.arrays import FUNCTIONS, Held, Symbols, Trace, entries_of, numbers_of
+from condyle.symbolic.entries import Entries, as_objects, entry, numpy
 
 NAMES = """
 array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_to column_stack concatenate
-convolve copy cross cumprod cumsum delete diag diagflat diagonal diff dsplit dstack ediff1d expand_dims flip fliplr
-flipud hsplit hstack inner insert kron meshgrid moveaxis outer polyval ravel repeat reshape resize roll rollaxis rot90
-split squeeze stack swapaxes take take_along_axis tensordot tile trace transpose tril triu vsplit vstack
+copy cumprod cumsum delete diag diagflat diagonal diff dsplit dstack ediff1d expand_dims flip fliplr
+flipud hsplit hstack insert meshgrid moveaxis ravel repeat reshape resize roll rollaxis rot90
+split squeeze stack swapaxes take take_along_axis tile trace transpose tril triu vsplit vstack
 """
+
+PRODUCTS = "convolve cross inner kron outer polyval tensordot"
+"""Those of two operands, which NumPy multiplies."""
 
 
 def held_in(*values: object) -> Held | None:
@@ -35,8 +38,8 @@ def source_of(*values: object) -> Trace:
     return found.source
 
 
-def _by_numpy(function: Callable[..., Any]) -> Callable[..., object]:
-    """The function on arrays of objects."""
+def _by_numpy(function: Callable[..., Any], operands: int = 0) -> Callable[..., object]:
+    """The function on arrays of objects; operands: how many of its first arguments are numbers whatever they hold."""
 
     def run(*args: object, **options: object) -> object:
         first = held_in(*args, *options.values())
@@ -49,9 +52,11 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., object]:
                 return entries_of(value, first.source)
             if isinstance(value, (list, tuple)):
                 return [bare(x) for x in cast("Sequence[object]", value)]
-            return value
+            return entries_of(value, first.source) if np.ma.is_masked(value) else value
 
-        given = [x if _is_plain(x) else bare(x) for x in args]
+        given = [
+            numbers_of(x, first.source) if k < operands else x if _is_plain(x) else bare(x) for k, x in enumerate(args)
+        ]
         return _dressed(function(*given, **{name: bare(x) for name, x in options.items()}), first)
 
     return run
@@ -67,7 +72,8 @@ def _dressed(value: object, like: Held) -> object:
     if isinstance(value, (list, tuple)):
         return [_dressed(x, like) for x in cast("Sequence[object]", value)]
     array = as_objects(value)
-    clean = not any(type(x) is int for x in array.flat)  # NumPy's own zeros are whole
+    of_each_type = {type(x): x for x in array.flat}  # NumPy's own zeros are whole, other numbers may be anything
+    clean = all(entry(x) is x for x in of_each_type.values())
     return type(like)(array if clean else entries_of(array, like.source), like.source)
 
 
@@ -108,6 +114,7 @@ def _filled_by(value: float) -> Callable[..., Symbols]:
 
 
 FUNCTIONS.update({getattr(np, name): _by_numpy(getattr(np, name)) for name in NAMES.split()})
+FUNCTIONS.update({getattr(np, name): _by_numpy(getattr(np, name), 2) for name in PRODUCTS.split()})
 FUNCTIONS.update(
     {
         np.append: _append,

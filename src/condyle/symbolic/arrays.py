@@ -1,7 +1,7 @@
 """`Symbols`, an array whose entries are symbols or numbers, and `Condition`, an array of truths.
 
 Both are what NumPy's functions make of them: universal functions come in by `__array_ufunc__`, others by
-`__array_function__`, and what `FUNCTIONS` does not have is an error that names what there is.
+`__array_function__`, and what `FUNCTIONS` does not have is an error that says what to write.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
-from condyle.symbolic.entries import Entries, as_objects, entry, truth
+from condyle.symbolic.entries import Entries, as_objects, each, entry, number, truth
 from condyle.symbolic.messages import ARRAY, BRANCH, NUMBER
+from condyle.symbolic.replacements import instead
 
 T = TypeVar("T", bound="Held")
 
@@ -198,13 +199,19 @@ def entries_of(value: object, trace: Trace) -> Entries:
             )
         return value.entries
     if isinstance(value, (list, tuple)):
-        return np.stack([entries_of(x, trace) for x in cast("Sequence[object]", value)])
+        parts = [entries_of(x, trace) for x in cast("Sequence[object]", value)]
+        if len({part.shape for part in parts}) > 1:
+            shapes = " and ".join(map(str, dict.fromkeys(part.shape for part in parts)))
+            raise UnsupportedError(f"a list among symbols has parts of shapes {shapes}; give parts of one shape")
+        return np.stack(parts) if parts else as_objects(np.zeros(0))
+    if np.ma.is_masked(value):
+        raise UnsupportedError("an array among symbols has masked entries; give x.filled(...), a number for each")
     array: Any = np.asarray(cast(Any, value))
     if array.dtype.kind in "biuf":
         return as_objects(array.astype(bool if array.dtype.kind == "b" else np.float64))
     if array.dtype.kind != "O":
         raise UnsupportedError(f"an array of {array.dtype} among symbols; give real numbers")
-    return np.frompyfunc(entry, 1, 1)(as_objects(array))
+    return each(entry, array)
 
 
 def numbers_of(value: object, trace: Trace) -> Entries:
@@ -212,12 +219,12 @@ def numbers_of(value: object, trace: Trace) -> Entries:
     if isinstance(value, Condition):
         raise UnsupportedError("a condition is no number; write np.where(condition, 1.0, 0.0)")
     entries = entries_of(value, trace)
-    return as_objects(entries.astype(np.float64)) if entries.size and isinstance(entries.flat[0], bool) else entries
+    return each(number, entries) if bool in set(map(type, entries.flat)) else entries
 
 
 def truths_of(value: object, trace: Trace) -> Entries:
     """The same as truths: a number holds where it is not zero."""
-    return as_objects(np.frompyfunc(truth, 1, 1)(entries_of(value, trace)))
+    return each(truth, entries_of(value, trace))
 
 
 def is_elementwise(ufunc: Any) -> bool:
@@ -227,8 +234,7 @@ def is_elementwise(ufunc: Any) -> bool:
 def elementwise(ufunc: Any, given: Sequence[object], trace: Trace) -> Held:
     """A universal function, entry by entry; of numbers alone it is NumPy's own."""
     if ufunc in LOGIC:
-        operands = [truths_of(x, trace) for x in given]
-        return Condition(np.frompyfunc(LOGIC[ufunc], len(operands), 1)(*operands), trace)
+        return Condition(each(LOGIC[ufunc], *(truths_of(x, trace) for x in given)), trace)
     if ufunc in NUMBERS:
         return Symbols(_applied(ufunc, NUMBERS[ufunc], given, trace), trace)
     return Condition(_applied(ufunc, COMPARISONS[ufunc], given, trace), trace)
@@ -241,19 +247,20 @@ def _applied(ufunc: Any, of_symbols: Callable[..., object], given: Sequence[obje
         return of_symbols(*numbers)
 
     with np.errstate(all="ignore"):
-        return np.frompyfunc(one, len(given), 1)(*(numbers_of(x, trace) for x in given))
+        return each(one, *(numbers_of(x, trace) for x in given))
 
 
 def unsupported(name: str) -> UnsupportedError:
-    """That a function of NumPy takes no symbols, and which do."""
+    """That a function of NumPy takes no symbols, and what to write."""
     names = {f"np.{ufunc.__name__}" for ufunc in (*NUMBERS, *COMPARISONS, *LOGIC, *UNIVERSAL)}
     names |= {_name(function) for function in FUNCTIONS}
-    return UnsupportedError(f"{name} takes no symbols; those that do are {', '.join(sorted(names))}")
+    return UnsupportedError(f"{name} takes no symbols: {instead(name, sorted(names))}")
 
 
 def _name(function: Callable[..., object]) -> str:
-    module = "linalg." if "linalg" in (function.__module__ or "") else ""
-    return f"np.{module}{function.__name__}"
+    _, _, module = (function.__module__ or "").partition("numpy.")
+    within = "" if not module or module.startswith("_") else module.split(".")[0] + "."
+    return f"np.{within}{function.__name__}"
 
 
 def _plain_index(index: Any) -> Any:

@@ -24,6 +24,8 @@ LARGEST_HALF_POWER = 32
 
 
 def _power(x: Value, y: Value) -> Value:
+    if isinstance(y, float) and math.isnan(y):
+        return y
     if isinstance(y, float):
         return _numbered_power(cast(Scalar, x), y)
     if isinstance(x, float):

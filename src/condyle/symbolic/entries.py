@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -25,17 +27,34 @@ def as_objects(entries: object) -> Entries:
     return made
 
 
+def each(of: Callable[..., object], *arrays: Entries) -> Entries:
+    """A function of every entry, as an array of objects."""
+    return as_objects(np.frompyfunc(of, len(arrays), 1)(*arrays))
+
+
 def entry(x: Any) -> object:
-    """One entry of an array of objects."""
+    """One entry of an array of objects: a symbol or a truth as it is, a real number as a float; UnsupportedError."""
     if type(x) is float:
         return x
     if isinstance(x, (bool, np.bool_)):
         return bool(cast(Any, x))
-    if isinstance(x, (int, float, np.integer, np.floating)):
-        return float(cast(float, x))
+    if isinstance(x, Real):
+        try:
+            return float(x)
+        except OverflowError as error:
+            raise UnsupportedError(
+                f"a number among symbols is beyond {np.finfo(np.float64).max:.1e}, the largest float64"
+            ) from error
     if hasattr(x, "function") or hasattr(x, "chosen"):
         return x
-    raise UnsupportedError(f"{type(x).__name__} among symbols; give numbers and arrays of numbers")
+    raise UnsupportedError(
+        f"{type(x).__name__} among symbols; give real numbers and arrays of them: float(x) of what has such a value"
+    )
+
+
+def number(x: Any) -> object:
+    """The same, a plain truth as 1 or 0."""
+    return float(x) if isinstance(x, bool) else x
 
 
 def truth(x: Any) -> object:

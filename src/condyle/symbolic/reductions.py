@@ -12,7 +12,7 @@ import numpy as np
 from condyle.errors import UnsupportedError
 from condyle.symbolic.arrangement import source_of
 from condyle.symbolic.arrays import FUNCTIONS, REDUCED, UNIVERSAL, Condition, Held, Symbols, numbers_of, truths_of
-from condyle.symbolic.entries import Entries, as_objects, numpy
+from condyle.symbolic.entries import Entries, as_objects, each, numpy
 from condyle.symbolic.truths import both, chosen, either
 
 Axis: TypeAlias = "int | Sequence[int] | None"
@@ -118,7 +118,7 @@ def _where(condition: object, *values: object) -> Symbols:
         raise ValueError("np.where takes a condition alone or with two values: np.where(condition, a, b)")
     source = source_of(condition, *values)
     a, b = (numbers_of(value, source) for value in values)
-    return Symbols(np.frompyfunc(chosen, 3, 1)(truths_of(condition, source), a, b), source)
+    return Symbols(each(chosen, truths_of(condition, source), a, b), source)
 
 
 def _select(condlist: Sequence[object], choicelist: Sequence[object], default: object = 0.0) -> object:
@@ -147,7 +147,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, perio
         raise ValueError(f"np.interp: xp has shape {xp.shape}, fp {numpy.shape(fp)}; give two vectors of one length")
     if not (np.diff(xp) > 0.0).all():
         raise ValueError("np.interp: xp must increase from each entry to the next")
-    values = [fp[k] for k in range(len(xp))]
+    source = source_of(x, fp, left, right)
+    values = list(Symbols(numbers_of(fp, source), source))
     answer = numpy.where(x < xp[0], values[0] if left is None else left, x)  # NaN of NaN
     for k in range(len(xp) - 1):
         slope = (values[k + 1] - values[k]) / (xp[k + 1] - xp[k])
