@@ -199,12 +199,12 @@ def test_large_chunks_are_written_down_from_time_to_time(job: Job, monkeypatch: 
     monkeypatch.setattr(journals.time, "monotonic", lambda: clock[0])
 
     def sink(begin: int, answers: tuple[np.ndarray, ...]) -> None:
-        clock[0] += 0.2
+        clock[0] += 0.15
         done.append(json.loads(job.path.read_text())["done"] if job.path.exists() else 0)
 
     job.path.unlink()
     assert job.run(sinks=sink) == N
-    assert done == [0, 100, 100, 100, 400, 400, 400, 700, 700, 700]
+    assert done == [0, 100, 100, 100, 100, 500, 500, 500, 500, 900]
     assert json.loads(job.path.read_text())["done"] == N
 
 
