@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import condyle
 from condyle import CondyleError, Dynamics
-from condyle.mapping import journal as written
+from condyle.mapping import journal as journals
 
 WHAT = (
     "jobs with a journal that are killed and run again; found is: an answer that is not the right one where a run says "
@@ -72,7 +72,7 @@ class Job:
         self.right = [np.asarray(x) for x in DYN.frame_placements(self.q)]
         self.allowed = {"rotation", "translation", "job.json", "job.json.lock", "job.json.new"}
         self.sinks("w+")
-        written.SMALL = int(rng.choice([1 << 20, 0]))  # large chunks are written down from time to time only
+        journals.SMALL = int(rng.choice([1 << 20, 0]))  # large chunks are written down from time to time only
 
     def sinks(self, mode: str) -> list[Any]:
         shapes = {"rotation": (self.n, 1, 3, 3), "translation": (self.n, 1, 3)}
@@ -215,10 +215,10 @@ class Job:
         elif kind == 5:
             data += b" " * int(self.rng.choice([1, 70_000]))
         else:
-            known: dict[str, Any] = json.loads(data)
-            key = str(self.rng.choice(list(known)))
-            known[key] = [None, True, -1, 1.5, "x", [], {}, 10**30][int(self.rng.integers(8))]
-            data = bytearray(json.dumps(known).encode())
+            entries: dict[str, Any] = json.loads(data)
+            key = str(self.rng.choice(list(entries)))
+            entries[key] = [None, True, -1, 1.5, "x", [], {}, 10**30][int(self.rng.integers(8))]
+            data = bytearray(json.dumps(entries).encode())
         self.path.write_bytes(data)
         try:
             self.run()

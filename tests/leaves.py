@@ -31,13 +31,13 @@ def changed(value: Any, place: Place) -> Any:
         return _other(value)
     first, rest = place[0], place[1:]
     if is_dataclass(value):
-        made = object.__new__(type(value))
+        copied = object.__new__(type(value))
         for field in fields(value):
-            object.__setattr__(made, field.name, getattr(value, field.name))
-        object.__setattr__(made, first, changed(getattr(value, first), rest))
+            object.__setattr__(copied, field.name, getattr(value, field.name))
+        object.__setattr__(copied, first, changed(getattr(value, first), rest))
         if hasattr(value, "_parts"):
-            object.__setattr__(made, "_parts", {})
-        return made
+            object.__setattr__(copied, "_parts", {})
+        return copied
     if isinstance(value, Mapping):
         return {key: changed(item, rest) if key == first else item for key, item in value.items()}
     if isinstance(value, np.ndarray):

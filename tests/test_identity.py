@@ -70,7 +70,22 @@ def test_the_fingerprint_has_every_number_that_it_names_and_no_other(loop: condy
 
 
 def test_signs_of_zeros_and_types_count() -> None:
-    some: list[Any] = [0.0, -0.0, 0, False, None, "0", (0,), [[0]], (0.0,), np.zeros(1), np.zeros((1, 1)), {"0": 0}]
+    some: list[Any] = [
+        0.0,
+        -0.0,
+        0,
+        False,
+        None,
+        "0",
+        (0,),
+        [[0]],
+        (0.0,),
+        np.zeros(1),
+        np.zeros((1, 1)),
+        np.zeros((2, 3)),
+        np.zeros((3, 2)),
+        {"0": 0},
+    ]
     some += [np.zeros(1, np.float32), np.zeros(1, np.int64), "", (), ("a", "b"), ("ab",), {"a": "b"}, TILTED]
     assert len({digest(x) for x in some}) == len(some)
     assert digest((1, 2.5)) == digest([1, 2.5]) and digest(np.float64(0.1)) == digest(0.1)

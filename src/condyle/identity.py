@@ -47,9 +47,9 @@ def whole(parts: Parts) -> str:
     return digest(sorted(parts.items()))
 
 
-def differing(some: Parts, others: Parts) -> list[str]:
+def differing(first: Parts, second: Parts) -> list[str]:
     """The names of parts that are not the same in both."""
-    return [name for name in {**some, **others} if some.get(name) != others.get(name)]
+    return [name for name in {**first, **second} if first.get(name) != second.get(name)]
 
 
 def key_of(parts: Parts) -> str:
@@ -57,20 +57,20 @@ def key_of(parts: Parts) -> str:
     return f"{whole(parts)}.{''.join(parts[name][:_LETTERS] for name in sorted(parts))}"
 
 
-def nearest(key: str, those: Sequence[Parts]) -> list[str]:
-    """The names of parts in which the thing of a key differs from that one of those which is nearest.
+def nearest(key: str, candidates: Iterable[Parts]) -> list[str]:
+    """The names of parts in which the thing of a key differs from the candidate that has the fewest such parts.
 
-    Empty where there are none, or where the key was not written by this version.
+    Empty where there are no candidates, or where another version wrote the key.
     """
-    written = key.partition(".")[2]
-    starts = [written[k : k + _LETTERS] for k in range(0, len(written), _LETTERS)]
-    least: list[str] = []
-    for parts in those:
+    letters = key.partition(".")[2]
+    starts = [letters[k : k + _LETTERS] for k in range(0, len(letters), _LETTERS)]
+    fewest: list[str] = []
+    for parts in candidates:
         if len(parts) == len(starts):
             pairs = zip(sorted(parts), starts, strict=True)
-            other = [name for name, start in pairs if not parts[name].startswith(start)]
-            least = other if not least or 0 < len(other) < len(least) else least
-    return least
+            names = [name for name, start in pairs if not parts[name].startswith(start)]
+            fewest = names if not fewest or 0 < len(names) < len(fewest) else fewest
+    return fewest
 
 
 class Identified:

@@ -46,13 +46,13 @@ SPEED = ("threads", "device")
 """Options that change no bit of an answer."""
 
 
-def parts_of_compiled(given: CompileArguments) -> dict[str, str]:
+def parts_of_compiled(arguments: CompileArguments) -> dict[str, str]:
     """Hashes of all that an answer depends on: this version of Condyle, each part of the robot, each option."""
-    options = {name: value for name, value in given._asdict().items() if name not in ("robot", *SPEED)}
-    options["routes"] = sorted((given.routes or {}).items())
-    if isinstance(given.kernels, Mapping):
-        options["kernels"] = sorted(given.kernels.items())
-    return robot_parts(given.robot) | {name: digest(value) for name, value in options.items()}
+    options = {name: value for name, value in arguments._asdict().items() if name not in ("robot", *SPEED)}
+    options["routes"] = sorted((arguments.routes or {}).items())
+    if isinstance(arguments.kernels, Mapping):
+        options["kernels"] = sorted(arguments.kernels.items())
+    return robot_parts(arguments.robot) | {name: digest(value) for name, value in options.items()}
 
 
 def robot_parts(robot: Robot) -> dict[str, str]:

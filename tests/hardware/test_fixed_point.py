@@ -151,3 +151,16 @@ def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
 
 SHARES = {"did": 300_000, "difd": 300_000, "m": 300_000, "dfd": 60_000, "minv": 40_000}
 """Words by function; tasks of those with many words are quickest a word."""
+
+
+def test_a_kernel_is_kept_for_one_robot_and_box_alone() -> None:
+    """What a plan is made of has a part in the key: the robot's limits too, which no fingerprint has."""
+
+    def key(box: float = 3.0, **limits: float) -> object:
+        builder = condyle.Builder("arm").body("a", mass=1.0, com=(0.0, 0.0, 0.1), inertia=np.eye(3) * 0.1)
+        robot = builder.joint("j", parent="world", child="a", type="revolute", axis=(0, 1, 0), **limits).build()
+        return condyle.fixed_point(robot, box={"v": box, "a": 20.0})._compiled._key("id", False)
+
+    given = [key(), key(upper=1.0, lower=-1.0), key(upper=np.nextafter(1.0, 2.0), lower=-1.0), key(velocity=2.0)]
+    given += [key(np.nextafter(3.0, 4.0)), key(armature=1e-12), key(damping=0.1)]
+    assert key() == given[0] and len({repr(one) for one in given}) == len(given)

@@ -262,3 +262,26 @@ def test_program_of_the_page_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0 and code, done.stderr
+
+
+TURNING = """<robot name="turning"><link name="base"/><link name="arm"><inertial>
+<origin xyz="0.2 0 0"/><mass value="1"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="j" type="TYPE"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="9" velocity="9"/></joint></robot>"""
+
+
+def test_two_states_of_one_robot_share_nothing_where_their_coordinates_differ(tmp_path: Path) -> None:
+    """A joint that turns without limits has a cosine and a sine in one state, and an angle in the other."""
+    pinocchio = pytest.importorskip("pinocchio")
+    texts = [TURNING.replace("TYPE", kind) for kind in ("continuous", "revolute")]
+    (tmp_path / "turning.urdf").write_text(texts[0])
+    dyn, velocities = condyle.load(tmp_path / "turning.urdf").compile(), list[float]()
+    for text, x in zip(texts, ([np.cos(0.4), np.sin(0.4), 0.1], [0.4, 0.1]), strict=True):
+        state = crocoddyl.StateMultibody(pinocchio.buildModelFromXML(text))
+        costs = crocoddyl.CostModelSum(state, 1)
+        node = ours.IntegratedActionModel(ours.DifferentialActionModel(state, dyn, costs), DT)
+        data = node.createData()
+        node.calc(data, np.array(x), np.zeros(1))
+        velocities.append(float(data.xnext[-1]))
+    assert np.isclose(*velocities, rtol=1e-12)

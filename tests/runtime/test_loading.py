@@ -73,12 +73,16 @@ except BuildError as error:
 
 def mounted(place: Path, options: str, target: str = "c", **environment: str) -> str:
     """What a call in a fresh process prints, with a file system in memory mounted at `place`."""
+    return mounted_run(place, options, [sys.executable, "-c", CALL, target], **environment)
+
+
+def mounted_run(place: Path, options: str, command: list[str], **environment: str) -> str:
+    """What a command prints, with a file system in memory mounted at `place`."""
     mount = f"mount -t tmpfs -o {options} tmpfs {place}"
     if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True, check=False).returncode:
         pytest.skip("this system lets no process mount a file system of its own")
-    call = shlex.join([sys.executable, "-c", CALL, target])
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", f"{mount} && chmod 700 {place} && exec {call}"],
+        ["unshare", "-rm", "sh", "-c", f"{mount} && chmod 700 {place} && exec {shlex.join(command)}"],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
         capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip

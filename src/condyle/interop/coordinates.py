@@ -62,6 +62,14 @@ class Coordinates:
         self.same = not any(turned for *_, turned in self._parts)
         self._there = self.nq + sum(turned for *_, turned in self._parts)
         self.nx = self._there + self.nv
+        self._key = self.nq, self.nv, tuple(self._parts), tuple((part.start, part.stop) for part in self.curved)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether states go into each other in the same way: two states of one robot may not."""
+        return isinstance(other, Coordinates) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
     def ours(self, x: Array) -> tuple[Array, Array]:
         """q (..., nq) and v (..., nv) of the robot, from x (..., nx) of the state."""

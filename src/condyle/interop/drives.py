@@ -41,7 +41,7 @@ class Drive:
 
     robot: Any = field(compare=False)
     dyn: Dynamics = field(compare=False)
-    coordinates: Coordinates = field(compare=False)
+    coordinates: Coordinates
     nu: int
     contacts: tuple[Contact, ...] = ()
     is_world: bool = True

@@ -46,8 +46,8 @@ def _number(content: str) -> int:
 
 def _explained(key: str) -> str:
     """What a program's function differs in from those of this process, for the handler's message."""
-    other = nearest(key, [engine.parts for engine in list(_ENGINES)])
-    return f"the nearest that is loaded differs in {', '.join(other)}" if other else ""
+    differences = ", ".join(nearest(key, [engine.parts for engine in list(_ENGINES)]))
+    return f"the nearest that is loaded differs in {differences}" if differences else ""
 
 
 explain_unknown(_explained)

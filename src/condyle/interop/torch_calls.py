@@ -61,8 +61,6 @@ class Engine:
 
 
 _ENGINES: weakref.WeakValueDictionary[str, Engine] = weakref.WeakValueDictionary()
-
-
 _CALLS: weakref.WeakValueDictionary[str, Call] = weakref.WeakValueDictionary()
 
 
@@ -75,28 +73,25 @@ def engine_of(what: str) -> Engine:
     engine = _ENGINES.get(key)
     if engine is not None:
         return engine
-    exact, here = key.rpartition(".")[0], list(_ENGINES.values())
-    same = next((one for one in here if one.exact == exact), None)
-    if same is not None:
-        return same
-    other = nearest(exact, [one.parts for one in here])
-    said = f"; the nearest that is wrapped in this process differs in {', '.join(other)}" if other else ""
+    exact, engines = key.rpartition(".")[0], list(_ENGINES.values())
+    for engine in engines:
+        if engine.exact == exact:
+            return engine
+    differences = ", ".join(nearest(exact, [engine.parts for engine in engines]))
+    hint = f"; the nearest that is wrapped in this process differs in {differences}" if differences else ""
     raise UnsupportedError(
-        f"this graph was made of an object of condyle.interop.torch.wrap that is not in this process{said}. Wrap the "
+        f"this graph was made of an object of condyle.interop.torch.wrap that is not in this process{hint}. Wrap the "
         "same robot with the same options here, and keep it as long as its graphs"
     )
 
 
 def call_of(what: str) -> Call:
     """What a call needs, made once."""
-    known = _CALLS.get(what)
-    if known is None:
+    call = _CALLS.get(what)
+    if call is None:
         engine = engine_of(what)
-        known = engine.calls.get(what)
-        if known is None:
-            known = engine.calls[what] = Call(engine, what)
-        _CALLS[what] = known
-    return known
+        call = _CALLS[what] = engine.calls.setdefault(what, Call(engine, what))
+    return call
 
 
 def _owners(name: str) -> list[int | None]:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any
 
 from condyle.errors import UnsupportedError
-from condyle.interop.torch_calls import call_of, engine_of, run
+from condyle.interop.torch_calls import call_of, run
 from condyle.interop.torch_charts import Charts
 
 torch: Any = import_module("torch")
@@ -62,7 +62,7 @@ class _Call(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.what = inputs[0]
         if not torch.compiler.is_compiling():
-            ctx.engine = engine_of(ctx.what)  # lives as long as the graph
+            ctx.engine = call_of(ctx.what).engine  # lives as long as the graph
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
@@ -95,7 +95,7 @@ class _QuickCall(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, what: str, *inputs: Any) -> tuple[Any, ...]:
-        ctx.what, ctx.engine = what, engine_of(what)
+        ctx.what, ctx.engine = what, call_of(what).engine
         ctx.save_for_backward(*inputs)
         return tuple(run(inputs, what))
 
@@ -109,7 +109,7 @@ class _CallBothWays(_Call):
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.what = inputs[0]
         if not torch.compiler.is_compiling():
-            ctx.engine = engine_of(ctx.what)  # lives as long as the graph
+            ctx.engine = call_of(ctx.what).engine  # lives as long as the graph
         ctx.save_for_backward(*inputs[1:])
         ctx.save_for_forward(*inputs[1:])
 

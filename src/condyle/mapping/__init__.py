@@ -39,9 +39,9 @@ def run(
         return _stream(job, source, sink, progress)
     states = length(job, source)
     writes = writer(job, sink, states, source)
-    with nullcontext() if journal is None else opened(job, journal, states) as kept:
-        begin = 0 if kept is None else kept.begun(lambda begin, end: _read(job, source, begin, end), writes.read)
-        return _chunks(job, source, writes, int(chunk), begin, states, kept, progress)
+    with nullcontext() if journal is None else opened(job, journal, states) as record:
+        begin = 0 if record is None else record.begun(lambda begin, end: _read(job, source, begin, end), writes.read)
+        return _chunks(job, source, writes, int(chunk), begin, states, record, progress)
 
 
 def _chunks(
@@ -51,7 +51,7 @@ def _chunks(
     chunk: int,
     begin: int,
     states: int,
-    kept: Journal | None,
+    journal: Journal | None,
     progress: bool | None,
 ) -> int:
     """All chunks from a state on; how many states they have."""
@@ -64,8 +64,8 @@ def _chunks(
             last = min(end + chunk, states)
             ahead = reader.submit(_read, job, source, end, last) if end < states else None
             answers = writes.put(begin, inputs)
-            if kept is not None:
-                kept.keep(begin, end, inputs, answers)
+            if journal is not None:
+                journal.keep(begin, end, inputs, answers)
             count += end - begin
             bar.update(end - begin)
             begin = end

@@ -49,27 +49,29 @@ class Done:
     @staticmethod
     def read(text: bytes) -> Done:
         """ValueError, TypeError and RecursionError for what is none."""
-        found: object = json.loads(text.decode("utf-8"))
+        parsed: object = json.loads(text.decode("utf-8"))
         names = {field.name for field in fields(Done)}
-        if not isinstance(found, dict) or set(known := cast("dict[str, Any]", found)) != names:
+        if not isinstance(parsed, dict) or set(entries := cast("dict[str, Any]", parsed)) != names:
             raise ValueError(f"expected {', '.join(sorted(names))}")
-        if any(type(known[name]) is not int for name in ("states", "begin", "done")):
+        if any(type(entries[name]) is not int for name in ("states", "begin", "done")):
             raise ValueError("its numbers are not whole")
-        if any(type(known[name]) is not str for name in ("function", "inputs", "answers")):
+        if any(type(entries[name]) is not str for name in ("function", "inputs", "answers")):
             raise ValueError("its hashes are not text")
-        if not isinstance(known["identity"], dict) or not 0 <= known["begin"] < known["done"] <= known["states"]:
+        if not isinstance(entries["identity"], dict):
+            raise ValueError("its identity has no parts")
+        if not 0 <= entries["begin"] < entries["done"] <= entries["states"]:
             raise ValueError("its numbers are not those of a chunk")
-        return Done(**known)
+        return Done(**entries)
 
 
 def hashed(arrays: Sequence[Array]) -> str:
     """sha256 (hex) of numbers, shapes and types."""
-    known = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for array in arrays:
         dtype: Any = array.dtype
-        known.update(f"{dtype.str}{array.shape}".encode())
-        known.update(np.ascontiguousarray(array).data)
-    return known.hexdigest()
+        sha256.update(f"{dtype.str}{array.shape}".encode())
+        sha256.update(np.ascontiguousarray(array).data)
+    return sha256.hexdigest()
 
 
 class Journal:
@@ -77,7 +79,7 @@ class Journal:
 
     def __init__(self, job: Job, path: Path, states: int) -> None:
         self._job, self._path, self._states = job, path, states
-        self._kept = -WAIT
+        self._written_at = -WAIT
 
     def begun(self, source: Callable[[int, int], list[Array]], sink: Callable[[int, int], list[Array]] | None) -> int:
         """States that an earlier run has done; UnsupportedError for the journal of another job, of other arrays.
@@ -88,11 +90,11 @@ class Journal:
         if done is None:
             return 0
         job, named = self._job, f"{self._job.method}: journal {str(self._path)!r}"
-        other = [] if done.function == job.function else ["function"]
-        other += [] if done.states == self._states else [f"states ({done.states}, here {self._states})"]
-        other += differing(done.identity, job.identity)
-        if other:
-            raise UnsupportedError(f"{named} is of another job (what differs: {', '.join(other)}): {RESTART}")
+        differences = [] if done.function == job.function else ["function"]
+        differences += [] if done.states == self._states else [f"states ({done.states}, here {self._states})"]
+        differences += differing(done.identity, job.identity)
+        if differences:
+            raise UnsupportedError(f"{named} is of another job (what differs: {', '.join(differences)}): {RESTART}")
         chunk = f"states {done.begin} to {done.done - 1}, the last ones that are done"
         if hashed(source(done.begin, done.done)) != done.inputs:
             raise UnsupportedError(f"{named}: the source is another one: {chunk}, have other inputs here: {RESTART}")
@@ -107,12 +109,12 @@ class Journal:
         """A chunk is done. Large ones are written down from time to time, and the last one."""
         now = time.monotonic()
         is_small = sum(x.nbytes for x in (*inputs, *answers)) <= SMALL
-        if not is_small and end < self._states and now < self._kept + WAIT:
+        if not is_small and end < self._states and now < self._written_at + WAIT:
             return
         job = self._job
         done = Done(job.function, self._states, begin, end, hashed(inputs), hashed(answers), dict(job.identity))
         self._write(json.dumps(asdict(done)).encode())
-        self._kept = time.monotonic()
+        self._written_at = time.monotonic()
 
     def _read(self) -> Done | None:
         """None where there is no file."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condyle.errors import DTypeError, OutOfMemoryError, ShapeError
 from condyle.mapping.job import Array, Job, Sink, Stored, check
@@ -92,13 +93,13 @@ def _reserve(job: Job, name: str, array: Stored) -> None:
         os.close(descriptor)
 
 
-def _file_of(array: object) -> str | None:
+def _file_of(array: Any) -> str | None:
     """The file behind a memory map, or behind a part of one; None for other arrays."""
-    while array is not None:
-        if isinstance(array, np.memmap):
-            path: str | os.PathLike[str] | None = vars(array).get("filename")
-            return None if path is None else os.fspath(path)
-        array = getattr(array, "base", None)
+    while isinstance(array, np.ndarray):
+        path: str | os.PathLike[str] | None = getattr(cast(object, array), "filename", None)
+        if path is not None:
+            return os.fspath(path)
+        array = cast("NDArray[Any]", array).base
     return None
 
 

@@ -17,17 +17,16 @@ Traced = TypeVar("Traced", bound=Identified)
 def parts_of_function(robot: Robot, bound: Bound, traced: Parts) -> Parts:
     """Hashes of the robot, of the options, and of what was traced, by name."""
     options = {name: digest(value) for name, value in bound._asdict().items()}
-    own = {f"function.{name}": part for name, part in traced.items()}
-    return {**robot_parts(robot), **options, **own}
+    return {**robot_parts(robot), **options, **{f"function.{name}": part for name, part in traced.items()}}
 
 
 def traced_again(kind: Callable[..., Traced], recipe: tuple[object, ...], pickled: Parts) -> Traced:
     """A function out of a pickle, traced here; UnsupportedError where that gives another one."""
     function = kind(*recipe)
-    other = differing(pickled, function.identity_parts)
-    if other:
+    differences = ", ".join(differing(pickled, function.identity_parts))
+    if differences:
         raise UnsupportedError(
-            f"{function}: traced here it is not the function that was pickled (what differs: {', '.join(other)}). A "
+            f"{function}: traced here it is not the function that was pickled (what differs: {differences}). A "
             "pickle has the function by its name, and constants of its module or closure that were set at run time "
             "have other values here: pass them as inputs, or bind them by functools.partial(f, gain=...), which a "
             "pickle holds"
