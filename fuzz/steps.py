@@ -41,7 +41,7 @@ def tree(rng: np.random.Generator) -> None:
     target = "c" if rng.random() < 0.02 else "cpu"
     (q, v), h = robot.random_state(STATES, rng), np.ravel(10.0 ** rng.uniform(-4.0, -2.0, STATES))
     for joint in robot.joints:
-        if joint.kind.drifting:
+        if joint.kind.turning_entries:
             v[:, joint.v_index : joint.v_index + joint.nv] *= 10.0 ** rng.uniform(-1.0, 1.5)
     tau = rng.uniform(-1.0, 1.0, v.shape)
     exact, dyn = compiled(robot, "numpy", integrator, "float64"), compiled(robot, target, integrator, dtype)
@@ -72,7 +72,7 @@ def carried(
 ) -> None:
     """R' v' is R (v + h (a + w x v)), and the base goes by h times that, or by h R v."""
     for joint in robot.joints:
-        if not joint.kind.drifting:
+        if not joint.kind.turning_entries:
             continue
         (old, R), (new, R_after) = (pose(joint.type, q[:, joint.q_index :]) for q in (before[0], after[0]))
         rates = slice(joint.v_index, joint.v_index + joint.nv)
@@ -118,7 +118,8 @@ def body(kind: str, seed: int) -> Robot:
     builder = condyle.Builder(gravity=(0.0, 0.0, 0.0)).body(
         "b", mass=10.0 ** rng.uniform(-2, 2), inertia=np.diag(rng.uniform(0.8, 1.2, 3)) * 10.0 ** rng.uniform(-3, 1)
     )
-    return builder.joint("j", parent="world", child="b", type=kind, axis=(0, 0, 1) if kind == "planar" else None).build()
+    axis = (0, 0, 1) if kind == "planar" else None
+    return builder.joint("j", parent="world", child="b", type=kind, axis=axis).build()
 
 
 @lru_cache(maxsize=4 * ROBOTS)
