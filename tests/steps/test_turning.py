@@ -29,7 +29,8 @@ SPIN = np.array([3.0, -11.0, 27.7])
 def body(kind: str, com: float = 0.0, gravity: tuple[float, ...] = STILL) -> Robot:
     """One body of 1 kg on a joint to the world. com: how far its centre of mass is from its frame [m]."""
     builder = condyle.Builder(gravity=gravity).body("b", mass=1.0, com=(com, 0.0, 0.0), inertia=np.diag(INERTIA))
-    return builder.joint("j", parent="world", child="b", type=kind, axis=(0, 0, 1) if kind == "planar" else None).build()
+    axis = (0, 0, 1) if kind == "planar" else None
+    return builder.joint("j", parent="world", child="b", type=kind, axis=axis).build()
 
 
 INERTIA = (0.02, 0.03, 0.04)
@@ -117,7 +118,8 @@ def test_rk4_keeps_them_to_fourth_order(kind: str) -> None:
     lines = 3 if kind == "free" else 2
     for steps in (400, 800):
         q, v = after(robot, START[kind], 2.0 / steps, steps, "rk4")
-        errors.append(abs(np.linalg.norm(v[:lines]) - 1.0) + float(np.linalg.norm(q[:lines] - 2.0 * np.eye(3)[0, :lines])))
+        path = np.linalg.norm(q[:lines] - 2.0 * np.eye(3)[0, :lines])
+        errors.append(float(path + abs(np.linalg.norm(v[:lines]) - 1.0)))
     assert errors[1] < 2e-5 and np.log2(errors[0] / errors[1]) > 3.5
 
 
@@ -139,14 +141,14 @@ def test_a_joint_says_the_same_as_its_group(kind: str) -> None:
     of, rng = JOINT_TYPES[kind], np.random.default_rng(4)
     for size in (1e-9, 0.1, 3.0):
         q, (shift, turn, line) = of.random(rng, 1)[0], rng.uniform(-size, size, (3, of.nv))
-        is_line = np.isin(np.arange(of.nv), of.drifting)
+        is_line = np.isin(np.arange(of.nv), of.turning_entries)
         given = (q.tolist(), np.where(is_line, shift, 0.0), np.where(is_line, 0.0, turn), np.where(is_line, line, 0.0))
         for have, want in zip(of.shift_and_turn(*given), JointType.shift_and_turn(of, *given), strict=True):
             assert np.allclose(np.array(have, float), np.array(want, float), rtol=0, atol=1e-14 * max(1.0, size))
 
 
 def test_which_joints_have_axes_that_turn() -> None:
-    found = {name: kind.drifting for name, kind in JOINT_TYPES.items() if kind.drifting}
+    found = {name: kind.turning_entries for name, kind in JOINT_TYPES.items() if kind.turning_entries}
     assert found == {"free": (0, 1, 2), "planar": (0, 1)}
 
 

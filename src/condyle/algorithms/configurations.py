@@ -42,14 +42,13 @@ class JointByJoint:
     ) -> tuple[Sequence[Scalar], Sequence[Scalar]]:
         moved, after = dict[int, Scalar](), list(fixed)
         for kind, at, rates in self.tree.configurations:
-            here, by = [q[k] for k in at], [turn[k] for k in rates]
-            lines = [rates[k] for k in kind.drifting]
-            if not lines:
-                moved.update(zip(at, kind.integrate(here, by), strict=True))
+            joint_q, joint_turn = [q[k] for k in at], [turn[k] for k in rates]
+            if not kind.turning_entries:
+                moved.update(zip(at, kind.integrate(joint_q, joint_turn), strict=True))
                 continue
-            line = [fixed[k] if k in lines else number(0.0) for k in rates]
-            new, turned = kind.shift_and_turn(here, [shift[k] for k in rates], by, line)
-            moved.update(zip(at, new, strict=True))
-            for k in lines:
-                after[k] = turned[rates.index(k)]
+            velocity = [fixed[k] if i in kind.turning_entries else number(0.0) for i, k in enumerate(rates)]
+            joint_q, turned = kind.shift_and_turn(joint_q, [shift[k] for k in rates], joint_turn, velocity)
+            moved.update(zip(at, joint_q, strict=True))
+            for i in kind.turning_entries:
+                after[rates[i]] = turned[i]
         return [moved[k] for k in range(self.tree.nq)], after

@@ -27,8 +27,8 @@ class Moves(Protocol):
 
 
 @dataclass(frozen=True)
-class Apart:
-    """A step of first order of joints whose axes turn: v~, h l* and h w*."""
+class StepParts:
+    """Of a step of first order: v~, h l* and h w* of `condyle.integrators`."""
 
     fixed: Vector
     shift: Vector
@@ -56,31 +56,32 @@ def first_order(
     tree: Tree, method: Method, moves: Moves, q: Vector, v: Vector, plain: Vector, h: Scalar
 ) -> tuple[Vector, Vector]:
     """(q', v'), given plain = v + h a."""
-    parts = apart(tree, method, v, plain, h)
-    if not any(drifting(tree)):
+    parts = step_parts(tree, method, v, plain, h)
+    if not any(turning_joints(tree)):
         return moves.along(q, parts.turn), parts.fixed
     return moves.shift_and_turn(q, parts.shift, parts.turn, parts.fixed)
 
 
-def apart(tree: Tree, method: Method, v: Vector, plain: Vector, h: Scalar) -> Apart:
+def step_parts(tree: Tree, method: Method, v: Vector, plain: Vector, h: Scalar) -> StepParts:
     """The parts of a step, given plain = v + h a."""
-    fixed, lines = list(plain), set[int]()
-    for kind, rates, own in drifting(tree):
-        line, turn = ([v[k] if (k in own) is is_line else number(0.0) for k in rates] for is_line in (True, False))
+    fixed, linear = list(plain), set[int]()
+    for kind, rates, entries in turning_joints(tree):
+        line = [v[k] if k in entries else number(0.0) for k in rates]
+        turn = [number(0.0) if k in entries else v[k] for k in rates]
         for k, x in zip(rates, kind.bracket(turn, line), strict=True):
-            fixed[k] = fixed[k] + h * x if k in own else fixed[k]
-        lines |= set(own)
+            fixed[k] = fixed[k] + h * x if k in entries else fixed[k]
+        linear |= set(entries)
     shift, turn = ([number(0.0)] * tree.nv for _ in range(2))
     for k, x in enumerate(fixed if method.moves_last else v):
-        (shift if k in lines else turn)[k] = h * x
-    return Apart(fixed, shift, turn)
+        (shift if k in linear else turn)[k] = h * x
+    return StepParts(fixed, shift, turn)
 
 
-def drifting(tree: Tree) -> Iterator[tuple[JointType, list[int], list[int]]]:
+def turning_joints(tree: Tree) -> Iterator[tuple[JointType, list[int], list[int]]]:
     """The joints with velocities along axes that turn, where their velocities stand in v, and these among them."""
     for kind, _, rates in tree.configurations:
-        if kind.drifting:
-            yield kind, rates, [rates[k] for k in kind.drifting]
+        if kind.turning_entries:
+            yield kind, rates, [rates[k] for k in kind.turning_entries]
 
 
 def displacement(

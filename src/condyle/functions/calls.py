@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from condyle.algorithms.stepping import drifting
+from condyle.algorithms.stepping import turning_joints
 from condyle.functions import takes, variant
 
 
@@ -43,9 +43,9 @@ class ByCalls:
         self, q: Sequence[Any], shift: Sequence[Any], turn: Sequence[Any], fixed: Sequence[Any]
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         shifted, after = self.along(q, shift), list(fixed)
-        lines = {k for _, _, own in drifting(self.at.tree) for k in own}
-        line = [x if k in lines else 0.0 for k, x in enumerate(fixed)]
-        (turned,) = self.at.call("jvp_integrate", shifted, turn, line, [0.0] * len(fixed))
-        for k in lines:
+        linear = [k for _, _, entries in turning_joints(self.at.tree) for k in entries]
+        velocity = [x if k in linear else 0.0 for k, x in enumerate(fixed)]
+        (turned,) = self.at.call("jvp_integrate", shifted, turn, velocity, [0.0] * len(fixed))
+        for k in linear:
             after[k] = turned[k]
         return self.along(shifted, turn), after

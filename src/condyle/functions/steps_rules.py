@@ -2,8 +2,9 @@
 
 Columns of the rows are those of q (a tangent vector), v, tau and what there is behind them, such as external forces.
 q ⊕ u has the derivatives exp(-ad u) by q and (1 - exp(-ad u)) / ad u by u, joint by joint: both 1 where q is a plain
-vector (Solà, Deray, Atchuthan 2018). y = exp(-ad u) x changes by exp(-ad u) dx + [y, (1 - exp(-ad u)) / ad u du]. With K_i the rows of stage i's acceleration, those of v_(i+1) are 1 + c h K_i, and
-K_(i+1) is made of two products with earlier K: these are the only large ones.
+vector (Solà, Deray, Atchuthan 2018). y = exp(-ad u) x changes by exp(-ad u) dx + [y, (1 - exp(-ad u)) / ad u du]. With
+K_i the rows of stage i's acceleration, those of v_(i+1) are 1 + c h K_i, and K_(i+1) is made of two products with
+earlier K: these are the only large ones.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from condyle.algorithms.stepping import Apart, apart, displacement, drifting
+from condyle.algorithms.stepping import StepParts, displacement, step_parts, turning_joints
 from condyle.functions.calls import call
 from condyle.functions.sparse_rows import (
     Combination,
@@ -31,6 +32,7 @@ from condyle.functions.sparse_rows import (
 from condyle.integrators import METHODS, Method
 from condyle.model.joints.base import JointType
 from condyle.ports import ACTIVE, EXTRA, RISING
+from condyle.scalar import number
 from condyle.specification import Closed
 
 Values: TypeAlias = "Sequence[Any]"
@@ -68,35 +70,35 @@ class StepDerivatives:
     def _after_first_order(self, method: Method, by_q: Combination, by_v: Combination) -> tuple[Rows, Rows]:
         tree, h, (q, v, tau) = self.at.tree, self.h, (self.given[name] for name in ("q", "v", "tau"))
         (a, *_) = call(self.at, self.given, "cfd" if self.held else "fd", q, v, tau, *self.held)
-        parts = apart(tree, method, v, [x + h * y for x, y in zip(v, a, strict=True)], h)
+        parts = step_parts(tree, method, v, [x + h * y for x, y in zip(v, a, strict=True)], h)
         after = by_v.plus(h, self._slope(q, v, by_q, by_v)).rows
-        joints = [(kind, rates, kind.drifting) for kind, rates, _ in drifting(tree)]
-        for kind, rates, lines in joints:
-            line, turn = _split([v[k] for k in rates], lines, 0.0)
-            by_line, by_turn = _split([by_v.own[k] for k in rates], lines, {})
+        for kind, rates, _ in turning_joints(tree):
+            line, turn = _split(kind, [v[k] for k in rates], 0.0)
+            by_line, by_turn = _split(kind, [by_v.own[k] for k in rates], {})
             slopes = added(product(_ad(kind, turn), by_line), -1.0, product(_ad(kind, line), by_turn))
-            for k in lines:
-                after[rates[k]] = plus(after[rates[k]], h, slopes[k])
+            for i in kind.turning_entries:
+                after[rates[i]] = plus(after[rates[i]], h, slopes[i])
         by_move = Combination(after if method.moves_last else by_v.own).scaled(h)
         moved = self._along(parts.turn, by_move).own
-        for kind, rates, lines in joints:
-            own = self._apart(kind, rates, parts, after, by_move.own)
-            for k, (row, turned) in enumerate(zip(*own, strict=True)):
-                moved[rates[k]] = row
-                after[rates[k]] = turned if k in lines else after[rates[k]]
+        for kind, rates, _ in turning_joints(tree):
+            of_q, of_velocity = self._joint_rows(kind, rates, parts, after, by_move.own)
+            for k, row in zip(rates, of_q, strict=True):
+                moved[k] = row
+            for i in kind.turning_entries:
+                after[rates[i]] = of_velocity[i]
         return moved, after
 
-    def _apart(
-        self, kind: JointType, rates: Sequence[int], parts: Apart, after: Rows, by_move: Rows
+    def _joint_rows(
+        self, kind: JointType, rates: Sequence[int], parts: StepParts, after: Rows, by_move: Rows
     ) -> tuple[Rows, Rows]:
         """Of a joint's q ⊕ shift ⊕ turn, and of the velocities along axes that turn."""
-        shift, turn, fixed = ([of[k] for k in rates] for of in (parts.shift, parts.turn, parts.fixed))
+        shift, turn, fixed = ([part[k] for k in rates] for part in (parts.shift, parts.turn, parts.fixed))
         motion, slope = kind.transport(turn)
-        by_shift, by_turn = _split([by_move[k] for k in rates], kind.drifting, {})
+        by_shift, by_turn = _split(kind, [by_move[k] for k in rates], {})
         by_turn, by_q = product(slope, by_turn), [{k: 1.0} for k in rates]
         by_q = added(added(by_q, -1.0, product(_ad(kind, shift), by_q)), 1.0, by_shift)
-        line = [sum(x * fixed[k] for k, x in enumerate(row) if k in kind.drifting) for row in motion]
-        by_line, _ = _split([after[k] for k in rates], kind.drifting, {})
+        line = [sum(row[i] * fixed[i] for i in kind.turning_entries) for row in motion]
+        by_line, _ = _split(kind, [after[k] for k in rates], {})
         turned = added(product(motion, by_line), 1.0, product(_ad(kind, line), by_turn))
         return added(product(motion, by_q), 1.0, by_turn), turned
 
@@ -157,8 +159,11 @@ class StepDerivatives:
     @cached_property
     def _curved(self) -> list[tuple[Any, list[int]]]:
         """The joints that move by one q ⊕ u along a curve, and where their velocities stand."""
-        of, whole = self.at.tree, METHODS[self.at.tree.integrator].order > 1
-        return [(kind, k) for kind, _, k in of.configurations if not kind.is_flat and (whole or not kind.drifting)]
+        tree = self.at.tree
+        curved = [(kind, rates) for kind, _, rates in tree.configurations if not kind.is_flat]
+        if METHODS[tree.integrator].order > 1:
+            return curved
+        return [(kind, rates) for kind, rates in curved if not kind.turning_entries]
 
     def _along(self, u: Values, by_u: Combination) -> Combination:
         """Of q ⊕ u."""
@@ -185,14 +190,16 @@ class StepDerivatives:
         return Combination(found)
 
 
-def _split(x: Sequence[Any], lines: Sequence[int], none: Any) -> tuple[list[Any], list[Any]]:
-    """The entries along axes that turn, and the others; none in place of the rest."""
-    return [y if k in lines else none for k, y in enumerate(x)], [none if k in lines else y for k, y in enumerate(x)]
+def _split(kind: JointType, x: Sequence[Any], zero: Any) -> tuple[list[Any], list[Any]]:
+    """The entries along axes that turn, and the others; zero in place of the rest."""
+    pairs = [(y, i in kind.turning_entries) for i, y in enumerate(x)]
+    return [y if is_linear else zero for y, is_linear in pairs], [zero if is_linear else y for y, is_linear in pairs]
 
 
 def _ad(kind: JointType, x: Values) -> Values:
     """The rows of y -> [x, y]."""
-    return transposed([kind.bracket(x, [float(i == k) for i in range(kind.nv)]) for k in range(kind.nv)])
+    units = [[number(float(i == k)) for i in range(kind.nv)] for k in range(kind.nv)]
+    return transposed([kind.bracket(x, unit_vector) for unit_vector in units])
 
 
 def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:

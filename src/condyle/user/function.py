@@ -124,8 +124,9 @@ class UserFunction(Identified):
 
         target: "c", "cuda" or "casadi". "casadi" always has the derivatives; it takes no robot with quaternions
         or planar joints, which `condyle.interop.casadi.wrap` does. derivatives: some of "jvp", "vjp", "jacobian",
-        "hessian". name, dtype: as in `condyle.export`. rollout: write a rollout of any number of steps too: {"by_time": names of inputs with a value
-        for each step, "sum": names of outputs that are summed}, both optional; {} has neither.
+        "hessian". name, dtype: as in `condyle.export`. rollout: write a rollout of any number of steps too: {"by_time":
+        names of inputs with a value for each step, "sum": names of outputs that are summed}, both optional; {} has
+        neither.
         """
         for kind in derivatives:
             if kind not in KINDS:

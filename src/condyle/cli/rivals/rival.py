@@ -51,7 +51,7 @@ class Rival(Protocol):
 
 def step_tolerance(robot: Robot) -> float:
     """Of libraries whose Euler's step is v + dt a and q moved by dt times that, whatever the joint."""
-    return FIRST_ORDER if any(joint.kind.drifting for joint in robot.joints) else EXACT
+    return FIRST_ORDER if any(joint.kind.turning_entries for joint in robot.joints) else EXACT
 
 
 class Compiled:

@@ -96,7 +96,7 @@ class JointType(ABC):
         return [a + b for a, b in zip(q, dv, strict=True)]
 
     @cached_property
-    def drifting(self) -> tuple[int, ...]:
+    def turning_entries(self) -> tuple[int, ...]:
         """The entries of v that are velocities [m/s] along axes which turn with the child: a step turns them."""
         columns = () if self.is_flat else enumerate(self.subspace(0.0))
         return tuple(k for k, (_, angular) in columns if all(is_zero(x) for x in angular))
@@ -106,7 +106,7 @@ class JointType(ABC):
     ) -> tuple[list[Scalar], list[Scalar]]:
         """(q ⊕ shift ⊕ turn, velocity in the axes behind it), nq and nv entries.
 
-        shift and velocity have the entries `drifting` alone, turn the others: see `condyle.algorithms.stepping`.
+        shift and velocity have the entries `turning_entries` alone, turn the others: see `condyle.algorithms.stepping`.
         """
         rows, _ = self.transport(turn)
         after = [total([x * y for x, y in zip(row, velocity, strict=True)]) for row in rows]
