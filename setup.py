@@ -28,7 +28,7 @@ setup(
                 *(
                     f"{NATIVE}/{name}.h"
                     for name in (
-                        *("common", "pieces", "pool", "entry", "blocks", "packed", "function", "answers"),
+                        *("common", "quaternions", "pieces", "pool", "entry", "blocks", "packed", "function", "answers"),
                         *("ffi", "ffi_entries", "ffi_launches"),
                     )
                 ),

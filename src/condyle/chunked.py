@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating]
 
-SPEED = ("target", "threads", "device", "kernels")
+SPEED = ("target", "threads", "device", "kernels", "check")
 """Options that change no answer but its last digits: a job may go on with others."""
 
 

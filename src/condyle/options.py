@@ -37,6 +37,7 @@ class CompileArguments(NamedTuple):
     integrator: str
     inputs: tuple[str, ...]
     contacts: tuple[Contact, ...]
+    check: bool
 
 
 MOST = 1 << 30

@@ -16,10 +16,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import ShapeError, StateError, UnsupportedError
 from condyle.mapping.job import Array, Job, Sink, Source, Stored, length
 from condyle.mapping.journal import Done, begun, keep, placed
-from condyle.mapping.sinks import writer
+from condyle.mapping.sinks import Write, writer
 
 STRIDE = 512
 """Bytes from one that is touched to the next: less than a page, as NumPy lets other threads run in long loops only."""
@@ -49,7 +49,7 @@ def run(
             inputs = ahead.result() if ahead else _read(job, source, begin, end)
             last = min(end + int(chunk), states)
             ahead = reader.submit(_read, job, source, end, last) if end < states else None
-            writes(begin, inputs)
+            _compute(writes, begin, inputs)
             if path is not None:
                 keep(path, Done(job.identity, states, end))
             count += end - begin
@@ -65,10 +65,19 @@ def _stream(job: Job, source: Iterator[Sequence[Array]], sink: Sink, progress: b
         for inputs in source:
             states = length(job, inputs)
             writes = writes or writer(job, sink, None, ())
-            writes(begin, _read(job, inputs, 0, states))
+            _compute(writes, begin, _read(job, inputs, 0, states))
             begin += states
             bar.update(states)
     return begin
+
+
+def _compute(writes: Write, begin: int, inputs: list[Array]) -> None:
+    """A chunk; a StateError counts states from the first of all."""
+    try:
+        writes(begin, inputs)
+    except StateError as error:
+        rows = tuple(begin + row for row in error.rows)
+        raise StateError(f"{error}. States are counted from {begin} of the source", rows) from error
 
 
 def _read(job: Job, source: Sequence[Stored], begin: int, end: int) -> list[Array]:

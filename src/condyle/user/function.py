@@ -58,10 +58,15 @@ class UserFunction:
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
         ports = inputs_of(inputs, Sizes.of(known, sizes_of))
         check_arguments(f, self._name, has_state, [port.name for port in ports])
-        tracer = Tracer(known or {})
-        symbols = {port.name: tracer.input(port) for port in ports}
-        outputs = answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
+        tracer, outputs = self._trace(known or {}, ports)
         self.specification, frames = traced(self._name, method, ports, outputs, tracer)
+        other, again = self._trace(known or {}, ports)
+        if traced(self._name, method, ports, again, other)[0].name != self.specification.name:
+            raise UnsupportedError(
+                f"{self._name} is not the same when it is run again: it has random numbers, the time, or what else "
+                "changes from run to run, and the compiled function would keep the first. Make such numbers inputs, or "
+                "compute them once, outside"
+            )
         self._bound = bound._replace(frames=frames)
         self._only = {
             key: cache(partial(_alone, self._name, method, ports, {key: output}, tracer))
@@ -76,6 +81,12 @@ class UserFunction:
         takes = ", ".join(port.name for port in self.specification.inputs)
         gives = ", ".join(port.name for port in self.specification.outputs)
         return f"<{type(self).__name__} {self._name}: ({takes}) -> ({gives})>"
+
+    def _trace(self, known: Mapping[str, int], ports: Sequence[Port]) -> tuple[Tracer, dict[str, Symbols]]:
+        """The function run on symbols of its inputs, and its answers by name; known: sizes."""
+        tracer = Tracer(known)
+        symbols = {port.name: tracer.input(port) for port in ports}
+        return tracer, answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
 
     def _run(self, caller: Caller, given: Mapping[str, Any]) -> object:
         """The function itself, on symbols or on numbers."""
@@ -97,14 +108,20 @@ class UserFunction:
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """Return the answers by NumPy, state by state in float64: what compiled answers are compared with."""
         given = _bound_arguments(self.specification, args, named)
-        caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot, self._bound))
-        return made(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
+        caller = Numbers(self._robot, self._bound)
+        answers = answered(self.specification, self._robot, self._bound, lambda of: self._run(caller, of), given)
+        return made(self.specification, answers)
 
     def compile(
-        self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None, device: int | None = None
+        self,
+        target: str = "cpu",
+        dtype: DTypeLike = "float64",
+        threads: int | None = None,
+        device: int | None = None,
+        check: bool = True,
     ) -> CompiledFunction:
         """Return the function for a target; options as in `Robot.compile`. It is compiled at its first call."""
-        options = {"target": target, "dtype": dtype, "threads": threads, "device": device}
+        options = {"target": target, "dtype": dtype, "threads": threads, "device": device, "check": check}
         recipe = (UserFunction.compile, (self, *options.values()))
         return CompiledFunction(self, self._build(**options, **self._bound._asdict()), recipe)
 
