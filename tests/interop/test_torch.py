@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.errors import DeviceError, DTypeError, ShapeError, ShapeWarning, UnsupportedError
+from condyle.errors import DeviceError, DTypeError, ShapeError, ShapeWarning, StateError, UnsupportedError
 from tests.interop.torch_cases import F64, arrays, fixed, floating, hyq, torch, wrap
 
 __all__ = ["fixed", "floating", "hyq"]
@@ -224,6 +224,34 @@ def test_what_does_not_fit_is_said(fixed):
         fd([0, 0, 0], [0.0] * 3, torch.zeros(3, dtype=torch.int64)).numpy(),
         fixed.dyn.forward_dynamics(np.zeros(3), np.zeros(3), np.zeros(3)),
     )
+
+
+def test_quaternions_are_looked_at_as_those_of_arrays(floating):
+    q, v, tau = (x.detach() for x in floating.args)
+    bad = q.clone()
+    joint = next(joint for joint in floating.robot.joints if joint.kind.has_quaternion)
+    bad[-1, joint.q_slice.stop - 4 : joint.q_slice.stop] *= 1.01
+    far, loose = floating.far, wrap(floating.robot.compile(check=False, threads=1))
+    for call in (
+        lambda: far.forward_dynamics(bad, v, tau),
+        lambda: far.vjp("fd")(bad, v, tau, v),
+        lambda: far.rollout(bad, v, tau, 0.01, steps=2),
+    ):
+        with pytest.raises(StateError, match=r"length 1\.01 in state 1") as caught:
+            call()
+        assert caught.value.rows == (1,)
+    assert torch.isfinite(loose.forward_dynamics(bad, v, tau)).all()
+
+
+def test_tensors_of_several_devices_are_refused(fixed):
+    given = [x.detach() for x in fixed.args]
+    assert fixed.far.forward_dynamics(*(x.to("meta") for x in given)).device.type == "meta"
+    for where in ("cpu cpu meta", "meta cpu cpu", "cpu meta meta"):
+        mixed = [x.to(device) for x, device in zip(given, where.split(), strict=True)]
+        with pytest.raises(DeviceError, match="q on .*, v on .*, tau on .*; pass all on one"):
+            fixed.far.forward_dynamics(*mixed)
+        with pytest.raises(DeviceError, match="lie on several devices"):
+            fixed.far.forward_dynamics(mixed[0].requires_grad_(), *mixed[1:])
 
 
 def test_without_pytorch_the_pip_line_is_said(fixed, monkeypatch):

@@ -147,13 +147,17 @@ class Call:
         _, batches = self.batches([x.shape for x in given])
         return [batch + dims for batch, dims in zip(batches, self.gives, strict=True)]
 
+    def scattered(self, given: Sequence[Any]) -> DeviceError:
+        """The error of tensors that do not lie together."""
+        listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, given, strict=True))
+        return DeviceError(f"{self.method}: tensors lie on several devices: {listed}; pass all on one")
+
     def on_processor(self, given: Sequence[Any]) -> list[Any]:
         """The answers, in fresh memory; inputs are read where they lie."""
         try:
             arrays = [(x.detach() if x.requires_grad else x).numpy() for x in given]
         except TypeError:
-            listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, given, strict=True))
-            raise DeviceError(f"{self.method}: tensors lie on several devices: {listed}") from None
+            raise self.scattered(given) from None
         if self._is_wide:
             arrays = [self._narrowed(x, dims) for x, dims in zip(arrays, self._inner, strict=True)]
         compute = self._compute or self.engine.dyn.function(self.name)
@@ -212,7 +216,10 @@ def run(inputs: Sequence[Any], what: str) -> list[Any]:
 
 
 def _fake(inputs: Sequence[Any], what: str) -> list[Any]:
-    return [inputs[0].new_empty(shape) for shape in call_of(what).shapes(inputs)]
+    call = call_of(what)
+    if any(x.device.type != inputs[0].device.type for x in inputs):
+        raise call.scattered(inputs)
+    return [inputs[0].new_empty(shape) for shape in call.shapes(inputs)]
 
 
 for _device in ("CPU", "CUDA"):
