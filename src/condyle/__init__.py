@@ -21,8 +21,8 @@ if TYPE_CHECKING:
         ModelWarning,
         OutOfMemoryError,
         ShapeError,
-        SingularError,
         ShapeWarning,
+        SingularError,
         StateError,
         UnsupportedError,
     )

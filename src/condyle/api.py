@@ -215,10 +215,11 @@ class Robot(model.Robot):
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
-        f: is called twice, with symbols. at: the state, with `at.q`, `at.v`, `at.frame(name)` and the robot's functions,
-        such as `at.forward_dynamics(tau)`; other inputs are arguments by name. inputs: {name: size} in calling order,
-        "q" and "v" among them where `at` has them; a size is (), a number, a name ("nq", "nv", "n_bodies",
-        "n_contacts") or a tuple of these. sizes: {name: number}, more names of sizes. Other options: as in `compile`.
+        f: is called twice, with symbols. at: the state, with `at.q`, `at.v`, `at.frame(name)` and the robot's
+        functions, such as `at.forward_dynamics(tau)`; other inputs are arguments by name. inputs: {name: size} in
+        calling order, "q" and "v" among them where `at` has them; a size is (), a number, a name ("nq", "nv",
+        "n_bodies", "n_contacts") or a tuple of these. sizes: {name: number}, more names of sizes. Other options: as in
+        `compile`.
         Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
         bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts)

@@ -18,8 +18,8 @@ from condyle.derivatives import parsed
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
-from condyle.opened_calls import OpenedCall
 from condyle.model.state import quaternions_of
+from condyle.opened_calls import OpenedCall
 from condyle.options import CompileArguments
 from condyle.packing import Packing, known_function
 from condyle.rolling import Rolling

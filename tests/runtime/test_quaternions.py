@@ -1,4 +1,4 @@
-"""Quaternions that have not unit length are a StateError, wherever q is taken; NaN and infinity spoil their own state."""
+"""Quaternions that have not unit length are a StateError, wherever q is taken; NaN and infinity are none."""
 
 from __future__ import annotations
 
@@ -119,7 +119,9 @@ def calls(robot: Robot, dyn: Dynamics, v: Array) -> dict[str, Callable[[Array], 
         "map": lambda q: dyn.map("m", [q], [np.zeros((len(q), robot.nv, robot.nv))], chunk=2),
         "robot.integrate": lambda q: robot.integrate(q, v),
         "robot.difference": lambda q: robot.difference(unit, q),
-        "robot.f_ext": lambda q: robot.f_ext({next(reversed(robot.frames)): np.ones(6)}, frame="local_world_aligned", q=q),
+        "robot.f_ext": lambda q: robot.f_ext(
+            {next(reversed(robot.frames)): np.ones(6)}, frame="local_world_aligned", q=q
+        ),
     }
 
 
@@ -165,8 +167,7 @@ def test_no_check_takes_them_as_given(robot: Robot) -> None:
     for target in ("numpy", "cpu"):
         dyn = robot.compile(target, check=False)
         assert not pickle.loads(pickle.dumps(dyn)).__reduce__()[1].check
-        for _ in range(2):
-            found.append(dyn.inverse_dynamics(bad, v, v))
+        found += [dyn.inverse_dynamics(bad, v, v) for _ in range(2)]
         user = robot.function(lambda at: 2.0 * at.q, {"q": "nq"}).compile(target, check=False)
         np.testing.assert_array_equal(user(bad), 2.0 * bad)
         assert np.isfinite(dyn.rollout(bad, v, v, 0.01, steps=2).q).all()

@@ -15,7 +15,7 @@ from condyle import UnsupportedError
 
 DRAWN, NUMBERS = np.random.default_rng(0), count()
 CHANGING: dict[str, Callable[[Any], Any]] = {
-    "NumPy's numbers": lambda x: x + np.random.rand(),  # noqa: NPY002
+    "NumPy's numbers": lambda x: x + np.random.rand(),
     "a generator's numbers": lambda x: x * DRAWN.normal(size=3),
     "a clock": lambda x: x + time.perf_counter(),
     "a counter": lambda x: {f"y{next(NUMBERS)}": x},

@@ -43,7 +43,7 @@ _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """One port of a function with its dimensions as numbers. quaternions: see `Binder`; of configurations alone."""
+    """One port of a function with its dimensions as numbers. quaternions: of a configuration, see `Binder`."""
 
     name: str
     dims: Shape
@@ -60,12 +60,6 @@ class ArraySpec:
     @property
     def expected(self) -> str:
         return f"(..., {', '.join(map(str, self.dims))})"
-
-
-def has_configurations(function: Function, port: Port) -> bool:
-    """Whether an input of a function is a configuration, or one for each time step."""
-    in_time = function.repeat is not None and port.name in function.repeat.by_time
-    return port.dims[in_time:] == ("nq",)
 
 
 class Call(NamedTuple):
@@ -108,7 +102,7 @@ class Binder:
         self._method = function.called
         self._dtype, self._recompiles = np.dtype(dtype), recompiles
         self._inputs = tuple(
-            ArraySpec.of(port, sizes, quaternions if has_configurations(function, port) else ())
+            ArraySpec.of(port, sizes, quaternions if function.takes_configurations(port) else ())
             for port in function.inputs
         )
         self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)

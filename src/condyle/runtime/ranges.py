@@ -55,8 +55,8 @@ def _check_length(method: str, spec: ArraySpec, joint: str, quaternions: Floats)
     bad = tuple(dict.fromkeys((np.flatnonzero(off) // per_state).tolist()))
     raise StateError(
         f"{method}: in {spec.name} the quaternion of joint {joint!r} has length {lengths[off][0]:.4g} in state "
-        f"{bad[0]}, expected 1 within {UNIT:g}: robot.normalize({spec.name}) makes it so; its order is x y z w, behind the "
-        "position of a free joint. compile(check=False) leaves this check out",
+        f"{bad[0]}, expected 1 within {UNIT:g}: robot.normalize({spec.name}) makes it so; its order is x y z w, behind "
+        "the position of a free joint. compile(check=False) leaves this check out",
         bad,
     )
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
-from condyle.functions.open_rollouts import open_name
+from condyle.functions.open_rollouts import named_by
 from condyle.mapping import Sink, Source
 from condyle.methods import made
 from condyle.model.robot import Robot
@@ -28,7 +28,7 @@ from condyle.trace.structure import sizes
 from condyle.user.numbers import Numbers, answered
 from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of
 from condyle.user.state import HELD, Caller, State
-from condyle.user.traced import called, traced
+from condyle.user.traced import alone, called, check_same, traced
 from condyle.user.tracer import Tracer, answers_of
 
 
@@ -61,15 +61,10 @@ class UserFunction:
         tracer, outputs = self._trace(known or {}, ports)
         self.specification, frames = traced(self._name, method, ports, outputs, tracer)
         other, again = self._trace(known or {}, ports)
-        if traced(self._name, method, ports, again, other)[0].name != self.specification.name:
-            raise UnsupportedError(
-                f"{self._name} is not the same when it is run again: it has random numbers, the time, or what else "
-                "changes from run to run, and the compiled function would keep the first. Make such numbers inputs, or "
-                "compute them once, outside"
-            )
+        check_same(self._name, self.specification, traced(self._name, method, ports, again, other)[0])
         self._bound = bound._replace(frames=frames)
         self._only = {
-            key: cache(partial(_alone, self._name, method, ports, {key: output}, tracer))
+            key: cache(partial(alone, self._name, method, ports, {key: output}, tracer))
             for key, output in outputs.items()
         }
 
@@ -148,7 +143,7 @@ class UserFunction:
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         with called(self.specification, self._name) as own:
             functions = (own, *(f"{kind}_{own}" for kind in derivatives))
-            functions = functions if rollout is None else (*functions, _open(own, rollout))
+            functions = functions if rollout is None else (*functions, named_by(own, rollout))
             options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
             return self._write(target, out, functions, name, dtype, **options)
 
@@ -159,13 +154,6 @@ class UserFunction:
         if output not in self._only:
             raise UnsupportedError(f"of={output!r}: name an output: {', '.join(self._only)}")
         return self._only[output]()
-
-
-def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
-    """What an export calls a rollout of this function."""
-    if not set(options) <= {"by_time", "sum"}:
-        raise UnsupportedError(f"rollout={dict(options)!r}: allowed are 'by_time' and 'sum', each a list of names")
-    return open_name(own, options.get("by_time", ()), options.get("sum", ()))
 
 
 class CompiledFunction:
@@ -298,11 +286,6 @@ class CompiledFunction:
     @property
     def target(self) -> str:
         return self._dynamics.target
-
-
-def _alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, Symbols], tracer: Tracer) -> Function:
-    """A function with one of its outputs."""
-    return traced(name, f"{method}_{next(iter(output))}", ports, output, tracer)[0]
 
 
 def _bound_arguments(

@@ -45,7 +45,11 @@ class Numbers:
 
 
 def answered(
-    function: Function, robot: Robot, bound: Bound, run: Callable[[Mapping[str, Any]], object], args: Sequence[ArrayLike]
+    function: Function,
+    robot: Robot,
+    bound: Bound,
+    run: Callable[[Mapping[str, Any]], object],
+    args: Sequence[ArrayLike],
 ) -> tuple[Array, ...]:
     """The answers (..., *shape) of a function that is run state by state."""
     known = sizes(tree_of(robot, bound))
