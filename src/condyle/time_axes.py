@@ -45,11 +45,14 @@ def timed_names(
     """
     named = names(by_time) if by_time else ()
     if TAU.name in always and TAU.name not in named:
-        q, v, tau = (_shape(name, given[name]) for name in (Q.name, V.name, TAU.name))
-        message = _other_reading(q, v, tau, steps)
-        if message:
-            warn(message)
-    return (*(name for name in always if steps is None and name not in named), *named)
+        q, v, tau = _shape(Q.name, given[Q.name]), _shape(V.name, given[V.name]), _shape(TAU.name, given[TAU.name])
+        if len(tau) == max(len(q), len(v)) + (steps is not None):
+            message = _other_reading(q, v, tau, steps)
+            if message:
+                warn(message)
+    if steps is not None or not always:
+        return named
+    return (*always, *(name for name in named if name not in always)) if named else always
 
 
 def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
@@ -65,9 +68,7 @@ def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps
         said = f"tau has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
         cure = "steps=T holds one row for each state for T steps; by_time=('tau',) says that tau has a time axis"
     else:
-        said = (
-            f"tau has shape {tuple(tau)}, one row for each of steps={steps}, and steps= holds it: its rows are states"
-        )
+        said = f"tau has shape {tuple(tau)}, one row for each of {steps} steps, and is held: its rows are states"
         cure = "leave steps= out, or add by_time=('tau',), if tau has a time axis; give q the same batch if it has none"
     if len(batch) > (steps is None):
         raise ShapeError(f"rollout: {said}: {cure}")

@@ -117,7 +117,7 @@ def test_torques_of_the_shape_of_v_are_not_misread(robot: Robot) -> None:
 def test_torques_with_a_time_axis_are_not_held_by_mistake(robot: Robot) -> None:
     dyn = robot.compile(target="numpy")
     q, v, tau = drawn(robot, T)
-    with pytest.warns(ShapeWarning, match=f"one row for each of {T} steps, and steps= holds it: .* leave steps= out"):
+    with pytest.warns(ShapeWarning, match=f"one row for each of {T} steps, and is held: .* leave steps= out"):
         assert dyn.rollout(q[0], v[0], tau, 0.01, steps=T).q.shape == (T, T, robot.nq)
     assert dyn.rollout(q[:1], v[:1], tau, 0.01, steps=T).q.shape == (T, T, robot.nq)
     for batch in (T, 3):
