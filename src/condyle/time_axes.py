@@ -58,17 +58,17 @@ def timed_names(
 def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
     """What is said of torques that have the other reading's shape, by the shapes of q, v and tau; else nothing.
 
-    With one state, or one step, both readings are the same. ShapeError where batch axes would be taken for other ones.
+    With one row both readings are the same. ShapeError where batch axes would be taken for other ones.
     """
     batch, rows = max(tuple(q[:-1]), tuple(v[:-1]), key=len), tuple(tau[:-1])
-    many = math.prod(batch) > 1 if steps is None else steps != 1
-    if not many or rows != (batch if steps is None else (*batch, steps)):
+    alike = rows == batch if steps is None else rows[:-1] == batch and rows[-1] in (1, steps)
+    if not alike or math.prod(rows) < 2:
         return ""
     if steps is None:
         said = f"tau has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
         cure = "steps=T holds one row for each state for T steps; by_time=('tau',) says that tau has a time axis"
     else:
-        said = f"tau has shape {tuple(tau)}, one row for each of {steps} steps, and is held: its rows are states"
+        said = f"tau has shape {tuple(tau)} and is held for steps={steps}: what looks like a time axis is one of states"
         cure = "leave steps= out, or add by_time=('tau',), if tau has a time axis; give q the same batch if it has none"
     if len(batch) > (steps is None):
         raise ShapeError(f"rollout: {said}: {cure}")
