@@ -28,8 +28,8 @@ setup(
                 *(
                     f"{NATIVE}/{name}.h"
                     for name in (
-                        *("common", "pieces", "pool", "entry", "blocks", "packed", "function", "answers"),
-                        *("ffi", "ffi_entries", "ffi_launches"),
+                        *("common", "quaternions", "pieces", "pool", "entry", "blocks", "packed", "function"),
+                        *("answers", "ffi", "ffi_entries", "ffi_launches"),
                     )
                 ),
             ],

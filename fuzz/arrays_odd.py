@@ -165,6 +165,15 @@ def beyond(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], positive: bool
     return Given(x, None)
 
 
+def not_unit(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], quaternions: list[int]) -> Given:
+    """Configurations (..., nq) of which one has a quaternion that is too long or too short, or zero."""
+    x = x.astype(dtype)
+    rows = x.reshape(-1, x.shape[-1])
+    first = int(rng.choice(quaternions))
+    rows[int(rng.integers(len(rows))), first : first + 4] *= rng.choice([0.0, 0.5, 0.998, 1.002, 2.0, 1e18])
+    return Given(x, None)
+
+
 def bad(rng: Rng, x: np.ndarray, dtype: np.dtype[np.floating], size: tuple[int, ...]) -> Given:
     """An argument that must be refused with one of condyle's own errors."""
     other = np.dtype("float32" if dtype == np.float64 else "float64")

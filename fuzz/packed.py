@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle import CondyleError, Dynamics, Packed, Robot
+from condyle import CondyleError, Dynamics, Packed, Robot, StateError
 from condyle.functions import FUNCTIONS, quantities
 from condyle.runtime.layout import Layout, full
 from condyle.specification import Port
@@ -33,6 +33,8 @@ def case(rng: Rng, folder: Path) -> None:
     kind = rng.random()
     if kind < 0.25:
         alone(rng, packed[int(rng.integers(len(packed)))])
+    elif kind < 0.35:
+        not_unit(rng, robot, dyn, name, ports, packed)
     elif kind < 0.6:
         refused(rng, robot, dyn, name, ports, packed)
     else:
@@ -105,6 +107,24 @@ def refused(rng: Rng, robot: Robot, dyn: Dynamics, name: str, ports: Sequence[Po
     same = isinstance(wrong, Packed) and wrong.layout == packed[k].layout and wrong.dtype == packed[k].dtype
     fits_out = words and all(r.layout == wrong.layout for r in listed(answer) if isinstance(wrong, Packed))
     assert same or fits_out, f"{name} took {wrong!r} as {'out' if words else ports[k].name}"
+
+
+def not_unit(rng: Rng, robot: Robot, dyn: Dynamics, name: str, ports: Sequence[Port], packed: list[Packed]) -> None:
+    """A call with a quaternion that has not unit length, which is refused, and its state named."""
+    with_quaternions = [k for k, port in enumerate(ports) if robots.quaternions(robot, port)]
+    count = int(np.prod(packed[0].batch))
+    if not with_quaternions or not count:
+        return
+    k, state = int(rng.choice(with_quaternions)), int(rng.integers(count))
+    first = int(rng.choice(robots.quaternions(robot, ports[k])))
+    tile, lane = divmod(state, packed[k].layout.lanes)
+    packed[k].blocks[tile, first : first + 4, lane] *= rng.choice([0.0, 0.5, 0.998, 1.002, 2.0, 1e18])
+    named = None
+    try:
+        dyn.function(name)(*packed)
+    except StateError as error:
+        named = error.rows
+    assert named == (state,), f"{name}: the quaternion of state {state} has another length, and {named} was said"
 
 
 def spoilt(rng: Rng, robot: Robot, dyn: Dynamics, port: Port, x: Packed) -> object:

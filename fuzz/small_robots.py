@@ -80,6 +80,20 @@ def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int,
     return array
 
 
+def quaternions(robot: Robot, port: Port) -> list[int]:
+    """The first entry of each quaternion of a port: those of configurations."""
+    own = [joint for joint in robot.joints if joint.mimic is None and joint.kind.has_quaternion]
+    return [joint.q_slice.stop - 4 for joint in own] if port.is_configuration else []
+
+
+def are_unit(robot: Robot, port: Port, q: np.ndarray) -> bool:
+    """Whether a call takes these numbers: all quaternions have unit length, or are no numbers."""
+    at = [q[..., k : k + 4].astype(float) for k in quaternions(robot, port)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        off = [np.isfinite(x).all(-1) & (np.abs(np.sqrt((x * x).sum(-1)) - 1.0) > 1e-3) for x in at]
+    return not any(x.any() for x in off)
+
+
 def short_batch(rng: np.random.Generator) -> tuple[int, ...]:
     """Mostly a few states, rarely some thousand."""
     if rng.random() < 0.05:

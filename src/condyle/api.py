@@ -62,6 +62,7 @@ class Robot(model.Robot):
         integrator: str = "semi_implicit_euler",
         inputs: Sequence[str] = (),
         contacts: Sequence[Contact] | None = None,
+        check: bool = True,
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
@@ -86,6 +87,8 @@ class Robot(model.Robot):
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", "damping"; with
             contacts "gains" and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
+        check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
+            is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and no function applies, such as friction (docs/models.md).
@@ -109,7 +112,7 @@ class Robot(model.Robot):
         named = tuple(name for name in numbers if name != ACTIVE.name)
         say_unapplied(self, named)
         given = CompileArguments(
-            self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts
+            self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts, check
         )
         runs, kind = runs_on(target), Dynamics
         if target == "cuda":
@@ -215,11 +218,12 @@ class Robot(model.Robot):
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
-        f: is called once, with symbols. at: the state, with `at.q`, `at.v`, `at.frame(name)` and the robot's functions,
-        such as `at.forward_dynamics(tau)`; other inputs are arguments by name. inputs: {name: size} in calling order,
-        "q" and "v" among them where `at` has them; a size is (), a number, a name ("nq", "nv", "n_bodies",
-        "n_contacts") or a tuple of these. sizes: {name: number}, more names of sizes. Other options: as in `compile`.
-        Errors: UnsupportedError or ShapeError for what cannot be traced.
+        f: is called twice, with symbols. at: the state, with `at.q`, `at.v`, `at.frame(name)` and the robot's
+        functions, such as `at.forward_dynamics(tau)`; other inputs are arguments by name. inputs: {name: size} in
+        calling order, "q" and "v" among them where `at` has them; a size is (), a number, a name ("nq", "nv",
+        "n_bodies", "n_contacts") or a tuple of these. sizes: {name: number}, more names of sizes. Other options: as in
+        `compile`.
+        Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
         bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts)
         from condyle.user import UserFunction  # at first use

@@ -18,6 +18,7 @@ from condyle.derivatives import parsed
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import Methods, method_of, result_of
+from condyle.model.state import quaternions_of
 from condyle.opened_calls import OpenedCall
 from condyle.options import CompileArguments
 from condyle.packing import Packing, known_function
@@ -57,6 +58,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
     ) -> None:
         """numbers: those of the robot that are inputs, and its own."""
         self._recipe, self._parts = recipe, dict[str, str]()
+        self._quaternions = quaternions_of(recipe[1].robot) if recipe[1].check else ()
         self._numbers = dict(numbers or {})
         self._zeros: dict[tuple[int, ...], Array] = {}
         self._compiler = compiler
@@ -175,9 +177,17 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         return {name: own for name, own in self._numbers.items() if name in function.numbers}
 
     def call(
-        self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
+        self,
+        name: str,
+        args: Sequence[ArrayLike],
+        f_ext: ArrayLike | None = None,
+        out: Out = None,
+        ranges: bool = True,
     ) -> tuple[Array, ...]:
-        """Return the answers of a function, by its short name, in a tuple, also where there is only one."""
+        """Return the answers of a function, by its short name, in a tuple, also where there is only one.
+
+        ranges: whether numbers out of range are a StateError.
+        """
         name = name if name in self._binders else known_function(name).name
         binder = self.binder(name)
         given = args if f_ext is None else (*args, f_ext)
@@ -187,9 +197,13 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
             if any(isinstance(x, Packed) for x in args):
                 given = self.with_packed_forces(name, given, f_ext is not None, first.batch)
             packed = self._packed_binder(name, f_ext is not None).bind(given, out)
-            check_ranges(FUNCTIONS[name].called, binder.specs[0], packed.inputs)
+            rows = [
+                x.dense() if spec.quaternions and isinstance(x, Packed) else x
+                for spec, x in zip(binder.specs[0], packed.inputs, strict=False)
+            ]
+            check_ranges(FUNCTIONS[name].called, binder.specs[0], rows)
             return cast("tuple[Array, ...]", packed.run(self.kernel(name, f_ext is not None), self.threads))
-        call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out))
+        call = binder.bind(args, f_ext, cast("Array | Sequence[Array] | None", out), ranges)
         if call.outputs[0].size:  # neither without states nor without joints
             self.kernel(name, f_ext is not None)(call.n, call.inputs, call.outputs, self.threads)
         return call.finish()
@@ -250,7 +264,9 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
             check_bound(self._compiler.tree, function, self._compiler.frames)
             if self._target != "numpy":
                 check_ports(function)
-            binder = self._binders[name] = Binder(function, sizes(self._compiler.tree), self.dtype)
+            binder = self._binders[name] = Binder(
+                function, sizes(self._compiler.tree), self.dtype, quaternions=self._quaternions
+            )
         return binder
 
     def _packed_binder(self, name: str, f_ext: bool) -> PackedBinder:

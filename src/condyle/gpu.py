@@ -118,11 +118,17 @@ class GpuDynamics(Dynamics):
         raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
 
     def call(
-        self, name: str, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Out = None
+        self,
+        name: str,
+        args: Sequence[ArrayLike],
+        f_ext: ArrayLike | None = None,
+        out: Out = None,
+        ranges: bool = True,
     ) -> tuple[Array, ...]:
+        """As in `Dynamics`; numbers of arrays that lie on the GPU are not looked at."""
         given = args if f_ext is None else (*args, f_ext)
         if not any(is_device_array(value) for value in given):
-            return super().call(name, args, f_ext, out)
+            return super().call(name, args, f_ext, out, ranges)
         return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
 
     def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:

@@ -40,9 +40,10 @@ class CompileArguments(NamedTuple):
     integrator: str
     inputs: tuple[str, ...]
     contacts: tuple[Contact, ...]
+    check: bool
 
 
-SPEED = ("threads", "device")
+SPEED = ("threads", "device", "check")
 """Options that change no bit of an answer."""
 
 

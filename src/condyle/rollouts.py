@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import sys
-import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -13,15 +10,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from condyle.derived_calls import Derivative, Engine
-from condyle.errors import ShapeError, ShapeWarning, UnsupportedError
 from condyle.functions import FUNCTIONS, variant
-from condyle.functions.quantities import TAU, Q, V
+from condyle.functions.quantities import TAU
 from condyle.functions.rollouts import name_of
 from condyle.methods import made
 from condyle.options import bound_arguments, opened_by
 from condyle.ports import ACTIVE, OPEN, RISING
-from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
+from condyle.time_axes import names, risen, steps_of, timed_names
 
 STEP = "step"
 """What `Dynamics.rollout` repeats."""
@@ -46,62 +42,6 @@ class Options(NamedTuple):
     last: bool = False
     summed: tuple[str, ...] = ()
     steps: int | None = None
-
-
-def names(given: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...]:
-    """Names of ports as an option gives them, one or several. UnsupportedError for what is no list of names."""
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"rollout: {option}={given!r}: give names of inputs or outputs, such as ('tau',)")
-    return tuple(given)
-
-
-def shape_warning(message: str) -> None:
-    """Warns, and names the line that called the library."""
-    frame, level = sys._getframe(), 1  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("condyle."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, ShapeWarning, level)
-
-
-def timed_names(
-    always: tuple[str, ...],
-    by_time: Iterable[str] | str,
-    steps: int | None,
-    given: Mapping[str, Any],
-    warn: Callable[[str], None] = shape_warning,
-) -> tuple[str, ...]:
-    """Names of the inputs with a time axis: those of by_time, and before them `always`, which steps= holds instead.
-
-    given: the inputs by name. ShapeError, or a call of `warn`, for torques that the caller may mean otherwise.
-    """
-    named = names(by_time) if by_time else ()
-    if TAU.name in always and TAU.name not in named:
-        message = _other_reading(*(_shape(name, given[name]) for name in (Q.name, V.name, TAU.name)), steps)
-        if message:
-            warn(message)
-    return (*(name for name in always if steps is None and name not in named), *named)
-
-
-def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
-    """What is said of torques that have the other reading's shape, by the shapes of q, v and tau; else nothing.
-
-    With one state, or one step, both readings are the same. ShapeError where batch axes would be taken for other ones.
-    """
-    batch, rows = max(tuple(q[:-1]), tuple(v[:-1]), key=len), tuple(tau[:-1])
-    many = math.prod(batch) > 1 if steps is None else steps != 1
-    if not many or rows != (batch if steps is None else (*batch, steps)):
-        return ""
-    if steps is None:
-        said = f"tau has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
-        cure = "steps=T holds one row for each state for T steps; by_time=('tau',) says that tau has a time axis"
-    else:
-        said = f"tau has shape {tuple(tau)}, one row for each of steps={steps}, and steps= holds it: its rows are states"
-        cure = "leave steps= out, or add by_time=('tau',), if tau has a time axis; give q the same batch if it has none"
-    if len(batch) > (steps is None):
-        raise ShapeError(f"rollout: {said}: {cure}")
-    return f"rollout: {said}: {cure}"
 
 
 class Rollouts:
@@ -215,51 +155,6 @@ class Rollouts:
                 if port.name in options.by_time and port.name not in carried
             ]
         return steps_of(((name, given[k], dims) for k, name, dims in timed if k < len(given)), options.steps)
-
-
-def steps_of(timed: Iterable[tuple[str, Any, int]], steps: int | None) -> int:
-    """How many steps the time axes say, else as it is said.
-
-    timed: names of inputs with a time axis, their values, and how many dimensions one step has. ShapeError where they
-    disagree, UnsupportedError where nothing says it.
-    """
-    found = {name: _length(name, value, dims) for name, value, dims in timed}
-    if len(found) == 1 and steps is None:
-        return next(iter(found.values()))
-    lengths = {*found.values(), *(() if steps is None else (steps,))}
-    if len(lengths) > 1:
-        said = ", ".join(f"{name} {length}" for name, length in found.items())
-        more = "" if steps is None else f"; steps={steps}"
-        raise ShapeError(f"rollout: the time axes disagree: {said}{more}: give each input in by_time the same steps")
-    if not lengths:
-        raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
-    return lengths.pop()
-
-
-def risen(active: Any, dtype: Any) -> Any:
-    """(..., T, C): where a flag is on that was off in the step before; never in the first step."""
-    flags = np.asarray(active, dtype)
-    if flags.ndim < 2:  # without a time axis, of which the call complains
-        return flags
-    before = np.concatenate((flags[..., :1, :], flags[..., :-1, :]), axis=-2)
-    return flags * (1 - before)
-
-
-def _length(name: str, value: Any, dims: int) -> int:
-    """The length of the time axis, which stands before those of the input itself."""
-    shape = _shape(name, value)
-    if len(shape) <= dims:
-        axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
-        held = "; steps=T holds it for T steps" if name == TAU.name else ""
-        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes}){held}")
-    steps = shape[len(shape) - dims - 1]
-    if steps < 1:
-        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}: its time axis has no step; give at least one")
-    return int(steps)
-
-
-def _shape(name: str, value: Any) -> tuple[int, ...]:
-    return (value if hasattr(value, "shape") else as_array("rollout", name, value)).shape
 
 
 class _Plain:

@@ -201,6 +201,11 @@ class Function:
         """The inputs of the variant with or without external forces."""
         return (*self.inputs, F_EXT) if f_ext else self.inputs
 
+    def takes_configurations(self, port: Port) -> bool:
+        """Whether an input is a configuration, or one for each time step."""
+        in_time = self.repeat is not None and port.name in self.repeat.by_time
+        return port.dims[in_time:] == ("nq",)
+
     @property
     def named_outputs(self) -> tuple[Port, ...]:
         """The outputs as generated code calls them: none has the name of an input."""

@@ -178,6 +178,13 @@ def test_rollouts_and_scans(fixed):
     assert np.isclose(along, (want * tau).sum(), rtol=1e-9)
 
 
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_quaternions_are_taken_as_given(floating, target):
+    """By compiled code and by callbacks: padding of a batch may be anything."""
+    far, q = wrap(floating.robot.compile(target, threads=1)), np.zeros_like(floating.q)
+    assert np.isfinite(jax.jit(far.kinetic_energy)(q, floating.v)).all()
+
+
 def test_torques_may_be_held(fixed):
     q, v, tau = fixed.q, fixed.v, fixed.tau
     bars = np.ones_like(v)

@@ -7,7 +7,6 @@ import pickle
 import re
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.errors import DeviceError, DTypeError, ShapeError, ShapeWarning, UnsupportedError
+from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
 from tests.interop.torch_cases import F64, arrays, fixed, floating, hyq, torch, wrap
 
 __all__ = ["fixed", "floating", "hyq"]
@@ -122,34 +121,6 @@ def test_opcheck(floating):
     name = f"|{engine.key}|fd_inertias_gravity"
     for what, given in ((name, [q, v, tau, *numbers]), ("v" + name, [q, v, tau, *numbers, v])):
         torch.library.opcheck(torch.ops.condyle.call, (given, what))
-
-
-def test_torques_may_be_held(fixed):
-    q, v, tau = (x.detach() for x in fixed.args)
-    tau = tau.expand(len(q), -1).clone().requires_grad_()
-    given, bars = arrays(q, v, tau), np.ones_like(arrays(v)[0])
-    found = fixed.far.rollout(q, v, tau, 0.01, steps=4, last=True)
-    want = fixed.dyn.rollout(*given, 0.01, steps=4, last=True)
-    assert all(np.array_equal(x.detach().numpy(), y) for x, y in zip(found, want, strict=True))
-    want = fixed.dyn.vjp("rollout")(*given, 0.01, 0 * bars, bars, steps=4, last=True).tau
-    assert np.array_equal(torch.autograd.grad(found.v.sum(), tau)[0].numpy(), want)
-    with pytest.warns(ShapeWarning, match=f"read as {len(tau)} time steps") as seen:
-        assert fixed.far.rollout(q, v, tau, 0.01).q.shape == (len(q), len(tau), 3)
-    assert seen[0].filename == __file__
-    with pytest.raises(ShapeError, match="steps=T holds"):
-        fixed.far.rollout(*(torch.stack([x, x]) for x in (q, v, tau)), 0.01)
-
-
-@pytest.mark.slow
-def test_compiled_graphs_of_held_torques(fixed):
-    q, v, tau = (x.detach() for x in fixed.args)
-    tau = tau.expand(len(q), -1).clone()
-    for options in ({"steps": 4}, {}):  # the second warns
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShapeWarning)
-            torch.compiler.reset()
-            compiled = torch.compile(lambda *of, o=options: fixed.far.rollout(*of, 0.01, **o).q, fullgraph=True)
-            assert torch.equal(compiled(q, v, tau), fixed.far.rollout(q, v, tau, 0.01, **options).q)
 
 
 @pytest.mark.slow

@@ -117,11 +117,13 @@ def test_torques_of_the_shape_of_v_are_not_misread(robot: Robot) -> None:
 def test_torques_with_a_time_axis_are_not_held_by_mistake(robot: Robot) -> None:
     dyn = robot.compile(target="numpy")
     q, v, tau = drawn(robot, T)
-    with pytest.warns(ShapeWarning, match=f"one row for each of steps={T}, and steps= holds it: .* leave steps= out"):
+    with pytest.warns(ShapeWarning, match=f"held for steps={T}: what looks like a time axis .* leave steps= out"):
         assert dyn.rollout(q[0], v[0], tau, 0.01, steps=T).q.shape == (T, T, robot.nq)
     assert dyn.rollout(q[:1], v[:1], tau, 0.01, steps=T).q.shape == (T, T, robot.nq)
     for batch in (T, 3):
         with pytest.raises(ShapeError, match="leave steps= out"):
             dyn.rollout(q[:batch], v[:batch], tiled(tau[:batch]), 0.01, steps=T)
-    with pytest.raises(ShapeError, match="expected a time axis: .*; steps=T holds it for T steps"):
+        with pytest.raises(ShapeError, match="leave steps= out"):
+            dyn.rollout(q[:batch], v[:batch], tau[:batch, None], 0.01, steps=T)
+    with pytest.raises(ShapeError, match=r"expected a time axis: .*; steps=T holds it for T steps"):
         dyn.rollout(q[0], v[0], tau[0], 0.01)

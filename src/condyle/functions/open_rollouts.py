@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -77,6 +77,13 @@ def known_as(name: str) -> Function | None:
 def open_name(of: str, by_time: Iterable[str], summed: Iterable[str]) -> str:
     """The name that is read back; UnsupportedError for what it cannot be."""
     return name_of(of, 1, by_time, summed=summed).replace(f"{SHORT}_1", SHORT, 1)
+
+
+def named_by(own: str, options: Mapping[str, Sequence[str]]) -> str:
+    """What an export calls a rollout of this function."""
+    if not set(options) <= {"by_time", "sum"}:
+        raise UnsupportedError(f"rollout={dict(options)!r}: allowed are 'by_time' and 'sum', each a list of names")
+    return open_name(own, options.get("by_time", ()), options.get("sum", ()))
 
 
 def open_rollouts(names: Iterable[str]) -> list[OpenRollout]:

@@ -21,9 +21,9 @@ from condyle.interop.rollouts import bound
 from condyle.methods import result_type
 from condyle.options import numbers_of
 from condyle.packing import known_function
-from condyle.rollouts import names, steps_of, timed_names
 from condyle.runtime.given import as_array
 from condyle.specification import F_EXT
+from condyle.time_axes import names, steps_of, timed_names
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]

@@ -8,8 +8,8 @@ from typing import Any
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.methods import result_type
-from condyle.rollouts import names, steps_of, timed_names
 from condyle.specification import F_EXT
+from condyle.time_axes import names, steps_of, timed_names
 
 
 def bound(

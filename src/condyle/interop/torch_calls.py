@@ -160,6 +160,11 @@ class Call:
         _, batches = self.batches([x.shape for x in given])
         return [batch + dims for batch, dims in zip(batches, self.gives, strict=True)]
 
+    def scattered(self, given: Sequence[Any]) -> DeviceError:
+        """The error of tensors that do not lie together."""
+        listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, given, strict=True))
+        return DeviceError(f"{self.method}: tensors lie on several devices: {listed}; pass all on one")
+
     def on_processor(self, given: Sequence[Any]) -> list[Any]:
         """The answers, in fresh memory; inputs are read where they lie."""
         try:
@@ -200,9 +205,8 @@ class Call:
 
         A tensor with PyTorch's negative bit, such as an imaginary part, is copied.
         """
-        if any(one.device != given[0].device for one in given):
-            listed = ", ".join(f"{name} on {one.device}" for name, one in zip(self.names, given, strict=True))
-            raise DeviceError(f"{self.method}: tensors lie on several devices: {listed}")
+        if any(tensor.device != given[0].device for tensor in given):
+            raise self.scattered(given)
         if x.is_nested:
             raise DTypeError(f"{self.method}: {name} is nested, expected a tensor: torch.stack(list({name})) is one")
         kind: Any = x.__class__
@@ -243,7 +247,10 @@ def run(inputs: Sequence[Any], what: str) -> list[Any]:
 
 
 def _fake(inputs: Sequence[Any], what: str) -> list[Any]:
-    return [inputs[0].new_empty(shape) for shape in call_of(what).shapes(inputs)]
+    call = call_of(what)
+    if any(x.device.type != inputs[0].device.type for x in inputs):
+        raise call.scattered(inputs)
+    return [inputs[0].new_empty(shape) for shape in call.shapes(inputs)]
 
 
 for _device in ("CPU", "CUDA"):

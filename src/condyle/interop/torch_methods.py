@@ -15,7 +15,7 @@ from condyle.interop.torch_charts import Options, charts_of
 from condyle.interop.torch_gradients import called, charted, uncharted
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.options import numbers_of
-from condyle.rollouts import shape_warning
+from condyle.time_axes import shape_warning
 from condyle.user.function import CompiledFunction
 
 torch: Any = import_module("torch")

@@ -16,8 +16,8 @@ from condyle.functions import FUNCTIONS, variant
 from condyle.interop.rollouts import Rollout, bound
 from condyle.methods import document_of, result_type
 from condyle.packing import known_function
-from condyle.rollouts import shape_warning
 from condyle.specification import F_EXT
+from condyle.time_axes import shape_warning
 from condyle.user.function import CompiledFunction
 
 

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from condyle.errors import ShapeError, UnsupportedError
+from condyle.errors import ShapeError, StateError, UnsupportedError
 from condyle.mapping.job import Array, Job, Sink, Source, Stored, length
 from condyle.mapping.journal import Journal, opened
 from condyle.mapping.sinks import Writer, writer
@@ -63,7 +63,7 @@ def _chunks(
             inputs = ahead.result() if ahead else _read(job, source, begin, end)
             last = min(end + chunk, states)
             ahead = reader.submit(_read, job, source, end, last) if end < states else None
-            answers = writes.put(begin, inputs)
+            answers = _compute(writes, begin, inputs)
             if journal is not None:
                 journal.keep(begin, end, inputs, answers)
             count += end - begin
@@ -79,10 +79,19 @@ def _stream(job: Job, source: Iterator[Sequence[Array]], sink: Sink, progress: b
         for inputs in source:
             states = length(job, inputs)
             writes = writes or writer(job, sink, None, ())
-            writes.put(begin, _read(job, inputs, 0, states))
+            _compute(writes, begin, _read(job, inputs, 0, states))
             begin += states
             bar.update(states)
     return begin
+
+
+def _compute(writes: Writer, begin: int, inputs: list[Array]) -> Sequence[Array]:
+    """The answers of a chunk, written; a StateError counts states from the first of all."""
+    try:
+        return writes.put(begin, inputs)
+    except StateError as error:
+        rows = tuple(begin + row for row in error.rows)
+        raise StateError(f"{error}. States are counted from {begin} of the source", rows) from error
 
 
 def _read(job: Job, source: Sequence[Stored], begin: int, end: int) -> list[Array]:

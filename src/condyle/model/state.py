@@ -19,6 +19,8 @@ from condyle.scalar import Scalar
 from condyle.text import few
 
 UNIT_TOLERANCE = {np.dtype(np.float64): 1e-9, np.dtype(np.float32): 1e-5}
+NEAR_UNIT = 1e-3
+"""What is further off is a mistake, not rounding: calls refuse it."""
 _SHOWN = 8
 
 
@@ -95,9 +97,11 @@ def _range(lower: float, upper: float, spread: float) -> tuple[float, float]:
 def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.floating]:
     """Return q ⊕ dv (..., nq): q (..., nq) moved by the local tangent vector dv (..., nv).
 
-    Batches broadcast; the answer is float32 if both are. ShapeError, DTypeError.
+    Batches broadcast; the answer is float32 if both are. ShapeError, DTypeError, StateError for quaternions that are
+    further than 1e-3 from unit length.
     """
     q64, dv64, kind = _pair(("q", q, robot.nq), ("dv", dv, robot.nv))
+    _check_near(robot, q64)
     out = np.empty(q64.shape)
     for joint, at, rates in _runs(robot.joints):
         own, step = q64[..., at], dv64[..., rates]
@@ -108,9 +112,11 @@ def integrate(robot: RobotData, q: ArrayLike, dv: ArrayLike) -> NDArray[np.float
 def difference(robot: RobotData, q0: ArrayLike, q1: ArrayLike) -> NDArray[np.floating]:
     """Return q1 ⊖ q0 (..., nv): the dv with which `integrate` goes from q0 (..., nq) to q1 (..., nq).
 
-    Batches broadcast; the answer is float32 if both are. ShapeError, DTypeError.
+    Batches broadcast; the answer is float32 if both are. ShapeError, DTypeError, StateError as in `integrate`.
     """
     a, b, kind = _pair(("q0", q0, robot.nq), ("q1", q1, robot.nq))
+    _check_near(robot, a)
+    _check_near(robot, b)
     out = np.empty((*a.shape[:-1], robot.nv))
     for joint, at, rates in _runs(robot.joints):
         begin, end = a[..., at], b[..., at]
@@ -157,8 +163,9 @@ def _runs(joints: tuple[Joint, ...]) -> tuple[tuple[JointType, slice, slice], ..
 
 
 def configurations(robot: RobotData, q: ArrayLike) -> tuple[Array, np.dtype[np.floating]]:
-    """q as float64 (..., nq), and its own number type; ShapeError for other shapes."""
+    """q as float64 (..., nq), and its own number type; ShapeError for other shapes, StateError as in `integrate`."""
     q64, kind = _array("q", q, robot.nq)
+    _check_near(robot, q64)
     return q64, np.dtype(kind)
 
 
@@ -178,6 +185,12 @@ def normalize(robot: RobotData, q: ArrayLike) -> NDArray[np.floating]:
     return out.astype(kind)
 
 
+def quaternions_of(robot: RobotData) -> tuple[tuple[int, str], ...]:
+    """Of each quaternion its first entry in q, and the name of its joint."""
+    own = [joint for joint in robot.joints if joint.mimic is None and joint.kind.has_quaternion]
+    return tuple((joint.q_slice.stop - 4, joint.name) for joint in own)
+
+
 def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> None:
     """Raise StateError for rows of q or v that are not finite, or have quaternions that are not unit; ShapeError."""
     q64, kind = _array("q", q, robot.nq)
@@ -187,15 +200,30 @@ def check_state(robot: RobotData, q: ArrayLike, v: ArrayLike | None = None) -> N
         v64, _ = _array("v", v, robot.nv)
         _broadcast(("q", q64), ("v", v64))
         bad |= _infinite("v", v64, problems)
+    bad |= _not_unit(robot, q64, UNIT_TOLERANCE[np.dtype(kind)], problems)
+    if problems:
+        raise StateError("\n".join(problems), tuple(sorted(bad)))
+
+
+def _check_near(robot: RobotData, q64: Array) -> None:
+    """StateError for quaternions that are off unit length by more than calls allow; what is not finite passes."""
+    problems: list[str] = []
+    bad = _not_unit(robot, np.where(np.isfinite(q64), q64, np.nan), NEAR_UNIT, problems)
+    if problems:
+        raise StateError("\n".join(problems), tuple(sorted(bad)))
+
+
+def _not_unit(robot: RobotData, q64: Array, tolerance: float, problems: list[str]) -> set[int]:
+    """The rows with a quaternion whose length is off 1 by more than the tolerance."""
+    bad: set[int] = set()
     for joint in robot.joints:
         if joint.mimic is None and joint.kind.has_quaternion:
-            rows = _rows(joint.kind.defect(q64[..., joint.q_slice]) > UNIT_TOLERANCE[np.dtype(kind)])
+            rows = _rows(joint.kind.defect(q64[..., joint.q_slice]) > tolerance)
             if rows:
                 where = f"{_list(rows)}; normalize(q) makes it so"
                 problems.append(f"joint {joint.name!r}: the quaternion is not unit in {where}")
                 bad |= set(rows)
-    if problems:
-        raise StateError("\n".join(problems), tuple(sorted(bad)))
+    return bad
 
 
 def _infinite(name: str, x: Array, problems: list[str]) -> set[int]:

@@ -52,6 +52,8 @@ class Function:
         positional: int = ...,
         fractions: int = 0,
         positives: int = 0,
+        configurations: int = 0,
+        quaternions: tuple[int, ...] = (),
         /,
     ) -> Function: ...
     def __call__(self, *args: object, **keywords: object) -> object: ...

@@ -20,7 +20,7 @@ from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
 from condyle.runtime.given import as_array
-from condyle.runtime.ranges import check_ranges
+from condyle.runtime.ranges import Quaternions, check_ranges
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -43,18 +43,19 @@ _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
 
 @dataclass(frozen=True, slots=True)
 class ArraySpec:
-    """One port of a function with its dimensions as numbers."""
+    """One port of a function with its dimensions as numbers. quaternions: of a configuration, see `Binder`."""
 
     name: str
     dims: Shape
     size: int
     is_fraction: bool = False
     is_positive: bool = False
+    quaternions: Quaternions = ()
 
     @staticmethod
-    def of(port: Port, sizes: Mapping[str, int]) -> ArraySpec:
+    def of(port: Port, sizes: Mapping[str, int], quaternions: Quaternions = ()) -> ArraySpec:
         dims = port.shape(sizes)
-        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive)
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive, quaternions)
 
     @property
     def expected(self) -> str:
@@ -84,17 +85,26 @@ class Call(NamedTuple):
 class Binder:
     """Checks the calls of one function; everything that does not depend on the arguments is done once.
 
-    recompiles: whether `compile` makes the same function for other number types.
+    recompiles: whether `compile` makes the same function for other number types. quaternions: those of a configuration
+    whose lengths are checked, each the number of its first entry and the name of its joint.
     """
 
     __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_recompiles", "_state_bytes")
 
     def __init__(
-        self, function: Function, sizes: Mapping[str, int], dtype: np.dtype[np.floating], recompiles: bool = True
+        self,
+        function: Function,
+        sizes: Mapping[str, int],
+        dtype: np.dtype[np.floating],
+        recompiles: bool = True,
+        quaternions: Quaternions = (),
     ) -> None:
         self._method = function.called
         self._dtype, self._recompiles = np.dtype(dtype), recompiles
-        self._inputs = tuple(ArraySpec.of(port, sizes) for port in function.inputs)
+        self._inputs = tuple(
+            ArraySpec.of(port, sizes, quaternions if function.takes_configurations(port) else ())
+            for port in function.inputs
+        )
         self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)
         self._state_bytes = self._dtype.itemsize * sum(spec.size for spec in self._outputs)
         self._f_ext = ArraySpec.of(F_EXT, sizes) if function.takes_f_ext else None
@@ -105,9 +115,16 @@ class Binder:
         return self._inputs if self._f_ext is None else (*self._inputs, self._f_ext), self._outputs
 
     def bind(
-        self, args: Sequence[ArrayLike], f_ext: ArrayLike | None = None, out: Floats | Sequence[Floats] | None = None
+        self,
+        args: Sequence[ArrayLike],
+        f_ext: ArrayLike | None = None,
+        out: Floats | Sequence[Floats] | None = None,
+        ranges: bool = True,
     ) -> Call:
-        """Raises ShapeError or DTypeError that name the argument, what it is, what was expected and the cure."""
+        """Raises ShapeError or DTypeError that name the argument, what it is, what was expected and the cure.
+
+        ranges: whether numbers out of range are a StateError.
+        """
         plain = self._plain(args) if f_ext is None else None
         if plain is None:
             batch, given, inputs = self._any(args, f_ext, fresh=out is None)
@@ -115,7 +132,8 @@ class Binder:
             batch, inputs = plain
             given = inputs
         n = math.prod(batch)
-        check_ranges(self._method, self._inputs, inputs)
+        if ranges and n:
+            check_ranges(self._method, self._inputs, inputs)
         if out is None:
             return self._fresh(batch, n, inputs)
         results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)

@@ -161,5 +161,7 @@ def fast_path(
     befores, afters = (tuple(spec.dims for spec in specs) for specs in (inputs, outputs))
     fractions = sum(1 << k for k, spec in enumerate(inputs) if spec.is_fraction)
     positives = sum(1 << k for k, spec in enumerate(inputs) if spec.is_positive)
-    ranges = fractions, positives
+    configurations = sum(1 << k for k, spec in enumerate(inputs) if spec.quaternions)
+    places = next((tuple(first for first, _ in spec.quaternions) for spec in inputs if spec.quaternions), ())
+    ranges = fractions, positives, configurations, places
     return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional, *ranges)

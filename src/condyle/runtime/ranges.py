@@ -1,9 +1,11 @@
-"""Inputs whose numbers have a range: flags of contacts and restitution, from 0 to 1; steps forward in time, above 0."""
+"""Inputs whose numbers have a range: flags of contacts and restitution, from 0 to 1; steps forward in time, above 0;
+lengths of quaternions, 1.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
@@ -18,14 +20,45 @@ SLACK = 1e-4
 """Differences of answers by a flag are taken on both sides of 0 and 1."""
 
 
-def check_ranges(method: str, specs: Iterable[ArraySpec], inputs: Sequence[object]) -> None:
-    """StateError for states with numbers out of range; NaN passes, and is the answer of its own state.
+UNIT = 1e-3
+"""How far the length of a quaternion may be from 1; a rotation matrix is then off by twice that at most."""
+Quaternions: TypeAlias = tuple[tuple[int, str], ...]
+"""Of a configuration: the first entry of each, and the name of its joint."""
 
-    Flags may be below 0 or above 1 by `SLACK`.
+
+def check_ranges(method: str, specs: Iterable[ArraySpec], inputs: Sequence[object]) -> None:
+    """StateError for states with numbers out of range; NaN and infinity pass, for their own state's answer says it.
+
+    Flags may be below 0 or above 1 by `SLACK`, lengths of quaternions differ from 1 by `UNIT`.
     """
     for spec, array in zip(specs, inputs, strict=False):
-        if (spec.is_fraction or spec.is_positive) and isinstance(array, np.ndarray):
+        if not isinstance(array, np.ndarray):
+            continue
+        if spec.is_fraction or spec.is_positive:
             _check(method, spec, shaped(cast("Floats", array), (-1, spec.size)))
+        for first, joint in spec.quaternions:
+            rows = shaped(cast("Floats", array), (-1, spec.dims[-1]))
+            _check_length(method, spec, joint, rows[:, first : first + 4])
+
+
+def _check_length(method: str, spec: ArraySpec, joint: str, quaternions: Floats) -> None:
+    """quaternions (n, 4): those of one joint."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", quaternions, quaternions, dtype=np.float64))
+        off = np.abs(lengths - 1.0) > UNIT
+    if not off.any():
+        return
+    off &= np.isfinite(quaternions).all(axis=1)
+    if not off.any():
+        return
+    per_state = spec.size // spec.dims[-1]
+    bad = tuple(dict.fromkeys((np.flatnonzero(off) // per_state).tolist()))
+    raise StateError(
+        f"{method}: in {spec.name} the quaternion of joint {joint!r} has length {lengths[off][0]:.4g} in state "
+        f"{bad[0]}, expected 1 within {UNIT:g}: robot.normalize({spec.name}) makes it so; its order is x y z w, behind "
+        "the position of a free joint. compile(check=False) leaves this check out",
+        bad,
+    )
 
 
 def _check(method: str, spec: ArraySpec, rows: Floats) -> None:

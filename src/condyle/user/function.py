@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.derivatives import KINDS
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
-from condyle.functions.open_rollouts import open_name
+from condyle.functions.open_rollouts import named_by
 from condyle.identity import Identified, Parts
 from condyle.mapping import Sink, Source
 from condyle.methods import made
@@ -28,7 +28,7 @@ from condyle.user.numbers import Numbers, answered
 from condyle.user.pickled import parts_of_function, traced_again
 from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of, ordered
 from condyle.user.state import HELD, Caller, State
-from condyle.user.traced import called, traced
+from condyle.user.traced import alone, called, check_same, traced
 from condyle.user.tracer import Tracer, answers_of
 
 
@@ -58,13 +58,13 @@ class UserFunction(Identified):
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
         ports = inputs_of(inputs, Sizes.of(known, sizes_of))
         check_arguments(f, self._name, has_state, [port.name for port in ports])
-        tracer = Tracer(known or {})
-        symbols = {port.name: tracer.input(port) for port in ports}
-        outputs = answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
+        tracer, outputs = self._trace(known or {}, ports)
         self.specification, frames, self._traced = traced(self._name, method, ports, outputs, tracer)
+        other, again = self._trace(known or {}, ports)
+        check_same(self._name, self.specification, traced(self._name, method, ports, again, other)[0])
         self._bound = bound._replace(frames=frames)
         self._only = {
-            key: cache(partial(_alone, self._name, method, ports, {key: output}, tracer))
+            key: cache(partial(alone, self._name, method, ports, {key: output}, tracer))
             for key, output in outputs.items()
         }
 
@@ -79,6 +79,12 @@ class UserFunction(Identified):
         takes = ", ".join(port.name for port in self.specification.inputs)
         gives = ", ".join(port.name for port in self.specification.outputs)
         return f"<{type(self).__name__} {self._name}: ({takes}) -> ({gives})>"
+
+    def _trace(self, known: Mapping[str, int], ports: Sequence[Port]) -> tuple[Tracer, dict[str, Symbols]]:
+        """The function run on symbols of its inputs, and its answers by name; known: sizes."""
+        tracer = Tracer(known)
+        symbols = {port.name: tracer.input(port) for port in ports}
+        return tracer, answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
 
     def _run(self, caller: Caller, given: Mapping[str, Any]) -> object:
         """The function itself, on symbols or on numbers."""
@@ -100,14 +106,20 @@ class UserFunction(Identified):
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """Return the answers by NumPy, state by state in float64: what compiled answers are compared with."""
         given = ordered(self.specification, args, named)
-        caller, known = Numbers(self._robot, self._bound), sizes(tree_of(self._robot, self._bound))
-        return made(self.specification, answered(self.specification, known, lambda of: self._run(caller, of), given))
+        caller = Numbers(self._robot, self._bound)
+        answers = answered(self.specification, self._robot, self._bound, lambda of: self._run(caller, of), given)
+        return made(self.specification, answers)
 
     def compile(
-        self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None, device: int | None = None
+        self,
+        target: str = "cpu",
+        dtype: DTypeLike = "float64",
+        threads: int | None = None,
+        device: int | None = None,
+        check: bool = True,
     ) -> CompiledFunction:
         """Return the function for a target; options as in `Robot.compile`. It is compiled at its first call."""
-        options = {"target": target, "dtype": dtype, "threads": threads, "device": device}
+        options = {"target": target, "dtype": dtype, "threads": threads, "device": device, "check": check}
         recipe = (UserFunction.compile, (self, *options.values()))
         return CompiledFunction(self, self._build(**options, **self._bound._asdict()), recipe)
 
@@ -135,7 +147,7 @@ class UserFunction(Identified):
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         with called(self.specification, self._name) as own:
             functions = (own, *(f"{kind}_{own}" for kind in derivatives))
-            functions = functions if rollout is None else (*functions, _open(own, rollout))
+            functions = functions if rollout is None else (*functions, named_by(own, rollout))
             options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
             return self._write(target, out, functions, name, dtype, **options)
 
@@ -146,13 +158,6 @@ class UserFunction(Identified):
         if output not in self._only:
             raise UnsupportedError(f"of={output!r}: name an output: {', '.join(self._only)}")
         return self._only[output]()
-
-
-def _open(own: str, options: Mapping[str, Sequence[str]]) -> str:
-    """What an export calls a rollout of this function."""
-    if not set(options) <= {"by_time", "sum"}:
-        raise UnsupportedError(f"rollout={dict(options)!r}: allowed are 'by_time' and 'sum', each a list of names")
-    return open_name(own, options.get("by_time", ()), options.get("sum", ()))
 
 
 class CompiledFunction(Identified):
@@ -294,6 +299,3 @@ class CompiledFunction(Identified):
         return self._dynamics.target
 
 
-def _alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, Symbols], tracer: Tracer) -> Function:
-    """A function with one of its outputs."""
-    return traced(name, f"{method}_{next(iter(output))}", ports, output, tracer)[0]

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.errors import ShapeError
 from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
+from condyle.model.state import quaternions_of
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.arrays import Binder
 from condyle.specification import Bound, Function
@@ -44,10 +45,15 @@ class Numbers:
 
 
 def answered(
-    function: Function, known: Mapping[str, int], run: Callable[[Mapping[str, Any]], object], args: Sequence[ArrayLike]
+    function: Function,
+    robot: Robot,
+    bound: Bound,
+    run: Callable[[Mapping[str, Any]], object],
+    args: Sequence[ArrayLike],
 ) -> tuple[Array, ...]:
-    """The answers (..., *shape) of a function that is run state by state; known: sizes."""
-    call = Binder(function, known, np.dtype(np.float64)).bind(args)
+    """The answers (..., *shape) of a function that is run state by state."""
+    known = sizes(tree_of(robot, bound))
+    call = Binder(function, known, np.dtype(np.float64), quaternions=quaternions_of(robot)).bind(args)
     shapes = [port.shape(known) for port in function.inputs]
     names = [port.name for port in function.inputs]
     outputs: list[Any] = [np.empty((call.n, *port.shape(known))) for port in function.outputs]

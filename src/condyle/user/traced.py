@@ -197,6 +197,21 @@ def traced(
     return KNOWN.setdefault(known, function), made.frames, parts
 
 
+def alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, Symbols], tracer: Tracer) -> Function:
+    """A function with one of its outputs."""
+    return traced(name, f"{method}_{next(iter(output))}", ports, output, tracer)[0]
+
+
+def check_same(name: str, first: Function, second: Function) -> None:
+    """UnsupportedError where a function became another one when it was run again."""
+    if first.name != second.name:
+        raise UnsupportedError(
+            f"{name} is not the same when it is run again: it has random numbers, the time, or what else changes from "
+            "run to run, and the compiled function would keep the first. Make such numbers inputs, or compute them "
+            "once, outside"
+        )
+
+
 def _ranged(inputs: Sequence[Port], asked: Iterable[Asked | Multiplied], nodes: Sequence[Node]) -> tuple[Port, ...]:
     """The inputs; positive are those that are passed on, as they are, for what must be above 0."""
     handed: list[Value] = []

@@ -9,6 +9,7 @@
 #include <numpy/arrayobject.h>
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,6 +25,7 @@
 #define WARN_ON_WRITE ((int)0x80000000u) /* what numpy.broadcast_arrays sets; NumPy has no public name for it */
 #define MAX_PORTS 64 /* inputs, and outputs: MOST_PORTS in native.py */
 #define MAX_DIMS 4
+#define NOT_UNIT INT_MIN /* the status of a job with a quaternion that has not unit length */
 #define MAX_PARAMETERS 256 /* of a kernel on a GPU */
 #define MAX_THREADS 256
 #define STACK_BYTES (1 << 20)
@@ -46,6 +48,8 @@ typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stri
                        const ptrdiff_t *out_stride, void *work);
 typedef int (*general_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                          const ptrdiff_t *out_stride, void *work, const void *context);
+
+#include "quaternions.h"
 
 typedef struct {
     PyObject_HEAD
@@ -70,6 +74,7 @@ typedef struct {
 
 typedef struct Job {
     const Entry *self;
+    const Quaternions *quaternions; /* those that are looked at; NULL: none */
     general_t general;
     size_t n, unit;                    /* states, and how many of them are dealt out together */
     uint64_t units, shortest, longest; /* of all states, and of a piece */

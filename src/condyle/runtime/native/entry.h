@@ -96,6 +96,7 @@ done:
 static void start_job(Job *job, const Entry *self, size_t n)
 {
     job->self = self;
+    job->quaternions = NULL;
     job->general = self->stream != NULL && n >= self->large ? self->stream : self->general;
     job->n = n;
     atomic_init(&job->taken, 0);
@@ -104,7 +105,7 @@ static void start_job(Job *job, const Entry *self, size_t n)
     job->caller = NULL;
 }
 
-/* Runs a job whose bases and strides are set; -1 with an exception. */
+/* Runs a job whose bases and strides are set; -1 with an exception, 1 for a quaternion that has not unit length. */
 static int run(Entry *self, Job *job, Py_ssize_t threads)
 {
     void *work;
@@ -126,6 +127,9 @@ static int run(Entry *self, Job *job, Py_ssize_t threads)
     give_scratch(self, work);
     if (PyErr_Occurred()) { /* a signal's handler raised */
         return -1;
+    }
+    if (atomic_load(&job->status) == NOT_UNIT) {
+        return 1;
     }
     if (atomic_load(&job->status) != 0) {
         PyErr_Format(PyExc_RuntimeError, "the compiled function failed with status %d", atomic_load(&job->status));

@@ -22,6 +22,7 @@ typedef struct {
     int n_in, n_out, takes_f_ext;
     Py_ssize_t positional; /* so many arguments may be given without their names; the method has another order behind */
     uint64_t fractions, positives; /* bit k: entries of input k are from 0 to 1, above 0; the method refuses others */
+    Quaternions *quaternions; /* of inputs: the method refuses those that have not unit length; NULL: none */
     int shares; /* whether an input without batch dimensions serves all states; else the method answers then */
     Port port[2 * MAX_PORTS]; /* inputs, f_ext if there is one, outputs */
 } Function;
@@ -307,6 +308,7 @@ static int prepare_packed(const Function *self, const PackedCall *call, PyObject
         }
     }
     start_job(job, call->entry, (size_t)first->n);
+    job->quaternions = self->quaternions;
     if (out == NULL && job->n >= job->self->vast) {
         return 0;
     }
@@ -349,6 +351,7 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
     Function *self = (Function *)object;
     const Py_ssize_t count = PyVectorcall_NARGS(flagged);
     PyObject *given[MAX_PORTS + 2], *f_ext, *out, *answer = NULL;
+    int status;
     const PackedCall *call;
     Entry *entry;
     Batch batch;
@@ -368,6 +371,7 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
             entry = self->single[f_ext != NULL];
         }
         start_job(&job, entry, (size_t)batch.n);
+        job.quaternions = self->quaternions;
         if (out != NULL) {
             answer = own_answer(self, out, &batch, &job);
         } else if (job.n < entry->vast) {
@@ -378,10 +382,11 @@ static PyObject *function_call(PyObject *object, PyObject *const *args, size_t f
         return PyErr_Occurred() ? NULL
                                 : PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords);
     }
-    if (run(entry, &job, self->threads) != 0) {
+    status = run(entry, &job, self->threads);
+    if (status != 0) {
         Py_CLEAR(answer);
     }
-    return answer;
+    return status > 0 ? PyObject_Vectorcall(self->slow, args, flagged & ~PY_VECTORCALL_ARGUMENTS_OFFSET, keywords) : answer;
 }
 
 /* Reads the dimensions of ports, each a tuple; a size of zero is refused, since the method handles empty arrays. */
@@ -426,21 +431,60 @@ static int check_result(PyObject *result, int n_out)
     return -1;
 }
 
+/* The quaternions of configurations; -1 with an exception. places: the first entry of each in a configuration. */
+static int read_quaternions(Function *self, uint64_t ports, PyObject *places)
+{
+    const Py_ssize_t count = PyTuple_GET_SIZE(places);
+    if (ports == 0 || count == 0) {
+        return 0;
+    }
+    self->quaternions = PyMem_Malloc(sizeof *self->quaternions + (size_t)count * sizeof *self->quaternions->at);
+    if (self->quaternions == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    self->quaternions->ports = ports;
+    self->quaternions->count = count;
+    self->quaternions->size = 0;
+    for (int k = 0; k < self->n_in; k++) {
+        if (ports >> k & 1 && self->port[k].nd > 0) {
+            self->quaternions->size = self->port[k].length[self->port[k].nd - 1];
+        }
+    }
+    for (int k = 0; k < 64; k++) {
+        if (ports >> k & 1 && (k >= self->n_in || self->port[k].size % Py_MAX(self->quaternions->size, 1) != 0)) {
+            PyErr_SetString(PyExc_ValueError, "Function: an input is no configuration");
+            return -1;
+        }
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        self->quaternions->at[k] = PyLong_AsSsize_t(PyTuple_GET_ITEM(places, k));
+        if (PyErr_Occurred()) {
+            return -1;
+        }
+        if (self->quaternions->at[k] < 0 || self->quaternions->at[k] > self->quaternions->size - 4) {
+            PyErr_SetString(PyExc_ValueError, "Function: a quaternion is out of range");
+            return -1;
+        }
+    }
+    return 0;
+}
+
 static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    PyObject *slow, *names, *inputs, *outputs, *result;
+    PyObject *slow, *names, *inputs, *outputs, *result, *quaternions = NULL;
     PyArray_Descr *dtype;
     Py_ssize_t threads, positional = PY_SSIZE_T_MAX;
     Function *self;
     int takes_f_ext, shares = 1;
-    unsigned long long fractions = 0, positives = 0;
+    unsigned long long fractions = 0, positives = 0, configurations = 0;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Function takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pnKK", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
+    if (!PyArg_ParseTuple(args, "OO!pO!O!O!On|pnKKKO!", &slow, &PyTuple_Type, &names, &takes_f_ext, &PyTuple_Type, &inputs,
                           &PyTuple_Type, &outputs, &PyArrayDescr_Type, &dtype, &result, &threads, &shares,
-                          &positional, &fractions, &positives)) {
+                          &positional, &fractions, &positives, &configurations, &PyTuple_Type, &quaternions)) {
         return NULL;
     }
     self = (Function *)type->tp_alloc(type, 0);
@@ -466,6 +510,10 @@ static PyObject *function_new(PyTypeObject *type, PyObject *args, PyObject *keyw
     self->result = result == Py_None ? NULL : Py_NewRef(result);
     if (self->n_in < 1 || PyTuple_GET_SIZE(names) != self->n_in + takes_f_ext + 1) {
         PyErr_SetString(PyExc_ValueError, "Function: one name for each input, and `out`");
+        Py_DECREF(self);
+        return NULL;
+    }
+    if (quaternions != NULL && read_quaternions(self, configurations, quaternions) != 0) {
         Py_DECREF(self);
         return NULL;
     }
@@ -512,6 +560,16 @@ static PyObject *function_set_entry(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* Whether packed configurations have all their entries. */
+static int has_configurations(const Function *self, const Entry *entry)
+{
+    int whole = 1;
+    for (Py_ssize_t k = 0; self->quaternions != NULL && k < self->n_in; k++) {
+        whole &= (self->quaternions->ports >> k & 1) == 0 || entry->size[k] == self->port[k].size;
+    }
+    return whole;
+}
+
 /* Sets the entry of packed calls, with or without f_ext. layouts: of all its ports. type: that of packed arrays. */
 static PyObject *function_set_packed(PyObject *object, PyObject *args)
 {
@@ -524,7 +582,7 @@ static PyObject *function_set_packed(PyObject *object, PyObject *args)
         return NULL;
     }
     if (f_ext > self->takes_f_ext || entry->packed != (PACKED_IN | PACKED_OUT) || entry->n_in != self->n_in + f_ext ||
-        entry->n_out != self->n_out || entry->format != self->dtype->type ||
+        !has_configurations(self, entry) || entry->n_out != self->n_out || entry->format != self->dtype->type ||
         PyTuple_GET_SIZE(layouts) != entry->n_in + entry->n_out ||
         !PyType_IsSubtype((PyTypeObject *)type, packed_base)) {
         PyErr_SetString(PyExc_ValueError, "this entry belongs to another function");
@@ -610,6 +668,7 @@ static void function_dealloc(PyObject *object)
     }
     Py_XDECREF(self->kept[0]);
     Py_XDECREF(self->kept[1]);
+    PyMem_Free(self->quaternions);
     type->tp_free(object);
     Py_DECREF(type);
 }

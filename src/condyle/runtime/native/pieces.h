@@ -16,6 +16,21 @@ static void give_scratch(Entry *self, void *work)
     }
 }
 
+/* Whether all quaternions of a piece have unit length: looked at here, since the piece is read next by the same core. */
+static int piece_is_unit(const Job *job, void *const *at, size_t count)
+{
+    const Entry *self = job->self;
+    for (Py_ssize_t k = 0; k < self->n_in; k++) {
+        const int one = job->stride[k] == 0;
+        const size_t lanes = self->packed & PACKED_IN && !one ? self->lanes : 1;
+        if (job->quaternions->ports >> k & 1 && !are_unit(job->quaternions, at[k], self->format, job->stride[k],
+                                                          one ? 1 : count, self->size[k], lanes)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static void run_piece(Job *job, size_t start, size_t count, void *work)
 {
     const Entry *self = job->self;
@@ -25,6 +40,10 @@ static void run_piece(Job *job, size_t start, size_t count, void *work)
     int status;
     for (Py_ssize_t k = 0; k < ports; k++) {
         at[k] = job->base[k] + (ptrdiff_t)start * stride[k] * self->itemsize;
+    }
+    if (job->quaternions != NULL && !piece_is_unit(job, at, count)) {
+        atomic_store(&job->status, NOT_UNIT);
+        return;
     }
     status = job->general != NULL
                  ? job->general(count, (const void *const *)at, stride, at + self->n_in, stride + self->n_in, work,
