@@ -202,7 +202,7 @@ class Loops:
         small = f"if they are small enough, as where a file's digits are cut off, give tolerance={most:.0e}"
         heads = (
             f"loops that no q near this one closes: their errors are least there; {small}; else correct the lengths",
-            f"loops not closed to tolerance={tolerance:g} [m, rad] after iterations={iterations} steps at most; give more",
+            f"loops not closed to tolerance={tolerance:g} [m, rad] by iterations={iterations} steps; give more",
         )
         lines: list[str] = []
         for which, head in zip((least, ~least), heads, strict=True):
