@@ -125,7 +125,7 @@ def test_impacts_and_matrices_count_the_same_rows(tilt: float) -> None:
 
 @pytest.mark.parametrize("tilt", [0.0, *TILTS])
 def test_derivatives_are_those_of_the_rule(tilt: float) -> None:
-    """dcfd, jvp and vjp against differences of the same robot: a, and the forces in the plane. The force of the row that
+    """dcfd, jvp and vjp against differences of the same robot: a, and forces in the plane. The force of the row that
     counts as nothing, up to 2 N at 1e-4 rad, has its slope to a quarter: closed forms leave out how its filter changes.
     """
     robot = four_bar(tilt)
