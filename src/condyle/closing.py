@@ -33,7 +33,7 @@ from condyle.model.contact import Contact
 from condyle.model.robot import Robot
 from condyle.model.state import configurations, velocities
 from condyle.model.tree import Tree, tree_of
-from condyle.options import bound_of
+from condyle.specification import UNBOUND
 from condyle.text import few
 
 Reals = NDArray[np.float64]
@@ -144,7 +144,7 @@ class Loops:
 
     @cached_property
     def _tree(self) -> Tree:
-        return tree_of(self.robot, bound_of(self.robot, contacts=self.contacts))
+        return tree_of(self.robot, UNBOUND._replace(contacts=self.contacts))
 
     def project(self, q: ArrayLike, v: ArrayLike, fixed: Sequence[str]) -> NDArray[np.floating]:
         """See `condyle.Robot.close_velocity`."""
