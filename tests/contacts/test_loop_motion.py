@@ -51,7 +51,7 @@ def opened(kp: float, kd: float) -> float:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", condyle.AccuracyWarning)
         path = dyn.rollout(angles(np.array(1.0)), np.zeros(3), np.zeros((1000, 3)), h, every=10)
-    return float(np.nanmax(np.abs(dyn.constraint_errors(path.q))))
+    return float(np.nan_to_num(np.abs(dyn.constraint_errors(path.q)), nan=np.inf).max())  # NaN where it was torn
 
 
 def test_gains_for_the_default_integrator() -> None:
