@@ -33,7 +33,7 @@ from condyle.model.contact import Contact
 from condyle.model.robot import Robot
 from condyle.model.state import configurations, velocities
 from condyle.model.tree import Tree, tree_of
-from condyle.options import bound_of
+from condyle.specification import UNBOUND
 from condyle.text import few
 
 Reals = NDArray[np.float64]
@@ -144,7 +144,7 @@ class Loops:
 
     @cached_property
     def _tree(self) -> Tree:
-        return tree_of(self.robot, bound_of(self.robot, contacts=self.contacts))
+        return tree_of(self.robot, UNBOUND._replace(contacts=self.contacts))
 
     def project(self, q: ArrayLike, v: ArrayLike, fixed: Sequence[str]) -> NDArray[np.floating]:
         """See `condyle.Robot.close_velocity`."""
@@ -202,7 +202,7 @@ class Loops:
         small = f"if they are small enough, as where a file's digits are cut off, give tolerance={most:.0e}"
         heads = (
             f"loops that no q near this one closes: their errors are least there; {small}; else correct the lengths",
-            f"loops not closed to tolerance={tolerance:g} [m, rad] after iterations={iterations} steps at most; give more",
+            f"loops not closed to tolerance={tolerance:g} [m, rad] by iterations={iterations} steps; give more",
         )
         lines: list[str] = []
         for which, head in zip((least, ~least), heads, strict=True):

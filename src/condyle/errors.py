@@ -166,4 +166,5 @@ class ShapeWarning(UserWarning):
 
 
 class AccuracyWarning(UserWarning):
-    """Fixed point that errs by more than it should; says which functions and which words would do."""
+    """Answers that err by more than they should: fixed point, where it says which functions and which words would do,
+    and rollouts with contacts, where it says which states."""

@@ -149,3 +149,19 @@ def test_derivatives_of_impacts(name: str) -> None:
     assert sums(list(dyn.vjp("impact")(q, v, active, e, *bars)), along) == pytest.approx(
         sums(bars, list(ahead)), rel=1e-8
     )
+
+
+def test_every_block_of_the_residuals_of_planes() -> None:
+    """d(M a + c - Jᵀ f) and d(J a + gamma) by q, v, a and f: where all entries of a force act, by closed forms."""
+    case = arm()
+    dyn, at = case.compile(), case.state(3, 2)
+    rng = np.random.default_rng(9)
+    inputs = [at.q, at.v, rng.normal(size=at.v.shape), rng.normal(size=(3, len(case.contacts), 6))]
+    found = dyn.jacobian("cres")(*inputs)
+    for k, name in enumerate(("q", "v", "a", "force")):
+        along = [np.zeros_like(at.v), *(np.zeros_like(x) for x in inputs[1:])]
+        along[k] = rng.normal(size=along[k].shape)
+        expected = slopes(case.robot, lambda *x: tuple(dyn.call("cres", x)), inputs, along)
+        for output, want in zip(("tau", "gamma"), expected, strict=True):
+            block = np.reshape(getattr(found, f"d{output}_d{name}"), (3, want.shape[1], -1))
+            assert apart((block @ np.reshape(along[k], (3, -1, 1)))[..., 0], want) < DIFFERENCES, (output, name)

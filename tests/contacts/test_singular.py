@@ -14,8 +14,10 @@ from tests.contacts.cases import LEGS, Array, Case, State, apart, drawn, hyq, se
 from tests.processor import slow
 
 CONSISTENT = 1e-8
-"""Of a, relative to its largest entry, where rows agree: mu to the fourth, and what is lost where forces are not
-unique, eps over mu."""
+"""Of a, relative to its largest entry, where rows agree: 4 x³ of `contact_forces`, and what is lost where forces are
+not unique, eps over mu."""
+WEAK = 1e-3
+"""The same of `crowded`, where an eigenvalue is 2e-5 of its rows' own: 4 x³ with x about 0.05."""
 
 
 def corners(kind: str) -> Case:
@@ -78,7 +80,7 @@ def test_rows_that_agree(name: str, target: str) -> None:
     at = settled(case, case.compile(), case.state(6, 3))
     a, force = dyn.constrained_forward_dynamics(at.q, at.v, at.tau, at.active)
     assert np.isfinite(force).all()
-    assert apart(a, exact(case, at)) < CONSISTENT * (1e3 if name == "crowded" else 1.0)
+    assert apart(a, exact(case, at)) < (WEAK if name == "crowded" else CONSISTENT)
 
 
 @pytest.mark.parametrize("name", ["points", slow("planes"), slow("twice"), slow("crowded")])

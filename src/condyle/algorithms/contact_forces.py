@@ -4,7 +4,7 @@ With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Y�
 
     f = A (1 + X + X² - 3 X³) b,    A = (G + R)^-1,    X = R A,    b = - J a_free - gamma,
 
-R diagonal, R_i = mu (G_ii + s_i / 10), s_i the scale of the row (`contact_scales`). Along an eigenvector of G, in units
+R diagonal, R_i = mu (G_ii + s_i / 4), s_i the scale of the row (`contact_scales`). Along an eigenvector of G, in units
 in which R is rho times one, with lambda its eigenvalue and x = rho / (rho + lambda),
 
     f = (1 - 4 x³ + 3 x⁴) b / lambda:    b / lambda where lambda >> rho,    6 lambda b / rho² where lambda << rho.
@@ -34,7 +34,7 @@ from condyle.scalar import Scalar, number, sqrt, total
 
 MU = 1e-6
 """mu: large enough that float32 factors G + R where G is singular."""
-SHARE = 0.1
+SHARE = 0.25
 """Of the scale of a row: 1e-4 rad off still holds nothing, and rows of small motion are held."""
 LEAST = 1e-12
 """Added to R [1/kg], for rows where G and the scale are zero."""

@@ -2,10 +2,10 @@
 
 A loop written with few digits has rows of J that are zero but for those digits, and so can all rows of one contact: the
 second hinge of a door, a hinge that closes a plane linkage. Their own diagonal of G = J M^-1 Jᵀ says nothing. With G_6
-the same matrix of all six rows of a contact, whether they are held or not, in the neutral configuration,
+the same matrix of all six rows of a contact, whether they are held or not, in the neutral configuration, S the mean of
+its diagonal for translations [1/kg] and T that for rotations [1/(kg m²)], the scales are
 
-    turning = mean of the diagonal of G_6 for rotations [1/(kg m²)],
-    sliding = mean of that for translations + reach² turning [1/kg],
+    S + reach² T for rows of translations,    T + S / reach² for those of rotations,
 
 `reach` being a length of the smaller body, see `TreeContact`: a body that turns moves its own mass by as much.
 """
@@ -39,10 +39,11 @@ def scales(tree: Tree) -> tuple[float, ...]:
         for row in range(6):
             half = half_solved(eliminated, {k: (*x[0], *x[1])[row] for k, x in columns.items()})
             moves[row] = sum(float(y * y * eliminated.inverse_D[k]) for k, y in half.items())  # type: ignore[arg-type]
-        turning = sum(moves[LINEAR:]) / 3.0
-        reach = one.reach if math.isfinite(one.reach) else 0.0
-        sliding = sum(moves[:LINEAR]) / 3.0 + reach**2 * turning
-        found += [_power_of_two(sliding if row < LINEAR else turning) for row in one.rows]
+        slides, turns = sum(moves[:LINEAR]) / 3.0, sum(moves[LINEAR:]) / 3.0
+        square = one.reach**2
+        if 0.0 < square < math.inf:
+            slides, turns = slides + square * turns, turns + slides / square
+        found += [_power_of_two(slides if row < LINEAR else turns) for row in one.rows]
     return tuple(found)
 
 
