@@ -71,7 +71,20 @@ def test_first_derivatives(robot: str, function: str) -> None:
     ("robot", "function"), _cases([name for name in every_function() if FUNCTIONS[name].is_vector], SMALL)
 )
 def test_hessian(robot: str, function: str) -> None:
-    state, h = State(ROBOTS[robot](), function), 1e-3
+    check_hessian(State(ROBOTS[robot](), function))
+
+
+@pytest.mark.parametrize("function", ["integrate", "step"])
+@pytest.mark.parametrize("kind", ["planar", "spherical", "free"])
+def test_hessian_of_a_configuration(kind: str, function: str) -> None:
+    """Its change is q1 ⊖ q0, which has second-order terms for these joints."""
+    builder = condyle.Builder().body("a", mass=1.0, com=(0.1, 0.2, 0.3), inertia=np.diag((0.4, 0.5, 0.6)))
+    check_hessian(State(builder.joint("j", parent="world", child="a", type=kind).build(), function))
+
+
+def check_hessian(state: State) -> None:
+    """Against second differences along one direction, and symmetric."""
+    h = 1e-3
     n = sum(x.shape[1] for x in state.tangent)
     found = np.reshape(state.derived("hessian", state.cotangent)[0], (n, n))
     assert np.array_equal(found, found.T)

@@ -192,3 +192,16 @@ def test_forces_do_not_depend_on_how_a_function_refers_to_them(reference_frame: 
         wanted += (at_foot.swapaxes(1, 2) @ forces[:, k, :, None])[..., 0]
     assert np.abs(forces).max() > 100.0
     assert np.allclose(tau, wanted, rtol=0, atol=1e-10 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("reference_frame", ["local_world_aligned", "world"])
+def test_forces_do_not_depend_on_the_reference_frame(reference_frame: str) -> None:
+    """A foot beside its frame's origin, on a turning body away from the world's origin."""
+    robot, ground = quadruped(), Ground(FEET)
+    q, v = robot.random_state(5, 3)
+    q[:, :3] += (4.0, -3.0, -0.5)
+    local = probe(ground, robot).compile(target="numpy")(q, v)
+    found = probe(ground, robot, reference_frame=reference_frame).compile(target="numpy")(q, v)
+    assert np.abs(local.forces).max() > 1.0
+    for one, other in zip(found, local, strict=True):
+        assert np.abs(one - other).max() < 1e-11 * np.abs(other).max()

@@ -12,6 +12,8 @@ import condyle
 from benchmarks import parallel as scans
 from benchmarks.parallel import segmented
 from condyle import ModelError, Robot, UnsupportedError
+from condyle.algorithms import rotors
+from condyle.algorithms.joint import NO_BODY, Dof, Joint
 from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.compile.launches import longest
@@ -19,9 +21,12 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.hardware.roots import held
 from condyle.ir import interp
 from condyle.ir.interp_sweep import run_rolled
+from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, combine
 from condyle.model.placement import IDENTITY
 from condyle.model.tree import tree_of
+from condyle.scalar import number
+from condyle.spatial.transform import IDENTITY as STILL
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll
 from condyle.trace.straight import trace
@@ -255,3 +260,16 @@ def test_rotors_of_a_planar_joint_turn_with_the_body() -> None:
     joint = robot.joint("planar")
     assert joint.armature.all()
     assert np.abs(found[:, joint.v_slice] - joint.armature * a[:, joint.v_slice]).max() < 1e-12
+
+
+def test_rotors_along_one_axis_turn_too() -> None:
+    """Each linear entry's armature counts by itself: that along z alone, too, is times a + w x v."""
+    kind, dofs = JOINT_TYPES["free"], [0.0, 0.0, ROTOR, 0.0, 0.0, 0.0]
+    columns = zip(kind.subspace(0.0), dofs, strict=True)
+    joint = Joint(STILL, tuple(Dof(*column, number(one)) for column, one in columns), NO_BODY, False)
+    v, a = np.random.default_rng(2).uniform(-1.0, 1.0, (2, 6))
+    assert rotors.has_turning_rotors(joint)
+    wanted = a[2] + np.cross(v[3:], v[:3])[2]
+    assert float(rotors.rates(joint, v.tolist(), a.tolist())[2]) == pytest.approx(wanted, abs=ROUNDING)
+    tau = rotors.less_bias(joint, [0.0] * 6, v.tolist())
+    assert float(tau[2]) == pytest.approx(-ROTOR * (wanted - a[2]), abs=ROUNDING)

@@ -7,6 +7,7 @@ import pytest
 
 from condyle.errors import UnsupportedError
 from condyle.model.joints import JOINT_TYPES
+from condyle.model.joints.lie import components, stacked
 from condyle.scalar import number
 from condyle.spatial.rotation import Identity
 from tests.model.joints.arrays import difference, integrate
@@ -145,3 +146,13 @@ def test_many_small_steps_are_one_large_one() -> None:
             stepped = integrate(kind, stepped, dv / 1000.0)
         assert stepped == pytest.approx(integrate(kind, q, dv), abs=1e-12)
         assert kind.defect(stepped) < 1e-15
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_derivatives_are_taken_of_is_exact_to_second_order(name: str) -> None:
+    """The error of q ⊕ u and of q1 ⊖ q0 falls with the third power of their distance; second-order terms are 1e-6."""
+    kind, rng, h = JOINT_TYPES[name], np.random.default_rng(5), 1e-3
+    q, u = kind.random(rng, 50), h * rng.uniform(-1.0, 1.0, (50, kind.nv))
+    moved = integrate(kind, q, u)
+    assert np.abs(stacked(kind.difference_near(components(q), components(moved))) - u).max() < 5.0 * h**3
+    assert np.abs(stacked(kind.integrate_near(components(q), components(u))) - moved).max() < 5.0 * h**3
