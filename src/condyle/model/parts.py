@@ -215,57 +215,48 @@ class RobotData:
 
     @property
     def lower(self) -> Array:
-        """The lower limit of each entry of q, (nq,), -inf where there is none: no joint, followers too, goes below its
-        own.
-        """
+        """The lower limit of each entry of q, (nq,), -inf where there is none; mimic joints narrow it (models.md)."""
         return followers.gathered(self.joints, "lower")
 
     @property
     def upper(self) -> Array:
-        """The upper limit of each entry of q, (nq,), inf where there is none; with followers, as `lower`."""
+        """The upper limit of each entry of q, (nq,), inf where there is none; mimic joints narrow it."""
         return followers.gathered(self.joints, "upper")
 
     @property
     def effort(self) -> Array:
-        """The limit of |tau|, (nv,) [N m or N], inf where there is none: the least of a joint's own and |m| times that
-        of each follower, whose multiplier is m.
-        """
+        """The limit of |tau|, (nv,) [N m or N], inf where there is none; mimic joints narrow it: |m| times theirs."""
         return followers.gathered(self.joints, "effort")
 
     @property
     def velocity(self) -> Array:
-        """The limit of |v|, (nv,) [rad/s or m/s], inf where there is none: no joint, followers too, is faster than its
-        own.
-        """
+        """The limit of |v|, (nv,) [rad/s or m/s], inf where there is none; mimic joints narrow it: theirs / |m|."""
         return followers.gathered(self.joints, "velocity")
 
     @property
     def armature(self) -> Array:
-        """The rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix.
-
-        Followers are left out: they keep their own, of which the mass matrix has m^2 times.
+        """The rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix, and so is
+        m^2 times that of a mimic joint, which is left out here.
         """
         return followers.gathered(self.joints, "armature")
 
     @property
     def damping(self) -> Array:
-        """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m]: a joint's own and m^2 times that
-        of each follower. Functions apply it only as an input.
-
-        See docs/parameters.md.
+        """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m], with m^2 times that of each joint
+        that mimics it; functions apply it only as an input. See docs/parameters.md.
         """
         return followers.gathered(self.joints, "damping")
 
     @property
     def friction(self) -> Array:
-        """The dry friction of each degree of freedom, (nv,) [N m or N]: a joint's own and |m| times that of each
-        follower. No function applies it.
+        """The dry friction of each degree of freedom, (nv,) [N m or N], with |m| times that of each joint that mimics
+        it; no function applies it.
         """
         return followers.gathered(self.joints, "friction")
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """The names of `joints`, in their order."""
+        """The names of `joints`, in their order, mimic joints too."""
         return tuple(joint.name for joint in self.joints)
 
     @property

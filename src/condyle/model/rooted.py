@@ -102,7 +102,7 @@ class Rooted:
 
     def _order(self) -> Permutation:
         """Where the turned robot's coordinates stand in the robot's own."""
-        return self.turned.permutation(self.robot.joint_names)
+        return self.turned.permutation(self.robot)
 
     def _placed(self, placement: Placement) -> Placement:
         """In the frame that the free joint starts from."""
