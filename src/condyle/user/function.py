@@ -297,5 +297,3 @@ class CompiledFunction(Identified):
     @property
     def target(self) -> str:
         return self._dynamics.target
-
-
