@@ -89,6 +89,7 @@ def test_signs_of_zeros_and_types_count() -> None:
     some += [np.zeros(1, np.float32), np.zeros(1, np.int64), "", (), ("a", "b"), ("ab",), {"a": "b"}, TILTED]
     assert len({digest(x) for x in some}) == len(some)
     assert digest((1, 2.5)) == digest([1, 2.5]) and digest(np.float64(0.1)) == digest(0.1)
+    assert digest(np.int64(3)) == digest(3) and digest(np.bool_(True)) == digest(True)
     assert digest(np.arange(6.0)[::2]) == digest(np.array([0.0, 2.0, 4.0], ">f8"))
     for value in (object(), np.array([None]), 1j):
         with pytest.raises(TypeError, match="no plain data"):

@@ -139,6 +139,8 @@ def _append_array(content: bytearray, array: NDArray[Any]) -> None:
 
 
 def _plain(value: object) -> bytes:
+    if isinstance(value, (np.bool_, np.integer)):
+        return _plain(cast("np.generic", value).item())
     if value is None or isinstance(value, bool):
         return b"N" if value is None else b"T" if value else b"F"
     if isinstance(value, int):

@@ -72,7 +72,7 @@ def _reserve(job: Job, name: str, array: Stored) -> None:
     OutOfMemoryError where there are too few. File systems that cannot reserve are left as they are.
     """
     path = _file_of(array)
-    if path is None:
+    if path is None or not hasattr(os, "posix_fallocate"):  # which macOS lacks
         return
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
