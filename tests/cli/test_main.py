@@ -77,7 +77,7 @@ def test_python_m_condyle_is_the_same_command() -> None:
     ("words", "told"),
     [
         ((), ("  check    compare every function", "  cache    list, clear or locate", "condyle --help says more")),
-        (("chek",), ("invalid choice: 'chek'", "  check    compare every function")),
+        (("checks",), ("invalid choice: 'checks'", "  check    compare every function")),
         (("cache",), ("action: ls: list them; clear: delete them all; path: print the folder",)),
         (("cache", "empty"), ("invalid choice: 'empty'", "action: ls: list them; clear")),
         (("fpga",), ("what: simulate: its Verilog; report: cycles", "ROBOT: a URDF or MJCF file")),

@@ -211,3 +211,11 @@ def test_without_dask_the_pip_line_is_said(dyn, monkeypatch):
 def test_what_was_not_compiled_is_refused():
     with pytest.raises(UnsupportedError, match=r"wrap\(Robot\): give a Dynamics"):
         lazy.wrap(condyle.load("iiwa14"))
+
+
+def test_methods_name_functions_too():
+    robot = condyle.chain(2, 0)
+    far, (q, v) = lazy.wrap(robot.compile(target="numpy")), robot.random_state(6, 0)
+    Q, V = (da.from_array(x, chunks=(4, 2)) for x in (q, v))
+    long, short = (far.jacobian(name)(Q, V, V) for name in ("forward_dynamics", "fd"))
+    np.testing.assert_array_equal(long.da_dq.compute(), short.da_dq.compute())

@@ -284,3 +284,10 @@ def test_program_of_the_page_runs(tmp_path: Path) -> None:
     code = "".join(re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0 and code, done.stderr
+
+
+def test_methods_name_functions_too():
+    robot = condyle.chain(2, 0)
+    far, (q, v) = wrap(robot.compile(target="numpy")), robot.random_state(3, 0)
+    long, short = (far.vjp(name)(q, v, v, q) for name in ("forward_dynamics", "fd"))
+    np.testing.assert_array_equal(long.q, short.q)

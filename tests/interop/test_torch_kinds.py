@@ -96,3 +96,7 @@ def test_what_is_no_plain_tensor_says_what_to_pass(kind: str) -> None:
     with pytest.raises(error, match=rf"^forward_dynamics: .*{message}|^forward_dynamics: {message}") as raised:
         FAR.forward_dynamics(made(f, Q), V, TAU)
     assert not re.search("several devices", str(raised.value))
+
+
+def test_methods_name_functions_too() -> None:
+    assert torch.equal(FAR.vjp("forward_dynamics")(Q, V, TAU, V).q, FAR.vjp("fd")(Q, V, TAU, V).q)

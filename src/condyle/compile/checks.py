@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from condyle.derivatives.names import root
 from condyle.errors import ShapeError, SingularError, UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, found
 from condyle.model.contact import KINDS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
@@ -31,7 +31,7 @@ def unbound(tree: Tree, function: Function) -> str:
         return "reference_frame"
     if any(one not in function.contact_kinds for one in kinds_of(tree) if function.contact_kinds):
         return "contact_kinds"
-    if not tree.links and FUNCTIONS[root(function.name)].divides_by_mass:  # whether masses are inputs or not
+    if not tree.links and (found(root(function.name)) or function).divides_by_mass:  # masses as inputs are none too
         return "mass"
     return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
 

@@ -173,15 +173,16 @@ class Functions:
     def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
         if of == "rollout":
             raise UnsupportedError(f"rollout has gradients as any other method: call it, then {self._maker.gradient}")
-        function = known_function(of)
-        of, names = function.name, (by,) if isinstance(by, str) else None if by is None else tuple(by)
-        if (kind, of, names) not in self._derivatives:
-            takes, own = function.takes_f_ext, self._maker.own(of)
+        names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
+        key = kind, of, names
+        if key not in self._derivatives:
+            function = known_function(of)
+            of, takes, own = function.name, function.takes_f_ext, self._maker.own(function.name)
             forced = str(name_of(kind, variant(of, (F_EXT.name, *own)), names)) if takes else None
             always = names is not None and F_EXT.name in names
             plain = forced if always and forced else str(name_of(kind, variant(of, own), names))
-            self._derivatives[kind, of, names] = Method(self._maker, plain, forced, own, always)
-        return self._derivatives[kind, of, names]
+            self._derivatives[key] = Method(self._maker, plain, forced, own, always)
+        return self._derivatives[key]
 
 
 class Function:

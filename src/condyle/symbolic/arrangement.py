@@ -72,7 +72,9 @@ def _dressed(value: object, like: Held) -> object:
     if isinstance(value, (list, tuple)):
         return [_dressed(x, like) for x in cast("Sequence[object]", value)]
     array = as_objects(value)
-    of_each_type = {type(x): x for x in array.flat}  # NumPy's own zeros are whole, other numbers may be anything
+    of_each_type: dict[object, object] = {
+        x.__class__: x for x in array.flat
+    }  # NumPy's own zeros are whole, other numbers may be anything
     clean = all(entry(x) is x for x in of_each_type.values())
     return type(like)(array if clean else entries_of(array, like.source), like.source)
 
