@@ -77,3 +77,14 @@ def test_what_is_too_long_goes_step_by_step(
     fake.calls.clear()
     same(dyn.call(name, arguments), robot.compile(target="numpy").call(name, arguments))
     assert fake.calls.count("cuLaunchKernel") >= STEPS
+
+
+def test_a_base_that_spins(fake: FakeDriver) -> None:
+    """A free base and a planar joint: steps, A and B, and a rollout."""
+    robot = condyle.random_tree(1, 1, types=("planar",), floating_base=True)
+    dyn, numpy = robot.compile(target="cuda"), robot.compile(target="numpy")
+    q, v, tau, dt = given(robot)
+    v[:, 3:6] *= 20.0
+    same(dyn.step(q, v, tau[:, 0], 0.01), numpy.step(q, v, tau[:, 0], 0.01))
+    same(dyn.step_derivatives(q, v, tau[:, 0], 0.01), numpy.step_derivatives(q, v, tau[:, 0], 0.01))
+    same(dyn.rollout(q, v, tau, dt), numpy.rollout(q, v, tau, dt))
