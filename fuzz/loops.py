@@ -1,8 +1,8 @@
 """Closed loops whose digits are cut off: nothing locks, and forces do not grow beyond what the mechanism needs.
 
 A mechanism has hinges with parallel axes, sliders across them, and one closure, and stands anywhere in space. How many
-directions its closure holds is known from its J. Then every placement is turned a little, at most 1e-4 rad together. The
-right answer for this one is that of its J with as many singular values as before.
+directions its closure holds is known from its J. Then every placement is turned a little, at most 1e-4 rad together.
+The right answer for this one is that of its J with as many singular values as before.
 """
 
 from __future__ import annotations
