@@ -136,7 +136,13 @@ LAW = [
 ]
 MOMENTA = ("com", "h", "dh", "cmm")
 TARGETS = [("floating", one) for one in (*MOMENTA, "jac", "djac", "cjac", "cerr", "vjp_h")] + [("two arms", "h")]
-MORE = [(name, function) for name in QUICK for function in (*FUNCTIONS, *DERIVED)]
+MORE = [(name, one) for name in ("floating", "two arms") for one in FUNCTIONS if (name, one) not in TARGETS]
+OTHERS = [
+    *(("cpu", *one) for one in TARGETS),
+    *(slow("c", *one) for one in TARGETS),  # gcc takes longer, and reads the same Program
+    *(slow("cpu", *one) for one in MORE),
+]
+GPU = [*MOMENTA, *(slow(one) for one in FUNCTIONS if one not in (*MOMENTA, *LONG, "kkt"))]  # these: up to 40 s each
 SCANS = [(name, one) for name in ("chain", "floating") for one in ("id", "fd", "m", "did")]
 SCANS += [("gantry", one) for one in ("id", "m", "did")]  # a body without mass makes no element of fd's scan
 
@@ -240,13 +246,12 @@ def test_nothing_but_positions_depends_on_where_the_base_is(name: str, function:
     compare(name, function, "numpy", ("float32", "float64"))
 
 
-@pytest.mark.parametrize(("name", "function"), [*TARGETS, *(slow(*one) for one in MORE if one not in TARGETS)])
-@pytest.mark.parametrize("target", ["cpu", slow("c")])
+@pytest.mark.parametrize(("target", "name", "function"), OTHERS)
 def test_nor_does_it_on_other_targets(target: str, name: str, function: str) -> None:
     compare(name, function, target, ("float32", "float64"))
 
 
-@pytest.mark.parametrize("function", [one if one in MOMENTA else slow(one) for one in FUNCTIONS])
+@pytest.mark.parametrize("function", GPU)
 def test_nor_does_it_in_kernels_of_a_gpu(function: str) -> None:
     case, answers = case_of("floating"), []
     bounds = [bound("floating", function, FRAMES[0], far) for far in (False, True)]

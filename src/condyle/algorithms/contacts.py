@@ -133,7 +133,11 @@ class Contacts:
 
     def _path(self, link: int) -> list[int]:
         """The links from this one to the root."""
-        return [] if link < 0 else [link, *self._path(self.tree.tree.links[link].parent)]
+        path = list[int]()
+        while link >= 0:
+            path.append(link)
+            link = self.tree.tree.links[link].parent
+        return path
 
     def _anchored(self, k: int, one: TreeContact) -> Transform:
         """The placement of the anchor in its link, or in the world."""
