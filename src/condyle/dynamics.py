@@ -184,10 +184,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         out: Out = None,
         ranges: bool = True,
     ) -> tuple[Array, ...]:
-        """Return the answers of a function, by its short name, in a tuple, also where there is only one.
-
-        ranges: whether numbers out of range are a StateError.
-        """
+        """The answers of a function, by its short name, in a tuple; ranges: numbers out of range are a StateError."""
         name = name if name in self._binders else known_function(name).name
         binder = self.binder(name)
         given = args if f_ext is None else (*args, f_ext)
