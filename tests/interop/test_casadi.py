@@ -293,9 +293,3 @@ def test_program_of_the_page_runs(tmp_path):
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-
-
-def test_a_missing_package_says_how_to_install_it(monkeypatch):
-    monkeypatch.setitem(sys.modules, "casadi", None)
-    with pytest.raises(UnsupportedError, match="pip install"):
-        wrap(two_links().compile(target="numpy"))

@@ -19,7 +19,7 @@ from condyle.model.parts import Frame, Joint, RobotData
 from condyle.model.placement import Placement
 from condyle.model.tree_numbers import aligned as aligned
 from condyle.model.tree_numbers import floats3, matrix, reach, symmetric, vector
-from condyle.scalar import Scalar, is_zero, number
+from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes
 from condyle.spatial.transform import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector
@@ -89,8 +89,7 @@ class TreeContact(NamedTuple):
     """which entries of the relative motion [linear; angular] are held"""
     gains: tuple[float, float]
     reach: float
-    """the root mean square distance of a body's mass from the contact [m], the smaller one of both bodies; infinite
-    without mass"""
+    """the least root mean square distance of a body's mass from the contact [m]; infinite without mass"""
 
     @property
     def classical(self) -> bool:
@@ -126,12 +125,11 @@ class Tree:
     @property
     def levers(self) -> list[bool]:
         """Whether some joint before each link turns: where none does, no torque depends on where the link is."""
-        turned, found = list[bool](), list[bool]()
+        turned, levers = list[bool](), list[bool]()
         for link in self.links:
-            subspace = link.kind.subspace(link.numbers.pitch)
-            found.append(link.parent >= 0 and turned[link.parent])
-            turned.append(found[-1] or any(not is_zero(x) for _, angular in subspace for x in angular))
-        return found
+            levers.append(link.parent >= 0 and turned[link.parent])
+            turned.append(levers[-1] or link.kind.turns(link.numbers.pitch))
+        return levers
 
     @property
     def mass(self) -> float:
@@ -228,9 +226,8 @@ class _TreeBuilder:
         """A contact: its own frame, and the frame that its anchor is given in."""
         frames = self.robot.frames
         body, placement = frames[one.frame]
-        world = Frame(-1, HERE)
         at = placement.compose(one.placed)
-        other, there = world if one.other is None else frames[one.other]
+        other, there = Frame(-1, HERE) if one.other is None else frames[one.other]
         sides = ((body, at), (other, there.compose(one.anchored)))
         anchor = [*one.anchored.translation, *np.ravel(one.anchored.rotation)]
         return TreeContact(

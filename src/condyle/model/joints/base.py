@@ -68,6 +68,10 @@ class JointType(ABC):
     def subspace(self, pitch: Scalar | float) -> tuple[Column, ...]:
         """For each degree of freedom the constant column of S as (linear, angular), in child axes."""
 
+    def turns(self, pitch: Scalar | float) -> bool:
+        """Whether the body changes its orientation."""
+        return any(not is_zero(x) for _, angular in self.subspace(pitch) for x in angular)
+
     @abstractmethod
     def transform(self, q: Sequence[Scalar], pitch: Scalar | float) -> Transform:
         """Where the child stands in the joint frame."""
