@@ -135,7 +135,8 @@ class Robot(model.Robot):
         q (..., nq). contacts: None is `robot.contacts`. fixed: names of joints whose q does not change. tolerance [m,
         rad]: largest error of the answer. iterations: at most so many steps. A step is the least change of q, in its
         tangent space, that closes the loops to first order; it is computed in float64.
-        Errors: StateError if contacts stay open: which, by how much, in which states. ModelError for an unknown joint.
+        Errors: StateError if contacts stay open: which, by how much, in which states, and whether no q near closes them
+        (then with a tolerance that is enough) or more iterations may. ModelError for an unknown joint.
         UnsupportedError for a contact without an anchor, and for a robot without contacts.
         """
         return self._loops("close", contacts).close(q, fixed, tolerance, iterations)
@@ -146,7 +147,9 @@ class Robot(model.Robot):
         """Return the velocity (..., nv) nearest to v with which every contact stays closed at q: J v = 0.
 
         q (..., nq), v (..., nv). Nearest by the sum of squares of the entries; nearest in kinetic energy is what
-        `impulse_dynamics` answers for an impact without restitution. contacts, fixed and errors: as in `close`.
+        `impulse_dynamics` answers for an impact without restitution. Rows that are only rounding of the model's digits
+        take nothing away (docs/contacts.md, Regularisation). contacts, fixed and errors: as in `close`; StateError
+        where the velocities of fixed joints open a loop.
         """
         return self._loops("close_velocity", contacts).project(q, v, fixed)
 

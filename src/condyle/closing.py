@@ -111,8 +111,8 @@ class Loops:
             good = after < size
             q[todo[good]], errors[todo[good]] = tried[good], left[good]
             damping[todo] *= np.where(good, LESS, MORE)
-            tried_enough = (after > SLOW * size) | (np.abs(errors[todo]).max(axis=1) <= tolerance)
-            near = todo[tried_enough]
+            slow_or_closed = (after > SLOW * size) | (np.abs(errors[todo]).max(axis=1) <= tolerance)
+            near = todo[slow_or_closed]
             damping[near[self._is_rounding(q[near], errors[near], moves)]] = LARGEST
         return errors
 
@@ -136,9 +136,9 @@ class Loops:
         sizes, axes = np.linalg.eigh(M)
         sizes = np.maximum(sizes, RANK * sizes.max(axis=-1, keepdims=True, initial=0.0) + TINY)  # bodies without mass
         A = (J @ axes) / np.sqrt(sizes)[..., None, :]
-        own = np.square(A).sum(axis=-1).max(axis=-1, keepdims=True, initial=0.0) + TINY
-        known = np.array(scales(self._tree))
-        scaled = 1.0 / np.sqrt(np.where(known > 0.0, known, own))
+        largest = np.square(A).sum(axis=-1).max(axis=-1, keepdims=True, initial=0.0) + TINY
+        constant = np.array(scales(self._tree))
+        scaled = 1.0 / np.sqrt(np.where(constant > 0.0, constant, largest))
         rows, moved, _ = np.linalg.svd(scaled[..., None] * A, full_matrices=False)
         return _Held(M, scaled, rows * (moved > HELD)[..., None, :])
 

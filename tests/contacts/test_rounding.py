@@ -93,6 +93,15 @@ def test_the_size_of_a_robot_does_not_matter(kind: str, size: float, weight: flo
         assert np.linalg.norm(found[..., :3]) < TIMES_FORCE * np.linalg.norm(force), tilt
 
 
+@pytest.mark.parametrize("tilt", TILTS)
+def test_in_single_precision(tilt: float) -> None:
+    dyn, given = four_bar(tilt).compile("cpu", dtype="float32"), (*closed(), np.zeros(3), np.ones(1))
+    a, found = dyn.constrained_forward_dynamics(*(x.astype(np.float32) for x in given))
+    want, force = answers(four_bar().compile("numpy"))
+    assert apart(a, want) < RIGHT
+    assert np.linalg.norm(found) < TIMES_FORCE * np.linalg.norm(force)
+
+
 def test_the_kernel_of_a_gpu_does_too() -> None:
     robot = four_bar(TILTS[2])
     compiler = Compiler(tree_of(robot, bound_of(robot, contacts=robot.contacts)), Facts(3, 3), {})

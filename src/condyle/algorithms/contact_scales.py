@@ -40,7 +40,7 @@ def scales(tree: Tree) -> tuple[float, ...]:
             half = half_solved(eliminated, {k: (*x[0], *x[1])[row] for k, x in columns.items()})
             moves[row] = sum(float(y * y * eliminated.inverse_D[k]) for k, y in half.items())  # type: ignore[arg-type]
         slides, turns = sum(moves[:LINEAR]) / 3.0, sum(moves[LINEAR:]) / 3.0
-        square = one.reach**2
+        square = one.reach * one.reach
         if 0.0 < square < math.inf:
             slides, turns = slides + square * turns, turns + slides / square
         found += [_power_of_two(slides if row < LINEAR else turns) for row in one.rows]
@@ -56,4 +56,4 @@ def _neutral(tree: Tree) -> Sequence[Scalar]:
 
 
 def _power_of_two(x: float) -> float:
-    return 2.0 ** round(math.log2(x)) if math.isfinite(x) and x > 0.0 else 0.0
+    return math.ldexp(1.0, min(round(math.log2(x)), 1000)) if math.isfinite(x) and x > 0.0 else 0.0
