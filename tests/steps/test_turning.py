@@ -155,7 +155,7 @@ def test_which_joints_have_axes_that_turn() -> None:
 @pytest.mark.parametrize("integrator", EULERS)
 @pytest.mark.parametrize("kind", START)
 def test_derivatives_of_a_body_that_spins(kind: str, integrator: str) -> None:
-    """A and B against differences in long double numbers, row by row; second derivatives in every mode."""
+    """A and B against differences in long double numbers."""
     robot, h = body(kind, 0.1, (0.0, 0.0, -9.81) if kind == "free" else (0.0, -9.81, 0.0)), 1e-4
     state, n = State(robot, "step", integrator=integrator), robot.nv
     state.point[1][...], state.point[3][...] = 0.1 * START[kind], 0.05
@@ -174,3 +174,25 @@ def test_steps_in_float32() -> None:
     state = [x.astype(np.float32) for x in (robot.neutral(), START["free"])]
     end = dyn.rollout(*state, np.zeros((1000, 6), np.float32), np.float32(1e-3), last=True)
     assert abs(np.linalg.norm(end.v[:3].astype(float)) - 1.0) < 6e-5
+
+
+@pytest.mark.parametrize("integrator", EULERS)
+@pytest.mark.parametrize("kind", START)
+def test_second_derivatives_of_a_body_that_spins(kind: str, integrator: str) -> None:
+    """eᵀ H e is the second derivative of lamᵀ step along e, by central differences."""
+    robot, rng, small = body(kind, 0.1), np.random.default_rng(4), 1e-4
+    dyn = robot.compile(target="numpy", integrator=integrator)
+    q, _ = robot.random_state(1, 0)
+    x = (q[0], START[kind], rng.normal(size=robot.nv), np.float64(0.01))
+    lams = rng.normal(size=(2, robot.nv))
+    H = dyn.hessian("step")(*x, *lams)
+    base = dyn.step(*x)
+
+    def along(e: Array) -> float:
+        by_q, by_v, by_tau, by_dt = np.split(e, [robot.nv, 2 * robot.nv, 3 * robot.nv])
+        end = dyn.step(robot.integrate(x[0], by_q), x[1] + by_v, x[2] + by_tau, x[3] + by_dt[0])
+        return float(lams[0] @ robot.difference(base.q, end.q) + lams[1] @ (end.v - base.v))
+
+    for e in rng.normal(size=(5, 3 * robot.nv + 1)) * ([1.0] * (3 * robot.nv) + [0.01]):
+        second = (along(small * e) + along(-small * e)) / small**2
+        assert e @ H @ e == pytest.approx(second, rel=1e-5, abs=1e-5 * np.abs(H).max())  # rounding is 1e-16 / small²
