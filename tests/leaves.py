@@ -12,9 +12,9 @@ Place = tuple[Any, ...]
 
 
 def leaves(value: Any) -> Iterator[Place]:
-    """The places of all leaves: names of fields, keys, and indices."""
+    """The places of all leaves: names of fields that are compared, keys, and indices."""
     if is_dataclass(value):
-        yield from ((f.name, *rest) for f in fields(value) if f.init for rest in leaves(getattr(value, f.name)))
+        yield from ((f.name, *rest) for f in fields(value) if f.init and f.compare for rest in leaves(getattr(value, f.name)))
     elif isinstance(value, Mapping):
         yield from ((key, *rest) for key, item in value.items() for rest in leaves(item))
     elif isinstance(value, (tuple, list)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,15 @@ def test_it_is_the_same_in_another_process_and_after_a_pickle(loop: condyle.Robo
     assert done.stdout.split() == [robot.identity, robot.compile(frames=("panda_hand",)).identity]
     again = pickle.loads(pickle.dumps((loop, robot.compile(frames=("panda_hand",)))))
     assert [x.identity for x in again] == [loop.identity, done.stdout.split()[1]]
+
+
+def test_what_is_said_of_a_file_is_no_part_of_it(tmp_path: Path) -> None:
+    """A pickle leaves it out, and no answer depends on it."""
+    path = tmp_path / "arm.urdf"
+    path.write_text(tool_arm().to_urdf())
+    robot = condyle.load(path)
+    assert robot.file_notes is not None
+    assert pickle.loads(pickle.dumps(robot)).identity == robot.identity
 
 
 def test_every_option_that_an_answer_depends_on_counts_alone() -> None:

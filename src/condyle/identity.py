@@ -103,7 +103,8 @@ class Identified:
 
 
 def _fields(value: object) -> list[str]:
-    return [field.name for field in fields(cast(Any, value)) if field.init]
+    """What a thing is made of: what follows from these, and what is not compared, is left out."""
+    return [field.name for field in fields(cast(Any, value)) if field.init and field.compare]
 
 
 def _append(content: bytearray, value: object) -> None:

@@ -178,7 +178,7 @@ class RobotData:
     snap: float
     snapped: Snapped = NONE_SNAPPED
     contacts: tuple[Any, ...] = ()
-    file_notes: FileNotes | None = None
+    file_notes: FileNotes | None = field(default=None, compare=False)
     nq: int = field(init=False)
     nv: int = field(init=False)
 
