@@ -14,7 +14,8 @@ Place = tuple[Any, ...]
 def leaves(value: Any) -> Iterator[Place]:
     """The places of all leaves: names of fields that are compared, keys, and indices."""
     if is_dataclass(value):
-        yield from ((f.name, *rest) for f in fields(value) if f.init and f.compare for rest in leaves(getattr(value, f.name)))
+        names = [field.name for field in fields(value) if field.init and field.compare]
+        yield from ((name, *rest) for name in names for rest in leaves(getattr(value, name)))
     elif isinstance(value, Mapping):
         yield from ((key, *rest) for key, item in value.items() for rest in leaves(item))
     elif isinstance(value, (tuple, list)):
