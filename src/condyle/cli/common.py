@@ -15,7 +15,6 @@ import condyle
 from condyle.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
 from condyle.cli import values
 from condyle.errors import Finding, ModelWarning, UnsupportedError, listed
-from condyle.model.unapplied import unapplied, without_notes
 from condyle.text import printable, printable_lines
 
 BAR = 20
@@ -120,6 +119,8 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 def load(arguments: argparse.Namespace) -> Loaded:
     """The robot that the arguments name; its warnings are kept, not printed."""
+    from condyle.model.unapplied import unapplied, without_notes  # not for --help, which needs no NumPy
+
     source: str = arguments.robot
     locks: list[tuple[str, float]] = arguments.lock
     with warnings.catch_warnings(record=True) as caught:
