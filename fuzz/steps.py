@@ -23,6 +23,8 @@ LIMITS = {"float64": 1e-8, "float32": 2e-3}
 """Of differences between targets, of the largest entry: accelerations of spinning trees have these digits."""
 ROUNDING = 1e-11
 """Of laws that hold exactly, of the largest velocity or length, over at most 200 steps."""
+FASTEST = 1e3
+"""rad/s: at steps of some 0.8 rad the turning of an uneven body can grow without bound; large angles lose digits."""
 
 
 def case(rng: np.random.Generator, folder: Path) -> None:
@@ -96,7 +98,7 @@ def alone(rng: np.random.Generator) -> None:
     q, v = robot.random_state(STATES, rng)
     v[:, robot.joints[0].nv // 2 :] *= 10.0 ** rng.uniform(-1.0, 1.0)  # h w: up to half a turn, and more
     path = compiled(robot, "cpu", integrator, "float64").rollout(q, v, np.zeros((steps, robot.nv)), h, last=True)
-    stays = np.isfinite(path.v).all(axis=1)  # the turning of an uneven body can grow without bound at such steps
+    stays = np.abs(path.v).max(axis=1) < FASTEST
     (old, R), (new, R_after) = (pose(kind, x[stays]) for x in (q, path.q))
     begin, end = turned(R, twist(v[stays])[0]), turned(R_after, twist(path.v[stays])[0])
     if not stays.any():

@@ -32,6 +32,7 @@ TESTS = (
     "tests/runtime/test_native.py",
     "tests/runtime/test_function.py",
     "tests/runtime/test_answers.py",
+    "tests/runtime/test_quaternions.py",
     "tests/runtime/test_arrays.py",
     "tests/runtime/test_rows.py",
     "tests/runtime/test_packed.py",
