@@ -33,6 +33,8 @@ def test_what_the_tip_cannot_hold_is_left_out(run, tmp_path) -> None:
     path.write_text(condyle.chain(2, 1).to_urdf())
     ran = run("check", str(path))
     assert ran.status == 0 and "not checked: cfd" in ran.out
+    assert "not checked" not in run("check", str(path), "--functions", "id").out
+    assert "impact against" in run("check", str(path), "--functions", "impact").out
 
 
 def test_float32_is_fine_too(run, pendulum) -> None:

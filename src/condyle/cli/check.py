@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load(arguments)
     dtype: str = arguments.dtype
     frames, contacts = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
-    named = arguments.contacts or loaded.robot.contacts
+    named = arguments.contacts or arguments.functions or loaded.robot.contacts
     locked = not named and bool(contacts) and bool(weak(loaded.robot, contacts).all())
     contacts = () if locked else contacts
     left_out = [name for name, function in FUNCTIONS.items() if locked and set(CONTACTS) & set(function.options)]
