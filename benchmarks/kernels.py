@@ -17,9 +17,9 @@ from condyle.backends.cpu.target import Isa
 from condyle.cli.rivals.rival import Array as Numbers
 from condyle.cli.timing import Call
 from condyle.compile.serial import Compiler
-from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of
+from condyle.operations import TRIGONOMETRIC
 from condyle.passes.dce import dce
 from condyle.runtime import machine
 from condyle.specification import UNBOUND, Bound

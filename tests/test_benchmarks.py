@@ -203,8 +203,8 @@ def test_without_sines_a_program_takes_them_as_an_input() -> None:
     from benchmarks.kernels import Kernels, without_sines
     from condyle.ir.count import tally
     from condyle.ir.interp import run as meaning
-    from condyle.ir.ops import TRIGONOMETRIC
     from condyle.ir.program import Program
+    from condyle.operations import TRIGONOMETRIC
 
     program = Kernels(condyle.load("iiwa14")).compiler.code("id", False)
     assert isinstance(program, Program)

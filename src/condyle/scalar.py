@@ -1,7 +1,7 @@
 """The scalar that algorithms compute with: a float, a NumPy array (a batch) or a symbol, told apart nowhere else.
 
-Symbols are asked for a function by its name in the table of operations (`ir/ops.py`), whose meaning is what these
-functions do with numbers and arrays.
+Symbols are asked for a function by its name in the table of operations (`operations.py`); its meaning there is what
+these functions do with numbers and arrays.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
+
+from condyle.operations import MEANING
 
 
 class Scalar(Protocol):
@@ -35,9 +37,6 @@ class Symbol(Scalar, Protocol):
     def function(self, op: str, operands: Sequence[Scalar | float]) -> Scalar: ...
 
 
-Numbers = NDArray[np.floating]
-
-
 def number(x: float | NDArray[np.floating]) -> Scalar:
     """A float or a batch of floats, seen as the scalar of an algorithm (nothing happens at run time)."""
     return cast(Scalar, x)
@@ -48,44 +47,12 @@ def is_zero(value: Scalar) -> bool:
     return isinstance(value, float) and value == 0.0
 
 
-def _wide(of_numbers: Callable[..., Numbers]) -> Callable[..., Numbers]:
-    """The same in float64 at least, then rounded: NumPy's own of float32 is up to 3.5 units in the last place away."""
-
-    def function(*operands: Numbers) -> Numbers:
-        kind = np.result_type(*operands)
-        wide = np.promote_types(kind, np.float64)
-        return of_numbers(*(np.asarray(x, wide) for x in operands)).astype(kind)
-
-    return function
-
-
-def _select(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
-    return np.where(np.greater_equal(x, 0), a, b).astype(np.result_type(x, a, b), copy=False)[()]
-
-
-OF_NUMBERS: dict[str, Callable[..., Numbers]] = {
-    "sqrt": np.sqrt,
-    "sin": np.sin,
-    "cos": np.cos,
-    "exp": _wide(np.exp),
-    "log": _wide(np.log),
-    "tanh": _wide(np.tanh),
-    "atan2": _wide(np.arctan2),
-    "abs": np.abs,
-    "min": np.minimum,
-    "max": np.maximum,
-    "floor": np.floor,
-    "rint": np.rint,
-    "select": _select,
-}
-
-
 def _function(op: str, *operands: Scalar | float) -> Scalar:
     """The operation by this name, on symbols if there is one among the operands."""
     for operand in operands:
         if hasattr(operand, "function"):
             return cast(Symbol, operand).function(op, operands)
-    return cast(Scalar, OF_NUMBERS[op](*operands))
+    return cast(Scalar, MEANING[op](*operands))
 
 
 def sin(x: Scalar) -> Scalar:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from condyle.ir.ops import OPERATIONS
+from condyle.operations import OPERATIONS
 
 
 def any_bits(rng: np.random.Generator, dtype: str, n: int) -> np.ndarray:

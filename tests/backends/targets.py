@@ -20,8 +20,8 @@ from condyle.backends.cuda.cpp.body import DIALECT
 from condyle.backends.cuda.cpp.header import support
 from condyle.backends.cuda.parts import Parts, straight
 from condyle.ir.interp import run
-from condyle.ir.ops import OPERATIONS, TRIGONOMETRIC
 from condyle.ir.program import Program
+from condyle.operations import OPERATIONS, TRIGONOMETRIC
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 from tests.backends.cuda.simulate import simulate

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
 from condyle.ir.interp import run
-from condyle.ir.ops import ARITY, FUSED, MEANING
 from condyle.ir.program import Array, Output, Program
+from condyle.operations import ARITY, OPERATIONS
 
 
 def one(op: str) -> Program:
@@ -26,36 +28,22 @@ def test_every_operation(op: str) -> None:
         "sub": a - b,
         "mul": a * b,
         "rcp": 1 / a,
-        "sqrt": np.sqrt(a),
-        "sin": np.sin(a),
-        "cos": np.cos(a),
         "fma": a * b + c,
         "fms": a * b - c,
         "fnma": c - a * b,
         "fnms": -a * b - c,
     }
-    expected |= {
-        "abs": a,
-        "min": b,
-        "max": a,
-        "floor": np.floor(a),
-        "rint": np.rint(a),
-        "select": b,
-        "exp": np.exp(a),
-        "log": np.log(a),
-        "tanh": np.tanh(a),
-    }
-    expected |= {"atan2": np.arctan2(a, b), "div": a / b}
+    expected |= {"min": b, "max": a, "rint": 2.0, "select": b, "div": a / b}
     # 1.5 is 0x3FF8..., 0.75 is 0x3FE8...
     expected["and"] = np.uint64(0x3FE8 << 48).view(np.float64)
     expected["or"] = np.uint64(0x3FF8 << 48).view(np.float64)
     expected["xor"] = np.uint64(0x0010 << 48).view(np.float64)
     expected["shl"] = np.uint64(0).view(np.float64)
     expected["shr"] = np.uint64(0x3FF).view(np.float64)
-    assert set(expected) == set(ARITY) == set(MEANING)
-    assert set(ARITY) >= FUSED
+    if op not in expected:  # Python's own, which is C's
+        expected[op] = getattr(math, OPERATIONS[op].c)(*(a, b, c)[: ARITY[op]])
     (y,) = run(one(op), [np.array([[a, b, c]])])
-    assert y.item() == expected[op]
+    assert abs(y.item() - expected[op]) <= np.spacing(abs(expected[op]))  # two libraries, each within half a unit or so
 
 
 def test_one_row_serves_a_batch() -> None:

@@ -9,8 +9,8 @@ import pytest
 
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.interp import run
-from condyle.ir.ops import OPERATIONS, TRACED
 from condyle.ir.program import Array
+from condyle.operations import OPERATIONS, TRACED
 from condyle.passes.dce import dce
 from condyle.passes.forward import forward
 from condyle.passes.partials import PARTIALS, rules

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 import condyle.passes
 from condyle.backends.common.forms import alone
 from condyle.backends.cpu import sincos
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Note, Output, Program
 from condyle.ir.verify import verify
+from condyle.operations import LEAVES
 from condyle.passes.contract import contract
 from condyle.passes.dce import dce
 from condyle.passes.elementary.expand import ELEMENTARY, expand

@@ -10,10 +10,10 @@ import numpy as np
 
 from condyle.derivatives.products import Entries, LargeProduct, ProductGraph, entries, nonzero
 from condyle.ir.expr import Expr, Value
-from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import Array, Output, Program, input_of, operands
 from condyle.ir.segments import Constant, Product, Segment, Segmented, View, verify_segments, whole
 from condyle.ir.verify import verify
+from condyle.operations import LEAVES, Node
 from condyle.passes import pipeline
 from condyle.trace.structure import rows_of
 

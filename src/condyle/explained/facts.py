@@ -11,9 +11,9 @@ from condyle.compile.routes import LONGEST, NOTHING, Router
 from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import Counts, counted
-from condyle.ir.ops import LEAVES, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
 from condyle.ir.sweep import Rolled
+from condyle.operations import LEAVES, TRIGONOMETRIC
 from condyle.specification import Function
 from condyle.trace.attributed import NOBODY, Step, attributed, has_steps
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.ir.ops import OPERATIONS, TRIGONOMETRIC
 from condyle.ir.program import Program, operands
 from condyle.ir.segments import Product, Segmented
 from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
+from condyle.operations import OPERATIONS, TRIGONOMETRIC
 
 
 class Counts(NamedTuple):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from condyle.ir.ops import ODD, OPERATIONS, Node
 from condyle.ir.program import Array, Output, Program, constant_of, operands
+from condyle.operations import ODD, OPERATIONS, Node
 
 
 class Expr:

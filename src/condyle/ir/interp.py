@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.ir.ops import MEANING
 from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.operations import MEANING
 
 Array = NDArray[np.floating]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple, cast
 
-from condyle.ir.ops import LEAVES, Node
+from condyle.operations import LEAVES, Node
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from condyle.ir.ops import ARITY, Node
 from condyle.ir.program import Output, Program, constant_of, input_of
+from condyle.operations import ARITY, Node
 
 
 def verify(program: Program) -> Program:

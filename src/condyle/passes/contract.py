@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import TypeAlias
 
-from condyle.ir.ops import DEPTH, Node
 from condyle.ir.program import Program, constant_of, operands
+from condyle.operations import DEPTH, Node
 from condyle.passes.dce import dce
 from condyle.passes.uses import uses_of
 

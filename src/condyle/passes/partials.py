@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import operands
+from condyle.operations import LEAVES, Node
 
 
 class At(NamedTuple):

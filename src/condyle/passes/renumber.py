@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.ir.ops import LEAVES, Node
 from condyle.ir.program import Program, operands
+from condyle.operations import LEAVES, Node
 
 
 def renumbered(program: Program, order: Sequence[int]) -> Program:

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
+from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS, of_numbers
 from condyle.symbolic.entries import Entries, as_objects, each, entry, number, truth
 from condyle.symbolic.messages import ARRAY, BRANCH, NUMBER
 from condyle.symbolic.replacements import instead
@@ -228,16 +228,18 @@ def truths_of(value: object, trace: Trace) -> Entries:
 
 
 def is_elementwise(ufunc: Any) -> bool:
-    return ufunc in NUMBERS or ufunc in COMPARISONS or ufunc in LOGIC
+    return of_numbers(ufunc) is not None or ufunc in COMPARISONS or ufunc in LOGIC
 
 
 def elementwise(ufunc: Any, given: Sequence[object], trace: Trace) -> Held:
     """A universal function, entry by entry; of numbers alone it is NumPy's own."""
     if ufunc in LOGIC:
         return Condition(each(LOGIC[ufunc], *(truths_of(x, trace) for x in given)), trace)
-    if ufunc in NUMBERS:
-        return Symbols(_applied(ufunc, NUMBERS[ufunc], given, trace), trace)
-    return Condition(_applied(ufunc, COMPARISONS[ufunc], given, trace), trace)
+    if ufunc in COMPARISONS:
+        return Condition(_applied(ufunc, COMPARISONS[ufunc], given, trace), trace)
+    of_symbols = of_numbers(ufunc)
+    assert of_symbols is not None  # see is_elementwise
+    return Symbols(_applied(ufunc, of_symbols, given, trace), trace)
 
 
 def _applied(ufunc: Any, of_symbols: Callable[..., object], given: Sequence[object], trace: Trace) -> object:

@@ -1,4 +1,4 @@
-"""NumPy's functions of single numbers, on symbols: each by operations of the table in `condyle.ir.ops`.
+"""NumPy's functions of single numbers, on symbols: each by operations of the table in `condyle.operations`.
 
 One operand at least is a symbol, the others may be floats. Where a function is put together from two, the argument of
 the one that is not taken is kept where it is finite, so that a derivative is finite too.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from condyle import scalar
 from condyle.errors import UnsupportedError
+from condyle.operations import OPERATIONS
 from condyle.scalar import Scalar
 from condyle.symbolic import truths
 from condyle.symbolic.truths import Known, Value
@@ -138,29 +140,20 @@ OF_ONE: Mapping[Any, Callable[[Scalar], Value]] = {
     np.conjugate: lambda x: x,
     np.reciprocal: lambda x: 1.0 / x,
     np.square: lambda x: x * x,
-    np.sqrt: scalar.sqrt,
-    np.absolute: scalar.absolute,
     np.fabs: scalar.absolute,
     np.sign: _sign,
-    np.floor: scalar.floor,
     np.ceil: lambda x: -scalar.floor(-x),
-    np.rint: scalar.rint,
-    np.exp: scalar.exp,
     np.exp2: lambda x: scalar.exp(x * math.log(2.0)),
     np.expm1: _expm1,
-    np.log: scalar.log,
     np.log2: lambda x: scalar.log(x) * (1.0 / math.log(2.0)),
     np.log10: lambda x: scalar.log(x) * (1.0 / math.log(10.0)),
     np.log1p: _log1p,
-    np.sin: scalar.sin,
-    np.cos: scalar.cos,
     np.tan: lambda x: scalar.sin(x) / scalar.cos(x),
     np.arcsin: lambda x: scalar.atan2(x, _complement(x)),
     np.arccos: lambda x: scalar.atan2(_complement(x), x),
     np.arctan: lambda x: scalar.atan2(x, 1.0),
     np.sinh: _sinh,
     np.cosh: _cosh,
-    np.tanh: scalar.tanh,
     np.degrees: lambda x: x * (180.0 / math.pi),
     np.rad2deg: lambda x: x * (180.0 / math.pi),
     np.radians: lambda x: x * (math.pi / 180.0),
@@ -174,16 +167,37 @@ OF_TWO: Mapping[Any, Callable[[Any, Any], Value]] = {
     np.power: _power,
     np.float_power: _power,
     np.heaviside: _heaviside,
-    np.minimum: scalar.minimum,
-    np.maximum: scalar.maximum,
     np.fmin: _fmin,
     np.fmax: _fmax,
     np.logaddexp: _logaddexp,
-    np.arctan2: scalar.atan2,
     np.hypot: lambda x, y: scalar.sqrt(x * x + y * y),
 }
-NUMBERS: Mapping[Any, Callable[..., Value]] = {**OF_ONE, **OF_TWO}
-"""Numbers of numbers."""
+
+
+def _of_row(op: str) -> Callable[..., Value]:
+    return lambda *operands: scalar.operation(op, operands)
+
+
+OF_ROWS = {row.ufunc: _of_row(row.name) for row in OPERATIONS.values() if row.ufunc}
+"""Those that are an operation, by module and name."""
+NUMBERS: Mapping[Any, Callable[..., Value]] = {
+    **OF_ONE,
+    **OF_TWO,
+    **{getattr(np, path.removeprefix("numpy.")): of for path, of in OF_ROWS.items() if path.startswith("numpy.")},
+}
+"""Numbers of numbers, of NumPy."""
+
+
+def of_numbers(ufunc: Any) -> Callable[..., Value] | None:
+    """What a universal function of numbers is on symbols, also one of SciPy's; None for one that takes no symbols."""
+    if ufunc in NUMBERS:
+        return NUMBERS[ufunc]
+    for path, of_symbols in OF_ROWS.items():
+        module, _, name = path.rpartition(".")
+        if getattr(sys.modules.get(module), name, None) is ufunc:  # nothing is imported to find out
+            return of_symbols
+    return None
+
 
 ORDER: Mapping[Any, Callable[[Any, Any], Known]] = {
     np.greater_equal: truths.at_least,

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph
-from condyle.ir.ops import Node
 from condyle.ir.program import Note, Program
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
+from condyle.operations import Node
 from condyle.trace.straight import trace
 
 ALGORITHMS = "condyle.algorithms."

@@ -11,8 +11,8 @@ import numpy as np
 from condyle.algorithms.joint import Dof, Inertia, Joint
 from condyle.algorithms.values import flat, numbers
 from condyle.ir.expr import Expr
-from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.operations import TRIGONOMETRIC
 
 Pair: TypeAlias = tuple[float, float]
 """Bounds of the norms of a linear and an angular part, or of a force and a torque."""

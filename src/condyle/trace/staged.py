@@ -13,9 +13,9 @@ from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.sweeps import Entry, Field, PairStep
 from condyle.algorithms.unrolled import Unrolled
 from condyle.ir.expr import Expr, Graph
-from condyle.ir.ops import Node
 from condyle.ir.program import Array, Note, Program
 from condyle.model.tree import Tree
+from condyle.operations import Node
 from condyle.scalar import Scalar
 from condyle.specification import F_EXT, Function
 from condyle.trace.reference import Output

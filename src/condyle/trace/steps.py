@@ -9,8 +9,8 @@ from typing import TypeVar, cast, overload
 from condyle.algorithms.joint import Joint
 from condyle.ir import sweep as ir
 from condyle.ir.expr import Expr, Graph
-from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import Array, Program, input_of
+from condyle.operations import TRIGONOMETRIC
 from condyle.passes import pipeline
 from condyle.scalar import Scalar
 

@@ -20,9 +20,9 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, found, found_by
 from condyle.identity import Parts, digest, whole
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.ir.ops import Node
 from condyle.ir.program import constant_of, input_of, operands
 from condyle.model.tree import Tree
+from condyle.operations import Node
 from condyle.scalar import Scalar, operation
 from condyle.specification import Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Symbols

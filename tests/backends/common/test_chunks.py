@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from condyle.backends.common.chunks import Chunk, Cut, Lowered, lower
-from condyle.ir.ops import MEANING
 from condyle.ir.program import operands
+from condyle.operations import MEANING
 from tests.backends.c.small import meaning, states, tangle, toy
 
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from condyle.backends.cpu.allocate import LATENCY
 from condyle.backends.cpu.code import SLOT, Instruction
 from condyle.backends.cpu.target import TARGET, Target
-from condyle.ir.ops import Node
 from condyle.ir.program import operands
+from condyle.operations import Node
 
 LINE = 64
 """Bytes."""

@@ -23,8 +23,8 @@ from condyle.backends.cpu.operations import ROWS
 from condyle.backends.cpu.sincos import expand, inline_angles
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
-from condyle.ir.ops import MEANING
 from condyle.ir.program import Array, Output, Program, operands
+from condyle.operations import MEANING
 from tests.backends.c.small import tangle, toy
 from tests.backends.cpu import plain_allocate
 from tests.backends.cpu.machine import execute

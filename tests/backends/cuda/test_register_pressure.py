@@ -7,8 +7,8 @@ import pytest
 from condyle.backends.common.order import orders
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.register_pressure import Uses, early, late, low_pressure_orders, most_first, peak, relieved
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program, operands
+from condyle.operations import LEAVES
 from tests.backends.c.small import tangle, toy
 from tests.backends.cuda.simulate import code, robot
 

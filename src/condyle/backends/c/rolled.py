@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from condyle.backends.c.body import Body, dialect_of, write_numbers, write_product, write_table
 from condyle.backends.common.literals import literal
 from condyle.backends.common.loops import Bank, layout
-from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import constant_of, input_of, operands
 from condyle.ir.segments import Product
 from condyle.ir.sweep import Columns, Loop, Mirror, Rolled, Step, Sweep, Walk, bodies, entries_read, steps
+from condyle.operations import TRIGONOMETRIC, Node
 from condyle.text import Emitter
 
 ARGUMENTS = "(real_v *w, size_t i, size_t c)"

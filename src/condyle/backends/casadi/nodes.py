@@ -5,35 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from condyle.backends.casadi.external import Part
+from condyle.backends.common.forms import ARITHMETIC
 from condyle.backends.common.literals import literal
 from condyle.errors import UnsupportedError
 from condyle.ir.program import constant_of, input_of, operands
+from condyle.operations import OPERATIONS
 from condyle.text import Emitter
 
-OPERATIONS = {
-    "neg": "-{0}",
-    "add": "{0} + {1}",
-    "sub": "{0} - {1}",
-    "mul": "{0} * {1}",
+FORMS = {
+    **ARITHMETIC,
     "rcp": "1.0 / {0}",
-    "div": "{0} / {1}",
-    "sqrt": "sqrt({0})",
-    "sin": "sin({0})",
-    "cos": "cos({0})",
-    "abs": "fabs({0})",
     "min": "cd_min({0}, {1})",
     "max": "cd_max({0}, {1})",
-    "floor": "floor({0})",
-    "rint": "rint({0})",
     "select": "({0} >= 0 ? {1} : {2})",
-    "exp": "exp({0})",
-    "log": "log({0})",
-    "tanh": "tanh({0})",
-    "atan2": "atan2({0}, {1})",
-    "fma": "{0} * {1} + {2}",
-    "fms": "{0} * {1} - {2}",
-    "fnma": "{2} - {0} * {1}",
-    "fnms": "-({0} * {1}) - {2}",
+    **{op: f"{row.c}({', '.join(f'{{{k}}}' for k in range(row.arity))})" for op, row in OPERATIONS.items() if row.c},
 }
 """Operations on doubles in C."""
 
@@ -62,9 +47,9 @@ def write_nodes(e: Emitter, part: Part, order: Iterable[int], slots: Mapping[int
         if node[0] in ("const", "input"):
             bring(index)
             continue
-        if node[0] not in OPERATIONS:
+        if node[0] not in FORMS:
             raise UnsupportedError(f"target 'casadi': the operation {node[0]!r} has no word in C")
         for used in operands(node):
             bring(used)
         named.add(index)
-        e(f"const casadi_real t{index} = {OPERATIONS[node[0]].format(*(f't{i}' for i in operands(node)))};")
+        e(f"const casadi_real t{index} = {FORMS[node[0]].format(*(f't{i}' for i in operands(node)))};")

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate, zip_longest
 from typing import TypeAlias, cast
 
-from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import Array, Program, operands
+from condyle.operations import TRIGONOMETRIC, Node
 from condyle.passes.uses import needed
 
 

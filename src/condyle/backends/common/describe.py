@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from condyle.backends.common.facts import Facts
 from condyle.ir.count import work
-from condyle.ir.ops import ARITY
 from condyle.ir.program import Array, Program
 from condyle.ir.repeated import Repeated
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
+from condyle.operations import ARITY
 from condyle.specification import Port
 
 _ARGUMENT = re.compile(r"[A-Za-z][A-Za-z0-9]*(_[A-Za-z0-9]+)*")

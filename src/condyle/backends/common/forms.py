@@ -5,23 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from condyle.ir.ops import ARITY, LEAVES, Node
 from condyle.ir.program import Array, Output, Program, constant_of, operands
+from condyle.operations import ARITY, LEAVES, Node
 from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.text import Emitter
 
-FORMS = {
+ARITHMETIC = {
     "neg": "-{0}",
     "add": "{0} + {1}",
     "sub": "{0} - {1}",
     "mul": "{0} * {1}",
-    "rcp": "{one} / {0}",
     "div": "{0} / {1}",
-    "sqrt": "{sqrt}({0})",
     "fma": "{0} * {1} + {2}",
     "fms": "{0} * {1} - {2}",
     "fnma": "{2} - {0} * {1}",
     "fnms": "-({0} * {1}) - {2}",
+}
+"""What C's operators do."""
+
+FORMS = {
+    **ARITHMETIC,
+    "rcp": "{one} / {0}",
+    "sqrt": "{sqrt}({0})",
     "abs": "{at}abs({0})",
     "min": "{at}min({0}, {1})",
     "max": "{at}max({0}, {1})",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from condyle.errors import UnsupportedError
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program
+from condyle.operations import LEAVES
 
 EVERYTHING = ("numpy", "cpu", "c", "cuda")
 """Targets that have every operation of the table."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from condyle.backends.common.chunks import Lowered, Room, room_of
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, reads
+from condyle.operations import LEAVES
 
 FOREVER = 1 << 40
 AT_ONCE = {1: 8, 2: 4, 3: 4}

@@ -14,8 +14,8 @@ from condyle.backends.cpu.code import Instruction
 from condyle.backends.cpu.cost import cost
 from condyle.backends.cpu.operations import ROWS
 from condyle.backends.cpu.target import TARGET, Isa, Target
-from condyle.ir.ops import Node
 from condyle.ir.program import Program
+from condyle.operations import Node
 
 LATENCY = {op: row.latency for op, row in ROWS.items() if row.latency != 4}
 """Cycles until the result is available; 4 for all others."""

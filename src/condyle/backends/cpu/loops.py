@@ -11,10 +11,10 @@ from condyle.backends.cpu.encode import padded
 from condyle.backends.cpu.steps import FRONT, Block, Way, block
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
-from condyle.ir.ops import TRIGONOMETRIC
 from condyle.ir.program import input_of, operands
 from condyle.ir.segments import Product
 from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
+from condyle.operations import TRIGONOMETRIC
 from condyle.runtime.layout import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)

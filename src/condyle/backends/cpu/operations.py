@@ -1,6 +1,6 @@
 """Instruction selection: one row for each operation, or an expansion into others.
 
-Nodes that only this target has, in addition to those of `ir/ops.py`:
+Nodes that only this target has, in addition to those of `operations.py`:
 
     ("least", a, b)       a where a < b, else b; so b where either is NaN; ("most", a, b) alike
     ("bit0", a)           a << 63 (float32: 31), so bit 0 becomes the sign; ("bit1", a): a << 62 (30)
@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from condyle.ir.ops import FUSED
 from condyle.ir.program import Program
+from condyle.operations import FUSED
 from condyle.passes.elementary.expand import expand
 from condyle.passes.elementary.values import Rule, Value
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from condyle.ir.ops import TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
+from condyle.operations import TRIGONOMETRIC, Node
 from condyle.passes.elementary.circle import COSINE, ROUND, SINE
 from condyle.passes.elementary.values import numbers
 

@@ -23,9 +23,9 @@ from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, Encoder, pop, pus
 from condyle.backends.cpu.operations import expanded
 from condyle.backends.cpu.target import Isa, Target
 from condyle.errors import UnsupportedError
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import constant_of, input_of
 from condyle.ir.sweep import Step
+from condyle.operations import LEAVES
 
 FRONT = 1024
 """Slots at the start of the workspace for spills of steps."""

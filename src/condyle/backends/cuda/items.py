@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from condyle.backends.common.order import reached
-from condyle.ir.ops import LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
+from condyle.operations import LEAVES, TRIGONOMETRIC, Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from condyle.backends.cuda.register_pressure import low_pressure_orders
 from condyle.backends.cuda.schedule import Layout, schedule
 from condyle.backends.cuda.steps import Lowered
 from condyle.backends.cuda.target import TARGET, WARP, Target
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Array, Program
+from condyle.operations import LEAVES
 from condyle.passes.dce import dce
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from condyle.backends.common.order import TRACE, by_key, depth_first
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program, operands
+from condyle.operations import LEAVES
 
 ROUNDS = 2
 

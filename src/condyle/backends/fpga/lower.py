@@ -14,8 +14,8 @@ from condyle.backends.fpga.operators import least_shift
 from condyle.backends.fpga.sharing import folded
 from condyle.backends.fpga.target import ADDER, B
 from condyle.backends.fpga.target import Word as Numbers
-from condyle.ir.ops import Node
 from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.operations import Node
 
 TRIG_FORMAT = Format(B, B - 1)
 """Sines and cosines: 1 is the largest integer, 1 - 2^-17."""

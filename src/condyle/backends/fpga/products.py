@@ -7,8 +7,8 @@ from typing import cast
 
 from condyle.backends.fpga.datapath import Word
 from condyle.ir.expr import Graph
-from condyle.ir.ops import Node
 from condyle.ir.program import Array, Note, Output, Program
+from condyle.operations import Node
 
 SHARED = "x"
 """The columns of a product share units."""

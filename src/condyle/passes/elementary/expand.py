@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program, operands
+from condyle.operations import LEAVES, OPERATIONS
 from condyle.passes.dce import dce
-from condyle.passes.elementary.atan2 import atan2
-from condyle.passes.elementary.log import log
-from condyle.passes.elementary.powers import exp, tanh
 from condyle.passes.elementary.values import Code, Rule, Value
 
-ELEMENTARY: Mapping[str, Rule] = {"exp": exp, "log": log, "tanh": tanh, "atan2": atan2}
-"""Functions that no target has as an operation."""
+_FILES = {file.name for file in iter_modules([str(Path(__file__).parent)])}
+ELEMENTARY: Mapping[str, Rule] = {
+    op: getattr(import_module(f"condyle.passes.elementary.{op}"), op) for op in OPERATIONS if op in _FILES
+}
+"""Functions that no target has as an operation: the files of this folder with the name of one."""
 
 
 def expand(program: Program, bits: int, own: Mapping[str, Rule] | None = None) -> Program:

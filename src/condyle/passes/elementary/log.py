@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from condyle.passes.elementary.powers import LOG2
+from condyle.passes.elementary.exp import LOG2
 from condyle.passes.elementary.values import Value, fma, numbers, polynomial, select
 
 

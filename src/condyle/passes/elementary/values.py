@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from condyle.ir.ops import Node
 from condyle.ir.program import constant_of
+from condyle.operations import Node
 
 Rule = Callable[..., "Value"]
 """The expansion of an operation: from its operands to its value."""

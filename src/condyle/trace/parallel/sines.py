@@ -6,8 +6,8 @@ from typing import cast
 
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.link_parallel import NONE
-from condyle.ir.ops import Node
 from condyle.ir.program import input_of
+from condyle.operations import Node
 
 ANGLE, SINE, COSINE = range(3)
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from condyle.ir.ops import FUSED, LEAVES, TRIGONOMETRIC, Node
 from condyle.ir.program import Program, operands
+from condyle.operations import FUSED, LEAVES, TRIGONOMETRIC, Node
 
 ZERO, ONE = -1, -2
 """Operands that are not nodes of the Program."""

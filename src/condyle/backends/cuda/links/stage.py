@@ -9,8 +9,8 @@ from condyle.backends.common.order import orders
 from condyle.backends.cuda.emit import write_compute
 from condyle.backends.cuda.target import TARGET
 from condyle.backends.cuda.trig import literal
-from condyle.ir.ops import LEAVES
 from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.operations import LEAVES
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 

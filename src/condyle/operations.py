@@ -6,8 +6,8 @@ A node of a Program is a tuple: the operation's name, then its operands.
     ("input", port, k)        entry k (flat, row major) of input port number `port`
     ("add", a, b)             and so on, as the table says; a, b, c are numbers of earlier nodes
 
-To add an operation, add a row here and a function of numbers in `scalar.py`; then a row in the table of each target,
-or, for all targets at once, its expansion into other operations (`passes/elementary`).
+To add an operation, add a row here and its derivatives in `passes/partials.py`; then a row in the table of each target,
+or, for all targets at once, its expansion into other operations: a file of `passes/elementary` with its name.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-
-from condyle.scalar import OF_NUMBERS, Numbers
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+Numbers: TypeAlias = NDArray[np.floating]
 
 Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
 """All numbers are integers but a constant's value; `condyle.ir.program` has typed accessors."""
@@ -41,7 +42,8 @@ class Operation:
     additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
     operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
     f(x), x the first operand. commutes: whether operands may be swapped. made: where it comes from. "traced": symbols;
-    "fusing": contraction; "machine": expansion, just before a target.
+    "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
+    "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in C's math.h.
     """
 
     name: str
@@ -55,6 +57,23 @@ class Operation:
     parity: str = ""
     commutes: bool = False
     made: str = TRACED
+    ufunc: str = ""
+    c: str = ""
+
+
+def _wide(of_numbers: Callable[..., Numbers]) -> Callable[..., Numbers]:
+    """The same in float64 at least, then rounded: NumPy's own of float32 is up to 3.5 units in the last place away."""
+
+    def meaning(*operands: Numbers) -> Numbers:
+        kind = np.result_type(*operands)
+        wide = np.promote_types(kind, np.float64)
+        return of_numbers(*(np.asarray(x, wide) for x in operands)).astype(kind)
+
+    return meaning
+
+
+def _select(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
+    return np.where(np.greater_equal(x, 0), a, b).astype(np.result_type(x, a, b), copy=False)[()]
 
 
 def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
@@ -97,22 +116,36 @@ _ROWS = (
     Operation("mul", 2, operator.mul, mul=1, commutes=True),
     # x / y is mul x (rcp y)
     Operation("rcp", 1, _rcp, div=1, depth=4, parity=ODD),
-    Operation("sqrt", 1, OF_NUMBERS["sqrt"], div=1, depth=5),
-    Operation("sin", 1, OF_NUMBERS["sin"], depth=11, parity=ODD),
-    Operation("cos", 1, OF_NUMBERS["cos"], depth=11, parity=EVEN),
-    Operation("abs", 1, OF_NUMBERS["abs"], add=1, parity=EVEN),
-    Operation("min", 2, OF_NUMBERS["min"], add=1, commutes=True),
-    Operation("max", 2, OF_NUMBERS["max"], add=1, commutes=True),
-    Operation("floor", 1, OF_NUMBERS["floor"], add=1, depth=2),
+    Operation("sqrt", 1, np.sqrt, div=1, depth=5, ufunc="numpy.sqrt", c="sqrt"),
+    Operation("sin", 1, np.sin, depth=11, parity=ODD, ufunc="numpy.sin", c="sin"),
+    Operation("cos", 1, np.cos, depth=11, parity=EVEN, ufunc="numpy.cos", c="cos"),
+    Operation("abs", 1, np.abs, add=1, parity=EVEN, ufunc="numpy.absolute", c="fabs"),
+    Operation("min", 2, np.minimum, add=1, commutes=True, ufunc="numpy.minimum"),
+    Operation("max", 2, np.maximum, add=1, commutes=True, ufunc="numpy.maximum"),
+    Operation("floor", 1, np.floor, add=1, depth=2, ufunc="numpy.floor", c="floor"),
     # to the nearest integer, halves to the even one
-    Operation("rint", 1, OF_NUMBERS["rint"], add=1, depth=2, parity=ODD),
+    Operation("rint", 1, np.rint, add=1, depth=2, parity=ODD, ufunc="numpy.rint", c="rint"),
     # select x a b: a where x >= 0 (-0.0 too), else b (of NaN too)
-    Operation("select", 3, OF_NUMBERS["select"], add=1),
-    Operation("exp", 1, OF_NUMBERS["exp"], mul=17, add=23, size=27, depth=25),
-    Operation("log", 1, OF_NUMBERS["log"], mul=17, add=31, div=1, size=40, depth=30),
-    Operation("tanh", 1, OF_NUMBERS["tanh"], mul=28, add=37, div=1, size=42, depth=35, parity=ODD),
+    Operation("select", 3, _select, add=1),
+    Operation("exp", 1, _wide(np.exp), mul=17, add=23, size=27, depth=25, ufunc="numpy.exp", c="exp"),
+    Operation("log", 1, _wide(np.log), mul=17, add=31, div=1, size=40, depth=30, ufunc="numpy.log", c="log"),
+    Operation(
+        "tanh", 1, _wide(np.tanh), mul=28, add=37, div=1, size=42, depth=35, parity=ODD, ufunc="numpy.tanh", c="tanh"
+    ),
     # atan2 y x
-    Operation("atan2", 2, OF_NUMBERS["atan2"], mul=20, add=54, div=1, size=62, depth=35, parity=ODD),
+    Operation(
+        "atan2",
+        2,
+        _wide(np.arctan2),
+        mul=20,
+        add=54,
+        div=1,
+        size=62,
+        depth=35,
+        parity=ODD,
+        ufunc="numpy.arctan2",
+        c="atan2",
+    ),
     Operation("fma", 3, _fma, mul=1, add=1, made=FUSING),
     Operation("fms", 3, _fms, mul=1, add=1, made=FUSING),
     Operation("fnma", 3, _fnma, mul=1, add=1, made=FUSING),
