@@ -26,6 +26,10 @@ FILES = [
     "condyle/functions/added/first_moment.py",
     "condyle/passes/double_signs.py",
     "condyle/passes/pipeline.py",
+    "condyle/operations.py",
+    "condyle/passes/partials.py",
+    "condyle/passes/elementary/cbrt.py",
+    "condyle/integrators.py",
     "condyle/backends/rust.py",
     "condyle/exports/rust.py",
     "condyle/backends/added/interpreted.py",
@@ -70,6 +74,14 @@ def run(package: Path, command: Sequence[str | Path], folder: Path) -> str:
 @pytest.mark.parametrize("section", SECTIONS)
 def test_the_programs_of_an_example_run(section: str, package: Path, tmp_path: Path) -> None:
     run(package, [sys.executable, "-W", "error", "-c", program_of(section)], tmp_path)
+
+
+@pytest.mark.slow
+def test_the_tests_of_operations_take_the_one_that_was_added(package: Path) -> None:
+    """No table of theirs is written by hand."""
+    tests = ["tests/backends/test_operations.py", "tests/ir/test_interp.py", "tests/ir/test_expr.py"]
+    said = run(package, [sys.executable, "-m", "pytest", "-n0", "-q", "-k", "cbrt or expr or counts", *tests], ROOT)
+    assert int(re.findall(r"(\d+) passed", said)[-1]) > 40
 
 
 def test_commands_know_what_was_added(package: Path, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
-"""The words that options take, in one place that imports nothing: to print help is to import this."""
+"""The words that options take, in one place that imports next to nothing: to print help is to import this."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from pkgutil import iter_modules
+
+from condyle.integrators import METHODS
 
 PAPERS = ("iiwa14", "hyq", "atlas")
 """The bundled robots of the papers' benchmarks."""
@@ -19,7 +21,7 @@ DTYPES = ("float64", "float32")
 LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
-INTEGRATORS = ("semi_implicit_euler", "euler", "rk4")
+INTEGRATORS = tuple(METHODS)
 LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "contacts", "ground", "forces")
 """What is drawn of a robot."""
 VIEWS = ("iso", "front", "side", "top")

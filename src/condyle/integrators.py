@@ -33,16 +33,21 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Method:
-    """Stages in order. moves_last: * is v~, the velocity at the end of the step."""
+    """about: its name in the literature. Stages in order. moves_last: * is v~, the velocity at the end of the step."""
 
+    about: str
     stages: tuple[Stage, ...]
     order: int
     moves_last: bool = False
 
 
-EULER = Method((Stage(1.0, 1.0),), 1)
-SEMI_IMPLICIT_EULER = Method((Stage(1.0, 1.0),), 1, moves_last=True)
-RK4 = Method((Stage(1 / 2, 1 / 6), Stage(1 / 2, 1 / 3, 1 / 8), Stage(1.0, 1 / 3), Stage(1 / 6, 1 / 6, 1 / 12, 1.0)), 4)
-
-METHODS: Mapping[str, Method] = {"euler": EULER, "semi_implicit_euler": SEMI_IMPLICIT_EULER, "rk4": RK4}
-"""By the words of `compile(integrator=)`."""
+METHODS: Mapping[str, Method] = {
+    "semi_implicit_euler": Method("the semi-implicit Euler method", (Stage(1.0, 1.0),), 1, moves_last=True),
+    "rk4": Method(
+        "the classical Runge-Kutta method",
+        (Stage(1 / 2, 1 / 6), Stage(1 / 2, 1 / 3, 1 / 8), Stage(1.0, 1 / 3), Stage(1 / 6, 1 / 6, 1 / 12, 1.0)),
+        4,
+    ),
+    "euler": Method("Euler's method", (Stage(1.0, 1.0),), 1),
+}
+"""By the words of `compile(integrator=)`, the default first."""

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics
-from condyle.integrators import METHODS
 from tests.contacts.cases import Array, Case, apart, drawn, hyq, moved, slopes, tree
 from tests.processor import slow
 from tests.steps.equations import stepped
+from tests.steps.test_step import BY_COST
 
 H, T = 0.01, 6
 
@@ -76,7 +76,7 @@ def test_flags_that_are_held_apply_no_impact() -> None:
         assert apart([whole.q[:, -1], whole.v[:, -1]], list(state)) < 1e-12
 
 
-@pytest.mark.parametrize("integrator", [name if name != "rk4" else slow(name) for name in METHODS])
+@pytest.mark.parametrize("integrator", BY_COST)
 @pytest.mark.parametrize("name", [3, slow(9), slow("hyq")])
 def test_derivatives_of_a_step(name: int | str, integrator: str) -> None:
     """A and B against differences, with a floating base, in every mode."""

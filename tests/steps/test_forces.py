@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.integrators import METHODS
 from tests.laws.robots import relative, robot_named
-from tests.processor import slow
-from tests.steps.test_step import drawn
+from tests.steps.test_step import BY_COST, drawn
 
 
 @pytest.mark.parametrize("force_frame", ["local", "local_world_aligned"])
-@pytest.mark.parametrize("integrator", [slow(one) if one == "rk4" else one for one in METHODS])
+@pytest.mark.parametrize("integrator", BY_COST)
 def test_e_is_the_difference_by_forces(integrator: str, force_frame: str) -> None:
     robot = robot_named("chain") if force_frame == "local" else condyle.random_tree(2, 2, floating_base=True)
     q, v, tau = drawn(robot, 3)

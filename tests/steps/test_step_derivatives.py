@@ -13,7 +13,7 @@ from condyle.model.joints import JOINT_TYPES
 from tests.derivatives.differences import DIFFERENCES, FOURTH, State, error, first
 from tests.laws.robots import relative, robot_named
 from tests.processor import slow
-from tests.steps.test_step import drawn
+from tests.steps.test_step import BY_COST, drawn
 
 ROBOTS = ("chain", "zoo", "tree-0", slow("hyq_floating"), slow("zoo_floating"), slow("floating-3"))
 
@@ -66,7 +66,7 @@ def test_the_jacobian_of_step_has_the_same_blocks(kind: str) -> None:
         assert relative(j.dq_ddt, robot.difference(moved[1].q, moved[0].q) / 2e-6) < 1e-6
 
 
-@pytest.mark.parametrize("integrator", [slow(one) if one == "rk4" else one for one in METHODS])
+@pytest.mark.parametrize("integrator", BY_COST)
 def test_what_is_known_before_is_exact(hyq: Robot, integrator: str) -> None:
     """Where the base is does not matter; Euler's q depends on no torque; flat joints have ones and the step."""
     q, v, tau = drawn(hyq, 4)

@@ -44,7 +44,7 @@ TARGETS = ("cpu", "numpy")
 def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
     """The functions of three accelerators: the library's, the steps, and for a floating base those of a given base."""
     given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
-    return tuple(family for family in (library(), tuple(STEPS), given) if family)
+    return tuple(family for family in (library(), STEPS, given) if family)
 
 
 class Compiled:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
+from condyle.backends.fpga.steps import STAGES_OF
 from condyle.backends.fpga.tasks import (
     BIAS,
     COLUMNS,
@@ -27,6 +28,7 @@ from condyle.backends.fpga.tasks import (
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, expanded, short_name
 from condyle.functions.quantities import MINV, TAU, A, Q, V
+from condyle.integrators import METHODS
 from condyle.specification import Call, Composition, Function, MinusProduct, Port
 
 MASS = Leaf("mass", "M")
@@ -53,8 +55,8 @@ NEXT = (
     Port("q_next", ("nq",), Q.unit, Q.frame, "configuration after the step"),
     Port("v_next", ("nv",), V.unit, V.frame, "velocity after the step"),
 )
-STEPS = {"rk4": ("the classical Runge-Kutta method", range(4)), "euler": ("Euler's method", range(4, 5))}
-"""Integration steps: by which method, and which of the weights in `backends/fpga/steps.py` are its stages'."""
+STEPS = tuple(STAGES_OF)
+"""Integration steps: methods of `condyle.integrators`."""
 GIVEN = ("minv", "fd", "dfd")
 """What there is for a base whose motion is given too, with the suffix: functions of a floating robot that move its
 joints alone (Yang 2023, the root's modes). With the base's rows and columns b, the joints' j:
@@ -69,7 +71,7 @@ as zero, a base so heavy that nothing moves it."""
 def tasks() -> dict[str, Task]:
     """Every function that has a hardware plan, in the order of the families that have codes."""
     own = {name: task for name, function in FUNCTIONS.items() if (task := _task(function)) is not None}
-    steps = [_step(name, said, stages) for name, (said, stages) in STEPS.items()]
+    steps = [_step(name, METHODS[name].about, STAGES_OF[name]) for name in STEPS]
     return numbered([list(own.values()), steps, [_of_a_given_base(own[name]) for name in GIVEN]])
 
 

@@ -12,6 +12,7 @@ from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
 from condyle.hardware.box import FORCE, Box, box_of
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
+from condyle.integrators import METHODS
 from condyle.model.robot import Robot
 from condyle.model.state import usual_ranges
 from condyle.model.tree import tree_of
@@ -77,7 +78,7 @@ def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float
 
 
 def _stepped(robot: Robot, method: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
-    if method == "euler":  # of accelerators: q + h v, v + h a
+    if METHODS[method].order == 1:  # of accelerators: q + h v, v + h a
         (a,), moving = answer_of(robot, "fd", states, h), {"q": states["q"], "dv": h * states["v"]}
         return [*answer_of(robot, "integrate", moving, h), states["v"] + h * a]
     tree, step = tree_of(robot, UNBOUND._replace(integrator=method)), FUNCTIONS["step"]

@@ -31,7 +31,7 @@ from condyle.interop.crocoddyl_bases import (
 )
 from condyle.interop.drives import Drive, Residual
 from condyle.interop.held import held
-from condyle.interop.motions import METHODS, Motion
+from condyle.interop.motions import MOTIONS, Motion
 from condyle.interop.node_costs import ContactCosts, ModelCosts, ResidualCosts
 from condyle.interop.nodes import Nodes
 from condyle.options import check_choice
@@ -149,8 +149,8 @@ class IntegratedActionModel(Model):
     """
 
     def __init__(self, differential: DifferentialActionModel, dt: float, integrator: str = "semi_implicit_euler"):
-        check_choice("integrator", integrator, tuple(METHODS))
-        if integrator == "rk4" and differential.drive.contacts and differential.residual is None:
+        check_choice("integrator", integrator, tuple(MOTIONS))
+        if len(MOTIONS[integrator].stages) > 1 and differential.drive.contacts and differential.residual is None:
             raise UnsupportedError(
                 f"integrator={integrator!r}: with contacts and crocoddyl's costs there is 'semi_implicit_euler'; "
                 "give a residual, or take crocoddyl's integrator"

@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.integrators import METHODS
 from condyle.interop.drives import Drive, Residual
 
 Array = NDArray[np.floating]
-METHODS = {
-    "semi_implicit_euler": ((0.0, 1.0),),
-    "crocoddyl_euler": ((0.0, 1.0),),
-    "rk4": ((0.0, 1 / 6), (1 / 2, 1 / 3), (1 / 2, 1 / 3), (1.0, 1 / 6)),
+CROCODDYL_EULER = "crocoddyl_euler"
+MOTIONS = {
+    **{name: method for name, method in METHODS.items() if method.moves_last or method.order > 1},
+    CROCODDYL_EULER: METHODS["euler"],
 }
-"""Of each stage c, the part of the step in front of it, and b."""
+"""By the words of `IntegratedActionModel`."""
 
 
 class _End(NamedTuple):
@@ -44,8 +45,9 @@ class Motion:
 
     def __init__(self, drive: Drive, method: str, residual: Residual | None) -> None:
         self.drive, self.residual, self.dyn, self.coordinates = drive, residual, drive.dyn, drive.coordinates
-        self._stages, self._method = METHODS[method], method
-        self.weights = np.array([b for _, b in self._stages])
+        self._in_fixed_axes = method != CROCODDYL_EULER
+        self._stages = MOTIONS[method].stages
+        self.weights = np.array([stage.b for stage in self._stages])
 
     @cached_property
     def value(self) -> Callable[..., Any]:
@@ -90,14 +92,11 @@ class Motion:
 
     def _travelled(self, at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> tuple[list[Any], _End, Any]:
         """Stages as (state, how far q has moved, acceleration, forces), the end of the step, and sqrt(b) r."""
-        states: list[Any] = []
-        for part, _ in self._stages:
-            if not states:
-                states.append((at, None, *self.drive.acceleration(at, u, numbers)))
-                continue
+        states: list[Any] = [(at, None, *self.drive.acceleration(at, u, numbers))]
+        for stage in self._stages[:-1]:  # its c leads to the next one
             before, _, a, _ = states[-1]
-            dq = part * dt * before.v
-            here = at.moved_to(at.integrate(dq), at.v + part * dt * a)
+            dq = stage.c * dt * before.v
+            here = at.moved_to(at.integrate(dq), at.v + stage.c * dt * a)
             states.append((here, dq, *self.drive.acceleration(here, u, numbers)))
         weighed = list(zip(self.weights.tolist(), states, strict=True))
         dv = dt * sum(b * a for b, (_, _, a, _) in weighed)
@@ -110,9 +109,9 @@ class Motion:
 
     def _end(self, at: Any, stages: Sequence[Any], dv: Any, dt: Any) -> _End:
         v = at.v + dv
-        if self._method == "semi_implicit_euler" and not self.coordinates.plain:
+        if len(stages) == 1 and self._in_fixed_axes and not self.coordinates.plain:
             after = at.stepped(v, dt)
             return _End(at.difference(at.q, after.q), after.q, after.v)
         weighed = zip(self.weights.tolist(), stages, strict=True)
-        dq = dt * (sum(b * here.v for b, here in weighed) if self._method == "rk4" else v)
+        dq = dt * (sum(b * here.v for b, here in weighed) if len(stages) > 1 else v)
         return _End(dq, at.integrate(dq), v)

@@ -17,7 +17,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, variant
 from condyle.functions.calls import ByCalls
 from condyle.functions.quantities import Q, V
-from condyle.integrators import SEMI_IMPLICIT_EULER
+from condyle.integrators import METHODS
 from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
@@ -88,7 +88,7 @@ class State:
         """
         calls = _Calls(self._caller, tree_of(self.robot, self._bound))
         moves, given = ByCalls(calls), (list(self.q), list(self.v), list(v_next))
-        q, v = first_order(calls.tree, SEMI_IMPLICIT_EULER, moves, *given, dt)
+        q, v = first_order(calls.tree, METHODS["semi_implicit_euler"], moves, *given, dt)
         return self.moved_to(np.stack(q), np.stack(v))
 
     def _method(self, function: Function, frame: str) -> Callable[..., Any]:

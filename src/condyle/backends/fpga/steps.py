@@ -8,24 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format, Integers, constant_format
-from condyle.integrators import EULER, RK4
+from condyle.integrators import METHODS
 from condyle.integrators import Stage as Weights
 from condyle.ir.program import Program
 
-STAGES = (*RK4.stages, *EULER.stages)
-"""The weights of both methods, one after the other."""
+STEPPED = {name: method for name, method in METHODS.items() if not method.moves_last}
+"""The methods that there are in hardware."""
+STAGES = tuple(stage for method in STEPPED.values() for stage in method.stages)
+"""The weights of all methods, one after the other."""
+ENDS = tuple(accumulate(len(method.stages) for method in STEPPED.values()))
+STAGES_OF = {name: range(end - len(STEPPED[name].stages), end) for name, end in zip(STEPPED, ENDS, strict=True)}
+"""Which of the stages are a method's."""
 WEIGHTS = {name: tuple(getattr(stage, name) for stage in STAGES) for name in Weights._fields}
 """By stage: u = c h vi + d h² [v, vi] + e times the sum of b h vi of the stages before."""
 POWERS = {"c": 1, "b": 1, "d": 2, "e": 0}
-LAST = (3, 4)
+LAST = tuple(end - 1 for end in ENDS)
 """The stages that end a step."""
-STAGE_FORMAT = Format(4, 0)
+STAGE_FORMAT = Format(1 + len(STAGES).bit_length(), 0)
 FRESH = {"cv": "v", "sq": "q", "sv": "v", "su": ""}
 """The words that travel with the first sub-task of a step: copies of its state, and zeros."""
 AGAIN = {"cv": "nv", "sq": "q_next", "sv": "v_next", "su": "su_next"}
