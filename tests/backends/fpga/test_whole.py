@@ -123,7 +123,7 @@ def test_a_planted_bug_is_found(tmp_path, planted, watched, what) -> None:
     assert judged(tmp_path, watched, what, 24, planted) == "broken"
 
 
-TRANSFERS, AXI, ANSWERED, RESET = 1, 2, 4, 5
+TRANSFERS, AXI, ANSWERED, RESET, PROMPT = 1, 2, 4, 5, 6
 MALFORMED, UNKNOWN = {"WRONG": 1}, {"WRONG": 2}
 
 
@@ -168,6 +168,11 @@ def test_a_beat_stays_until_it_is_taken_and_a_transfer_ends_before_a_reset(tmp_p
     assert bounded(tmp_path, "m", (2, 2), what, None) == "proved"
 
 
+def test_an_unfinished_transfer_does_not_delay_a_reset(tmp_path) -> None:
+    """For so many cycles."""
+    assert bounded(tmp_path, "m", (2, 2), PROMPT, 32, MOST=3) == "unbroken"
+
+
 @pytest.mark.parametrize(
     ("planted", "other", "beats", "what", "more"),
     [
@@ -176,13 +181,13 @@ def test_a_beat_stays_until_it_is_taken_and_a_transfer_ends_before_a_reset(tmp_p
         (("wrong_now ? 16'd1 : result_beats", "result_beats"), "id", (1, 1), TRANSFERS, MALFORMED),
         (("valid = there & ~waits & ~closed", "valid = there & ~waits & ~asked"), "m", (2, 2), AXI, {}),
         (("if (~valid | ready) full", "full"), "m", (2, 2), AXI, {}),
-        (("~there & ~within & place == 1", "~there & ~within"), "m", (2, 2), RESET, {}),
-        (("full <= asked | ", "full <= "), "m", (2, 2), RESET, {}),
+        (("(beat ? last : ", "(beat ? ends : "), "m", (2, 2), RESET, {}),
+        (("full <= asked | ", "full <= "), "m", (2, 2), PROMPT, {"MOST": 3}),
         (("ends = last | now <= 1", "ends = last"), "m", (2, 2), ORDER, {}),
         (("ends = last | now <= 1", "ends = now <= 1"), "id", (1, 1), ORDER, MALFORMED),
         (("~last & (drops | unknown)", "~last & drops"), "unknown", (3, 1), ANSWERED, UNKNOWN | {"MOST": 3}),
         (("waited >= timeout", "waited > timeout + 12"), "m", (2, 2), ANSWERED, {"MOST": 3, "LATE": 1}),
-        (("after >= most", "after > most"), "m", (2, 2), TRANSFERS, {"MOST": 3}),
+        (("after >= most", "after > most"), "id", (1, 1), TRANSFERS, MALFORMED | {"MOST": 3}),
     ],
 )
 def test_a_bug_planted_in_the_boundary_is_found(tmp_path, planted, other, beats, what, more) -> None:

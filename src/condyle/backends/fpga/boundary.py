@@ -151,16 +151,15 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "results_per_last": (
         0x38,
         "rw",
-        "results that share one `m_axis_tlast`; 1 after `aresetn`. 0 is stored as 1. A soft reset leaves it",
+        "results that share one `m_axis_tlast`; 1 after `aresetn`. 0 is stored as 1",
     ),
     "timeout": (
         0x3C,
         "rw",
-        "cycles of `aclk` that the last beat of a result waits for the next result, before it leaves with `tlast`; "
-        f"{TIMEOUT} after `aresetn`. A soft reset leaves it",
+        f"cycles of `aclk` that a result waits for the next one before it leaves with `tlast`; {TIMEOUT} after `aresetn`",
     ),
 }
-"""Name: address, access, what it is. 32 bits each; counters wrap, and a soft reset clears them. `fx_registers` has a
+"""Name: address, access, what it is. 32 bits each; counters wrap. A soft reset clears the counters and `errors`. `fx_registers` has a
 signal or a parameter of each name."""
 
 

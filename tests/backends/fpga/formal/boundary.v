@@ -9,6 +9,7 @@
 // 3 none: the 1 never leaves; so that it is seen that it can.
 // 4 progress: while results are taken and a packet is not answered, no 16 cycles pass without a beat out.
 // 5 reset: it never comes inside a transfer of results.
+// 6 prompt: while results are taken, no 16 cycles pass between its being asked for and a reset.
 module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER = 1, parameter SENT = 2,
     parameter OTHER_SENT = 2, parameter WRONG = 0, parameter BACK = 2, parameter OTHER_BACK = 2, parameter MOST = 1,
     parameter LATE = 0, parameter WHAT = 0
@@ -19,7 +20,7 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
     reg started = 0, valid = 0, now_other = 0, was_other = 0, sent = 0, seen = 0, waits = 0, ends = 0, half = 0;
     reg [1:0] tag;
     reg [7:0] place = 0, back = 0, group = 0, open = 0;
-    reg [3:0] still = 0;
+    reg [3:0] still = 0, pending = 0;
     reg [AXI:0] held;
     wire in_ready, out_valid, out_last;
     wire [AXI-1:0] out_data;
@@ -39,7 +40,7 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
         .aclk(clock), .aresetn(started), .s_axis_tdata({{(AXI-32){1'b0}}, place == 0 ? head : 32'b0}),
         .s_axis_tvalid(valid), .s_axis_tready(in_ready), .s_axis_tlast(last & ends), .m_axis_tdata(out_data),
         .m_axis_tvalid(out_valid), .m_axis_tready(ready), .m_axis_tlast(out_last),
-        .s_axil_awaddr(8'b0), .s_axil_awvalid(ask & (WHAT == 2 | WHAT == 5)), .s_axil_wdata(settings), .s_axil_wstrb(4'b0),
+        .s_axil_awaddr(8'b0), .s_axil_awvalid(ask & (WHAT == 2 | WHAT > 4)), .s_axil_wdata(settings), .s_axil_wstrb(4'b0),
         .s_axil_wvalid(1'b0), .s_axil_bready(1'b1), .s_axil_araddr(8'b0), .s_axil_arvalid(1'b0), .s_axil_rready(1'b1)
     );
     // results
@@ -51,7 +52,7 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
     wire whole = back + 1 == (is_f ? BACK : OTHER_BACK);
     wire torn = leaves & (whole ? (group + 1 == MOST ? ~out_last : out_last & ~LATE) : out_last);
     wire asks = takes & (now_other & WRONG == 2 ? place == 0 : last);
-    (* hierconn *) wire \dut.resetting ;
+    (* hierconn *) wire \dut.resetting , \dut.asked ;
     wire moved = waits & ~(out_valid & {out_last, out_data} == held);
     always @(posedge clock) begin
         started <= 1;
@@ -67,6 +68,7 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
         if (leaves & whole) group <= out_last ? 0 : group + 1;
         open <= open + asks - (leaves & back == 0);
         still <= ~ready | leaves | open == 0 ? 0 : still + (still != 15);
+        pending <= ready & \dut.asked & ~\dut.resetting ? pending + (pending != 15) : 0;
         half <= leaves ? ~out_last : half;
         was_other <= ~is_f;
         seen <= seen | (marks & out_tag == 1);
@@ -74,7 +76,7 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
         held <= {out_last, out_data};
     end
     assign bad = started & (WHAT == 0 ? disorder : WHAT == 1 ? torn : WHAT == 2 ? moved : WHAT == 4 ? still == 15
-        : WHAT == 5 ? half & \dut.resetting : seen);
+        : WHAT == 5 ? half & \dut.resetting : WHAT == 6 ? pending == 15 : seen);
 endmodule
 
 // The accelerator as a queue.

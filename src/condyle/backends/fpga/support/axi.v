@@ -107,7 +107,7 @@ module fx_transfers (
         waited <= ~waits ? 0 : &waited ? waited : waited + 1'b1;
         // while a beat is offered, its `last` stays
         if (~valid | ready) full <= asked | (beat & ends ? after >= most : place >= most) | (waits & waited >= timeout);
-        closed <= (asked | reset) & (closed | (beat ? last : ~there & ~within & place == 1));
+        closed <= (asked | reset) & (closed | (beat ? last : ~there & ~within));
     end
 endmodule
 
