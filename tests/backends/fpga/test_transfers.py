@@ -40,7 +40,9 @@ class Traffic:
 
     beats: list[tuple[int, bool, int]] = field(default_factory=list[Any])
     answers: dict[int, deque[list[int]]] = field(default_factory=lambda: defaultdict(deque))
-    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(("tasks", "flagged", "unknown", "malformed"), 0))
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("tasks", "flagged", "unknown", "malformed"), 0)
+    )
 
 
 def values(rng: np.random.Generator, format: Format, n: int, float32: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +120,9 @@ def traffic(acc: Accelerator, boundary: Boundary, known: Any, sizes: list[int], 
             made.counts["flagged"] += bool(back[0] & FLAG)
             if kind:
                 made.counts[kind] += 1
-            gaps = rng.integers(0, MOST_GAP, len(task)) * (rng.random(len(task)) < 0.3) if slow_source else [0] * len(task)
+            gaps = (
+                rng.integers(0, MOST_GAP, len(task)) * (rng.random(len(task)) < 0.3) if slow_source else [0] * len(task)
+            )
             made.beats += [(int(gap), ends and b + 1 == len(task), task[b]) for b, gap in enumerate(gaps)]
             number += 1
     return made
@@ -159,7 +163,9 @@ def check(known: Any, sent: Traffic, rows: list[list[str]], share: int, timeout:
         shared, transfers, at = 0 if last else shared, transfers + last, at + size
     assert shared == 0 and not any(sent.answers.values())
     counts = {known["registers"][name]["address"]: count for name, count in sent.counts.items()}
-    counts |= {0x18: (sent.counts["flagged"] > 0) | (sent.counts["unknown"] > 0) << 1 | (sent.counts["malformed"] > 0) << 2}
+    counts |= {
+        0x18: (sent.counts["flagged"] > 0) | (sent.counts["unknown"] > 0) << 1 | (sent.counts["malformed"] > 0) << 2
+    }
     counts |= {0x20: sent.counts["tasks"], 0x30: stalls[0], 0x34: stalls[1], 0x38: max(1, share), 0x3C: timeout}
     assert {address: registers[address] for address in counts} == counts
     return transfers

@@ -186,8 +186,8 @@ def test_an_unfinished_transfer_does_not_delay_a_reset(tmp_path) -> None:
         (("ends = last | now <= 1", "ends = last"), "m", (2, 2), ORDER, {}),
         (("ends = last | now <= 1", "ends = now <= 1"), "id", (1, 1), ORDER, MALFORMED),
         (("~last & (drops | unknown)", "~last & drops"), "unknown", (3, 1), ANSWERED, UNKNOWN | {"MOST": 3}),
-        (("waited >= timeout", "waited > timeout + 12"), "m", (2, 2), ANSWERED, {"MOST": 3, "LATE": 1}),
-        (("after >= most", "after > most"), "id", (1, 1), TRANSFERS, MALFORMED | {"MOST": 3}),
+        (("waited >= timeout", "waited > timeout + 20"), "m", (2, 2), ANSWERED, {"MOST": 3, "LATE": 1}),
+        (("full ? 32'd1 : place", "place"), "id", (1, 1), TRANSFERS, MALFORMED | {"MOST": 3}),
     ],
 )
 def test_a_bug_planted_in_the_boundary_is_found(tmp_path, planted, other, beats, what, more) -> None:

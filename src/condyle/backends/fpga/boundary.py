@@ -124,7 +124,7 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
 
 MAGIC, VERSION = 0x434E4459, 2
 TIMEOUT = 1000
-"""Cycles after which an unfinished batch of results is sent, until the host writes another number."""
+"""Cycles after which fewer results than `results_per_last` are sent, until the host writes another number."""
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "magic": (0x00, "r", f"0x{MAGIC:08x}: this is an accelerator of Condyle"),
     "version": (0x04, "r", f"{VERSION}: the version of this table and of the header"),
@@ -148,19 +148,15 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "malformed": (0x2C, "r", "of these, answers to packets with too few beats: `tlast` came before their end"),
     "stalled_in": (0x30, "r", "cycles with `s_axis_tvalid` high and `s_axis_tready` low"),
     "stalled_out": (0x34, "r", "cycles with `m_axis_tvalid` high and `m_axis_tready` low"),
-    "results_per_last": (
-        0x38,
-        "rw",
-        "results that share one `m_axis_tlast`; 1 after `aresetn`. 0 is stored as 1",
-    ),
+    "results_per_last": (0x38, "rw", "results that share one `m_axis_tlast`; 1 after `aresetn`. 0 is stored as 1"),
     "timeout": (
         0x3C,
         "rw",
-        f"cycles of `aclk` that a result waits for the next one before it leaves with `tlast`; {TIMEOUT} after `aresetn`",
+        f"cycles of `aclk` that a result waits for the next one, before it leaves with `tlast`; {TIMEOUT} at first",
     ),
 }
-"""Name: address, access, what it is. 32 bits each; counters wrap. A soft reset clears the counters and `errors`. `fx_registers` has a
-signal or a parameter of each name."""
+"""Name: address, access, what it is. 32 bits each; counters wrap. A soft reset clears the counters and `errors`.
+`fx_registers` has a signal or a parameter of each name."""
 
 
 def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]:

@@ -34,13 +34,15 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
         head`TAG` = tag;
     end
     wire takes = valid & in_ready;
-    wire [31:0] settings = WHAT == 2 | WHAT == 5 ? {14'b0, timeout, 14'b0, most} : {LATE ? 16'd2 : 16'hffff, 16'd0 + MOST[15:0]};
+    wire [31:0] settings = WHAT == 2 | WHAT == 5 ? {14'b0, timeout, 14'b0, most}
+        : {LATE ? 16'd2 : 16'hffff, MOST[15:0]};
     wire starts = started & go & (takes ? last : ~valid & place == 0);
     top_axi dut (
         .aclk(clock), .aresetn(started), .s_axis_tdata({{(AXI-32){1'b0}}, place == 0 ? head : 32'b0}),
         .s_axis_tvalid(valid), .s_axis_tready(in_ready), .s_axis_tlast(last & ends), .m_axis_tdata(out_data),
         .m_axis_tvalid(out_valid), .m_axis_tready(ready), .m_axis_tlast(out_last),
-        .s_axil_awaddr(8'b0), .s_axil_awvalid(ask & (WHAT == 2 | WHAT > 4)), .s_axil_wdata(settings), .s_axil_wstrb(4'b0),
+        .s_axil_awaddr(8'b0), .s_axil_awvalid(ask & (WHAT == 2 | WHAT > 4)), .s_axil_wdata(settings),
+        .s_axil_wstrb(4'b0),
         .s_axil_wvalid(1'b0), .s_axil_bready(1'b1), .s_axil_araddr(8'b0), .s_axil_arvalid(1'b0), .s_axil_rready(1'b1)
     );
     // results
@@ -66,7 +68,7 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
         end
         if (leaves) back <= whole ? 0 : back + 1;
         if (leaves & whole) group <= out_last ? 0 : group + 1;
-        open <= open + asks - (leaves & back == 0);
+        open <= open + asks - (leaves & whole);
         still <= ~ready | leaves | open == 0 ? 0 : still + (still != 15);
         pending <= ready & \dut.asked & ~\dut.resetting ? pending + (pending != 15) : 0;
         half <= leaves ? ~out_last : half;
