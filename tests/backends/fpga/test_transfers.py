@@ -22,7 +22,6 @@ from condyle.backends.fpga.boundary import Boundary
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.formats import Format
 from condyle.hardware import Accelerator
-from tests.processor import slow
 from tests.programs import needs
 
 from .conftest import accelerator
@@ -31,6 +30,7 @@ from .test_boundary import written
 FLAG, ERROR, MALFORMED = 1 << 8, 1 << 9, 1 << 10
 WRONG = -1
 MOST_GAP = 40
+"""Cycles between two beats of a packet."""
 HERE = Path(__file__).parent
 
 
@@ -46,7 +46,7 @@ class Traffic:
 
 
 def values(rng: np.random.Generator, format: Format, n: int, float32: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(n,) Bits on the bus, and the word that they are: most within the format, some not, as singles also not finite."""
+    """(n,) Bits on the bus, and the words that they are: some outside the box, and singles that are not finite."""
     if not float32:
         words = rng.integers(-format.limit - 1, format.limit + 1, n) >> rng.integers(0, 6, n)
         return words & (1 << format.width) - 1, words
@@ -99,7 +99,7 @@ def traffic(acc: Accelerator, boundary: Boundary, known: Any, sizes: list[int], 
     codes = {row["code"] for row in known["functions"].values()}
     nothing, number = sorted(set(range(256)) - codes), 0
     for size in sizes:
-        slow_source = rng.random() < 0.5
+        pauses = rng.random() < 0.5
         for k in range(size):
             task, back = next(each[chosen[number]])
             tag = (number * 7919 & 0xFFFF) << 16 | int(rng.integers(0, 32)) << 11  # bits 15:11 are ignored
@@ -120,9 +120,7 @@ def traffic(acc: Accelerator, boundary: Boundary, known: Any, sizes: list[int], 
             made.counts["flagged"] += bool(back[0] & FLAG)
             if kind:
                 made.counts[kind] += 1
-            gaps = (
-                rng.integers(0, MOST_GAP, len(task)) * (rng.random(len(task)) < 0.3) if slow_source else [0] * len(task)
-            )
+            gaps = rng.integers(0, MOST_GAP, len(task)) * (rng.random(len(task)) < 0.3) if pauses else [0] * len(task)
             made.beats += [(int(gap), ends and b + 1 == len(task), task[b]) for b, gap in enumerate(gaps)]
             number += 1
     return made

@@ -193,5 +193,5 @@ def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Seque
     sent, back = (sum(len(getattr(packet, what)) for packet in packets) for what in ("task", "answer"))
     sizes = f"AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back}"
     reads = " ".join(f"read(8'h{row['address']:02x}, 32'h{row['value']:08x});" for row in known)
-    words = MACROS | {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads}
+    words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads, **MACROS}
     return f"module {prefix}_axi_bench;\n    localparam {sizes};\n{filled('axi_bench.v', words)}endmodule\n"
