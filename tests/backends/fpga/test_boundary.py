@@ -108,7 +108,7 @@ def test_the_bench_sees_a_wrong_bit(tmp_path) -> None:
 def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
     folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id", ii=2), Boundary(64), 2)
     text = (folder / "fx_axi.v").read_text()
-    waits = "(closed | (beat ? last : ~there & ~within))"
+    waits = "(closed | (beat ? last : ~there & ~partway))"
     assert waits in text
     assert ran(folder, "+restart=1").startswith("right")
     (folder / "fx_axi.v").write_text(text.replace(waits, "1'b1"))

@@ -96,18 +96,18 @@ module fx_transfers (
     input there, input ends, input more, input ready, output valid, output last, output counts, output reg closed
 );
     reg [31:0] place, waited;
-    reg full, within;
+    reg full, partway;
     wire waits = there & ends & ~full & ~more;
     wire beat = valid & ready;
     wire [31:0] after = full ? 32'd1 : place + 1'b1;
-    assign valid = there & ~waits & ~closed, last = ends & full, counts = beat & ~within;
+    assign valid = there & ~waits & ~closed, last = ends & full, counts = beat & ~partway;
     always @(posedge clock) begin
         place <= reset ? 1 : beat & ends ? after : place;
-        within <= ~reset & (beat ? ~ends : within);
+        partway <= ~reset & (beat ? ~ends : partway);
         waited <= ~waits ? 0 : &waited ? waited : waited + 1'b1;
         // while a beat is offered, its `last` stays
         if (~valid | ready) full <= asked | (beat & ends ? after >= most : place >= most) | (waits & waited >= timeout);
-        closed <= (asked | reset) & (closed | (beat ? last : ~there & ~within));
+        closed <= (asked | reset) & (closed | (beat ? last : ~there & ~partway));
     end
 endmodule
 
