@@ -59,9 +59,14 @@ STALLS = ("+stall_in=40", "+stall_out=40", "+seed=3")
     ids=str,
 )
 def test_packets_are_answered_bit_by_bit(tmp_path, boundary: Boundary) -> None:
-    """All functions mixed, with packets too short, too long and of no function between them."""
+    """All functions mixed, with packets too short and of no function between them, in transfers of any length."""
     folder = written(tmp_path / "rig", ARM, accelerator(ARM, ii=2), boundary, 6)
-    for plusargs in ((), (*STALLS, "+restart=1"), ("+stall_out=70", "+bus=3", "+core=7"), ("+bus=7", "+core=2")):
+    for plusargs in (
+        ("+bus=7", "+core=2", "+joined=50", "+share=4", "+timeout=0"),
+        (*STALLS, "+restart=1", "+joined=80", "+share=3"),
+        ("+stall_out=70", "+bus=3", "+core=7", "+joined=100", "+share=1000", "+timeout=100"),
+        ("+share=0",),
+    ):
         assert re.match(r"right: [56]\d packets", ran(folder, *plusargs)), plusargs
 
 
@@ -102,12 +107,32 @@ def test_the_bench_sees_a_wrong_bit(tmp_path) -> None:
 @needs_iverilog
 def test_the_bench_sees_a_beat_that_a_soft_reset_withdraws(tmp_path) -> None:
     folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id", ii=2), Boundary(64), 2)
-    text = (folder / "rig_axi.v").read_text()
-    waits = "(closed | (beat_out ? m_axis_tlast : ~leaving & ~more))"
+    text = (folder / "fx_axi.v").read_text()
+    waits = "(closed | (beat ? last : ~there & ~partway))"
     assert waits in text
     assert ran(folder, "+restart=1").startswith("right")
-    (folder / "rig_axi.v").write_text(text.replace(waits, "1'b1"))
+    (folder / "fx_axi.v").write_text(text.replace(waits, "1'b1"))
     assert "changed before the beat was taken" in ran(folder, "+restart=1")
+
+
+@needs_iverilog
+@pytest.mark.parametrize(
+    ("planted", "plusargs"),
+    [
+        (("beat & ends ? after >= most", "beat & ends ? after > most"), ("+share=3", "+stall_out=70")),
+        (("waits & waited >= timeout", "1'b0"), ("+share=5",)),
+        (("~full & ~more;", "~full & ~more & 1'b0;"), ("+share=1000", "+stall_in=90")),
+        (("ends = last | now <= 1", "ends = last"), ("+joined=50",)),
+        (("malformed = last & now > 1", "malformed = 1'b0"), ()),
+        (("drops | unknown) : drops", "drops) : drops"), ()),
+    ],
+)
+def test_the_bench_sees_a_bug_planted_in_the_cutting_of_streams(tmp_path, planted, plusargs) -> None:
+    folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id", ii=2), Boundary(64), 6)
+    text = (folder / "fx_axi.v").read_text()
+    assert ran(folder, *plusargs).startswith("right") and planted[0] in text
+    (folder / "fx_axi.v").write_text(text.replace(*planted))
+    assert "WRONG" in ran(folder, *plusargs)
 
 
 @needs_iverilog

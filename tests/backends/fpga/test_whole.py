@@ -123,7 +123,8 @@ def test_a_planted_bug_is_found(tmp_path, planted, watched, what) -> None:
     assert judged(tmp_path, watched, what, 24, planted) == "broken"
 
 
-PACKETS, AXI = 1, 2
+TRANSFERS, AXI, ANSWERED, RESET, PROMPT = 1, 2, 4, 5, 6
+MALFORMED, UNKNOWN = {"WRONG": 1}, {"WRONG": 2}
 
 
 def bounded(
@@ -133,38 +134,61 @@ def bounded(
     what: int,
     frames: int | None,
     planted: tuple[str, str] | None = None,
+    **more: int,
 ) -> str:
-    """A property of the boundary while packets of id come, and others; beats: of the others and of their results."""
+    """A property of the boundary while packets of id come, and others; beats: of the others and of their results; more:
+    parameters."""
     acc, boundary = planned("32"), Boundary(axi=32)
-    text = changed(AxiEmitter(acc, Facts("top", "", "", 125.0, "32", boundary)).text(), planted)
+    text = AxiEmitter(acc, Facts("top", "", "", 125.0, "32", boundary)).text()
     codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
     sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
     others = {"OTHER_SENT": beats[0], "OTHER_BACK": beats[1]}
-    values = {**codes, "SENT": sent, "BACK": back, **others, "WHAT": what}
-    return found(folder, boundary_skeleton(acc, text), values, frames)
-
-
-@pytest.mark.parametrize(("other", "beats"), [("m", (2, 2)), ("difd", (5, 1)), ("unknown", (1, 1)), ("id", (3, 1))])
-def test_packets_are_whole_and_none_is_lost_doubled_or_overtaken(tmp_path, other, beats) -> None:
-    """For so many cycles, in which the watched packet can come and leave; the last of the four is malformed."""
-    assert bounded(tmp_path, other, beats, LEFT, 16) == "broken"
-    assert bounded(tmp_path, other, beats, ORDER, 20) == "unbroken"
-    assert bounded(tmp_path, other, beats, PACKETS, 24) == "unbroken"
-
-
-def test_a_beat_that_is_offered_stays_until_it_is_taken(tmp_path) -> None:
-    """For ever, a reset at any time included."""
-    assert bounded(tmp_path, "m", (2, 2), AXI, None) == "proved"
+    values = {**codes, "SENT": sent, "BACK": back, **others, **more, "WHAT": what}
+    return found(folder, changed(boundary_skeleton(acc, text), planted), values, frames)
 
 
 @pytest.mark.parametrize(
-    ("planted", "other", "beats", "what"),
+    ("other", "beats", "wrong"),
+    [("m", (2, 2), {}), ("difd", (5, 1), MALFORMED), ("unknown", (3, 1), UNKNOWN), ("id", (1, 1), MALFORMED)],
+)
+def test_packets_are_whole_and_none_is_lost_doubled_or_overtaken(tmp_path, other, beats, wrong) -> None:
+    """For so many cycles, in which the watched packet can come and leave, whichever packets share a transfer."""
+    assert bounded(tmp_path, other, beats, LEFT, 16, **wrong) == "broken"
+    assert bounded(tmp_path, other, beats, ORDER, 20, **wrong) == "unbroken"
+    assert bounded(tmp_path, other, beats, TRANSFERS, 24, **wrong) == "unbroken"
+    assert bounded(tmp_path, other, beats, TRANSFERS, 24, **wrong, MOST=3) == "unbroken"
+    assert bounded(tmp_path, other, beats, TRANSFERS, 24, **wrong, MOST=3, LATE=1) == "unbroken"
+    assert bounded(tmp_path, other, beats, ANSWERED, 28, **wrong, MOST=3, LATE=1) == "unbroken"
+    assert bounded(tmp_path, other, beats, ANSWERED, 28, **wrong, MOST=3) == "broken"
+
+
+@pytest.mark.parametrize("what", [AXI, RESET])
+def test_a_beat_stays_until_it_is_taken_and_a_transfer_ends_before_a_reset(tmp_path, what) -> None:
+    """For ever, with a reset and other registers at any time."""
+    assert bounded(tmp_path, "m", (2, 2), what, None) == "proved"
+
+
+def test_an_unfinished_transfer_does_not_delay_a_reset(tmp_path) -> None:
+    """For so many cycles."""
+    assert bounded(tmp_path, "m", (2, 2), PROMPT, 32, MOST=3) == "unbroken"
+
+
+@pytest.mark.parametrize(
+    ("planted", "other", "beats", "what", "more"),
     [
-        (("out_ready = next_ready & ~wrong_now", "out_ready = next_ready"), "id", (3, 1), ORDER),
-        (("in_valid(full & ~wrong)", "in_valid(full)"), "id", (3, 1), ORDER),
-        (("wrong_now ? 16'd1 : result_beats", "result_beats"), "id", (3, 1), PACKETS),
-        (("m_axis_tvalid = leaving & ~closed", "m_axis_tvalid = leaving & ~asked"), "m", (2, 2), AXI),
+        (("out_ready = next_ready & ~wrong_now", "out_ready = next_ready"), "id", (1, 1), ORDER, MALFORMED),
+        (("in_valid(full & ~wrong)", "in_valid(full)"), "id", (1, 1), ORDER, MALFORMED),
+        (("wrong_now ? 16'd1 : result_beats", "result_beats"), "id", (1, 1), TRANSFERS, MALFORMED),
+        (("valid = there & ~waits & ~closed", "valid = there & ~waits & ~asked"), "m", (2, 2), AXI, {}),
+        (("if (~valid | ready) full", "full"), "m", (2, 2), AXI, {}),
+        (("(beat ? last : ", "(beat ? ends : "), "m", (2, 2), RESET, {}),
+        (("full <= asked | ", "full <= "), "m", (2, 2), PROMPT, {"MOST": 3}),
+        (("ends = last | now <= 1", "ends = last"), "m", (2, 2), ORDER, {}),
+        (("ends = last | now <= 1", "ends = now <= 1"), "id", (1, 1), ORDER, MALFORMED),
+        (("~last & (drops | unknown)", "~last & drops"), "unknown", (3, 1), ANSWERED, UNKNOWN | {"MOST": 3}),
+        (("waited >= timeout", "waited > timeout + 20"), "m", (2, 2), ANSWERED, {"MOST": 3, "LATE": 1}),
+        (("full ? 32'd1 : place", "place"), "id", (1, 1), TRANSFERS, MALFORMED | {"MOST": 3}),
     ],
 )
-def test_a_bug_planted_in_the_boundary_is_found(tmp_path, planted, other, beats, what) -> None:
-    assert bounded(tmp_path, other, beats, what, 28, planted) == "broken"
+def test_a_bug_planted_in_the_boundary_is_found(tmp_path, planted, other, beats, what, more) -> None:
+    assert bounded(tmp_path, other, beats, what, 28, planted, **more) == "broken"

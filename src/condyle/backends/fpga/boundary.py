@@ -1,7 +1,8 @@
 """The AXI boundary: packets on a bus, registers, rates. The packers read what `describe` returns.
 
-A packet has a header of 32 bits and the words of a function, from bit 0 of the first beat on. tlast marks the last
-beat. Words are two's-complement integers without gaps, or IEEE single-precision numbers.
+A packet has a header of 32 bits and the words of a function, from bit 0 of the first beat on. The code in the header
+says how many beats it has. tlast ends a transfer, which may hold many packets. Words are two's-complement integers
+without gaps, or IEEE single-precision numbers.
 """
 
 from __future__ import annotations
@@ -121,7 +122,9 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
     return max(1, min(longest))
 
 
-MAGIC, VERSION = 0x434E4459, 1
+MAGIC, VERSION = 0x434E4459, 2
+TIMEOUT = 1000
+"""Cycles after which fewer results than `results_per_last` are sent, until the host writes another number."""
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "magic": (0x00, "r", f"0x{MAGIC:08x}: this is an accelerator of Condyle"),
     "version": (0x04, "r", f"{VERSION}: the version of this table and of the header"),
@@ -138,15 +141,22 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
         "rw",
         "set since the last clear, write 1 to clear: bit 0 flag, bit 1 unknown code, bit 2 malformed packet",
     ),
-    "tasks": (0x1C, "r", "packets received"),
+    "tasks": (0x1C, "r", "packets received, wrong ones included"),
     "results": (0x20, "r", "packets sent, including the answers to wrong packets"),
     "flagged": (0x24, "r", "of these, packets with a flag. Errors have a flag too"),
     "unknown": (0x28, "r", "of these, answers to unknown codes"),
-    "malformed": (0x2C, "r", "of these, answers to packets with too few or too many beats"),
+    "malformed": (0x2C, "r", "of these, answers to packets with too few beats: `tlast` came before their end"),
     "stalled_in": (0x30, "r", "cycles with `s_axis_tvalid` high and `s_axis_tready` low"),
     "stalled_out": (0x34, "r", "cycles with `m_axis_tvalid` high and `m_axis_tready` low"),
+    "results_per_last": (0x38, "rw", "results that share one `m_axis_tlast`; 1 after `aresetn`. 0 is stored as 1"),
+    "timeout": (
+        0x3C,
+        "rw",
+        f"cycles of `aclk` that a result waits for the next one, before it leaves with `tlast`; {TIMEOUT} at first",
+    ),
 }
-"""Name: address, access, what it is. 32 bits each; counters wrap, and a soft reset clears them."""
+"""Name: address, access, what it is. 32 bits each; counters wrap. A soft reset clears the counters and `errors`.
+`fx_registers` has a signal or a parameter of each name."""
 
 
 def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]:

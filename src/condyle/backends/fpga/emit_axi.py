@@ -11,15 +11,32 @@ from typing import Any
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
-from condyle.backends.fpga.boundary import HEAD, SINGLE, Boundary, identity
+from condyle.backends.fpga.boundary import HEAD, HEADER, REGISTERS, SINGLE, TIMEOUT, Boundary, identity
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_phases import LANE
 from condyle.backends.fpga.emit_project import filled, support
-from condyle.backends.fpga.expressions import cases, copy, is_one_of, packed
+from condyle.backends.fpga.expressions import cases, copy, is_one_of, joined, packed, zeros
 from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
 
+
+def header_bits(what: str) -> str:
+    """The bits of a field of the header."""
+    high, low = HEADER[what]
+    return f"[{high}:{low}]" if high > low else f"[{low}]"
+
+
+READS = "".join(f"\n            8'h{address:02x}: rdata <= {name};" for name, (address, _, _) in REGISTERS.items())
+MACROS: Mapping[str, object] = {
+    **{f"`AT_{name.upper()}`": f"8'h{address:02x}" for name, (address, _, _) in REGISTERS.items()},
+    **{f"`{name.upper()}`": header_bits(name) for name in HEADER},
+    "`DEFAULT_TIMEOUT`": TIMEOUT,
+    "`READS`": READS,
+}
+"""What the Verilog of support/ leaves open: addresses of registers, bits of the header."""
+
+FUNCTION = header_bits("function")
 FRAME = support("boundary.v.in").splitlines(keepends=True)
 """The template of NAME_axi. A line that begins with a word and `::` is for boundaries of that kind only."""
 
@@ -46,23 +63,33 @@ class AxiEmitter:
         frame = "".join(line for where, _, line in (row.rpartition("::") for row in FRAME) if where in there)
         most_in, most_out = (max(both[side] for both in self.beats.values()) for side in (0, 1))
         code, answer, width = self.plan.id.code_bits, most_out * self.inner, stream.result_width(self.plan)
-        sizes = {"beat": self.inner, "packet": most_in * self.inner, "answer": answer, "result": width}
-        sizes |= {"code": code, "tag": TAG_BITS}
+        sizes = {"beat": self.inner, "packet": most_in * self.inner, "answer": answer, "result": width, "code": code}
+        sizes |= {"tag": TAG_BITS, "function": HEADER["function"][0] + 1}
         beats = [[(self.codes[name], f"16'd{both[side]}") for name, both in self.beats.items()] for side in (0, 1)]
-        holes: dict[str, object] = {name: f"[{size - 1}:0]" for name, size in sizes.items()}
+        holes: dict[str, object] = {f"{name}_bits": f"[{size - 1}:0]" for name, size in sizes.items()}
+        holes |= {name: header_bits(name) for name in HEADER} | {"code": f"[{code - 1}:0]"}
         holes |= {"prefix": self.facts.name, "axi": boundary.axi, "lanes": self.lanes, "word": self.word}
         holes |= {"inner": self.inner, "most_in": most_in, "most_out": most_out}
         holes |= {
-            "identity": f"32'h{known['fingerprint']:08x}, 32'd{known['shape']}, 32'd{known['stream']}",
+            "constants": wrapped(", ", [f".{name}(32'h{value:08x})" for name, value in known.items()]),
             "registers": wrapped(", ", [f".{pin.removeprefix('s_axil_')}({pin})" for pin in ports("s_axil")]),
             "words": "\n    ".join(self._words()),
-            "no_code": f"{8 - code}'b0, " * (code < 8),
+            "wrong": 1 + TAG_BITS + sizes["function"],
+            "wrong_head": _header(
+                function="wrong_code", flag="1'b1", error="1'b1", malformed="wrong_cut", tag="wrong_tag"
+            ),
+            "out_head": _header(
+                function=joined(zeros(sizes["function"] - code), "out_function"),
+                flag="out_flag",
+                error="out_error",
+                tag="out_tag",
+            ),
             "next_data": ", ".join(self._next_data(answer, width)),
             "others": "last_singles[AXI-1:32], " * (self.lanes > 1),
-            "task_beats": _chosen("task_beats", 16, "word_head[7:0]", beats[0], "16'd0"),
+            "task_beats": _chosen("task_beats", 16, f"s_axis_tdata{FUNCTION}", beats[0], "16'd0"),
             "result_beats": _chosen("result_beats", 16, "out_function", beats[1], "16'd1"),
-            "frac_in": self._fractions("frac_in", "beat_head[7:0], beat_place", 0),
-            "frac_out": self._fractions("frac_out", "leaves_head[7:0], leaves_place", 1),
+            "frac_in": self._fractions("frac_in", f"beat_head{FUNCTION}, beat_place", 0),
+            "frac_out": self._fractions("frac_out", f"leaves_head{FUNCTION}, leaves_place", 1),
         }
         return Template(frame).substitute(holes)
 
@@ -92,7 +119,7 @@ class AxiEmitter:
         return [
             f"wire [{n - 1}:0] kind, next_kind;",
             "assign next_kind = ~(word_valid & word_ready) ? kind :",
-            f"    {packed([is_one_of('word_head[7:0]', of) for of, _ in kinds])};",
+            f"    {packed([is_one_of(f'word_head{FUNCTION}', of) for of, _ in kinds])};",
             copy(n, "kinds", "next_kind", "kind"),
             f"wire [{stream.width(bus) - 1}:0] words;",
             *assigned,
@@ -150,11 +177,21 @@ def _chosen(name: str, bits: int, by: str, values: Iterable[tuple[object, str]],
     return e.text().strip().replace("\n", "\n    ")
 
 
+def _header(**fields: str) -> str:
+    """A header as a concatenation; bits without a field are 0."""
+    parts, low = list[str](), 0
+    for name, (high, start) in sorted(HEADER.items(), key=lambda row: row[1]):
+        if name in fields:
+            parts += [f"{start - low}'b0"] * (start > low) + [fields[name]]
+            low = high + 1
+    return f"{{{', '.join(reversed(parts))}}}"
+
+
 def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:
     """The bench of NAME_axi; prints `right: ...` or WRONG and what. stream: see `describe`."""
     prefix, known = stream["name"], [row for row in stream["registers"].values() if "value" in row]
     sent, back = (sum(len(getattr(packet, what)) for packet in packets) for what in ("task", "answer"))
     sizes = f"AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back}"
     reads = " ".join(f"read(8'h{row['address']:02x}, 32'h{row['value']:08x});" for row in known)
-    words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads}
+    words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads, **MACROS}
     return f"module {prefix}_axi_bench;\n    localparam {sizes};\n{filled('axi_bench.v', words)}endmodule\n"

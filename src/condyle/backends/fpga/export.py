@@ -12,9 +12,9 @@ from condyle.backends.common.readme import Coordinates
 from condyle.backends.fpga.board import board, rules
 from condyle.backends.fpga.boundary import describe
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_axi import AxiEmitter, emit_axi_bench
+from condyle.backends.fpga.emit_axi import MACROS, AxiEmitter, emit_axi_bench
 from condyle.backends.fpga.emit_host import emit_host
-from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, sources, support
+from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, filled, sources, support
 from condyle.backends.fpga.packets import Packet, beat_lines, starts
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
@@ -52,7 +52,10 @@ def write(
     verilog = " ".join(name for name in texts if name.endswith(".v"))
     found = report(acc, facts, sheet)
     stream = describe(acc.plan, facts.boundary, prefix, facts.fingerprint)
-    texts |= {"fx_axi.v": support("axi.v"), f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc, facts).text()}
+    texts |= {
+        "fx_axi.v": filled("axi.v", MACROS),
+        f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc, facts).text(),
+    }
     brought = board(acc, prefix, facts.clock, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts |= {f"{prefix}_stream.json": json.dumps(stream, indent=1, allow_nan=False) + "\n"}

@@ -31,7 +31,7 @@ def packets(
     acc: Accelerator, boundary: Boundary, given: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
 ) -> list[Packet]:
     """Of each function its tasks (n,), in a random order, with tags from 0 on; between them, if asked for, wrong ones:
-    too short, too long, of a code that no function has."""
+    too short, of a code that no function has."""
     made: list[tuple[list[int], list[int]]] = []  # without tags
     for function, words in given.items():
         made += _of(acc, boundary, function, words)
@@ -39,9 +39,8 @@ def packets(
     nothing, error = next(code for code in range(256) if code not in codes), 1 << FLAG | 1 << ERROR
     for task, _ in made[:: max(1, len(made) // 6)] if wrong else ():
         code = task[0] & 0xFF
-        malformed = [[*task, 0], [*task, *[0] * 40], *[task[:-1]] * (len(task) > 1)]
-        made += [(beats, [code | error | 1 << MALFORMED]) for beats in malformed]
-        made.append(([task[0] ^ code ^ nothing, *task[1:]], [nothing | error]))
+        made += [(task[:-1], [code | error | 1 << MALFORMED])] * (len(task) > 1)
+        made += [([task[0] ^ code ^ nothing, *task[1:], *[0] * more], [nothing | error]) for more in (0, 40)]
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
     return [Packet(*((beats[0] | tag << TAG, *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from condyle.backends.fpga.accelerator import TAG_BITS, Id, Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_array import bits_of
+from condyle.backends.fpga.emit_axi import MACROS
 from condyle.backends.fpga.queues import queues
 from condyle.backends.fpga.schedule import Schedule
 from condyle.backends.fpga.stream import bus, result_width, width
@@ -47,9 +48,11 @@ def boundary_skeleton(acc: Accelerator, top: str) -> str:
     own = re.sub(r"(fx_fifo #\([^,]+), \d+, \d+\)", r"\1, 2, 1)", top)
     bits = {"CODE": acc.plan.id.code_bits, "IN": width(bus(acc.plan)), "OUT": result_width(acc.plan)}
     core = BOUNDARY
+    for name, text in MACROS.items():
+        core = core.replace(name, str(text))
     for name, size in bits.items():
         core = core.replace(f"parameter {name} = 1", f"parameter {name} = {size}")
-    names = ("fx_hold", "fx_beat", "fx_marks", "fx_gather", "fx_spread")
+    names = ("fx_hold", "fx_beat", "fx_packets", "fx_transfers", "fx_marks", "fx_gather", "fx_spread")
     return "".join(
         [
             QUEUE,

@@ -26,18 +26,20 @@ module fx_beat #(parameter W = 512) (
     always @(posedge clock) if (moves & here) out_data <= in_data;
 endmodule
 
-// A FIFO between two clocks of any ratio: Gray-coded pointers, a synchroniser of two registers in each direction.
+// A FIFO between two clocks of any ratio: Gray-coded pointers, a synchroniser of two registers in each direction. `more`:
+// another word is there behind the one at the output.
 module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     input in_clock, input in_reset, input in_valid, output in_ready, input [W-1:0] in_data,
-    input out_clock, input out_reset, output reg out_valid, input out_ready, output [W-1:0] out_data
+    input out_clock, input out_reset, output reg out_valid, input out_ready, output [W-1:0] out_data,
+    output more
 );
     reg [W-1:0] memory [0:(1<<BITS)-1];
     reg [BITS:0] head, tail, head_gray, tail_gray;
     (* ASYNC_REG = "TRUE" *) reg [BITS:0] head_1, head_2, tail_1, tail_2;
     wire [BITS:0] head_next = head + 1'b1, tail_next = tail + 1'b1;
-    wire some = head_gray != tail_2;
     wire moves = ~out_valid | out_ready;
-    wire next = ~out_reset & (some | ~moves);
+    wire next = ~out_reset & (more | ~moves);
+    assign more = head_gray != tail_2;
     wire push = in_valid & in_ready;
     fx_hold #(W) leaves (.clock(out_clock), .next(next), .ready(out_ready), .in_data(memory[head[BITS-1:0]]),
         .out_data(out_data));
@@ -51,8 +53,8 @@ module fx_crossing #(parameter W = 32, parameter BITS = 4) (
     end
     always @(posedge out_clock) begin
         out_valid <= next;
-        head <= out_reset ? 0 : some & moves ? head_next : head;
-        head_gray <= out_reset ? 0 : some & moves ? head_next ^ (head_next >> 1) : head_gray;
+        head <= out_reset ? 0 : more & moves ? head_next : head;
+        head_gray <= out_reset ? 0 : more & moves ? head_next ^ (head_next >> 1) : head_gray;
         tail_1 <= out_reset ? 0 : tail_gray;
         tail_2 <= out_reset ? 0 : tail_1;
     end
@@ -68,6 +70,47 @@ module fx_reset (input clock, input wanted, output reset, output done);
     always @(posedge clock) held <= reset ? {held[6:0], 1'b1} : 8'b0;
 endmodule
 
+// Cuts a stream into packets. `beats`: how many the code in this beat has, if the beat is a packet's first; 0: unknown. A
+// packet ends after as many beats; where the transfer ends before, it is malformed. Of an unknown code the length is not
+// known either: the packet ends with its first beat, and what follows is dropped until the transfer ends (`drops`).
+module fx_packets (
+    input clock, input resetn, input reset, input moves, input last, input [15:0] beats,
+    output ends, output unknown, output malformed, output reg drops
+);
+    reg [15:0] rest;
+    reg midway;
+    wire [15:0] now = rest == 0 ? beats : rest;
+    assign unknown = now == 0, malformed = last & now > 1, ends = last | now <= 1;
+    always @(posedge clock) begin
+        rest <= reset | (moves & (ends | drops)) ? 0 : moves ? now - 1'b1 : rest;
+        midway <= resetn & (moves ? ~last : midway);
+        drops <= resetn & (reset ? midway : moves ? ~last & (drops | unknown) : drops);
+    end
+endmodule
+
+// Decides which results end a transfer: every `most`-th. The last beat of another one waits until the next result is there
+// (`more`), because it must not leave without `last` if none comes: after `timeout` cycles it leaves with `last`. A reset
+// that is asked for ends the transfer too; `closed`: it has ended, and nothing leaves. `counts`: a result begins to leave.
+module fx_transfers (
+    input clock, input reset, input asked, input [31:0] most, input [31:0] timeout,
+    input there, input ends, input more, input ready, output valid, output last, output counts, output reg closed
+);
+    reg [31:0] place, waited;
+    reg full, partway;
+    wire waits = there & ends & ~full & ~more;
+    wire beat = valid & ready;
+    wire [31:0] after = full ? 32'd1 : place + 1'b1;
+    assign valid = there & ~waits & ~closed, last = ends & full, counts = beat & ~partway;
+    always @(posedge clock) begin
+        place <= reset ? 1 : beat & ends ? after : place;
+        partway <= ~reset & (beat ? ~ends : partway);
+        waited <= ~waits ? 0 : &waited ? waited : waited + 1'b1;
+        // while a beat is offered, its `last` stays
+        if (~valid | ready) full <= asked | (beat & ends ? after >= most : place >= most) | (waits & waited >= timeout);
+        closed <= (asked | reset) & (closed | (beat ? last : ~there & ~partway));
+    end
+endmodule
+
 // The number of a beat in its packet (`place`), and the header of the packet.
 module fx_marks (
     input clock, input reset, input moves, input last, input [31:0] word, output [31:0] head, output reg [15:0] place
@@ -80,12 +123,11 @@ module fx_marks (
     end
 endmodule
 
-// Collects the beats of a packet into one wide word. `beats`: how many the code of this header has, 0 if unknown.
+// Collects the beats of a packet into one wide word.
 module fx_gather #(parameter B = 512, parameter BEATS = 4) (
     input clock, input reset, input in_valid, output in_ready, input in_last, input [31:0] in_head,
-    input [15:0] in_place, input [15:0] beats, input [B-1:0] in_data,
-    output reg full, input taken, output reg [31:0] head, output [BEATS*B-1:0] data,
-    output reg unknown, output reg malformed
+    input [15:0] in_place, input [1:0] in_wrong, input [B-1:0] in_data,
+    output reg full, input taken, output reg [31:0] head, output [BEATS*B-1:0] data, output reg [1:0] wrong
 );
     wire moves = in_valid & in_ready;
     assign in_ready = ~full | taken;
@@ -104,8 +146,7 @@ module fx_gather #(parameter B = 512, parameter BEATS = 4) (
     always @(posedge clock) begin
         if (moves) begin
             head <= in_head;
-            unknown <= beats == 0;
-            malformed <= beats != 0 & {1'b0, beats} != {1'b0, in_place} + 1'b1;
+            wrong <= in_wrong;
         end
         full <= ~reset & (in_ready ? moves & in_last : full);
     end
@@ -242,42 +283,36 @@ module fx_convert #(parameter LANES = 16, parameter IN = 32, parameter OUT = 27,
 endmodule
 
 // The AXI4-Lite registers. `resetting` stays high until the clock of the accelerator has seen it (`done`).
-module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter STREAM = 0) (
+module fx_registers #(
+    parameter magic = 0, parameter version = 0, parameter fingerprint = 0, parameter shape = 0, parameter stream = 0
+) (
     input clock, input resetn,
     input [7:0] awaddr, input awvalid, output awready, input [31:0] wdata, input [3:0] wstrb, input wvalid,
     output wready, output [1:0] bresp, output reg bvalid, input bready, input [7:0] araddr, input arvalid,
     output arready, output reg [31:0] rdata, output [1:0] rresp, output reg rvalid, input rready,
-    output reg asked, output reg resetting, input closed, input done, input stalled_in, input stalled_out, input task_in, input result_out,
-    input flag, input error, input malformed
+    output reg asked, output reg resetting, input closed, input done, input waits_in, input waits_out, input task_in,
+    input result_out, input flag, input error, input cut,
+    output reg [31:0] results_per_last, output reg [31:0] timeout
 );
     reg [3:0] least;
-    reg [2:0] errors;
-    reg [31:0] tasks, results, flagged, unknown, wrong, ins, outs;
+    reg [2:0] set;
+    reg [31:0] tasks, results, flagged, unknown, malformed, stalled_in, stalled_out;
+    wire [31:0] control = {31'b0, asked | resetting}, errors = {29'b0, set};
+    wire [7:0] to = {awaddr[7:2], 2'b0};
     wire write = awvalid & wvalid & ~bvalid;
-    wire [2:0] cleared = {3{write & wstrb[0] & awaddr[7:2] == 6'h06}} & wdata[2:0];
-    wire [2:0] seen = {3{result_out}} & {malformed, error & ~malformed, flag};
+    wire [2:0] cleared = {3{write & wstrb[0] & to == `AT_ERRORS`}} & wdata[2:0];
+    wire [2:0] seen = {3{result_out}} & {cut, error & ~cut, flag};
     assign awready = write, wready = write, arready = ~rvalid, bresp = 0, rresp = 0;
     always @(posedge clock) begin
         bvalid <= resetn & (write | (bvalid & ~bready));
         rvalid <= resetn & (rvalid ? ~rready : arvalid);
-        if (arready) case (araddr[7:2])
-            6'h00: rdata <= 32'h434e4459;
-            6'h01: rdata <= 32'd1;
-            6'h02: rdata <= FINGERPRINT;
-            6'h03: rdata <= SHAPE;
-            6'h04: rdata <= STREAM;
-            6'h05: rdata <= {31'b0, asked | resetting};
-            6'h06: rdata <= {29'b0, errors};
-            6'h07: rdata <= tasks;
-            6'h08: rdata <= results;
-            6'h09: rdata <= flagged;
-            6'h0a: rdata <= unknown;
-            6'h0b: rdata <= wrong;
-            6'h0c: rdata <= ins;
-            6'h0d: rdata <= outs;
+        if (arready) case ({araddr[7:2], 2'b0})`READS`
             default: rdata <= 32'd0;
         endcase
-        asked <= resetn & ((write & wstrb[0] & awaddr[7:2] == 6'h05 & wdata[0]) | (asked & ~closed));
+        if (~resetn) {results_per_last, timeout} <= {32'd1, 32'd`DEFAULT_TIMEOUT`};
+        else if (write & (&wstrb) & to == `AT_RESULTS_PER_LAST`) results_per_last <= wdata == 0 ? 1 : wdata;
+        else if (write & (&wstrb) & to == `AT_TIMEOUT`) timeout <= wdata;
+        asked <= resetn & ((write & wstrb[0] & to == `AT_CONTROL` & wdata[0]) | (asked & ~closed));
         if (~resetn | (asked & closed)) begin
             resetting <= 1'b1;
             least <= 0;
@@ -286,17 +321,17 @@ module fx_registers #(parameter FINGERPRINT = 0, parameter SHAPE = 0, parameter 
             if (least == 4'hf & done) resetting <= 1'b0;
         end
         if (~resetn | resetting) begin
-            errors <= 0;
-            {tasks, results, flagged, unknown, wrong, ins, outs} <= 0;
+            set <= 0;
+            {tasks, results, flagged, unknown, malformed, stalled_in, stalled_out} <= 0;
         end else begin
-            errors <= (errors & ~cleared) | seen;
+            set <= (set & ~cleared) | seen;
             tasks <= tasks + {31'b0, task_in};
             results <= results + {31'b0, result_out};
             flagged <= flagged + {31'b0, seen[0]};
             unknown <= unknown + {31'b0, seen[1]};
-            wrong <= wrong + {31'b0, seen[2]};
-            ins <= ins + {31'b0, stalled_in};
-            outs <= outs + {31'b0, stalled_out};
+            malformed <= malformed + {31'b0, seen[2]};
+            stalled_in <= stalled_in + {31'b0, waits_in};
+            stalled_out <= stalled_out + {31'b0, waits_out};
         end
     end
 endmodule

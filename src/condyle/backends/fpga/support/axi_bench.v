@@ -1,6 +1,8 @@
     // Options: +first=N and +tasks=N choose a part of the packets. +only=CODE sends packets of one code.
     // +stall_in=N and +stall_out=N stall in N % of the cycles, at random; +seed=N changes when.
     // +sparse=1 sends a packet only when all earlier ones are answered.
+    // +joined=N leaves tlast out after N % of the packets; it always follows a wrong packet and the last one.
+    // +share=N and +timeout=N write the registers results_per_last and timeout.
     // +restart=1 begins with a soft reset inside a packet. +bus=N and +core=N are half periods of the two clocks.
     // +dump writes the signals of TOP_axi into axi.vcd.
     reg [AXI:0] beats [0:IN - 1];
@@ -8,8 +10,8 @@
     reg [31:0] sent_from [0:N];
     reg [31:0] answer_from [0:N];
     reg [N - 1:0] seen;
-    reg aclk, core_clk, aresetn, s_valid, m_ready, going;
-    reg [AXI:0] now;
+    reg aclk, core_clk, aresetn, s_valid, s_last, m_ready, going;
+    reg [AXI:0] now, want;
     wire [AXI - 1:0] m_data;
     wire s_ready, m_valid, m_last;
     reg [7:0] address;
@@ -19,11 +21,12 @@
     wire [31:0] rdata;
     integer first, stop, next, at, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, restart;
     integer bus_half, core_half, total, k, place, tag, first_out, last_out, slowest, beats_out, flags, unknowns, malforms;
+    integer joined, share, timeout, shared, last_beat;
     integer entered [0:N - 1];
 
     TOP_axi #(.AXI(AXI)) dut (
         .aclk(aclk), .aresetn(aresetn), CORE
-        .s_axis_tdata(s_valid ? now[AXI - 1:0] : {AXI{1'bx}}), .s_axis_tlast(s_valid ? now[AXI] : 1'bx),
+        .s_axis_tdata(s_valid ? now[AXI - 1:0] : {AXI{1'bx}}), .s_axis_tlast(s_valid ? s_last : 1'bx),
         .s_axis_tvalid(s_valid), .s_axis_tready(s_ready),
         .m_axis_tdata(m_data), .m_axis_tvalid(m_valid), .m_axis_tready(m_ready), .m_axis_tlast(m_last),
         .s_axil_awaddr(address), .s_axil_awvalid(write_valid), .s_axil_awready(), .s_axil_wdata(wdata),
@@ -40,7 +43,16 @@
         reg [AXI:0] row;
         begin
             row = beats[sent_from[packet]];
-            kind = row[7:0];
+            kind = row`FUNCTION`;
+        end
+    endfunction
+
+    // whether tlast goes with this beat
+    function ends(input [AXI:0] beat);
+        reg [AXI:0] answer;
+        begin
+            answer = answers[answer_from[next]];
+            ends = beat[AXI] && (following(next) >= stop || answer`ERROR` || !stalled(joined));
         end
     endfunction
 
@@ -83,19 +95,20 @@
         begin
             for (k = 0; k < sent_from[first + 1] - sent_from[first]; k = k + 1) begin
                 @(negedge aclk) now = beats[sent_from[first] + k];
+                s_last = now[AXI];
                 s_valid = 1;
                 @(posedge aclk);
                 while (!s_ready) @(posedge aclk);
             end
             @(negedge aclk) s_valid = 0;
             while (!m_valid) @(negedge aclk);
-            write(8'h14, 1);
+            write(`AT_CONTROL`, 1);
             repeat (40) @(negedge aclk);
             m_ready = 1;
             for (k = 0; k < 100 && !(m_valid && m_last); k = k + 1) @(posedge aclk);
             @(negedge aclk) m_ready = 0;
             restarted;
-            read(8'h1c, 0);
+            read(`AT_TASKS`, 0);
         end
     endtask
 
@@ -104,7 +117,7 @@
         begin
             got_word = 1;
             while (got_word != 0) begin
-                @(negedge aclk) address = 8'h14;
+                @(negedge aclk) address = `AT_CONTROL`;
                 read_valid = 1;
                 @(negedge aclk) read_valid = 0;
                 while (!read_done) @(negedge aclk);
@@ -128,6 +141,9 @@
         if (!$value$plusargs("seed=%d", seed)) seed = 1;
         if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
         if (!$value$plusargs("restart=%d", restart)) restart = 0;
+        if (!$value$plusargs("joined=%d", joined)) joined = 0;
+        if (!$value$plusargs("share=%d", share)) share = 1;
+        if (!$value$plusargs("timeout=%d", timeout)) timeout = `DEFAULT_TIMEOUT`;
         if (!$value$plusargs("bus=%d", bus_half)) bus_half = 4;
         if (!$value$plusargs("core=%d", core_half)) core_half = 4;
         if (!$value$plusargs("first=%d", first)) first = 0;
@@ -137,7 +153,7 @@
         for (k = first; k < stop; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
         sent = 0; got = 0; wrong = 0; cycle = 0; idle = 0; seen = 0; first_out = 0; last_out = 0; slowest = 0;
         beats_out = 0; flags = 0; unknowns = 0; malforms = 0; place = 0; tag = 0; going = 0;
-        s_valid = 0; m_ready = 0; read_valid = 0; write_valid = 0; address = 0; wdata = 0; now = 0;
+        shared = 0; last_beat = 0; s_last = 0; s_valid = 0; m_ready = 0; read_valid = 0; write_valid = 0; address = 0; wdata = 0; now = 0;
         aclk = 0; core_clk = 0; aresetn = 0;
         next = following(first - 1);
         at = sent_from[next];
@@ -145,27 +161,33 @@
         aresetn = 1;
         restarted;
         IDENTITY
+        read(`AT_RESULTS_PER_LAST`, 1);
+        read(`AT_TIMEOUT`, `DEFAULT_TIMEOUT`);
+        write(`AT_RESULTS_PER_LAST`, share);
+        write(`AT_TIMEOUT`, timeout);
         if (restart != 0) begin
             reset_while_sending;
-            @(negedge aclk) now = {1'b0, beats[at][AXI - 1:0]};
+            @(negedge aclk) now = beats[at];
+            s_last = 0;
             s_valid = 1;
             @(posedge aclk);
             while (!s_ready) @(posedge aclk);
             @(negedge aclk) s_valid = 0;
-            write(8'h14, 1);
+            write(`AT_CONTROL`, 1);
             restarted;
             repeat (3) begin
-                @(negedge aclk) now = {1'b0, {AXI{1'b1}}};
+                @(negedge aclk) now = {(AXI + 1){1'b1}};
                 s_valid = 1;
                 @(posedge aclk);
                 while (!s_ready) @(posedge aclk);
             end
-            @(negedge aclk) now[AXI] = 1;
+            @(negedge aclk) s_last = 1;
             @(posedge aclk);
             while (!s_ready) @(posedge aclk);
             @(negedge aclk) s_valid = 0;
-            read(8'h1c, 0);
+            read(`AT_TASKS`, 0);
         end
+        read(`AT_RESULTS_PER_LAST`, share == 0 ? 1 : share);
         going = 1;
     end
 
@@ -186,8 +208,11 @@
                 at = next < stop ? sent_from[next] : 0;
             end
         end
-        s_valid = s_valid | (next < stop && !stalled(stall_in) && !(sparse > 0 && sent != got));
-        if (next < stop) now = beats[at];
+        if (!s_valid && next < stop && !stalled(stall_in) && !(sparse > 0 && at == sent_from[next] && sent != got)) begin
+            s_valid = 1;
+            now = beats[at];
+            s_last = ends(now);
+        end
         m_ready = !stalled(stall_out);
     end
 
@@ -216,7 +241,7 @@
                 if (at == sent_from[next]) entered[next] = cycle;
                 if (now[AXI]) sent = sent + 1;
             end
-            if (got == total || wrong > 0 || idle > 20000) begin
+            if ((got == total && sent == total) || wrong > 0 || idle > 20000) begin
                 going = 0;
                 finish;
             end
@@ -227,25 +252,31 @@
         begin
             idle = 0;
             if (place == 0) begin
-                tag = m_data[31:16];
-                flags = flags + m_data[8];
-                unknowns = unknowns + (m_data[9] & ~m_data[10]);
-                malforms = malforms + m_data[10];
+                tag = m_data`TAG`;
+                flags = flags + m_data`FLAG`;
+                unknowns = unknowns + (m_data`ERROR` & ~m_data`MALFORMED`);
+                malforms = malforms + m_data`MALFORMED`;
             end
+            want = answers[answer_from[tag] + place];
             if (tag >= N || tag > next || (place == 0 && seen[tag])) begin
                 $display("WRONG tag %0d: no packet with it is waiting for a result", tag);
                 wrong = wrong + 1;
-            end else if ({m_last, m_data} !== answers[answer_from[tag] + place]) begin
-                $display("WRONG beat %0d of tag %0d:\n  got  %h\n  want %h", place, tag, {m_last, m_data},
-                    answers[answer_from[tag] + place]);
+            end else if (m_data !== want[AXI - 1:0]) begin
+                $display("WRONG beat %0d of tag %0d:\n  got  %h\n  want %h", place, tag, m_data, want[AXI - 1:0]);
+                wrong = wrong + 1;
+            end else if (m_last ? !(want[AXI] && (shared + 1 >= share || cycle - last_beat > timeout))
+                : want[AXI] && (shared + 1 >= share || got + 1 == total)) begin
+                $display("WRONG tlast of beat %0d of tag %0d, the result %0d of %0d", place, tag, shared + 1, share);
                 wrong = wrong + 1;
             end else begin
                 seen[tag] = 1;
-                if (got == 0 && m_last) first_out = cycle;
+                last_beat = cycle;
+                if (want[AXI]) shared = m_last ? 0 : shared + 1;
+                if (got == 0 && want[AXI]) first_out = cycle;
                 if (got > 0) beats_out = beats_out + 1;
                 if (place == 0 && cycle - entered[tag] > slowest) slowest = cycle - entered[tag];
-                place = m_last ? 0 : place + 1;
-                if (m_last) begin
+                place = want[AXI] ? 0 : place + 1;
+                if (want[AXI]) begin
                     got = got + 1;
                     last_out = cycle;
                 end
@@ -258,17 +289,17 @@
             if (total == 0) $display("WRONG: no packet to send");
             else if (wrong == 0 && got != total) $display("WRONG: only %0d of %0d packets were answered", got, total);
             else if (wrong == 0) begin
-                read(8'h1c, total);
-                read(8'h20, total);
-                read(8'h24, flags);
-                read(8'h28, unknowns);
-                read(8'h2c, malforms);
-                read(8'h18, {29'b0, malforms != 0, unknowns != 0, flags != 0});
-                write(8'h18, 7);
-                read(8'h18, 0);
-                write(8'h14, 1);
+                read(`AT_TASKS`, total);
+                read(`AT_RESULTS`, total);
+                read(`AT_FLAGGED`, flags);
+                read(`AT_UNKNOWN`, unknowns);
+                read(`AT_MALFORMED`, malforms);
+                read(`AT_ERRORS`, {29'b0, malforms != 0, unknowns != 0, flags != 0});
+                write(`AT_ERRORS`, 7);
+                read(`AT_ERRORS`, 0);
+                write(`AT_CONTROL`, 1);
                 restarted;
-                read(8'h20, 0);
+                read(`AT_RESULTS`, 0);
                 if (wrong == 0) $display("right: %0d packets, cycles %0d, latency %0d, interval %0d/%0d, beats %0d", got,
                     cycle, slowest, last_out - first_out, got > 1 ? got - 1 : 1, beats_out);
             end
