@@ -9,7 +9,7 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import ArrayEmitter
-from condyle.backends.fpga.emit_top import TopEmitter
+from condyle.backends.fpga.emit_top import emit_top
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 from condyle.backends.fpga.stream import bus, laid, result_width, width
@@ -60,7 +60,7 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
         texts[f"{prefix}_{name}.v"] = about + ArrayEmitter(acc.plan, array, prefix).text()
     codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
     about = f"// in_function: {codes}. README.md lists the bits of in_data and out_data.\n"
-    texts[f"{prefix}.v"] = header + TIMESCALE + about + TopEmitter(acc, prefix).text()
+    texts[f"{prefix}.v"] = header + TIMESCALE + about + emit_top(acc, prefix)
     return texts
 
 
