@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
