@@ -159,11 +159,11 @@ def test_products_in_the_multipliers_of_an_ecp5_are_the_same(tmp_path, planted) 
 def test_an_ecp5_has_no_files_of_vivado_and_names_its_size(tmp_path) -> None:
     condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", part="ecp5-45k")
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"serial.v", "serial.py", "ulx3s.lpf"} <= names and not {"count.py", "clocks.xdc", *VIVADO} & names
+    assert {"arm_serial.v", "serial.py", "ulx3s.lpf"} <= names and not {"count.py", "clocks.xdc", *VIVADO} & names
     made = subprocess.run(["make", "-n", "ecp5"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert "--45k" in made and "-top arm_serial" in made and "ecppack" in made
     pins = re.findall(r'^LOCATE COMP "(\w+)', (tmp_path / "ulx3s.lpf").read_text(), re.MULTILINE)
-    top = re.search(r"module arm_serial .*?\);", (tmp_path / "serial.v").read_text(), re.DOTALL)
+    top = re.search(r"module arm_serial .*?\);", (tmp_path / "arm_serial.v").read_text(), re.DOTALL)
     assert top is not None and all(re.search(rf"\b{pin}\b", top[0]) for pin in pins)
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,10 +16,14 @@ import pytest
 import condyle
 from condyle.backends.common.facts import checked_name
 from condyle.backends.common.words import IN_VERILOG
+from condyle.backends.fpga import emit_project
 from condyle.backends.fpga.target import PIPELINES
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS, registered
 from tests.processor import slow
 from tests.programs import YOSYS, call, needs, tool
+
+from .conftest import accelerator
 
 EXPORTS = {
     "plain": (("id", "fd", "dfd", "difd", "rk4"), {}),
@@ -33,11 +38,11 @@ if initial input integer localparam module negedge output parameter posedge reg 
 """The keywords of Verilog-2005 that the text may have, as keywords."""
 
 
-@pytest.fixture(scope="module", params=["plain", "registers", "ecp5", slow("silent")])
+@pytest.fixture(scope="module", params=["plain", "ecp5", slow("registers"), slow("silent")])
 def exported(request, tmp_path_factory) -> Path:
     functions, options = EXPORTS[request.param]
     folder = tmp_path_factory.mktemp(request.param)
-    condyle.export(condyle.chain(2, 0), "verilog", folder, functions, name="arm", **options)
+    condyle.export(condyle.chain(1, 0), "verilog", folder, functions, name="arm", **options)
     return folder
 
 
@@ -73,6 +78,15 @@ def test_a_robot_is_not_called_a_keyword_or_a_module(name: str, tmp_path) -> Non
     with pytest.raises(UnsupportedError, match=f"name='{name}' cannot name generated code.*'my_{name}'"):
         condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("m",), name=name)
     assert checked_name(f"my_{name}") == f"my_{name}" and not list(tmp_path.iterdir())
+
+
+def test_a_function_may_be_called_a_keyword() -> None:
+    """Its name stands in comments only."""
+    function = replace(FUNCTIONS["dfd"], name="solve", method="logic")
+    with registered(function):
+        texts = emit_project.sources(accelerator(condyle.chain(1, 0), "solve"), "arm", "")
+    assert "// in_function: 7 solve" in texts["arm.v"]
+    assert all(words(text) & IN_VERILOG <= set(KEYWORDS.split()) for text in texts.values())
 
 
 @needs("iverilog")

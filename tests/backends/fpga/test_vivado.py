@@ -15,6 +15,7 @@ import pytest
 
 import condyle
 from condyle.backends.fpga.board import CROSSINGS, PACKAGED, VIVADO
+from condyle.errors import UnsupportedError
 from tests.programs import YOSYS, call, needs, tool
 
 ARM = condyle.chain(2, 0)
@@ -34,7 +35,7 @@ def recorded(script: Path, slack: str = "0.25") -> subprocess.CompletedProcess[s
 @pytest.fixture(scope="module", params=[False, True], ids=["one clock", "two clocks"])
 def exported(request, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("board")
-    options = {"part": "xck26", "clock": 250.0, "async_clock": request.param}
+    options = {"part": "xck26", "clock": 250.0} | ({"async_clock": True, "bus_clock": 160.0} if request.param else {})
     condyle.export(ARM, "verilog", folder, ("id", "fd"), name="arm", **options)
     return folder
 
@@ -99,10 +100,21 @@ def test_the_axi_boundary_is_packaged_with_its_ports_and_constraints(exported) -
 
 
 def test_each_clock_is_created_where_nothing_else_does(exported) -> None:
-    """For a run of the module alone; a design outside has clocks of its own."""
+    """For a run of the module alone; a design outside has clocks of its own. Each has its own period in ns."""
     ports = re.findall(r"^    input (aclk|core_clk),$", (exported / "arm_axi.v").read_text(), re.MULTILINE)
-    text = (exported / "clocks.xdc").read_text()
-    assert text == "".join(f"create_clock -period 4.000 -name {port} [get_ports {port}]\n" for port in ports)
+    periods = dict(zip(ports, ("6.250", "4.000") if len(ports) > 1 else ("4.000",), strict=True))
+    rows = [f"create_clock -period {ns} -name {port} [get_ports {port}]\n" for port, ns in periods.items()]
+    assert (exported / "clocks.xdc").read_text() == "".join(rows)
+
+
+def test_the_clock_of_the_bus_decides_its_rates(exported, tmp_path) -> None:
+    """One beat of 512 bits a packet: a task a cycle of the bus, or of the accelerator's own clock."""
+    report = json.loads((exported / "report.json").read_text())
+    mhz = 160.0 if report["boundary"]["async_clock"] else 250.0
+    assert report["functions"]["id"]["boundary"]["bus_million_per_s"] == report["boundary"]["bus_clock_mhz"] == mhz
+    for alone, wrong in ((True, 200.0), (False, 0.0), (False, 1e5), (False, "fast")):
+        with pytest.raises(UnsupportedError, match="bus_clock"):
+            condyle.export(ARM, "verilog", tmp_path, ("id",), async_clock=not alone, bus_clock=wrong)
 
 
 @needs("tclsh")

@@ -9,6 +9,7 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import ports
 from condyle.backends.fpga.emit_project import filled, support
+from condyle.backends.fpga.report import Facts
 
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
 CROSSINGS = "crossings.xdc"
@@ -18,23 +19,24 @@ PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("mast
 """The ports of each interface of NAME_axi."""
 
 
-def board(acc: Accelerator, name: str, clock: float, asynchronous: bool, sources: Iterable[str]) -> dict[str, str]:
-    """File name to text. clock: MHz. asynchronous: the bus has another clock. sources: the files of NAME_axi."""
+def board(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> dict[str, str]:
+    """File name to text. sources: the files of NAME_axi."""
+    name, asynchronous = facts.name, facts.boundary.async_clock
     if acc.device.family == "ecp5":
         return {file.replace("NAME", name): _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
-    period, limits = f"{1000.0 / clock:.3f}", [CROSSINGS] * asynchronous
+    limits = [CROSSINGS] * asynchronous
     words = {
         "name": name,
         "top": f"{name}_axi",
         "part": acc.device.order,
-        "period": period,
+        "period": f"{1000.0 / facts.clock:.3f}",
         "sources": " ".join(source for source in sources if source.endswith(".v")),
         "limits": " ".join(limits),
         "simulation": " ".join(f"[file join $here {file}]" for file in (f"{name}_bench.v", "tasks.hex", "answers.hex")),
         **{what: " ".join(ports) for what, ports in PACKAGED.items()},
     }
-    clocks = ("aclk", "core_clk") if asynchronous else ("aclk",)
-    created = [f"create_clock -period {period} -name {port} [get_ports {port}]\n" for port in clocks]
+    clocks = {"aclk": facts.boundary.bus_clock or facts.clock} | ({"core_clk": facts.clock} if asynchronous else {})
+    created = [f"create_clock -period {1000.0 / mhz:.3f} -name {at} [get_ports {at}]\n" for at, mhz in clocks.items()]
     texts = {file: _filled(file, words) for file in VIVADO} | {"clocks.xdc": "".join(created)}
     return texts | {file: support(file) for file in limits}
 

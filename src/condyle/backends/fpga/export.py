@@ -53,7 +53,7 @@ def write(
     found = report(acc, facts, sheet)
     stream = describe(acc.plan, facts.boundary, prefix, facts.fingerprint)
     texts |= {"fx_axi.v": support("axi.v"), f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc, facts).text()}
-    brought = board(acc, prefix, facts.clock, facts.boundary.async_clock, texts)
+    brought = board(acc, facts, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts |= {f"{prefix}_stream.json": json.dumps(stream, indent=1, allow_nan=False) + "\n"}
     texts |= {f"{prefix}_host.h": emit_host(stream), "condyle_host.py": support("host.py")}
