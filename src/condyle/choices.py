@@ -28,4 +28,4 @@ VIEWS = ("iso", "front", "side", "top")
 THEMES = ("auto", "light", "dark")
 """Of pictures; auto: light, or dark where the reader's system prefers that."""
 OVERFLOWS = ("flag", "silent")
-BOUNDARY = ("axi", "float32", "async_clock", "link", "echo")
+BOUNDARY = ("axi", "float32", "async_clock", "link", "echo", "bus_clock")

@@ -74,6 +74,7 @@ def export(
     async_clock: bool = False,
     link: float | None = None,
     echo: bool = False,
+    bus_clock: float | None = None,
     frames: Sequence[str] = (),
     reference_frame: str | None = None,
     integrator: str | None = None,
@@ -109,7 +110,7 @@ def export(
         the tau of such states.
     overflow: "flag" (default): the answer says that a number was clamped; "silent": it does not.
     axi: bits of its AXI4-Streams, 32 to 1024 (512). float32: their words are float32. async_clock: the accelerator has
-        its own clock. echo: difd returns M^-1 too.
+        its own clock. bus_clock [MHz]: then that of the streams (as clock). echo: difd returns M^-1 too.
     link [GB/s]: of the link to the host in each direction; it decides how often a task may enter.
     Errors: UnsupportedError for an option that the target does not take, or that is out of range; SingularError.
     """
@@ -117,7 +118,7 @@ def export(
 
     check_robot("export", robot)
     check_choice("target", target, EXPORTS)
-    check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step)
+    check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step, bus_clock=bus_clock)
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
     folder, functions = folder_of(out), functions_of(target, functions)
@@ -126,6 +127,7 @@ def export(
     options |= {"step": step, "constants": constants, "folding": folding, "pipeline": pipeline}
     options |= {"root": root, "box": box, "part": part, "overflow": overflow, "echo": echo or None}
     options |= {"axi": axi, "float32": float32 or None, "async_clock": async_clock or None, "link": link}
+    options |= {"bus_clock": bus_clock}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
     said = {option: value for option, value in options.items() if value is not None}

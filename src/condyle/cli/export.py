@@ -160,6 +160,12 @@ def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
         help="the accelerator has its own clock, core_clk (default: the clock of the streams)",
     )
     group.add_argument(
+        "--bus-clock",
+        type=float,
+        metavar="MHZ",
+        help="with --async-clock: the frequency of the streams, for rates and constraints (default: that of --clock)",
+    )
+    group.add_argument(
         "--link",
         type=float,
         metavar="GB/S",

@@ -42,7 +42,7 @@ class Options:
     f_ext: the largest component of external forces [N, N m]; None: tasks have none. step: of euler and rk4 [s].
     constants: see `CONSTANTS`. folding: how many isomorphic branches share an array; None: the factor with the fewest
     DSPs at the shortest interval. pipeline: see `PIPELINES`. root: see `held`. box: see `box_of`. overflow: whether
-    results have a flag, see `OVERFLOWS`. axi, float32, async_clock, link, echo: see `Boundary`.
+    results have a flag, see `OVERFLOWS`. axi, float32, async_clock, link, echo, bus_clock: see `Boundary`.
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
@@ -65,6 +65,7 @@ class Options:
     async_clock: bool = False
     link: float | None = None
     echo: bool = False
+    bus_clock: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "box", flat(self.box))
@@ -89,7 +90,7 @@ class Options:
 
     @property
     def boundary(self) -> Boundary:
-        return Boundary(self.axi, self.float32, self.async_clock, self.link, self.echo)
+        return Boundary(self.axi, self.float32, self.async_clock, self.link, self.echo, self.bus_clock)
 
     @property
     def device(self) -> Device:

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga import model
+from condyle.backends.fpga import evaluate as model
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of, worst

@@ -15,7 +15,7 @@ from condyle import hardware
 from condyle.algorithms import rnea
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.normal_form import normal_form
-from condyle.backends.fpga import model
+from condyle.backends.fpga import evaluate as model
 from condyle.backends.fpga.bounds import bounds, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Datapath, Word

@@ -11,9 +11,8 @@ from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.build import build, dsp_at
 from condyle.backends.fpga.constants import digits, shifted, steps, with_constants
 from condyle.backends.fpga.datapath import Datapath, Op, Word
-from condyle.backends.fpga.evaluate import evaluate
+from condyle.backends.fpga.evaluate import evaluate, run
 from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.model import run
 from condyle.backends.fpga.vectors import task_of
 from condyle.errors import UnsupportedError
 from tests.processor import slow

@@ -44,7 +44,7 @@ BUGS = {
     "the integer model is public nowhere": "test_fixed_point.test_every_function_is_the_model_on_every_bit",
     "no stream, no registers": "test_boundary.test_packets_are_answered_bit_by_bit",
     "no conversion from floats": "test_host.test_floats_packed_answered_and_unpacked_are_those_of_the_model",
-    "no constraints, no scripts": "test_board.test_vivado_scripts_run_to_their_end",
+    "no constraints, no scripts": "test_vivado.test_vivado_scripts_run_to_their_end",
 }
 """What was found, and the test that would fail."""
 REFUSED = 4

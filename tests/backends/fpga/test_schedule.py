@@ -87,6 +87,15 @@ def test_sharing_saves_dsps_and_costs_few_cycles(arm) -> None:
     assert build(arm.plan, 8).latency("dfd") < 1.5 * build(arm.plan, 1).latency("dfd")
 
 
+def test_latencies_intervals_and_dsps_of_iiwa14() -> None:
+    """Those that the documents state, at the default budget."""
+    acc = accelerator(condyle.load("iiwa14"))
+    latencies = {"id": 67, "fd": 98, "m": 50, "minv": 90, "did": 72, "dfd": 176, "difd": 80}
+    assert {name: acc.latency(name) for name in acc.plan.functions} == latencies
+    assert {name: acc.interval(name) for name in latencies} == {**dict.fromkeys(latencies, 1), "dfd": 2}
+    assert acc.dsp == 2148
+
+
 def test_the_same_robot_gives_the_same_schedule(arm) -> None:
     again = accelerator(condyle.chain(3, 0))
     for name, array in arm.arrays.items():

@@ -18,7 +18,7 @@ import condyle
 from condyle.backends.fpga.boundary import Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import AxiEmitter
-from condyle.backends.fpga.emit_top import TopEmitter
+from condyle.backends.fpga.emit_top import emit_top
 from condyle.backends.fpga.export import Facts
 from tests.programs import YOSYS, needs, tool
 
@@ -77,7 +77,7 @@ def judged(
     acc = planned()
     codes = [code(acc, name) for name in watched]
     values = {**sizes(acc), "F": codes[0], "OTHER": codes[1], "WHAT": what}
-    return found(folder, skeleton(acc, changed(TopEmitter(acc, "top").text(), planted)), values, frames)
+    return found(folder, skeleton(acc, changed(emit_top(acc, "top"), planted)), values, frames)
 
 
 WATCHED = {("id", "dfd"): 18, ("dfd", "id"): 24, ("fd", "difd"): 20, ("unknown", "did"): 18}

@@ -67,7 +67,9 @@ _MAKERS = [f"make_{vector}" for vector in _VECTORS]
 
 IN_C = frozenset([*" ".join((_C, _CPP, _MATHS, _FLOATS, _LIBRARY, _TOOLS)).split(), *_VECTORS, *_MAKERS])
 """Names that C, C++ and CUDA reserve."""
-RESERVED = IN_C | frozenset(_VERILOG.split())
+IN_VERILOG = frozenset(_VERILOG.split())
+"""The keywords of IEEE 1800, which has those of IEEE 1364."""
+RESERVED = IN_C | IN_VERILOG
 """One table for all targets, so that a name that one target accepts is accepted by all."""
 OWN = "fx_"
 """The prefix of our own Verilog modules."""

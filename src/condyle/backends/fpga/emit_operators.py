@@ -9,7 +9,6 @@ from typing import NamedTuple
 from condyle.backends.fpga.adders import Operand, adder_bits, literal, name_of, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
 from condyle.backends.fpga.datapath import SHARED
-from condyle.backends.fpga.emit_clamps import added, clamped
 from condyle.backends.fpga.emit_phases import Count, Phases
 from condyle.backends.fpga.expressions import cases
 from condyle.backends.fpga.formats import Format
@@ -24,6 +23,38 @@ def word(width: int) -> str:
 
 
 CLAMPING = ("add", "sub", "mul", "rcp")
+
+
+def added(a: Operand, b: Operand, sub: bool = False) -> str:
+    """a + b, or a - b: a bit wider than the operands."""
+    width = adder_bits(a, b)
+    return f"{a.aligned(width)} {'-' if sub else '+'} {b.aligned(width)}"
+
+
+def clamped(x: Operand, width: int, target: str, over: str) -> list[str]:
+    """x / 2^right, bits below dropped, clamped to so many bits. target: the assignment's left (`w12 <=`); over: a
+    statement for when it was clamped."""
+    top, low, high = x.width - 1, max(0, x.right), x.right + width - 1
+    zeros = f", {-x.right}'b0" if x.right < 0 else ""
+    bits = top - high + 1
+    if bits < 2:
+        low = min(low, top)
+        more = width - (top - low + 1) - max(0, -x.right)
+        spare = f"{{{more}{{{x.text}[{top}]}}}}, " if more else ""
+        return [f"{target} {{{spare}{x.text}[{top}:{low}]{zeros}}};"]
+    upper = f"{x.text}[{top}:{high}]"
+    value = f"{{{x.text}[{high}:{low}]{zeros}}}"
+    fitting = f"{bits}'d0, {bits}'d{(1 << bits) - 1}"
+    if high < 0:
+        fitting, upper, value = "0", x.text, f"{width}'d0"
+    sign = f"{x.text}[{top}]"
+    limit = f"{{{sign}, {{{width - 1}{{~{sign}}}}}}}"
+    return [
+        f"case ({upper})",
+        f"    {fitting}: {target} {value};",
+        f"    default: begin {target} {limit}; {over} end",
+        "endcase",
+    ]
 
 
 class Turn(NamedTuple):

@@ -9,7 +9,7 @@ from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_array import ArrayEmitter
-from condyle.backends.fpga.emit_top import TopEmitter
+from condyle.backends.fpga.emit_top import emit_top
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 from condyle.backends.fpga.stream import bus, laid, result_width, width
@@ -17,6 +17,8 @@ from condyle.backends.fpga.target import Device
 from condyle.backends.fpga.vectors import pack
 
 TASKS, ANSWERS = "tasks.hex", "answers.hex"
+TIMESCALE = "`timescale 1ns/1ps\n"
+"""In every file: a tool takes the unit of a file without it from the file before, or refuses."""
 _SUPPORT = Path(__file__).parent / "support"
 NAMES = """\
 // Names: w12 is the word of operation 12. w12_3 is its third copy; each copy is an interval later. l12_3 is the delay
@@ -54,11 +56,11 @@ def sources(acc: Accelerator, prefix: str, header: str) -> dict[str, str]:
     """File name to text: NAME_ARRAY.v with all stages of an array, NAME.v and fx_operators.v."""
     texts = {"fx_operators.v": operators(acc.device)}
     for name, array in acc.arrays.items():
-        about = header + NAMES + STAGES.get(name, "")
+        about = header + TIMESCALE + NAMES + STAGES.get(name, "")
         texts[f"{prefix}_{name}.v"] = about + ArrayEmitter(acc.plan, array, prefix).text()
     codes = ", ".join(f"{task.codes[0]} {name}" for name, task in acc.plan.tasks.items())
     about = f"// in_function: {codes}. README.md lists the bits of in_data and out_data.\n"
-    texts[f"{prefix}.v"] = header + about + TopEmitter(acc, prefix).text()
+    texts[f"{prefix}.v"] = header + TIMESCALE + about + emit_top(acc, prefix)
     return texts
 
 
@@ -80,4 +82,5 @@ def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
     padded = -(-(2 + code + answer) // 32) * 32
     sizes = f"N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded}"
-    return f"module {prefix}_bench;\n    localparam {sizes};\n{filled('bench.v', {'TOP': prefix})}endmodule\n"
+    body = filled("bench.v", {"TOP": prefix})
+    return f"{TIMESCALE}module {prefix}_bench;\n    localparam {sizes};\n{body}endmodule\n"

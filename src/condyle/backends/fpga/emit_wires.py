@@ -1,73 +1,47 @@
-"""Parts of the top module: queues, array instances, words on buses, queues of results."""
+"""Parts of which the top module is written: queues, credits, and arrays with the queues of their results."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.edge import largest
 from condyle.backends.fpga.emit_array import bits_of, bus
-from condyle.backends.fpga.expressions import any_of, is_one_of, joined, zeros
+from condyle.backends.fpga.expressions import is_one_of
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.queues import codes_of, queues
-from condyle.backends.fpga.stream import CODE, DATA, Bus, width
-from condyle.backends.fpga.tasks import KINDS, Leaf, Task
+from condyle.backends.fpga.stream import CODE, DATA, Bus
+from condyle.backends.fpga.tasks import KINDS, Leaf
 from condyle.text import Emitter
 
 
 class Wires:
-    """Writes parts of the top module.
+    """The text of the top module so far, and the words on its buses. It does not know what drives what.
 
-    d: declarations of wires. head: what goes with a task. u: the words of a or tau of a task, base: those of the base,
-    where its motion can be given. course: what goes with a sub-task. entry, tau, given, buses: the queues, buses those
-    behind arrays and of codes that are refused; heads: of these the names of those that leave. kinds: for which tasks a
-    wire of this name is 1 while they are at the entry. room: what must be there before that task starts.
+    d: declarations of wires. e: all other text. head: what goes with a task. twice: the tasks of two passes. kinds: for
+    which tasks a wire of this name is 1 while they are at the entry. u: the words of a or tau of a task, base: those of
+    the base, where its motion can be an input. entry, tau, inverse, course: the buses of the queues of tasks, of their
+    torques and M^-1, and of what goes with a sub-task; buses: those of the queues behind arrays, and of codes that are
+    refused; results: of these the names of those that leave.
     """
 
     def __init__(self, acc: Accelerator, prefix: str) -> None:
-        self.acc, self.plan, self.prefix = acc, acc.plan, prefix
-        self.d, self.e = Emitter(), Emitter()
-        self.id, self.tasks, self.twice = self.plan.id, list(self.plan.tasks.values()), self.plan.fed_back
-        self.head = stream.head(self.id)
+        self.acc, self.plan, self.prefix, self.id = acc, acc.plan, prefix, acc.plan.id
+        self.d, self.e, self.head = Emitter(), Emitter(), stream.head(self.id)
+        self.tasks, self.twice = list(self.plan.tasks.values()), self.plan.fed_back
         task = [(field.word, field.format) for field in stream.bus(self.plan)]
-        kinds = {kind: [task for task in self.tasks if is_one(task)] for kind, is_one in KINDS.items()}
+        kinds = {kind: [task for task in self.tasks if is_kind(task)] for kind, is_kind in KINDS.items()}
         self.kinds = {Word(f"stream.{kind}", 0): tasks for kind, tasks in kinds.items() if tasks}
         self.entry = Bus("entry_q", [*task, *self.head[:2], *((kind, Format(1, 0)) for kind in self.kinds)])
         self.u = [(word, format) for word, format in task if word.name in ("a", "tau")]
-        self.tau, self.given = Bus("tau_q", self.u), Bus("given_q", self.takes("Minv"))
         self.base = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
+        self.tau, self.inverse = Bus("tau_q", self.u), Bus("given_q", self.takes("Minv"))
         self.course = Bus("course_q", list(self.plan.course.items()))
         waiting = [queue for ways in queues(self.plan).values() for queue in ways]
         self.buses = {queue.name: Bus(f"{queue.name}_q", [*self.group(queue.leaf), *self.head]) for queue in waiting}
         self.buses["refused"] = Bus("refused_q", self.head[:2])
-        self.heads = [*(queue.name for queue in waiting if queue.is_result), "refused"]
-        self.room = ["entry_full", "is_known"]
-
-    def outside(self) -> None:
-        """Whether an input word that the task's function uses is outside the box."""
-        flags, taken = list[str](), defaultdict[tuple[str, tuple[int, ...]], list[Word]](list)
-        for word, _ in self.takes("q", "v", "a", "tau", "f_ext", "Minv") if self.plan.flags else ():
-            codes = tuple(task.codes[0] for task in self.tasks if task.takes(word, self.plan.base))
-            taken[word.name, codes].append(word)
-        for codes, words in ((codes, words) for (_, codes), words in taken.items() if codes):
-            for word in words:
-                sizes = f"{self.plan.formats[word].width}, {largest(self.plan, word)}"
-                self.e(f"wire far_{word};")
-                self.e(f"fx_outside #({sizes}) is_far_{word} (.x({self.entry[word]}), .far(far_{word}));")
-            flags.append(f"{is_one_of('entry_code', codes)} & ({any_of([f'far_{word}' for word in words])})")
-        self.e(f"wire outside = {' | '.join(flags) or zeros(1)};")
-
-    def base_and_joints(self) -> tuple[str, str]:
-        """What goes to the dynamics array as a with a task to solve, and its torques: u holds either's part."""
-        self.e(f"wire is_given = {self.sent(task for task in self.tasks if task.base_given)};")
-        own, rest = self.entry.span(self.base), [word for word, _ in self.u if word.index >= self.plan.base]
-        wide = width(self.tau.at[word] for word in self.base)
-        nothing = zeros(wide)
-        self.e(f"wire [{wide - 1}:0] given_a = is_given ? {own} : {nothing}, base_tau = is_given ? {nothing} : {own};")
-        return joined(zeros(self.tau.width - wide), "given_a"), joined(self.entry.span(rest), "base_tau")
+        self.results = [*(queue.name for queue in waiting if queue.is_result), "refused"]
 
     def queue(self, bus: Bus, depth: int, push: str, data: str) -> None:
         """A queue with wires NAME_free (ready), NAME_full (valid), NAME_q; its reader drives NAME_pop, 0 if empty."""
@@ -110,11 +84,9 @@ class Wires:
                 self.credits(queue.name, depth, " & ".join([f"{name}_take", *needs]), f"{queue.name}_pop")
                 rooms.append(f"({' | '.join([*(f'~{code}' for code in needs), f'{queue.name}_room'])})")
         self.e(f"assign {name}_id = {id_};", f"assign {name}_take = {' & '.join(rooms)};")
-        self.e(f"{self.prefix}_{name} {name} (.clock(clock), .reset(reset),", "    " + ",\n        ".join(ports) + ");")
-
-    def sent(self, tasks: Iterable[Task]) -> str:
-        """Whether the task at the input is one of these."""
-        return is_one_of("entry_code", [task.codes[0] for task in tasks])
+        # No array's name can be a keyword with this ending: `solve` is one.
+        self.e(f"{self.prefix}_{name} {name}_array (.clock(clock), .reset(reset),")
+        self.e("    " + ",\n        ".join(ports) + ");")
 
     def code_is(self, wire: str, codes: Iterable[int]) -> str:
         """Whether the code that travels with a task is one of these."""

@@ -1,4 +1,5 @@
-"""The integer model of the whole accelerator: a function's tasks through the arrays, pass by pass."""
+"""The integer model: which inputs are outside the box, an array, the whole accelerator pass by pass. The Verilog must
+give the same bits."""
 
 from __future__ import annotations
 
@@ -7,16 +8,93 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from condyle.backends.fpga import model, steps
+from condyle.backends.fpga import operators, steps
 from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.datapath import Datapath, Word
-from condyle.backends.fpga.edge import outside
+from condyle.backends.fpga.datapath import Datapath, Op, Word
 from condyle.backends.fpga.formats import Format, Integers
-from condyle.backends.fpga.operators import Flags, clamped, shifted
+from condyle.backends.fpga.operators import Flags, Result, clamped, shifted
 from condyle.backends.fpga.tasks import BIAS, FLOATS, SOLVED, STAGE, STEP, TRIG, Leaf, Task
+from condyle.errors import CondyleError
 
 Words = Mapping[Word, Integers]
 Number = TypeVar("Number")
+
+
+def largest(plan: Plan, word: Word) -> int:
+    """The largest integer of a word inside the box; its negative is the smallest. Minv, and tau where the box says
+    none, have no bound: they are outside where they stand at the end of their format, at which a host clamps them."""
+    format = plan.formats[word]
+    bound = plan.limits.get(word)
+    inner = format.limit - 1
+    return inner if bound is None else min(inner, int(np.ceil(np.ldexp(bound, format.frac))))
+
+
+def outside(plan: Plan, task: Task, given: Mapping[Word, Integers]) -> Flags:
+    """The tasks with an input word outside the box, of those that the function uses."""
+    words = [word for word in plan.formats if task.takes(word, plan.base)]
+    return np.any([np.abs(given[word]) > largest(plan, word) for word in words], axis=0)
+
+
+class OverflowError(CondyleError, ArithmeticError):
+    """A signal does not fit its format; the message names the operation and the format."""
+
+
+class Outcome(NamedTuple):
+    """The output words, (n,) each, and for each group and task whether a signal that it depends on was clamped."""
+
+    words: dict[Word, Integers]
+    over: dict[str, Flags]
+
+
+def run(datapath: Datapath, inputs: Mapping[Word, Integers], strict: bool = False) -> Outcome:
+    """All tasks at once. strict: OverflowError instead of clamping."""
+    named = {k: inputs[word] for word, k in datapath.inputs}
+    values: list[Integers] = []
+    overs: list[Flags | None] = []
+    for k, op in enumerate(datapath.ops):
+        value, over = _result(datapath, op, values, named.get(k))
+        if strict and over is not None and over.any():
+            raise OverflowError(_complaint(datapath, k, values))
+        values.append(value)
+        overs.append(over if over is not None and over.any() else None)
+    words = {word: values[k] for word, k in datapath.outputs}
+    return Outcome(words, {name: _flag(datapath, name, overs, values) for name, _ in datapath.groups})
+
+
+def _flag(datapath: Datapath, group: str, overs: list[Flags | None], values: list[Integers]) -> Flags:
+    total = np.zeros(max((len(value) for value in values if value.ndim), default=1), np.bool_)
+    for k in datapath.cones[group]:
+        over = overs[k]
+        total = total if over is None else total | over
+    return total
+
+
+def _result(
+    datapath: Datapath, op: Op, values: list[Integers], given: Integers | None
+) -> tuple[Integers, Flags | None]:
+    formats = tuple(datapath.ops[a].format for a in op.args)
+    args = tuple(values[a] for a in op.args)
+    if op.kind in ("sin", "cos"):
+        (angle,) = datapath.ops[op.args[0]].args
+        return operators.sincos(values[angle], datapath.ops[angle].format)[op.kind == "cos"], None
+    if given is not None:
+        return given, None
+    result: Result
+    if op.kind in ("add", "sub"):
+        sign = 1 if op.kind == "add" else -1
+        result = operators.add(args[0], args[1], (formats[0], formats[1]), op.format, sign, op.drop)
+    elif op.kind == "mul":
+        result = operators.multiply(args[0], args[1], (formats[0], formats[1]), op.factor, op.format)
+    elif op.kind == "rcp":
+        result = operators.reciprocal(args[0], formats[0], op.format)
+    else:
+        return (args[0] if op.kind in ("wire", "sincos") else np.asarray(op.value, np.int64)), None
+    return result
+
+
+def _complaint(datapath: Datapath, k: int, values: list[Integers]) -> str:
+    op = datapath.ops[k]
+    return f"{datapath.name}: operation {k} ({op.kind}, stage {op.stage or '-'}) does not fit {op.format}"
 
 
 class Answer(NamedTuple):
@@ -105,7 +183,7 @@ class Run(Generic[Number]):
 
 
 class _Integers:
-    """int64, all tasks (n,) at once. strict: see `model.run`."""
+    """int64, all tasks (n,) at once. strict: see `run`."""
 
     def __init__(self, n: int, strict: bool, over: Flags) -> None:
         self.n, self.strict, self.over = n, strict, over
@@ -114,7 +192,7 @@ class _Integers:
         return steps.constant(value, self.n)
 
     def array(self, path: Datapath, group: str, given: Words) -> dict[Word, Integers]:
-        outcome = model.run(path, given, self.strict)
+        outcome = run(path, given, self.strict)
         self.over = self.over | outcome.over[group]
         return {word: np.broadcast_to(outcome.words[word], self.n) for word, _ in path.group(group)}
 

@@ -56,7 +56,7 @@ def write(
         "fx_axi.v": filled("axi.v", MACROS),
         f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc, facts).text(),
     }
-    brought = board(acc, prefix, facts.clock, texts)
+    brought = board(acc, facts, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
     texts |= {f"{prefix}_stream.json": json.dumps(stream, indent=1, allow_nan=False) + "\n"}
     texts |= {f"{prefix}_host.h": emit_host(stream), "condyle_host.py": support("host.py")}

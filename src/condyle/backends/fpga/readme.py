@@ -45,7 +45,7 @@ A *task* is a function and its inputs. The outputs of that function are its *res
 | `fx_operators.v` | one module for each operator: products, sine and cosine, reciprocal (with their tables), FIFOs |
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench, its tasks, and the expected results to the bit |
 {boundary_files(name)}
-{files(acc)}
+{files(acc, name, facts.boundary.async_clock)}
 | `report.json`, `report.html` | cycles, DSPs, formats of all words, errors; a page that draws the pipeline |
 | `robot.json` | the names of joints and bodies, and gravity, as data |
 | `condyle-export.json` | the files that an export wrote. A later export replaces only these |

@@ -10,8 +10,7 @@ from condyle.backends.fpga import doubles
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Datapath, Op, Word
 from condyle.backends.fpga.doubles import Clamps, Signal, shifted, summed, whole
-from condyle.backends.fpga.edge import largest
-from condyle.backends.fpga.evaluate import Run
+from condyle.backends.fpga.evaluate import Run, largest
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.stream import entries
 from condyle.backends.fpga.tasks import Task

@@ -147,6 +147,7 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "axi": facts.boundary.axi,
             "float32": facts.boundary.float32,
             "async_clock": facts.boundary.async_clock,
+            "bus_clock_mhz": facts.boundary.bus_clock or facts.clock,
             "link_gb_per_s": facts.boundary.link,
             "echo": facts.boundary.echo,
             "lut": None,

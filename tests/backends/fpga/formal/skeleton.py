@@ -109,7 +109,7 @@ def _seen(acc: Accelerator, top: str) -> Iterator[str]:
         yield from (_wire(f"{name}.{one}", 1) for one in ("spills", "pop"))
     for name, array in acc.arrays.items():
         depth = max(_ages(array).values())
-        yield from (_wire(f"{name}.live", depth), _wire(f"{name}.ids", depth * acc.plan.id.width))
+        yield from (_wire(f"{name}_array.live", depth), _wire(f"{name}_array.ids", depth * acc.plan.id.width))
     credits = dict(_credits(acc))
     for name in credits:
         yield _wire(f"{name}_credits.taken", 2)
@@ -117,7 +117,7 @@ def _seen(acc: Accelerator, top: str) -> Iterator[str]:
     yield _wire("picks", 1)
     yield _wire("granting", 1)
     yield _any("counted", "&", [*counted, *(f"~{_name(f'{name}.spills')}" for name in names)])
-    live = [f"|{_name(f'{name}.live')}" for name in acc.arrays]
+    live = [f"|{_name(f'{name}_array.live')}" for name in acc.arrays]
     yield _any("moves", "|", [*(_name(f"{name}.pop") for name in names), *live, _name("picks")])
     yield _any("inside", "|", [f"{_name(f'{name}.count')} != 0" for name in names])
 
@@ -134,8 +134,8 @@ def _credits(acc: Accelerator) -> Iterator[tuple[str, str]]:
 
 def _flying(id_: Id, name: str, codes: tuple[int, ...], age: int) -> Iterator[str]:
     for k in range(1, age + 1):
-        is_one = " | ".join(f"{_code(id_, k, _name(f'{name}.ids'))} == {code}" for code in codes)
-        yield f"({_name(f'{name}.live')}[{k - 1}] & ({is_one}))"
+        is_one = " | ".join(f"{_code(id_, k, _name(f'{name}_array.ids'))} == {code}" for code in codes)
+        yield f"({_name(f'{name}_array.live')}[{k - 1}] & ({is_one}))"
 
 
 def _name(inner: str) -> str:

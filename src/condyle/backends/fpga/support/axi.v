@@ -1,3 +1,4 @@
+`timescale 1ns/1ps
 // The modules of the AXI boundary NAME_axi, see README.md. Its FIFOs are in fx_operators.v.
 
 // A pipeline register with handshake: it loads when it is empty or its word is taken. A wide word is cut into lanes of

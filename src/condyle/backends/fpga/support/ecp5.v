@@ -1,3 +1,4 @@
+`timescale 1ns/1ps
 // fx_multiplier on an ECP5: the registers of the factors and of the product are those inside a MULT18X18D. yosys maps
 // `x * y` to a multiplier without a clock, whose registers stay unused; a wider product than 18 x 18 is left to it.
 module fx_multiplier #(parameter WA = 18, parameter WB = 18) (

@@ -1,3 +1,4 @@
+`timescale 1ns/1ps
 // One module for each operator. Every product and every sum has an output register. No operator ever stalls.
 
 // Two factors and their product, each with a register. fx_ecp5.v has a module of the same name for an ECP5.

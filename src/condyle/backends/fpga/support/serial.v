@@ -1,3 +1,4 @@
+`timescale 1ns/1ps
 // The accelerator @name@ with a serial port, for a board that has only a USB-UART.
 // A task has @in_bytes@ bytes: the code of the function, the tag (2), the data. The low byte is first.
 // A result has @out_bytes@ bytes: the code, the tag (2), a byte with the flag (bit 0) and the error (bit 1), the data.
@@ -21,7 +22,7 @@ module @name@_serial #(parameter DIVIDE = 217) (
     reg [15:0] have;
     reg [18:0] quiet;
     wire whole = have == IN;
-    serial_in #(DIVIDE) receive (
+    fx_serial_in #(DIVIDE) receive (
         .clock(clk_25mhz), .reset(reset), .line(ftdi_txd), .valid(byte_comes), .data(byte_in)
     );
     always @(posedge clk_25mhz) begin
@@ -44,7 +45,7 @@ module @name@_serial #(parameter DIVIDE = 217) (
         .out_flag(out_flag), .out_error(out_error), .out_data(out_data)
     );
 
-    serial_out #(DIVIDE) send (
+    fx_serial_out #(DIVIDE) send (
         .clock(clk_25mhz), .reset(reset), .line(ftdi_rxd), .valid(left != 0), .ready(byte_goes), .data(result[7:0])
     );
     always @(posedge clk_25mhz) begin
@@ -60,7 +61,7 @@ module @name@_serial #(parameter DIVIDE = 217) (
     assign led = seen;  // led[1] toggles with each result; led[0]: it has a flag
 endmodule
 
-module serial_in #(parameter DIVIDE = 217) (
+module fx_serial_in #(parameter DIVIDE = 217) (
     input clock, input reset, input line, output reg valid, output reg [7:0] data
 );
     reg [2:0] now;
@@ -88,7 +89,7 @@ module serial_in #(parameter DIVIDE = 217) (
     end
 endmodule
 
-module serial_out #(parameter DIVIDE = 217) (
+module fx_serial_out #(parameter DIVIDE = 217) (
     input clock, input reset, output reg line, input valid, output ready, input [7:0] data
 );
     reg [8:0] bits;

@@ -3,6 +3,13 @@ set here [file dirname [file normalize [info script]]]
 set ip [file join $here vivado ip]
 create_project -force -part @part@ package [file join $here vivado package]
 foreach source {@sources@} { add_files -norecurse [file join $here $source] }
+add_files -fileset constrs_1 -norecurse [file join $here clocks.xdc]
+set_property USED_IN {out_of_context synthesis implementation} [get_files clocks.xdc]
+foreach limits {@limits@} {
+    add_files -fileset constrs_1 -norecurse [file join $here $limits]
+    set_property SCOPED_TO_REF @top@ [get_files $limits]
+    set_property PROCESSING_ORDER LATE [get_files $limits]
+}
 set_property top @top@ [get_filesets sources_1]
 update_compile_order -fileset sources_1
 ipx::package_project -root_dir $ip -vendor user.org -library condyle -taxonomy /UserIP -import_files -force

@@ -5,6 +5,7 @@ set out [file join $here vivado]
 file mkdir $out
 foreach source {@sources@} { read_verilog [file join $here $source] }
 read_xdc -mode out_of_context [file join $here clocks.xdc]
+foreach limits {@limits@} { read_xdc [file join $here $limits] }
 synth_design -mode out_of_context -flatten_hierarchy rebuilt -top @top@ -part @part@
 report_utilization -hierarchical -file [file join $out synthesised.rpt]
 opt_design
