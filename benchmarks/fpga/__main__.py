@@ -31,6 +31,7 @@ SECTIONS = (
     "integers",
     "simulation",
     "axi",
+    "host",
     "counts",
     "levels",
     "ecp5",

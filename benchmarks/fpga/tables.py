@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from benchmarks.fpga import boxes, choices, ecp5, goals, integers, levels, resources
+from benchmarks.fpga import boxes, choices, ecp5, goals, host, integers, levels, resources
 from benchmarks.fpga.text import Found, certificate, entries_of, goal, prose
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import table
@@ -154,6 +154,7 @@ SECTIONS = (
     ("Place and route on ECP5", "ecp5", ecp5.ecp5),
     ("Long simulation", "simulation", simulation),
     ("AXI boundary", "axi", axi),
+    ("The host beside one core", "host", host.host),
     ("Time of the tests", "suite", suite),
     *choices.SECTIONS,
 )

@@ -190,13 +190,19 @@ def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dic
 
 
 def angles(plan: Plan) -> dict[Word, float]:
-    """The words of q that a host may turn by 2 pi, and their bounds in the box, which hold a full turn. The arrays use
-    only their sines and cosines; an integration step adds to them."""
-    path = plan.datapaths[TRIG.array]
-    leave = {k for _, k in path.outputs}
-    read = {k: {op.kind for op in path.ops if k in op.args} for _, k in path.inputs}
-    turned = [word for word, k in path.inputs if word.name == "q" and read[k] == {"sincos"} and k not in leave]
-    return {word: plan.limits[word] for word in turned if plan.limits.get(word, 0.0) >= pi}
+    """The words of q that a host may turn by 2 pi, and their bounds in the box, which hold a full turn. The arrays read
+    only their sines and cosines, or nothing: the angle of a vertical first joint. A word that only an integration step
+    reads is not turned: it may be a length."""
+    path, stepping = plan.datapaths[TRIG.array], any(task.stages for task in plan.tasks.values())
+    places, leave = dict(path.inputs), {k for _, k in path.outputs}
+
+    def is_angle(word: Word) -> bool:
+        if word not in places:
+            return not stepping
+        k = places[word]
+        return k not in leave and {op.kind for op in path.ops if k in op.args} == {"sincos"}
+
+    return {w: plan.limits[w] for w in plan.takes("q") if is_angle(w) and plan.limits.get(w, 0.0) >= pi}
 
 
 def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, object]:

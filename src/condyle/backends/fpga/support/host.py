@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,22 +75,23 @@ class Host:
             values = self._turned(given[:, word["entries"][0]], self.known["angles"].get(word["word"], np.inf))
             at, low = _place(word, size)
             _lanes(stream, 8)[starts + at] |= self._bits(values, word) << np.uint64(low)
-        return stream.reshape(len(tag), size)
+        return np.reshape(stream, (len(tag), size))
 
     def answers(self, received: bytes | Bytes) -> dict[str | None, Answers]:
         """All results of these bytes, by function; under None those with an error, which have no outputs. The bytes
         hold whole packets, one after the other, of any functions: ValueError if the last one is not complete."""
-        stream = np.frombuffer(memoryview(received).cast("B"), np.uint8)
+        stream = bytes(bytearray(received))
         starts: dict[str | None, list[int]] = {}
-        for function, start in self._packets(stream.tobytes()):
+        for function, start in self._packets(stream):
             starts.setdefault(function, []).append(start)
-        return {function: self._unpacked(function, stream, np.array(places)) for function, places in starts.items()}
+        whole = np.frombuffer(stream, np.uint8)
+        return {function: self._unpacked(function, whole, np.array(places)) for function, places in starts.items()}
 
     def results(self, received: bytes | Bytes) -> Iterator[tuple[Head, dict[str, Reals]]]:
         """Header and outputs of each packet of these bytes, in their order. `answers` is faster."""
-        stream = bytes(memoryview(received).cast("B"))
+        stream = bytes(bytearray(received))
         starts = [start for _, start in self._packets(stream)]
-        for start, end in zip(starts, [*starts[1:], len(stream)]):
+        for start, end in pairwise([*starts, len(stream)]):
             yield self.unpack(stream[start:end])
 
     def unpack(self, packet: bytes | Bytes) -> tuple[Head, dict[str, Reals]]:
@@ -117,31 +119,36 @@ class Host:
             start += size
 
     def _unpacked(self, function: str | None, stream: Bytes, starts: NDArray[np.int64]) -> Answers:
-        row = self.functions[function] if function else {"outputs": {}, "result": {"bytes": self.beat, "words": []}}
+        error: dict[str, Any] = {"outputs": {}, "result": {"bytes": self.beat, "words": []}}
+        row = self.functions[function] if function else error
         first, header = _lanes(stream, 4)[starts].astype(np.int64), self.known["header"]
         head = {name: first >> at["low"] & (1 << at["high"] - at["low"] + 1) - 1 for name, at in header.items()}
         whole = np.zeros((len(starts), sum(row["outputs"].values())))
         words = row["result"]["words"]
         if words:
-            at, low = np.array([_place(word, row["result"]["bytes"]) for word in words]).T
-            numbers = self._numbers(_lanes(stream, 8)[starts[:, None] + at] >> low.astype(np.uint64), words)
+            at, low = zip(*(_place(word, row["result"]["bytes"]) for word in words), strict=True)
+            lanes = _lanes(stream, 8)[starts[:, None] + np.array(at)]
+            numbers = self._numbers(lanes >> np.array(low, np.uint64), words)
             for k in (0, -1):
                 whole[:, [word["entries"][k] for word in words]] = numbers
-        ends = np.cumsum(list(row["outputs"].values()))
-        return Answers(head, dict(zip(row["outputs"], np.split(whole, ends[:-1], axis=1))))
+        parts = np.split(whole, np.cumsum([*row["outputs"].values()], dtype=np.int64), axis=1)[:-1]
+        return Answers(head, dict(zip(row["outputs"], parts, strict=True)))
 
     def _numbers(self, bits: NDArray[np.uint64], words: list[dict[str, Any]]) -> Reals:
         """(n, words), from lanes in which each word begins at bit 0."""
         if self.known["float32"]:
-            return bits.astype(np.uint32).view(np.float32).astype(np.float64)
-        above = 64 - np.array([word["width"] for word in words])
-        return np.ldexp((bits << above.astype(np.uint64)).view(np.int64) >> above, [-word["frac"] for word in words])
+            singles = np.frombuffer(bits.astype(np.uint32).tobytes(), np.float32)
+            return np.reshape(singles.astype(np.float64), bits.shape)
+        signs = np.array([1 << word["width"] - 1 for word in words])
+        whole = bits.astype(np.int64) & 2 * signs - 1
+        return np.ldexp(whole - 2 * (whole & signs), [-word["frac"] for word in words])
 
     def _bits(self, values: Reals, word: dict[str, Any]) -> NDArray[np.uint64]:
         if self.known["float32"]:
             with np.errstate(over="ignore"):
-                return values.astype(np.float32).view(np.uint32).astype(np.uint64)
-        return integers(values, word["width"], word["frac"]).view(np.uint64) & np.uint64((1 << word["width"]) - 1)
+                singles = values.astype(np.float32)
+            return np.frombuffer(singles.tobytes(), np.uint32).astype(np.uint64)
+        return (integers(values, word["width"], word["frac"]) & (1 << word["width"]) - 1).astype(np.uint64)
 
     @staticmethod
     def _turned(values: Reals, within: float) -> Reals:
