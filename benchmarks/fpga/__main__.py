@@ -27,6 +27,7 @@ SECTIONS = (
     "variants",
     "generation",
     "errors",
+    "words",
     "boxes",
     "integers",
     "simulation",

@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from benchmarks.fpga import boxes, choices, ecp5, goals, host, integers, levels, resources
+from benchmarks.fpga import boxes, choices, ecp5, goals, host, integers, levels, resources, words
 from benchmarks.fpga.text import Found, certificate, entries_of, goal, prose
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import table
@@ -147,6 +147,7 @@ SECTIONS = (
     ("Errors", "errors", goals.errors),
     ("Goals of errors", "errors", goals.limits),
     ("Words with errors within 1 %", "errors", goals.words),
+    ("What a word costs", "words", words.words),
     ("Boxes", "boxes", boxes.boxes),
     ("Integers in Python", "integers", integers.integers),
     ("LUTs, registers and block RAM", "counts", resources.counts),
