@@ -1,7 +1,7 @@
 """Which word is enough: DSPs, relative errors of iiwa14, and how well a UR5e follows a motion by computed torque.
 
-Computed torque: tau = id(q, v, a_d + KP (q_d - q) + KD (v_d - v)) by the integers, held for a period of 1 ms; the arm moves
-by fd in float64. q_d is a sine of each joint.
+Computed torque: tau = id(q, v, a_d + KP (q_d - q) + KD (v_d - v)) by the integers, held for a period of 1 ms; the arm
+moves by fd in float64. q_d is a sine of each joint.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def words(found: Found) -> list[str]:
     """Words (`--word`) and what they cost: iiwa14, box v 10, a 100, all seven functions, the default budget of DSPs.
     Relative errors as in the section Boxes: of half of 10 000 states, of 99 % of them, the maximum.
 
-    * **Followed within**: a UR5e that follows sines of 0.8 rad and 0.5 Hz by computed torque, with id in this word and a
-      period of 1 ms, simulated. It is the root mean square of the distance. The row float64 has the same controller
+    * **Followed within**: a UR5e that follows sines of 0.8 rad and 0.5 Hz by computed torque, with id in this word and
+      a period of 1 ms, simulated. It is the root mean square of the distance. The row float64 has the same controller
       without an accelerator."""
     rows: list[list[str]] = []
     for word, entry in found.get("words", {}).items():
