@@ -71,9 +71,8 @@ def followed(word: str, steps: int) -> float:
 
 def words(found: Found) -> list[str]:
     """Words (`--word`) and what they cost: iiwa14, box v 10, a 100, all seven functions, the default budget of DSPs.
-    Errors are those of half of 10 000 states, of 99 % of them, and the maximum. Each is relative to the largest entry of
-    the same output in the same state. In the other sections it is the largest of all states, so errors are smaller
-    there.
+    Errors are those of half of 10 000 states, of 99 % of them, and the maximum. Each is relative to the largest entry
+    of the same output in the same state. In other sections it is the largest of all states, and errors are smaller.
 
     * **Followed within**: a UR5e that follows sines of 0.8 rad and 0.5 Hz by computed torque, with id in this word and
       a period of 1 ms, simulated. It is the root mean square of the distance. The row float64 has the same controller
