@@ -13,7 +13,6 @@ import pytest
 import condyle
 from condyle import hardware
 from condyle.backends.fpga.boundary import HEADER, Boundary
-from condyle.backends.fpga.emit_project import support
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import task_of
 from condyle.hardware import Accelerator
@@ -249,7 +248,8 @@ def test_singles_are_rounded_to_nearest_even_and_clamped(tmp_path, width: int) -
     bits[:6] = (0x7F800000, 0xFF800000, 0x7FC00000, 0x80000000, 1, 0x80000001)
     for name, values in (("x", bits), ("frac", frac & 0xFF)):
         (tmp_path / f"{name}.hex").write_text("\n".join(f"{int(value):x}" for value in values))
-    (tmp_path / "axi.v").write_text(support("axi.v") + SINGLES)
+    folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id"), Boundary(64, float32=True), 1)
+    (tmp_path / "axi.v").write_text((folder / "fx_axi.v").read_text() + SINGLES)
     subprocess.run(
         ["iverilog", "-g2005", "-s", "singles", f"-Psingles.W={width}", "-o", "s.vvp", "axi.v"],
         cwd=tmp_path,
