@@ -12,6 +12,13 @@ from typing import Any
 
 from benchmarks import results
 
+ALONE = (
+    "Numbers of the accelerator are its own: cycles with --pipeline 0, at a clock that no tool has confirmed. They "
+    "leave out packets on a bus, and the host that packs and unpacks them. For iiwa14 both are in benchmarks/FPGA.md, "
+    "section The host beside one core: there one core with AVX-512 computes id, fd and did faster than the board, and "
+    "the derivatives of fd about as fast."
+)
+"""What every table of it leaves out."""
 FILE = results.FOLDER / "fpga.json"
 PAPER_HZ, ASSUMED_HZ = 55.6e6, 125e6
 """Of Plancher 2021; of Dadu-RBD, on a device with the same fabric."""

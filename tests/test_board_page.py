@@ -17,7 +17,7 @@ from benchmarks import results
 from benchmarks.fpga import figures, wave_figure
 from tests.programs import needs
 
-needs_iverilog = needs("iverilog", "make")
+needs_iverilog = needs("iverilog", "make", "cc")
 PAGE = results.ROOT / "docs" / "board.md"
 
 
@@ -51,10 +51,12 @@ def test_the_page_names_the_cycles_of_the_figures() -> None:
 
 @needs_iverilog
 def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The third step, and the program of the host with a DMA that answers what the bench's answers are."""
+    """The steps before a vendor's tools; the programs of the host, with a DMA that answers the answers of the bench."""
     shutil.copy(PAGE.with_name("arm.urdf"), tmp_path)
-    step = PAGE.read_text().split("## 3. ", 1)[1].split("## 4a. ", 1)[0]
-    for line in re.findall(r"^(?:condyle|make|cd) .*", step, re.MULTILINE):
+    step = PAGE.read_text().split("## 4a. ", 1)[0]
+    lines = re.findall(r"^(?:condyle|make|cd) .*|(?<=^`)condyle .*?(?=`)", step, re.MULTILINE)
+    assert [line.split()[:2] for line in lines[:3]] == [["condyle", "info"], ["condyle", "fpga"], ["condyle", "export"]]
+    for line in lines:
         ran = line.split("#")[0].replace("condyle ", f"{shlex.quote(sys.executable)} -m condyle ")
         done = subprocess.run(ran, shell=True, cwd=tmp_path, check=True, capture_output=True, text=True)
         assert "WRONG" not in done.stdout
@@ -65,11 +67,23 @@ def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pyte
     sent: list[bytes] = []
     state = {name: np.zeros((2, 2)) for name in "qva"}
     dma = {"send": sent.append, "receive": lambda: b"".join(beat.to_bytes(8, "little") for beat in answers)}
+    _compiled(step)
     (program,) = re.findall(r"^```python\n(.*?)^```$", step, re.MULTILINE | re.DOTALL)
     registers = json.loads(Path("arm_stream.json").read_text())["registers"].values()
     values = {row["address"]: row.get("value") for row in registers}
     exec(program, {"read": values.get, **state, **dma})
     assert len(sent[0]) == 64
+
+
+def _compiled(step: str) -> None:
+    """The program in C, with the bytes of a result of id in hand."""
+    (include, body) = re.findall(r"^```c\n(#include .*?\n)\n(.*?)^```$", step, re.MULTILINE | re.DOTALL)[0]
+    given = "double q0 = 0, q1 = 0, v0 = 0, v1 = 0, a0 = 0, a1 = 0;\nuint32_t registers[16] = {0};\n"
+    given += "unsigned char received[16] = {0};\nsize_t bytes = 16;\n"
+    ends = 'return strcmp(wrong, "magic") || size != 32 || used != 16 || head.tag || tau[0] != 0.0;\n'
+    Path("page.c").write_text(f"{include}int main(void) {{\n{given}{body}{ends}}}\n")
+    subprocess.run(["cc", "-std=c99", "-Wall", "-Werror", "page.c", "-o", "page"], check=True)
+    subprocess.run(["./page"], check=True)
 
 
 def test_a_beat_waits_until_it_is_taken() -> None:

@@ -1,4 +1,4 @@
-"""Rewrites benchmarks/FPGA.md, and the goals in docs/fpga.md, from results/fpga.json and from nothing else.
+"""Rewrites benchmarks/FPGA.md, and tables in docs/fpga.md and docs/papers.md, from results/fpga.json alone.
 
 python -m benchmarks.fpga.tables            rewrite
 python -m benchmarks.fpga.tables --check    exit status 1 if one of them is out of date
@@ -11,12 +11,12 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from benchmarks.fpga import boxes, choices, ecp5, goals, integers, levels, resources
+from benchmarks.fpga import boxes, choices, ecp5, goals, host, integers, levels, resources, words
 from benchmarks.fpga.text import Found, certificate, entries_of, goal, prose
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import table
 
-FILE, PAGE, DOCS = FOLDER / "fpga.json", ROOT / "benchmarks" / "FPGA.md", ROOT / "docs" / "fpga.md"
+FILE, PAGE, DOCS = FOLDER / "fpga.json", ROOT / "benchmarks" / "FPGA.md", ROOT / "docs"
 HEAD = """\
 `python -m benchmarks.fpga` measures these results and keeps them in [results/fpga.json](results/fpga.json). `python -m
 benchmarks.fpga.tables` writes this page from that file. [FPGA accelerators](../docs/fpga.md) explains the accelerator
@@ -35,7 +35,11 @@ and its options.
 The line below a table has the days and commits of its measurements, and the tools; `+changes` is a commit with further
 changes."""
 MACHINE = "The machine is {machine}. If a table was measured on another processor, the line below it names that one."
-BEGIN, END = "<!-- fpga goals: begin -->", "<!-- fpga goals: end -->"
+PARTS = {
+    "fpga.md": {"fpga goals": goals.goals, "fpga words": words.words},
+    "papers.md": {"fpga host": host.boundary},
+}
+"""Tables between two comments of a page that is written by hand."""
 TIMES = {"iiwa14": {"wall_s": 30}, "atlas": {"wall_s": 300, "peak_gib": 4}}
 """The goals of an export: at most so much."""
 SUITE_S = 360
@@ -147,6 +151,7 @@ SECTIONS = (
     ("Errors", "errors", goals.errors),
     ("Goals of errors", "errors", goals.limits),
     ("Words with errors within 1 %", "errors", goals.words),
+    ("What a word costs", "words", words.words),
     ("Boxes", "boxes", boxes.boxes),
     ("Integers in Python", "integers", integers.integers),
     ("LUTs, registers and block RAM", "counts", resources.counts),
@@ -154,6 +159,7 @@ SECTIONS = (
     ("Place and route on ECP5", "ecp5", ecp5.ecp5),
     ("Long simulation", "simulation", simulation),
     ("AXI boundary", "axi", axi),
+    ("The host beside one core", "host", host.host),
     ("Time of the tests", "suite", suite),
     *choices.SECTIONS,
 )
@@ -180,21 +186,25 @@ def read() -> dict[str, Any]:
     return whole
 
 
-def updated(text: str, whole: dict[str, Any]) -> str:
-    """docs/fpga.md with fresh goals."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    body = "\n".join(goals.goals(whole["measurements"])).rstrip()
-    return f"{head}{BEGIN}\n{body}\n{END}{tail}"
+def updated(text: str, whole: dict[str, Any], name: str) -> str:
+    """A page of docs/ with fresh tables."""
+    for part, made in PARTS[name].items():
+        begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+        head, _, rest = text.partition(begin)
+        _, _, tail = rest.partition(end)
+        body = "\n".join(made(whole["measurements"])).rstrip()
+        text = f"{head}{begin}\n{body}\n{end}{tail}"
+    return text
 
 
 def main() -> int:
-    whole, text = read(), DOCS.read_text(encoding="utf-8")
-    fresh, results = updated(text, whole), page(whole)
+    whole = read()
+    fresh = {DOCS / name: updated((DOCS / name).read_text(encoding="utf-8"), whole, name) for name in PARTS}
+    fresh[PAGE] = page(whole)
     if "--check" in sys.argv[1:]:
-        return int(fresh != text or not PAGE.exists() or PAGE.read_text(encoding="utf-8") != results)
-    DOCS.write_text(fresh, encoding="utf-8")
-    PAGE.write_text(results, encoding="utf-8")
+        return int(any(not path.exists() or path.read_text(encoding="utf-8") != text for path, text in fresh.items()))
+    for path, text in fresh.items():
+        path.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -38,7 +38,7 @@ TEXT = (
     "kernel. The split kernel computes dc/du alone, from the motions and forces of the links, which the processor "
     "computes. Our split kernel does not take v, because the links' velocities contain it.\n\n"
     f"We assume a link of {accelerator.LINK_BYTES_PER_S / 1e9:g} GB/s with copies both ways and no overlap. The paper "
-    "states the generation of PCIe, but not the number of lanes."
+    "states the generation of PCIe, but not the number of lanes.\n\n" + accelerator.ALONE
 )
 
 
@@ -78,7 +78,7 @@ def figures(rows: Rows) -> dict[str, Figure]:
     if FPGA in rows:
         of = accelerator.of(rows[FPGA][DESIGNS[0]], FUNCTION)
         cycles = [accelerator.microseconds(of, n, accelerator.ASSUMED_HZ) for n in BATCHES]
-        lines["accelerator, 125 MHz, no link"] = (BATCHES, cycles)
+        lines["accelerator alone, 125 MHz assumed"] = (BATCHES, cycles)
     return {"difd of iiwa14, N computations": Lines("N", "us", lines)}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from importlib.util import module_from_spec, spec_from_file_location
@@ -70,6 +71,15 @@ def test_the_serial_top_of_an_ecp5_answers_to_the_bit(tmp_path, monkeypatch) -> 
     ran = subprocess.run(["vvp", "-n", "line.vvp"], capture_output=True, text=True, check=True)
     got = bytes(int(line, 16) for line in ran.stdout.split("\n") if re.fullmatch(r"[0-9a-f]{2}", line))
     assert got == wanted and len(tasks) > 10
+    rates = json.loads((tmp_path / "report.json").read_text())["functions"]["id"]["boundary"]
+    assert rates["board_million_per_s"] == pytest.approx(0.01152 / max(len(sent[0]), host.OUT), abs=1e-6)
+
+
+def test_the_readme_says_how_external_forces_stand(tmp_path) -> None:
+    said = "in the order of `bodies` in `robot.json`: force,\n  then moment, at the origin of the body's frame"
+    for f_ext in (None, 20.0):
+        condyle.export(ARM, "verilog", tmp_path, ("id",), name="arm", f_ext=f_ext)
+        assert (said in (tmp_path / "README.md").read_text()) == (f_ext is not None)
 
 
 MULT18X18D = """

@@ -12,9 +12,7 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga.boundary import Boundary
-from condyle.backends.fpga.emit_axi import MACROS
-from condyle.backends.fpga.emit_project import filled
+from condyle.backends.fpga.boundary import HEADER, Boundary
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import task_of
 from condyle.hardware import Accelerator
@@ -25,7 +23,7 @@ from .conftest import accelerator
 from .test_boundary import ARM, needs_iverilog, written
 
 
-def _host() -> ModuleType:
+def host_program() -> ModuleType:
     """condyle_host.py as it stands in an exported folder."""
     spec = spec_from_file_location("condyle_host", Path(condyle.__file__).parent / "backends/fpga/support/host.py")
     assert spec is not None and spec.loader is not None
@@ -46,7 +44,7 @@ def test_floats_packed_answered_and_unpacked_are_those_of_the_model(tmp_path, bo
     """Python's packer -> the Verilog -> Python's and C's unpacker; C's packets are those of Python."""
     n, acc = 5, accelerator(ARM, ii=2)
     folder = written(tmp_path, ARM, acc, boundary, 1)
-    host, states = _host().Host(folder / "rig_stream.json"), _states(acc, n)
+    host, states = host_program().Host(folder / "rig_stream.json"), _states(acc, n)
     sent, tag = [], 0
     for function, row in host.functions.items():
         sent += list(host.pack(function, range(tag, tag + n), **{name: states[name] for name in row["inputs"]}))
@@ -54,6 +52,7 @@ def test_floats_packed_answered_and_unpacked_are_those_of_the_model(tmp_path, bo
     stream = _driven(folder, boundary, sent)
     answers = {head["tag"]: (head, found) for head, found in host.results(stream)}
     _as_c(folder, host, states, sent, stream)
+    _at_once(host, stream)
     assert len(answers) == tag
     if boundary.float32:
         states = {name: x.astype(np.float32).astype(np.float64) for name, x in states.items()}
@@ -63,6 +62,25 @@ def test_floats_packed_answered_and_unpacked_are_those_of_the_model(tmp_path, bo
             head, found = answers[n * k + i]
             assert (head["function"], head["flag"], head["error"]) == (function, model.over[i], 0)
             _same(acc, function, found, {word: values[i] for word, values in model.words.items()}, boundary)
+
+
+def _at_once(host, stream: bytes) -> None:
+    """Many results together, and errors between them, are the same as each alone."""
+    code, error, malformed = 255, 1 << HEADER["error"][1], 1 << HEADER["malformed"][1]
+    wrong = [(code | error, 7), (host.functions["dfd"]["code"] | error | malformed, 8)]
+    beats = [(head | tag << HEADER["tag"][1]).to_bytes(host.beat, "little") for head, tag in wrong]
+    mixed = b"".join([beats[0], stream, beats[1]])
+    answers, each = host.answers(mixed), list(host.results(mixed))
+    assert set(answers) == {*host.functions, None} and not answers[None].outputs
+    assert [answers[None].head[x].tolist() for x in ("tag", "error", "malformed")] == [[7, 8], [1, 1], [0, 1]]
+    for function, (heads, outputs) in answers.items():
+        alone = [x for x in each if (None if x[0]["error"] else x[0]["function"]) == function]
+        assert [head["tag"] for head, _ in alone] == heads["tag"].tolist()
+        for k, (head, found) in enumerate(alone):
+            assert head["flag"] == heads["flag"][k] and set(found) == set(outputs)
+            assert all(np.array_equal(found[name], outputs[name][k]) for name in outputs)
+    with pytest.raises(ValueError, match=rf"the last packet has {host.beat - 1} of its {host.beat} bytes: give whole"):
+        host.answers(mixed[:-1])
 
 
 def _same(acc, function: str, found: dict[str, np.ndarray], words, boundary: Boundary) -> None:
@@ -81,7 +99,9 @@ def test_another_accelerator_is_found_by_its_registers(tmp_path) -> None:
     hosts = []
     for box in ({}, {"v": 40.0}):
         acc = hardware.accelerator(ARM, hardware.Options(("id",), box=box))
-        hosts.append(_host().Host(written(tmp_path / f"{len(hosts)}", ARM, acc, Boundary(64), 1) / "rig_stream.json"))
+        hosts.append(
+            host_program().Host(written(tmp_path / f"{len(hosts)}", ARM, acc, Boundary(64), 1) / "rig_stream.json")
+        )
     one, other = ({row["address"]: row.get("value") for row in host.known["registers"].values()} for host in hosts)
     hosts[0].check(one.__getitem__)
     with pytest.raises(
@@ -193,15 +213,6 @@ def _as_c(folder: Path, host, states, sent, stream: bytes) -> None:
         assert [float.fromhex(x) for x in values] == np.concatenate(list(found.values())).tolist()
 
 
-def test_the_packer_rounds_and_clamps_as_formats_do() -> None:
-    host, rng = _host(), np.random.default_rng(0)
-    acc = accelerator(ARM, ii=2)
-    format = next(iter(acc.plan.formats.values()))
-    x = np.concatenate([rng.standard_normal(1000) * 20, (np.arange(-8, 8) + 0.5) * 2.0**-format.frac, [1e30, -1e30]])
-    assert np.array_equal(host.integers(x, format.width, format.frac), format.from_real(x))
-    assert host.integers(np.array([np.nan]), 27, 20) == -(1 << 26)
-
-
 SINGLES = """
 module singles;
     parameter W = 27, N = 2000;
@@ -237,7 +248,8 @@ def test_singles_are_rounded_to_nearest_even_and_clamped(tmp_path, width: int) -
     bits[:6] = (0x7F800000, 0xFF800000, 0x7FC00000, 0x80000000, 1, 0x80000001)
     for name, values in (("x", bits), ("frac", frac & 0xFF)):
         (tmp_path / f"{name}.hex").write_text("\n".join(f"{int(value):x}" for value in values))
-    (tmp_path / "axi.v").write_text(filled("axi.v", MACROS) + SINGLES)
+    folder = written(tmp_path / "rig", ARM, accelerator(ARM, "id"), Boundary(64, float32=True), 1)
+    (tmp_path / "axi.v").write_text((folder / "fx_axi.v").read_text() + SINGLES)
     subprocess.run(
         ["iverilog", "-g2005", "-s", "singles", f"-Psingles.W={width}", "-o", "s.vvp", "axi.v"],
         cwd=tmp_path,
@@ -247,7 +259,7 @@ def test_singles_are_rounded_to_nearest_even_and_clamped(tmp_path, width: int) -
     words, singles = np.array([[int(x, 16) for x in line.split()] for line in said.splitlines()]).T
     with np.errstate(all="ignore"):
         reals = np.frombuffer(bits.tobytes(), np.float32).astype(np.float64)
-    host = _host()
+    host = host_program()
     expected = np.array([host.integers(x[None], width, f)[0] for x, f in zip(reals, frac, strict=True)])
     assert np.array_equal(words, expected & ((1 << width) - 1))
     integers = (bits.astype(np.int64) & ((1 << width) - 1)) - ((bits.astype(np.int64) >> (width - 1) & 1) << width)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from condyle.backends.fpga import stream
-from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import ports
 from condyle.backends.fpga.emit_project import filled, support
@@ -96,15 +95,9 @@ def tried(acc: Accelerator, clock: float) -> str:
 
 def _serial(acc: Accelerator, name: str) -> dict[str, str]:
     task, answer = stream.width(stream.bus(acc.plan)), stream.result_width(acc.plan)
-    tag = TAG_BITS // 8
-    return {
-        "name": name,
-        "code": str(acc.plan.id.code_bits),
-        "task": str(task),
-        "answer": str(answer),
-        "in_bytes": str(1 + tag + -(-task // 8)),
-        "out_bytes": str(2 + tag + -(-answer // 8)),
-    }
+    sent, back = stream.serial_bytes(acc.plan)
+    words = {"code": acc.plan.id.code_bits, "task": task, "answer": answer, "in_bytes": sent, "out_bytes": back}
+    return {"name": name, **{word: str(value) for word, value in words.items()}}
 
 
 def _filled(file: str, words: Mapping[str, str]) -> str:

@@ -11,11 +11,13 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import prod
+from math import pi, prod
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
+from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.stream import Field
+from condyle.backends.fpga.tasks import TRIG
 from condyle.errors import UnsupportedError
 
 WIDTHS = tuple(1 << k for k in range(5, 11))
@@ -184,7 +186,7 @@ def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]
 def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dict[str, object]:
     """The whole boundary as data: NAME_stream.json. entries: the entries of a word in the function's arrays, which are
     one after the other, row by row; a word of a symmetric matrix has two. Entries without a word are zero. value: of
-    constant registers."""
+    constant registers. angles: see `angles`."""
     known = identity(plan, boundary, fingerprint)
     return {
         "version": VERSION,
@@ -200,7 +202,24 @@ def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dic
             for key, (address, access, about) in REGISTERS.items()
         },
         "functions": {function: _function(plan, boundary, function) for function in plan.functions},
+        "angles": {str(word): within for word, within in angles(plan).items()},
     }
+
+
+def angles(plan: Plan) -> dict[Word, float]:
+    """The words of q that a host may turn by 2 pi, and their bounds in the box, which hold a full turn. The arrays read
+    only their sines and cosines, or nothing: the angle of a vertical first joint. A word that only an integration step
+    reads is not turned: it may be a length."""
+    path, stepping = plan.datapaths[TRIG.array], any(task.stages for task in plan.tasks.values())
+    places, leave = dict(path.inputs), {k for _, k in path.outputs}
+
+    def is_angle(word: Word) -> bool:
+        if word not in places:
+            return not stepping
+        k = places[word]
+        return k not in leave and {op.kind for op in path.ops if k in op.args} == {"sincos"}
+
+    return {w: plan.limits[w] for w in plan.takes("q") if is_angle(w) and plan.limits.get(w, 0.0) >= pi}
 
 
 def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, object]:

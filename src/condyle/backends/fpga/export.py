@@ -13,9 +13,8 @@ from condyle.backends.fpga.board import board, rules
 from condyle.backends.fpga.boundary import describe
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import MACROS, AxiEmitter, emit_axi_bench
-from condyle.backends.fpga.emit_host import emit_host
 from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, filled, sources, support
-from condyle.backends.fpga.packets import Packet, beat_lines, starts
+from condyle.backends.fpga.packets import Packet, beat_lines, emit_host, starts
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
 from condyle.backends.fpga.report import Facts, Sheet, cycles, report

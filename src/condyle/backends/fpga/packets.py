@@ -1,22 +1,27 @@
-"""Packets for the bench of the boundary: tasks and their results beat by beat, and wrong packets."""
+"""Packets: those of the boundary's bench, beat by beat, wrong ones among them; the C99 header that packs and unpacks
+them on a host."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
 from condyle.backends.fpga.boundary import HEADER, SINGLE, Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.emit_project import filled
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.stream import Field
 from condyle.backends.fpga.vectors import pack
+from condyle.text import Emitter
 
-FLAG, ERROR, MALFORMED, TAG = (HEADER[what][1] for what in ("flag", "error", "malformed", "tag"))
+LOW = {what: low for what, (_, low) in HEADER.items()}
+CODES = 1 << HEADER["function"][0] + 1
 
 
 @dataclass(frozen=True)
@@ -36,13 +41,13 @@ def packets(
     for function, words in given.items():
         made += _of(acc, boundary, function, words)
     codes = [task.codes[0] for task in acc.plan.tasks.values()]
-    nothing, error = next(code for code in range(256) if code not in codes), 1 << FLAG | 1 << ERROR
+    nothing, error = next(code for code in range(CODES) if code not in codes), 1 << LOW["flag"] | 1 << LOW["error"]
     for task, _ in made[:: max(1, len(made) // 6)] if wrong else ():
-        code = task[0] & 0xFF
-        made += [(task[:-1], [code | error | 1 << MALFORMED])] * (len(task) > 1)
+        code = task[0] % CODES
+        made += [(task[:-1], [code | error | 1 << LOW["malformed"]])] * (len(task) > 1)
         made += [([task[0] ^ code ^ nothing, *task[1:], *[0] * more], [nothing | error]) for more in (0, 40)]
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
-    return [Packet(*((beats[0] | tag << TAG, *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
+    return [Packet(*((beats[0] | tag << LOW["tag"], *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
 
 
 def _of(
@@ -54,7 +59,7 @@ def _of(
         given = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in given.items()}
     answer: Answer = evaluate(acc.plan, function, given)
     code = acc.plan.tasks[function].codes[0]
-    heads = [code | int(flag) << FLAG for flag in answer.over.tolist()]
+    heads = [code | int(flag) << LOW["flag"] for flag in answer.over.tolist()]
     tasks = _beats(boundary, sent, given, [code] * len(heads))
     return list(zip(tasks, _beats(boundary, back, answer.words, heads), strict=True))
 
@@ -80,3 +85,32 @@ def beat_lines(boundary: Boundary, many: Sequence[Sequence[int]]) -> list[str]:
 def starts(many: Sequence[Sequence[int]]) -> list[str]:
     """The first line of each packet, and the line after the last one."""
     return [f"{end:x}" for end in accumulate(map(len, many), initial=0)]
+
+
+def emit_host(stream: Mapping[str, Any]) -> str:
+    """NAME_host.h, from the same data as NAME_stream.json. stream: see `describe`."""
+    name, e = stream["name"], Emitter()
+    for function, row in stream["functions"].items():
+        for what, sign in (("task", 1), ("result", -1)):
+            words: list[str] = []
+            for word in row[what]["words"]:
+                width, entries = SINGLE if stream["float32"] else word["width"], word["entries"]
+                turned = stream["angles"].get(word["word"], 0) if what == "task" else 0
+                words.append(f"{{{2.0 ** (sign * word['frac'])!r}, {turned}, {width}, {entries[0]}, {entries[-1]}}}")
+            e.table(f"static const {name}_word {name}_{function}_{what}", words or ["{1, 0, 8, 0, 0}"], 3)
+    with e.block(f"static const {name}_register {name}_identity[] = {{", "};"):
+        known = [(key, row) for key, row in stream["registers"].items() if "value" in row]
+        e(*(f'{{"{key}", 0x{row["address"]:02x}, 0x{row["value"]:08x}}},' for key, row in known))
+    with e.block(f"static const {name}_function {name}_functions[] = {{", "};"):
+        for function, row in stream["functions"].items():
+            arrays, both = (row["inputs"], row["outputs"]), (row["task"], row["result"])
+            names = [", ".join(f"{key}[{n}]" for key, n in array.items()) for array in arrays]
+            numbers = [row["code"], *(sum(array.values()) for array in arrays)]
+            numbers += [*(packet["bytes"] for packet in both), *(len(packet["words"]) for packet in both)]
+            tables = f"{name}_{function}_task, {name}_{function}_result"
+            e(f'{{"{function}", "{names[0]}", "{names[1]}", {", ".join(map(str, numbers))}, {tables}}},')
+    guard = f"{name}_host_h".upper()
+    filling = {"NAME": name, "CODE": CODES - 1, "BEAT": stream["axi"] // 8, "FLOAT32": int(stream["float32"])}
+    filling |= {what.upper(): LOW[what] for what in ("flag", "error", "malformed", "tag")} | {"TABLES": e.text()}
+    head = f"/* Packets of the accelerator {name}, of model {stream['fingerprint']}: see {name}_stream.json. */\n"
+    return f"{head}#ifndef {guard}\n#define {guard}\n{filled('host.h', filling)}#endif\n"

@@ -1,4 +1,4 @@
-"""The README of an exported accelerator, from what report.json holds."""
+"""The README of an exported accelerator, from what report.json holds; with a section about the AXI boundary."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
 from condyle.backends.fpga.board import commands, files, tried
+from condyle.backends.fpga.boundary import HEADER, REGISTERS, Boundary
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.readme_boundary import boundary_files, boundary_readme
 from condyle.backends.fpga.report import Facts, cycles, said_box, said_latency
-from condyle.backends.fpga.stream import Field, bus, result_width
+from condyle.backends.fpga.stream import BAUD, Field, bus, result_width, serial_bytes
 from condyle.backends.fpga.target import STEPS
 from condyle.backends.fpga.tasks import Task
 
@@ -44,7 +44,11 @@ A *task* is a function and its inputs. The outputs of that function are its *res
 | {arrays} | the arrays with their pipeline stages. The names of signals are explained at the top of each file |
 | `fx_operators.v` | one module for each operator: products, sine and cosine, reciprocal (with their tables), FIFOs |
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench, its tasks, and the expected results to the bit |
-{boundary_files(name)}
+| `{name}_axi.v`, `fx_axi.v` | the accelerator with AXI4-Streams and AXI4-Lite registers; its modules |
+| `{name}_stream.json` | all packets and registers as data: bits, binary point and array entry of each word |
+| `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy) |
+| `{name}_axi_bench.v`, `axi_tasks.hex`, `axi_tasks_from.hex`, `axi_answers.hex`, `axi_answers_from.hex` | the test \
+bench of the boundary and its packets |
 {files(acc, name, facts.boundary.async_clock)}
 | `report.json`, `report.html` | cycles, DSPs, formats of all words, errors; a page that draws the pipeline |
 | `robot.json` | the names of joints and bodies, and gravity, as data |
@@ -60,7 +64,7 @@ make fast     # as make stall, by verilator, for many tasks
 
 For synthesis take all `.v` files except the test benches. {tried(acc, facts.clock)}
 
-{boundary_readme(facts, report)}
+{_boundary(acc, facts, report)}
 ## Ports of the accelerator
 
 | port | bits | what it is |
@@ -94,9 +98,10 @@ For example, the first word is `{first.word}`: for the value 0.5 send {first.for
 
 * **Matrices**: word `NAME_k` is entry k = row * nv + column. Of a symmetric matrix only the upper triangle is sent.
   Every entry that is not listed is zero.{_echoed(plan)}
-* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
+{_forces(plan)}* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
 * **Words that a function does not use** are ignored.
-* **The box** is the range of the inputs, in SI units: {box}. Other coordinates of q are within their limits.
+* **The box** is the range of the inputs, in SI units: {box}. Other coordinates of q are within their limits. The
+  programs for the host turn an angle outside it by multiples of 2π, if the box holds a full turn.
 
 | function | code | result | latency | interval | relative error: median | 90 % | 99 % | maximum |
 |---|---:|---|---:|---:|---:|---:|---:|---:|
@@ -138,6 +143,15 @@ def _example(acc: Accelerator) -> str:
     return "No result has a word, because all its entries are zero."
 
 
+def _forces(plan: Plan) -> str:
+    if not plan.takes("f_ext"):
+        return ""
+    return (
+        "* **External forces**: `f_ext` has six words for each body, in the order of `bodies` in `robot.json`: force,\n"
+        "  then moment, at the origin of the body's frame, in that frame's axes.\n"
+    )
+
+
 FLAGS = {
     True: "an input was outside the box, or a signal was clamped. Do not use this result",
     False: "high only with `out_error`. This accelerator clamps without a flag (`--overflow silent`)",
@@ -173,3 +187,110 @@ def _function(task: Task, found: Mapping[str, Any]) -> str:
 
 def _orders(joints: Sequence[Coordinates]) -> str:
     return f"\n## Order of joints\n\n{order(joints)}\n" if joints else ""
+
+
+def _boundary(acc: Accelerator, facts: Facts, report: Mapping[str, Any]) -> str:
+    """The section on `NAME_axi`."""
+    name, boundary = facts.name, facts.boundary
+    rates = "\n".join(_rates(function, row["boundary"]) for function, row in report["functions"].items())
+    registers = "\n".join(
+        f"| 0x{at:02x} | {key} | {access} | {about} |" for key, (at, access, about) in REGISTERS.items()
+    )
+    header = "\n".join(
+        f"| {high}:{low} | {HEADER_WORDS[what]} |"
+        for what, (high, low) in sorted(HEADER.items(), key=lambda row: row[1])
+    )
+    clocks = (
+        "`aclk` is the clock of the bus, `core_clk` that of the accelerator. Their ratio can be any"
+        if boundary.async_clock
+        else "`aclk` is the only clock"
+    )
+    words = (
+        "IEEE-754 single-precision numbers of 32 bits, which the accelerator converts: to nearest, halves\n"
+        "to even. A number that does not fit its word is clamped and flagged, and so is NaN."
+        if boundary.float32
+        else "integers as in `in_data`, without gaps."
+    )
+    return f"""\
+## The AXI boundary
+
+The top module for a board is `{name}_axi`, because `{name}` has more ports than a part has pins. Tasks come on
+`s_axis_*` and results leave on `m_axis_*`: {boundary.axi} bits a beat, with `tdata`, `tvalid`, `tready` and `tlast`.
+There is no `tkeep`; every byte counts. `s_axil_*` are the registers.
+{clocks}. Hold `aresetn` low for at least 4 cycles.
+
+**A packet** is one task or one result. Its first 32 bits are the header:
+
+| bits | of a task | of a result |
+|---|---|---|
+{header}
+
+Other bits are ignored in a task and 0 in a result. Behind the header come the words that the function takes or gives,
+and no others. They are
+{words}
+The unused bits of the last beat are ignored in a task and 0 in a result.
+
+**A transfer** holds any number of packets, one after the other, and ends with `tlast`. The code in a header says how
+long its packet is. Results leave with a `tlast` after every `results_per_last` of them, or when none followed for
+`timeout` cycles.
+**Order**: a result comes when it is ready. The tag says to which task it belongs.
+**Wrong packets**: a packet that `tlast` cuts short is answered by a header alone, with flag, error and malformed. One
+with an unknown code is answered by a header with flag and error; the rest of its transfer is dropped, because its
+length is unknown. Other packets are not disturbed. Such an answer may come before results of earlier tasks.
+
+| function | bytes of a task | bytes of a result | accelerator alone | bus | link | board |
+|---|---:|---:|---:|---:|---:|---:|
+{rates}
+
+The last four columns are million tasks a second, for tasks of one function, at an assumed clock of
+{facts.clock:g} MHz. The rate of the board is the least of the other three; a host that packs and unpacks may be slower.
+{_link(acc, boundary)}
+
+| address | register | access | what it is |
+|---|---|---|---|
+{registers}
+
+Registers have 32 bits and are written as a whole. Counters wrap around. A soft reset does this in order: the packet
+that is leaving ends; everything inside is dropped; the clock of the accelerator sees the reset; the rest of a transfer
+that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates
+this by iverilog in four-state logic, with three settings of stalls and clocks.
+
+```python
+from condyle_host import Host            # needs only NumPy
+host = Host("{name}_stream.json")
+host.check(read)                         # read(address): your way to read a register; ValueError if it is another one
+packets = host.pack("FUNCTION", tags, q=q, ...)      # uint8 (n, bytes): what a DMA sends, in one transfer or in many
+answers = host.answers(received)         # by function: answers["FUNCTION"].head["tag"], .outputs[...], an array of all
+```
+"""
+
+
+HEADER_WORDS = {
+    "function": "the code of the function | the same",
+    "flag": "ignored | flag",
+    "error": "ignored | error",
+    "malformed": "ignored | malformed",
+    "tag": "the tag | the same",
+}
+"""What each field is of a task and of a result."""
+
+
+def _link(acc: Accelerator, boundary: Boundary) -> str:
+    """What the rate of the link is."""
+    if boundary.link is not None:
+        return (
+            "`--link`: the interval is the longest\nat which no function is slower than the bus and a link of "
+            f"{boundary.link:g} GB/s in each direction can feed it.\nIt is longer if the part cannot hold that."
+        )
+    if acc.device.family == "ecp5":
+        sent, back = serial_bytes(acc.plan)
+        return (
+            f"The link is the UART of the serial top: {BAUD} baud,\n{sent} bytes for each task and {back} for each result."
+        )
+    return "The export option `--link GB/S` takes\nthe longest interval that the link can feed, which saves DSPs."
+
+
+def _rates(function: str, rates: Mapping[str, Any]) -> str:
+    known = [rates[f"{what}_million_per_s"] for what in ("chip", "bus", "link", "board")]
+    cells = [function, rates["task_bytes"], rates["result_bytes"], *("-" if x is None else f"{x:.4g}" for x in known)]
+    return "| " + " | ".join(map(str, cells)) + " |"

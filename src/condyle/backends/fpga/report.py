@@ -14,6 +14,7 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp, unit_products
 from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.stream import BAUD, serial_bytes
 from condyle.backends.fpga.target import ADDER
 from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import PARTS, worst
@@ -202,11 +203,14 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
 def _rates(acc: Accelerator, facts: Facts, function: str) -> dict[str, Json]:
     """Bytes of a task and of a result; tasks a second of the chip, the bus, the link, and of all together (board)."""
     found = rate(acc.plan, facts.boundary, function, acc.interval(function), facts.clock)
-    rates = {"chip": found.chip, "bus": found.bus, "link": found.link, "board": found.board}
+    link = found.link
+    if link is None and acc.device.family == "ecp5":
+        link = BAUD / (10 * max(serial_bytes(acc.plan)))  # the only link of its folder is a UART
+    rates = {"chip": found.chip, "bus": found.bus, "link": link, "board": min(found.board, link or found.board)}
     return {
         "task_bytes": found.task * found.bytes,
         "result_bytes": found.result * found.bytes,
-        **{f"{name}_million_per_s": None if x is None else round(1e-6 * x, 3) for name, x in rates.items()},
+        **{f"{name}_million_per_s": None if x is None else round(1e-6 * x, 6) for name, x in rates.items()},
     }
 
 

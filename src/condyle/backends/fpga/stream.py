@@ -13,6 +13,9 @@ Words = Sequence[tuple[Word, Format]]
 DATA, TAG, CODE, OVER, ERROR = (Word(f"stream.{name}", 0) for name in ("data", "tag", "code", "over", "error"))
 """The words of a function as one, and what goes with them; names of a function's own words have no dot."""
 
+BAUD = 115_200
+"""Bits a second of the UART in `serial.v`; a byte takes ten."""
+
 
 class Field(NamedTuple):
     """A word, its format, and its lowest bit."""
@@ -111,3 +114,9 @@ def result(plan: Plan, function: str) -> list[Field]:
 def result_width(plan: Plan) -> int:
     """Bits of `out_data`; one where all results are empty."""
     return max(1, *(width(result(plan, function)) for function in plan.functions))
+
+
+def serial_bytes(plan: Plan) -> tuple[int, int]:
+    """Bytes of a task and of a result of any function on the UART: code, tag, words; of a result also its flags."""
+    head, data = 1 + TAG_BITS // 8, (width(bus(plan)), result_width(plan))
+    return head + -(-data[0] // 8), head + 1 + -(-data[1] // 8)
