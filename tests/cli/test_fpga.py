@@ -144,10 +144,30 @@ def test_a_box_of_ones_own(run, pendulum) -> None:
     assert ran.json["box"]["v"] == 10.0 and ran.json["box"]["a"] == 100.0
 
 
+def test_a_box_of_effort_or_of_a_file(run, pendulum, tmp_path) -> None:
+    asked = ("fpga", "report", "ur5e", "--states", "50", "--functions", "id", "--json")
+    found = run(*asked, "--box-effort", "5", "--box", "q=6.3,v=2")
+    assert found.status == 0, found.err
+    assert (found.json["box"]["q"], found.json["box"]["v"]) == (6.3, 2.0) and len(found.json["box"]["a"]) == 6
+    np.savez(tmp_path / "s.npz", q=np.ones((9, 6)), v=np.full((9, 6), 2.0), a=np.full((9, 6), 8.0))
+    found = run(*asked, "--box-states", str(tmp_path / "s.npz"))
+    assert found.json["box"] == {"q": np.pi, "v": 2.5, "a": 10.0}, found.err
+    for wrong, said in (
+        (("--box-effort", "5", "--box-states", "s.npz"), "not allowed with"),
+        (("--box-effort", "0"), "above 0 and at most 100"),
+        (("--box-effort", "5", "--root", "auto"), "--root: its base has other velocities"),
+        (("--box-states", str(tmp_path / "none.npz")), "cannot be read"),
+    ):
+        refused = run(*asked, *wrong)
+        assert refused.status == 2 and said in refused.err
+    asked = ("export", "ur5e", "--target", "c", "--out", str(tmp_path / "c"), "--box-effort", "5")
+    assert run(*asked).status == 2 and not (tmp_path / "c").exists()
+
+
 @pytest.mark.parametrize("box", ["v", "v=", "=1", "v=1,v=2", "v=x", "w=1", "v=0", "v=nan", "v.nobody=1", ""])
 def test_what_is_no_box(run, pendulum, box: str, tmp_path) -> None:
     out = tmp_path / "out"
     ran = run("export", pendulum(), "--target", "verilog", "--out", str(out), "--functions", "id", "--box", box)
     assert ran.status == 2
-    assert "v=10,v.joint_3=2" in ran.err or "give v, a or tau" in ran.err or "joints are" in ran.err
+    assert "v=10,v.joint_3=2" in ran.err or "give q, v, a or tau" in ran.err or "joints are" in ran.err
     assert not out.exists()

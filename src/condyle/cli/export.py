@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import condyle
@@ -14,11 +15,12 @@ from condyle.backends.fpga.target import PARTS, PIPELINES
 from condyle.choices import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
-from condyle.errors import AccuracyWarning
+from condyle.errors import AccuracyWarning, UnsupportedError
 from condyle.exports import EXPORTS, options_of
 from condyle.functions import DEFAULT, FUNCTIONS, found, short_name
 from condyle.functions.open_rollouts import opened
 from condyle.functions.rollouts import name_of
+from condyle.hardware.box_sources import box_of_effort, box_of_file, merged
 from condyle.hardware.functions import library, tasks
 from condyle.ports import NUMBERS
 
@@ -81,7 +83,9 @@ def sizes(text: str) -> dict[str, float]:
             value, equals = 0.0, ""
         if not equals or not key or key in found:
             again = ", said twice" if key in found else ""
-            raise argparse.ArgumentTypeError(f"{word!r}{again}: give numbers such as v=10,v.joint_3=2,a=100,tau=300")
+            raise argparse.ArgumentTypeError(
+                f"{word!r}{again}: give numbers such as q=6.3,v=10,v.joint_3=2,a=100,tau=300"
+            )
         found[key] = value
     return found
 
@@ -133,8 +137,22 @@ def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
         "--box",
         metavar="v=10,a=100",
         type=sizes,
-        help="largest |v|, |a| and |tau| of a task in SI units, for all joints or for one: v=10,v.joint_3=2,tau=300 "
+        help="largest |q|, |v|, |a| and |tau| of a task in SI units, for all joints or for one: q=6.3,v=10,v.joint_3=2 "
         "(default: from the limits of the model)",
+    )
+    sources = group.add_mutually_exclusive_group()
+    sources.add_argument(
+        "--box-states",
+        metavar="FILE",
+        type=Path,
+        help="the box of recorded states: an .npz file with q, v, and a or tau, a state a row; --box has priority",
+    )
+    sources.add_argument(
+        "--box-effort",
+        metavar="PERCENT",
+        type=float,
+        help="the box for torques within this many per cent of the model's effort limits around those of zero "
+        "acceleration, such as 10; --box has priority",
     )
     group.add_argument(
         "--overflow",
@@ -195,10 +213,17 @@ def add_functions(
     )
 
 
-def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def hardware_options(arguments: argparse.Namespace, robot: condyle.Robot) -> dict[str, Any]:
     """What was said to the arguments of `add_hardware`, as `condyle.export` takes it."""
     said: dict[str, Any] = vars(arguments)
-    return {name: said[name] for name in options_of("verilog") if said[name] is not None}
+    options = {name: said[name] for name in options_of("verilog") if said[name] is not None}
+    path, percent = arguments.box_states, arguments.box_effort
+    if path is None and percent is None:
+        return options
+    if arguments.root is not None:
+        raise UnsupportedError("--root: its base has other velocities than the model's: give --box alone")
+    box = box_of_effort(robot, percent) if path is None else box_of_file(robot, path)
+    return options | {"box": merged(box, arguments.box or {})}
 
 
 def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
@@ -250,7 +275,7 @@ def run(arguments: argparse.Namespace) -> int:
             integrator=arguments.integrator,
             inputs=arguments.inputs,
             contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
-            **hardware_options(arguments),
+            **hardware_options(arguments, loaded.robot),
         )
     progress("")
     for one in caught:

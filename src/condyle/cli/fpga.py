@@ -55,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     _check_taken(arguments)
     check_page(arguments.html)
     loaded = load_aloud(arguments)
-    options = hardware.Options(arguments.functions, name=_name(loaded.robot), **hardware_options(arguments))
+    options = hardware.Options(
+        arguments.functions, name=_name(loaded.robot), **hardware_options(arguments, loaded.robot)
+    )
     robot = hardware.held(loaded.robot, options.root)
     api.check_solvable(robot, options.functions)
     progress("generating ...")

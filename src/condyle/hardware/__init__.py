@@ -18,7 +18,7 @@ from condyle.backends.fpga.packets import packets
 from condyle.backends.fpga.vectors import answer_lines, refused_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
 from condyle.hardware.accuracy import advice, errors
-from condyle.hardware.box import FORCE, box_of
+from condyle.hardware.box import FORCE, bounds_of_q, box_of
 from condyle.hardware.functions import tasks as functions
 from condyle.hardware.plans import ROUTES, Options, accelerator, planned
 from condyle.hardware.roots import held
@@ -32,6 +32,7 @@ __all__ = [
     "Options",
     "accelerator",
     "answer_of",
+    "bounds_of_q",
     "box_of",
     "consistent",
     "errors",

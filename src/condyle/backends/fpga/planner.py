@@ -12,8 +12,10 @@ from condyle.backends.fpga.accelerator import Plan, named
 from condyle.backends.fpga.datapath import Datapath, Given, Word
 from condyle.backends.fpga.formats import Format, format_for
 from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
+from condyle.backends.fpga.operators import largest_angle
 from condyle.backends.fpga.ranges import Reals
 from condyle.backends.fpga.settings import MARGIN, TAILS
+from condyle.backends.fpga.target import A
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.backends.fpga.tasks import (
     BIAS,
@@ -124,7 +126,22 @@ class Planner:
         wanted = {word for path in self.paths.values() for word, _ in path.inputs}
         nodes = {given.word: k for k, given in self.given.items()}
         outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
-        self.paths[TRIG.array] = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
+        path = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
+        self._check_angles(path)
+        self.paths[TRIG.array] = path
+
+    def _check_angles(self, path: Datapath) -> None:
+        """UnsupportedError if an angle needs upper bits that its sine does not read."""
+        right = min(
+            (largest_angle(path.ops[op.args[0]].format) for op in path.ops if op.kind == "sincos"), default=np.inf
+        )
+        angles = {x for node in self.program.nodes if node[0] == "sin" for x in operands(node)}
+        reach = max((self.source.largest[x] for x in angles), default=0.0)
+        if reach >= right:
+            raise UnsupportedError(
+                f"an angle of this robot reaches {reach:.4g} rad, but in word {self.numbers.name!r} sines are right "
+                f"below {right:g} rad: choose a smaller q in the box, or a word of at most {A} bits"
+            )
 
     def _schedule_module(self, formats: dict[Word, Format]) -> None:
         """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""

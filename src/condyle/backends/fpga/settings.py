@@ -8,6 +8,8 @@ RISE = 0.1
 """Seconds in which a joint reaches the box's velocity from rest: its acceleration is v / RISE."""
 LEAST, MOST = 1e-6, 1e6
 """The least and the largest number of a box. Beyond them, a sum with gravity loses all digits of one summand."""
+ANGLE = 31.0
+"""The largest bound of an angle [rad]. Sines and cosines are right below 32 rad in every word."""
 
 RANGES = 4000
 """Sampled states whose values choose the formats."""
