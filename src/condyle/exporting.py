@@ -97,8 +97,8 @@ def export(
     dtype: for "c", "float64" (None) or "float32".
 
     The rest is for "verilog", see docs/fpga.md; None is the default:
-    part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "ecp5-85k", "ecp5-45k", "ecp5-25k".
-    word: number format, such as "27x18" (default), "32" or "q16.16".
+    part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "xc7a100t", "xc7z020", "ecp5-85k", "ecp5-45k", "ecp5-25k".
+    word: number format, such as "32" or "q16.16"; "27x18", or "25x18" on a part of the 7 series (default).
     dsp: DSPs that may be used (62 % of those of the part); they decide how often a task may enter.
     clock [MHz]: assumed, to print times (125).
     f_ext [N, N m]: tasks have external forces, each component up to this (none).

@@ -5,6 +5,10 @@ import re
 import numpy as np
 import pytest
 
+import condyle
+from condyle.backends.fpga.settings import WORDS
+from condyle.cli.export import named_functions, with_plans
+from condyle.functions import DEFAULT
 from tests.programs import needs
 
 
@@ -124,6 +128,39 @@ def test_an_export(run, pendulum, tmp_path) -> None:
     assert ran.status == 0, ran.err
     assert (tmp_path / "report.json").exists()
     assert str(tmp_path / "Makefile") in ran.json["files"]
+
+
+def test_all_functions_are_all_that_the_robot_can_have(run, pendulum) -> None:
+    ran = run("fpga", "report", pendulum(), "--functions", "all", "--states", "20", "--json")
+    assert ran.status == 0, ran.err
+    fixed = [*DEFAULT, "rk4", "euler"]
+    assert [*ran.json["functions"]] == fixed
+    floating = condyle.load("hyq", floating_base=True)
+    assert with_plans(named_functions("all"), floating) == (*fixed, "minv_given", "fd_given", "dfd_given")
+
+
+def test_words_are_compared(run, pendulum) -> None:
+    asked = ("fpga", "report", pendulum(), "--functions", "id,fd", "--states", "100", "--words")
+    ran = run(*asked)
+    assert ran.status == 0, ran.err
+    rows = [line.split() for line in ran.out.splitlines() if line.startswith(("id ", "fd "))]
+    assert [(row[0], row[1]) for row in rows] == [(name, word) for name in ("id", "fd") for word in reversed(WORDS)]
+    found = run(*asked[:-1], "--words", "27x18,12,q4.8", "--json")
+    assert found.status == 0 and "word 'q4.8': box: " in found.err
+    rows = {(row["word"], row["function"]): row for row in found.json["words"]}
+    assert [*rows] == [(word, name) for word in ("27x18", "12") for name in ("id", "fd")]
+    plain = run(*asked[:-1], "--json").json["functions"]
+    for name in ("id", "fd"):
+        wide, narrow = rows["27x18", name], rows["12", name]
+        assert (wide["dsp"], wide["ii"]) == (plain[name]["dsp"], plain[name]["ii"])
+        assert (wide["p99"], wide["max"]) == (plain[name]["relative_quantiles"]["p99"], plain[name]["worst_relative"])
+        assert narrow["p50"] > 100.0 * wide["p50"] and narrow["register_bits"] < wide["register_bits"]
+    assert "such as 27x18" in run(*asked, "nonsense").err
+    assert "--words: `condyle fpga simulate`" in run("fpga", "simulate", pendulum(), "--words").err
+    assert (
+        run("fpga", "report", "iiwa14", "--functions", "id", "--words", "32", "--part", "xc7z020", "--dsp", "3").status
+        == 2
+    )
 
 
 def test_a_root_for_a_robot_that_cannot_be_moved(run, pendulum) -> None:

@@ -21,7 +21,7 @@ from condyle.functions import DEFAULT, FUNCTIONS, found, short_name
 from condyle.functions.open_rollouts import opened
 from condyle.functions.rollouts import name_of
 from condyle.hardware.box_sources import box_of_effort, box_of_file, merged
-from condyle.hardware.functions import library, tasks
+from condyle.hardware.functions import families, tasks
 from condyle.ports import NUMBERS
 
 STEPS = 50
@@ -97,7 +97,8 @@ def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
     group.add_argument(
         "--word",
         metavar="WORD",
-        help="number format, 8 to 32 bits: AxB such as 27x18, N such as 32, or qI.F such as q16.16 (default 27x18)",
+        help="number format, 8 to 32 bits: AxB such as 27x18, N such as 32, or qI.F such as q16.16 (default 27x18, of "
+        "a part of the 7 series 25x18)",
     )
     group.add_argument(
         "--dsp", type=int, metavar="N", help="DSPs that may be used (default: 62 %% of those of the part)"
@@ -246,14 +247,9 @@ def named_functions(text: str) -> tuple[str, ...]:
     return functions(text, (*tasks(), *(name for name in text.split(",") if opened(name) is not None)))
 
 
-def hardware_functions(text: str) -> tuple[str, ...]:
-    """What an accelerator can do."""
-    return with_plans(named_functions(text))
-
-
-def with_plans(named: tuple[str, ...]) -> tuple[str, ...]:
-    """Of every function those that an accelerator has; functions that were named are left as they are."""
-    return library() if named == tuple(FUNCTIONS) else named
+def with_plans(named: tuple[str, ...], robot: condyle.Robot) -> tuple[str, ...]:
+    """For "all" what an accelerator of this robot can do; functions that were named are left as they are."""
+    return tuple(name for family in families(robot) for name in family) if named == tuple(FUNCTIONS) else named
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -267,7 +263,9 @@ def run(arguments: argparse.Namespace) -> int:
             loaded.robot,
             target=arguments.target,
             out=arguments.out,
-            functions=with_plans(arguments.functions) if arguments.target == "verilog" else arguments.functions,
+            functions=with_plans(arguments.functions, loaded.robot)
+            if arguments.target == "verilog"
+            else arguments.functions,
             name=arguments.name,
             dtype=arguments.dtype,
             frames=arguments.frames,

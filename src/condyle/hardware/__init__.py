@@ -17,7 +17,7 @@ from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.packets import packets
 from condyle.backends.fpga.vectors import answer_lines, refused_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
-from condyle.hardware.accuracy import advice, errors
+from condyle.hardware.accuracy import advice, compared, errors
 from condyle.hardware.box import FORCE, bounds_of_q, box_of
 from condyle.hardware.functions import tasks as functions
 from condyle.hardware.plans import ROUTES, Options, accelerator, planned
@@ -34,6 +34,7 @@ __all__ = [
     "answer_of",
     "bounds_of_q",
     "box_of",
+    "compared",
     "consistent",
     "errors",
     "export_verilog",

@@ -21,7 +21,7 @@ from condyle.backends.fpga.target import word_of
 from condyle.backends.fpga.vectors import dense, task_of
 from condyle.errors import BuildError, UnsupportedError
 from condyle.hardware.box import box_of, check_held
-from condyle.hardware.functions import GIVEN, STEPS, chosen, library, tasks
+from condyle.hardware.functions import chosen, families, tasks
 from condyle.hardware.plans import Options, planned
 from condyle.hardware.states import limits
 from condyle.model.robot import Robot
@@ -39,12 +39,6 @@ LONGEST = 150_000
 """A task with more operations would take minutes to compile, so NumPy computes it."""
 TARGETS = ("cpu", "numpy")
 """Machine code if the processor and the system allow it, or the integer model itself."""
-
-
-def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
-    """The functions of three accelerators: the library's, the steps, and for a floating base those of a given base."""
-    given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
-    return tuple(family for family in (library(), tuple(STEPS), given) if family)
 
 
 class Compiled:

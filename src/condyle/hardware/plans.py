@@ -36,8 +36,8 @@ CLOCK, F_EXT, STEP = 1e4, 1e9, 1e3
 
 @dataclass(frozen=True)
 class Options:
-    """part: see `PARTS`. dsp: the budget; default 62 % of the part. word: see `word_of`. clock: MHz, assumed for the
-    times in reports.
+    """part: see `PARTS`. dsp: the budget; default 62 % of the part. word: see `word_of`; empty: that of the part.
+    clock: MHz, assumed for the times in reports.
 
     f_ext: the largest component of external forces [N, N m]; None: tasks have none. step: of euler and rk4 [s].
     constants: see `CONSTANTS`. folding: how many isomorphic branches share an array; None: the factor with the fewest
@@ -46,7 +46,7 @@ class Options:
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
-    word: str = "27x18"
+    word: str = ""
     dsp: int | None = None
     part: str = "xcvu9p"
     clock: float = 125.0
@@ -68,7 +68,7 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "box", flat(self.box))
-        part_of(self.part)
+        object.__setattr__(self, "word", self.word or self.device.word)
         pipeline_of(self.pipeline)
         checked_name(self.name)
         check_choice("overflow", self.overflow, OVERFLOWS)

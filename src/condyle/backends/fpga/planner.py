@@ -180,7 +180,7 @@ class Planner:
             if bound < unit:
                 raise UnsupportedError(
                     f"box: a_{k} is at most {bound:g}, but one unit of fd's result is {unit:.2g} in word "
-                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, or a smaller v or tau"
+                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, a smaller v or tau, or a wider word"
                 )
 
     def _bias(self, tau: Reals) -> Reals:

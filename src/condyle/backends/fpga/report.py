@@ -67,6 +67,12 @@ def cycles(n: int) -> str:
     return "cycle" if n == 1 else f"{n} cycles"
 
 
+def arrays_of(acc: Accelerator, function: str) -> list[str]:
+    """The arrays that the tasks of a function pass through."""
+    passed = {leaf.array for leaf in (TRIG, *leaves_of(acc, function))}
+    return [name for name in acc.arrays if name in passed]
+
+
 def array_dsp(acc: Accelerator, name: str) -> int:
     return sum(n * unit_dsp(pool[1], acc.device) for pool, n in acc.arrays[name].units.items())
 
@@ -175,8 +181,7 @@ def _constants(acc: Accelerator) -> Json:
 def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> dict[str, Json]:
     latency, interval = acc.latency(function), acc.interval(function)
     errors = sheet.errors[function]
-    passed = {leaf.array for leaf in (TRIG, *leaves_of(acc, function))}
-    arrays = [name for name in acc.arrays if name in passed]
+    arrays = arrays_of(acc, function)
     return {
         "code": acc.plan.tasks[function].codes[0],
         "latency": latency,

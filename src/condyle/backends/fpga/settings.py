@@ -24,5 +24,5 @@ GOAL = 0.01
 """An export warns if the largest relative error of a function is above this."""
 CLAMPED = 0.01
 """An export warns if a larger part of the states has a clamped signal."""
-WIDER = ("27x18", "27", "32")
-"""The words that a warning tries, the cheapest first. All have a scale for each signal."""
+WORDS = ("12", "16", "18", "20x18", "25x18", "27x18", "27", "32")
+"""The words that are compared, the narrowest first. All have a scale for each signal."""
