@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.fpga.settings import WORDS
 from condyle.cli.export import named_functions, with_plans
 from condyle.functions import DEFAULT
+from condyle.hardware.accuracy import WORDS
 from tests.programs import needs
 
 

@@ -15,11 +15,12 @@ from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report, said_box, said_latency
-from condyle.backends.fpga.settings import STATES, WORDS
 from condyle.backends.fpga.target import word_of
 from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
 from condyle.errors import UnsupportedError
+from condyle.hardware.accuracy import WORDS
+from condyle.hardware.plans import STATES
 
 
 def fill(command: argparse.ArgumentParser) -> None:

@@ -9,15 +9,20 @@ import numpy as np
 
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.formats import Reals
 from condyle.backends.fpga.report import array_dsp, arrays_of
-from condyle.backends.fpga.settings import CLAMPED, GOAL, WORDS
 from condyle.backends.fpga.target import word_of
 from condyle.backends.fpga.vectors import PARTS, errors_of, task_errors, task_of, worst
 from condyle.hardware.plans import Options, accelerator, planned
 from condyle.hardware.states import answer_of, consistent, sampled
 from condyle.model.robot import Robot
 
+GOAL = 0.01
+"""An export warns if the largest relative error of a function is above this."""
+CLAMPED = 0.01
+"""An export warns if a larger part of the states has a clamped signal."""
+WORDS = ("12", "16", "18", "20x18", "25x18", "27x18", "27", "32")
+"""The words that are compared, the narrowest first. All have a scale for each signal."""
 CHUNK = 1000
 
 

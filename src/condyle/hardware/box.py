@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import format_for
-from condyle.backends.fpga.settings import ANGLE, FASTEST, LEAST, MOST, RISE, SPEED
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.errors import UnsupportedError
 from condyle.model.joints.base import JointType
@@ -22,6 +21,16 @@ from condyle.text import printable
 Reals = NDArray[np.float64]
 Box: TypeAlias = Mapping[str, "float | Reals"]
 """By name the largest absolute value: one for all entries, or one for each (nv,)."""
+SPEED = 10.0
+"""Default velocity of the box in rad/s or m/s, for a joint without a usable velocity limit."""
+FASTEST = 50.0
+"""A larger velocity limit, such as 1000, means "no limit" in most model files."""
+RISE = 0.1
+"""Seconds in which a joint reaches the box's velocity from rest: its acceleration is v / RISE."""
+LEAST, MOST = 1e-6, 1e6
+"""The least and the largest number of a box. Beyond them, a sum with gravity loses all digits of one summand."""
+ANGLE = 31.0
+"""The largest bound of an angle [rad]. Sines and cosines are right below 32 rad in every word."""
 TURN = np.pi
 """The default bound of the angle of a revolute joint, whatever its limits are."""
 FORCE = "f_ext"

@@ -10,10 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.backends.fpga.settings import ANGLE, LEAST, MOST, RANGES
 from condyle.compile.checks import check_invertible
 from condyle.errors import ShapeError, StateError, UnsupportedError
-from condyle.hardware.box import TURN, bounds_of_q, box_of, flat
+from condyle.hardware.box import ANGLE, LEAST, MOST, TURN, bounds_of_q, box_of, flat
+from condyle.hardware.plans import RANGES
 from condyle.hardware.states import answer_of, sampled
 from condyle.model.array import reals
 from condyle.model.robot import Robot

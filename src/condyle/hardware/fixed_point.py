@@ -14,9 +14,9 @@ from condyle.backends.cpu import build as cpu
 from condyle.backends.cpu import keep
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.doubles import program_of
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.formats import Integers
-from condyle.backends.fpga.recorded import program_of
 from condyle.backends.fpga.target import word_of
 from condyle.backends.fpga.vectors import dense, task_of
 from condyle.errors import BuildError, UnsupportedError
@@ -78,7 +78,7 @@ class Compiled:
         return alone if one == other else self.options_of(function)
 
     def kernel(self, function: str, f_ext: bool) -> Kernel:
-        """Its last output is the flag, see `recorded.FLAG`; of the model one or zero."""
+        """Its last output is the flag, see `doubles.FLAG`; of the model one or zero."""
         kernel = self._kernels.get((function, f_ext))
         if kernel is None:
             with self._lock:

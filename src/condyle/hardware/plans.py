@@ -13,7 +13,6 @@ from condyle.backends.fpga.boundary import Boundary, least_interval
 from condyle.backends.fpga.build import Accelerator, with_pipeline
 from condyle.backends.fpga.fitting import fitted
 from condyle.backends.fpga.planner import Planner
-from condyle.backends.fpga.settings import RANGES, STATES
 from condyle.backends.fpga.steps import STANDING
 from condyle.backends.fpga.target import Device, part_of, pipeline_of, word_of
 from condyle.backends.fpga.tasks import Task
@@ -30,6 +29,10 @@ from condyle.options import check_choice
 from condyle.trace.branches import branches_of
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
+RANGES = 4000
+"""Sampled states whose values choose the formats."""
+STATES = 1000
+"""Sampled states for the errors that an export reports."""
 CLOCK, F_EXT, STEP = 1e4, 1e9, 1e3
 """Upper limits of the options clock [MHz], f_ext [N, N m] and step [s]."""
 

@@ -11,9 +11,9 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga.settings import GOAL
 from condyle.cli import main
 from condyle.errors import AccuracyWarning, ModelWarning, SingularError, UnsupportedError
+from condyle.hardware.accuracy import GOAL
 
 ARM = condyle.chain(2, 0)
 

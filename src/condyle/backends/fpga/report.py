@@ -13,7 +13,7 @@ from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp, unit_products
-from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.formats import Reals
 from condyle.backends.fpga.target import ADDER
 from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import PARTS, worst
