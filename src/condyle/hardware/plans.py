@@ -71,7 +71,8 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "box", flat(self.box))
-        object.__setattr__(self, "word", self.word or self.device.word)
+        usual = part_of(self.part).word
+        object.__setattr__(self, "word", self.word or usual)
         pipeline_of(self.pipeline)
         checked_name(self.name)
         check_choice("overflow", self.overflow, OVERFLOWS)
