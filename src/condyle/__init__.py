@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         StateError,
         UnsupportedError,
     )
+    from condyle.hardware.box_sources import box_of_effort, box_of_states
     from condyle.integers import FixedPoint, fixed_point
     from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
     from condyle.model.contact import Contact
@@ -57,6 +58,8 @@ __all__ = [
     "SingularError",
     "StateError",
     "UnsupportedError",
+    "box_of_effort",
+    "box_of_states",
     "chain",
     "export",
     "fixed_point",
@@ -73,6 +76,7 @@ _HOMES = {
     "FixedPoint": "integers",
     "Packed": "runtime.packed",
     "fixed_point": "integers",
+    **dict.fromkeys(("box_of_effort", "box_of_states"), "hardware.box_sources"),
     **dict.fromkeys(
         ("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"
     ),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.backends.fpga.recorded import FLAG
+from condyle.backends.fpga.doubles import FLAG
 from condyle.errors import StateError, UnsupportedError
 from condyle.exporting import check_solvable
 from condyle.functions import short_name

@@ -171,7 +171,14 @@ def check_robot(called: str, robot: object) -> None:
         raise UnsupportedError(f"{called}: the robot is {robot!r}, expected what condyle.load(...) returns")
 
 
-_UNITS = {"dsp": "DSPs", "clock": "MHz", "f_ext": "N and N m", "step": "seconds", "bus_clock": "MHz"}
+_UNITS = {
+    "dsp": "DSPs",
+    "clock": "MHz",
+    "f_ext": "N and N m",
+    "step": "seconds",
+    "bus_clock": "MHz",
+    "percent": "per cent",
+}
 """Of options of accelerators that are numbers."""
 
 

@@ -67,6 +67,7 @@ def test_the_seven_are_what_an_export_has_and_all_are_all(run, pendulum, tmp_pat
     assert json.loads((tmp_path / "b" / "robot.json").read_text())["frames"] == ["rod"]
     verilog = run(*common[:3], "verilog", "--out", str(tmp_path / "v"), "--functions", "all")
     assert verilog.status == 0, verilog.err
+    assert [*json.loads((tmp_path / "v" / "report.json").read_text())["functions"]] == [*DEFAULT, "rk4", "euler"]
 
 
 def written(folder: Path, name: str) -> set[str]:

@@ -5,6 +5,10 @@ import re
 import numpy as np
 import pytest
 
+import condyle
+from condyle.cli.export import named_functions, with_plans
+from condyle.functions import DEFAULT
+from condyle.hardware.accuracy import WORDS
 from tests.programs import needs
 
 
@@ -126,6 +130,39 @@ def test_an_export(run, pendulum, tmp_path) -> None:
     assert str(tmp_path / "Makefile") in ran.json["files"]
 
 
+def test_all_functions_are_all_that_the_robot_can_have(run, pendulum) -> None:
+    ran = run("fpga", "report", pendulum(), "--functions", "all", "--states", "20", "--json")
+    assert ran.status == 0, ran.err
+    fixed = [*DEFAULT, "rk4", "euler"]
+    assert [*ran.json["functions"]] == fixed
+    floating = condyle.load("hyq", floating_base=True)
+    assert with_plans(named_functions("all"), floating) == (*fixed, "minv_given", "fd_given", "dfd_given")
+
+
+def test_words_are_compared(run, pendulum) -> None:
+    asked = ("fpga", "report", pendulum(), "--functions", "id,fd", "--states", "100", "--words")
+    ran = run(*asked)
+    assert ran.status == 0, ran.err
+    rows = [line.split() for line in ran.out.splitlines() if line.startswith(("id ", "fd "))]
+    assert [(row[0], row[1]) for row in rows] == [(name, word) for name in ("id", "fd") for word in reversed(WORDS)]
+    found = run(*asked[:-1], "--words", "27x18,12,q4.8", "--json")
+    assert found.status == 0 and "word 'q4.8': box: " in found.err
+    rows = {(row["word"], row["function"]): row for row in found.json["words"]}
+    assert [*rows] == [(word, name) for word in ("27x18", "12") for name in ("id", "fd")]
+    plain = run(*asked[:-1], "--json").json["functions"]
+    for name in ("id", "fd"):
+        wide, narrow = rows["27x18", name], rows["12", name]
+        assert (wide["dsp"], wide["ii"]) == (plain[name]["dsp"], plain[name]["ii"])
+        assert (wide["p99"], wide["max"]) == (plain[name]["relative_quantiles"]["p99"], plain[name]["worst_relative"])
+        assert narrow["p50"] > 100.0 * wide["p50"] and narrow["register_bits"] < wide["register_bits"]
+    assert "such as 27x18" in run(*asked, "nonsense").err
+    assert "--words: `condyle fpga simulate`" in run("fpga", "simulate", pendulum(), "--words").err
+    assert (
+        run("fpga", "report", "iiwa14", "--functions", "id", "--words", "32", "--part", "xc7z020", "--dsp", "3").status
+        == 2
+    )
+
+
 def test_a_root_for_a_robot_that_cannot_be_moved(run, pendulum) -> None:
     ran = run("fpga", "report", pendulum(), "--root", "auto")
     assert ran.status == 2
@@ -144,10 +181,30 @@ def test_a_box_of_ones_own(run, pendulum) -> None:
     assert ran.json["box"]["v"] == 10.0 and ran.json["box"]["a"] == 100.0
 
 
+def test_a_box_of_effort_or_of_a_file(run, pendulum, tmp_path) -> None:
+    asked = ("fpga", "report", "ur5e", "--states", "50", "--functions", "id", "--json")
+    found = run(*asked, "--box-effort", "5", "--box", "q=6.3,v=2")
+    assert found.status == 0, found.err
+    assert (found.json["box"]["q"], found.json["box"]["v"]) == (6.3, 2.0) and len(found.json["box"]["a"]) == 6
+    np.savez(tmp_path / "s.npz", q=np.ones((9, 6)), v=np.full((9, 6), 2.0), a=np.full((9, 6), 8.0))
+    found = run(*asked, "--box-states", str(tmp_path / "s.npz"))
+    assert found.json["box"] == {"q": np.pi, "v": 2.5, "a": 10.0}, found.err
+    for wrong, said in (
+        (("--box-effort", "5", "--box-states", "s.npz"), "not allowed with"),
+        (("--box-effort", "0"), "above 0 and at most 100"),
+        (("--box-effort", "5", "--root", "auto"), "--root: its base has other velocities"),
+        (("--box-states", str(tmp_path / "none.npz")), "cannot be read"),
+    ):
+        refused = run(*asked, *wrong)
+        assert refused.status == 2 and said in refused.err
+    asked = ("export", "ur5e", "--target", "c", "--out", str(tmp_path / "c"), "--box-effort", "5")
+    assert run(*asked).status == 2 and not (tmp_path / "c").exists()
+
+
 @pytest.mark.parametrize("box", ["v", "v=", "=1", "v=1,v=2", "v=x", "w=1", "v=0", "v=nan", "v.nobody=1", ""])
 def test_what_is_no_box(run, pendulum, box: str, tmp_path) -> None:
     out = tmp_path / "out"
     ran = run("export", pendulum(), "--target", "verilog", "--out", str(out), "--functions", "id", "--box", box)
     assert ran.status == 2
-    assert "v=10,v.joint_3=2" in ran.err or "give v, a or tau" in ran.err or "joints are" in ran.err
+    assert "v=10,v.joint_3=2" in ran.err or "give q, v, a or tau" in ran.err or "joints are" in ran.err
     assert not out.exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import warnings
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import condyle
@@ -14,12 +15,13 @@ from condyle.backends.fpga.target import PARTS, PIPELINES
 from condyle.choices import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
-from condyle.errors import AccuracyWarning
+from condyle.errors import AccuracyWarning, UnsupportedError
 from condyle.exports import EXPORTS, options_of
 from condyle.functions import DEFAULT, FUNCTIONS, found, short_name
 from condyle.functions.open_rollouts import opened
 from condyle.functions.rollouts import name_of
-from condyle.hardware.functions import library, tasks
+from condyle.hardware.box_sources import box_of_effort, box_of_file, merged
+from condyle.hardware.functions import families, tasks
 from condyle.ports import NUMBERS
 
 STEPS = 50
@@ -81,7 +83,9 @@ def sizes(text: str) -> dict[str, float]:
             value, equals = 0.0, ""
         if not equals or not key or key in found:
             again = ", said twice" if key in found else ""
-            raise argparse.ArgumentTypeError(f"{word!r}{again}: give numbers such as v=10,v.joint_3=2,a=100,tau=300")
+            raise argparse.ArgumentTypeError(
+                f"{word!r}{again}: give numbers such as q=6.3,v=10,v.joint_3=2,a=100,tau=300"
+            )
         found[key] = value
     return found
 
@@ -93,7 +97,8 @@ def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
     group.add_argument(
         "--word",
         metavar="WORD",
-        help="number format, 8 to 32 bits: AxB such as 27x18, N such as 32, or qI.F such as q16.16 (default 27x18)",
+        help="number format, 8 to 32 bits: AxB such as 27x18, N such as 32, or qI.F such as q16.16 (default 27x18, of "
+        "a part of the 7 series 25x18)",
     )
     group.add_argument(
         "--dsp", type=int, metavar="N", help="DSPs that may be used (default: 62 %% of those of the part)"
@@ -133,8 +138,22 @@ def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
         "--box",
         metavar="v=10,a=100",
         type=sizes,
-        help="largest |v|, |a| and |tau| of a task in SI units, for all joints or for one: v=10,v.joint_3=2,tau=300 "
+        help="largest |q|, |v|, |a| and |tau| of a task in SI units, for all joints or for one: q=6.3,v=10,v.joint_3=2 "
         "(default: from the limits of the model)",
+    )
+    sources = group.add_mutually_exclusive_group()
+    sources.add_argument(
+        "--box-states",
+        metavar="FILE",
+        type=Path,
+        help="the box of recorded states: an .npz file with q, v, and a or tau, a state a row; --box has priority",
+    )
+    sources.add_argument(
+        "--box-effort",
+        metavar="PERCENT",
+        type=float,
+        help="the box for torques within this many per cent of the model's effort limits around those of zero "
+        "acceleration, such as 10; --box has priority",
     )
     group.add_argument(
         "--overflow",
@@ -201,10 +220,17 @@ def add_functions(
     )
 
 
-def hardware_options(arguments: argparse.Namespace) -> dict[str, Any]:
+def hardware_options(arguments: argparse.Namespace, robot: condyle.Robot) -> dict[str, Any]:
     """What was said to the arguments of `add_hardware`, as `condyle.export` takes it."""
     said: dict[str, Any] = vars(arguments)
-    return {name: said[name] for name in options_of("verilog") if said[name] is not None}
+    options = {name: said[name] for name in options_of("verilog") if said[name] is not None}
+    path, percent = arguments.box_states, arguments.box_effort
+    if path is None and percent is None:
+        return options
+    if arguments.root is not None:
+        raise UnsupportedError("--root: its base has other velocities than the model's: give --box alone")
+    box = box_of_effort(robot, percent) if path is None else box_of_file(robot, path)
+    return options | {"box": merged(box, arguments.box or {})}
 
 
 def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
@@ -227,14 +253,9 @@ def named_functions(text: str) -> tuple[str, ...]:
     return functions(text, (*tasks(), *(name for name in text.split(",") if opened(name) is not None)))
 
 
-def hardware_functions(text: str) -> tuple[str, ...]:
-    """What an accelerator can do."""
-    return with_plans(named_functions(text))
-
-
-def with_plans(named: tuple[str, ...]) -> tuple[str, ...]:
-    """Of every function those that an accelerator has; functions that were named are left as they are."""
-    return library() if named == tuple(FUNCTIONS) else named
+def with_plans(named: tuple[str, ...], robot: condyle.Robot) -> tuple[str, ...]:
+    """For "all" what an accelerator of this robot can do; functions that were named are left as they are."""
+    return tuple(name for family in families(robot) for name in family) if named == tuple(FUNCTIONS) else named
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -248,7 +269,9 @@ def run(arguments: argparse.Namespace) -> int:
             loaded.robot,
             target=arguments.target,
             out=arguments.out,
-            functions=with_plans(arguments.functions) if arguments.target == "verilog" else arguments.functions,
+            functions=with_plans(arguments.functions, loaded.robot)
+            if arguments.target == "verilog"
+            else arguments.functions,
             name=arguments.name,
             dtype=arguments.dtype,
             frames=arguments.frames,
@@ -256,7 +279,7 @@ def run(arguments: argparse.Namespace) -> int:
             integrator=arguments.integrator,
             inputs=arguments.inputs,
             contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
-            **hardware_options(arguments),
+            **hardware_options(arguments, loaded.robot),
         )
     progress("")
     for one in caught:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import cast
@@ -14,9 +15,12 @@ from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report, said_box, said_latency
+from condyle.backends.fpga.target import word_of
 from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
-from condyle.cli.export import add_functions, add_hardware, hardware_functions, hardware_options
+from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
 from condyle.errors import UnsupportedError
+from condyle.hardware.accuracy import WORDS
+from condyle.hardware.plans import STATES
 
 
 def fill(command: argparse.ArgumentParser) -> None:
@@ -28,7 +32,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.epilog = "example: condyle fpga simulate iiwa14 --functions id --states 100"
     command.add_argument("what", choices=("simulate", "report"), help="simulate: its Verilog; report: cycles, DSPs")
     add_robot(command)
-    add_functions(command, hardware_functions, "such as id,did,rk4,")
+    add_functions(command, named_functions, "such as id,did,rk4,")
     command.add_argument(
         "--states",
         type=positive,
@@ -47,6 +51,14 @@ def fill(command: argparse.ArgumentParser) -> None:
         help="simulate: iverilog starts at once (default); verilator compiles for longer and runs faster",
     )
     command.add_argument("--html", metavar="FILE", type=Path, help="report: write an HTML page that draws the pipeline")
+    command.add_argument(
+        "--words",
+        metavar="WORD,WORD",
+        nargs="?",
+        const=",".join(reversed(WORDS)),
+        help="report: compare DSPs, registers and errors of number formats over 1000 states (default "
+        f"{','.join(reversed(WORDS))})",
+    )
     add_hardware(command, "options of the accelerator")
     command.set_defaults(run=run)
 
@@ -55,9 +67,12 @@ def run(arguments: argparse.Namespace) -> int:
     _check_taken(arguments)
     check_page(arguments.html)
     loaded = load_aloud(arguments)
-    options = hardware.Options(arguments.functions, name=_name(loaded.robot), **hardware_options(arguments))
+    functions = with_plans(arguments.functions, loaded.robot)
+    options = hardware.Options(functions, name=_name(loaded.robot), **hardware_options(arguments, loaded.robot))
     robot = hardware.held(loaded.robot, options.root)
     api.check_solvable(robot, options.functions)
+    if arguments.words is not None:
+        return _words(arguments, robot, options)
     progress("generating ...")
     acc = hardware.accelerator(robot, options)
     facts = Facts(options.name, robot.fingerprint, condyle.__version__, options.clock, options.word, options.boundary)
@@ -75,7 +90,7 @@ def _name(robot: api.Robot) -> str:
 
 def _check_taken(arguments: argparse.Namespace) -> None:
     """UnsupportedError for an option of `simulate` given to `report`, and the other way round."""
-    wrong = ("html",) if arguments.what == "simulate" else ("stall", "tool")
+    wrong = ("html", "words") if arguments.what == "simulate" else ("stall", "tool")
     for name in wrong:
         if getattr(arguments, name) is not None:
             raise UnsupportedError(f"--{name}: `condyle fpga {arguments.what}` does not take this option; leave it out")
@@ -91,6 +106,39 @@ def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Acc
     progress("")
     show_json({"right": found.right, **found._asdict()}) if arguments.json else show(found.answer)
     return 0 if found.right else 1
+
+
+def _words(arguments: argparse.Namespace, robot: api.Robot, options: hardware.Options) -> int:
+    """A row for each function and word; words that cannot be had are said."""
+    words = list(dict.fromkeys(arguments.words.split(",")))
+    for word in words:
+        word_of(word)
+    rows: list[dict[str, str | float]] = []
+    refused: list[str] = []
+    for word in words:
+        progress(f"comparing word {word} with the reference ...")
+        try:
+            rows += hardware.compared(robot, options, word, arguments.states or STATES)
+        except UnsupportedError as error:
+            refused.append(f"word {word!r}: {error}")
+    progress("")
+    if not rows:
+        raise UnsupportedError("; ".join(refused))
+    for text in refused:
+        say(text)
+    if arguments.json:
+        show_json({"words": [*rows]})
+        return 0
+    heads = ["function", "word", "interval", "DSPs", "register bits", "error: median", "99 %", "maximum", "flagged"]
+    rows.sort(key=lambda row: options.functions.index(str(row["function"])))
+    show(table(heads, [_compared_word(row) for row in rows]))
+    show(f"\nDSPs, register bits: of the arrays that a function uses, on an {options.device.name}; errors: relative")
+    return 0
+
+
+def _compared_word(row: Mapping[str, str | float]) -> list[str]:
+    counts = [f"{row[name]}" for name in ("function", "word", "ii", "dsp", "register_bits")]
+    return counts + [f"{row[name]:.1e}" for name in ("p50", "p99", "max", "flagged")]
 
 
 def _compared(
@@ -143,6 +191,7 @@ def _report(
         f"M/s: million tasks a second at {facts.clock:g} MHz (assumed), of the accelerator alone and with bus and link"
     )
     show(f"error: relative, of {sheet.states} random states in the box; the maximum is not a bound on other states")
+    show("words: often id needs only 16 bits, and derivatives 20x18; --words compares words for this robot")
     show("flagged: part of the states with an input outside the box or a clamped signal")
     return 0
 

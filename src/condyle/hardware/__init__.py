@@ -17,8 +17,8 @@ from condyle.backends.fpga.export import Facts, Sheet, Tasks, write
 from condyle.backends.fpga.packets import packets
 from condyle.backends.fpga.vectors import answer_lines, refused_lines, task_lines, task_of
 from condyle.errors import AccuracyWarning
-from condyle.hardware.accuracy import advice, errors
-from condyle.hardware.box import FORCE, box_of
+from condyle.hardware.accuracy import advice, compared, errors
+from condyle.hardware.box import FORCE, bounds_of_q, box_of
 from condyle.hardware.functions import tasks as functions
 from condyle.hardware.plans import ROUTES, Options, accelerator, planned
 from condyle.hardware.roots import held
@@ -32,7 +32,9 @@ __all__ = [
     "Options",
     "accelerator",
     "answer_of",
+    "bounds_of_q",
     "box_of",
+    "compared",
     "consistent",
     "errors",
     "export_verilog",

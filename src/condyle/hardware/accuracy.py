@@ -9,13 +9,20 @@ import numpy as np
 
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.ranges import Reals
-from condyle.backends.fpga.settings import CLAMPED, GOAL, WIDER
-from condyle.backends.fpga.vectors import errors_of, task_errors, task_of, worst
-from condyle.hardware.plans import Options, planned
+from condyle.backends.fpga.formats import Reals
+from condyle.backends.fpga.report import array_dsp, arrays_of
+from condyle.backends.fpga.target import word_of
+from condyle.backends.fpga.vectors import PARTS, errors_of, task_errors, task_of, worst
+from condyle.hardware.plans import Options, accelerator, planned
 from condyle.hardware.states import answer_of, consistent, sampled
 from condyle.model.robot import Robot
 
+GOAL = 0.01
+"""An export warns if the largest relative error of a function is above this."""
+CLAMPED = 0.01
+"""An export warns if a larger part of the states has a clamped signal."""
+WORDS = ("12", "16", "18", "20x18", "25x18", "27x18", "27", "32")
+"""The words that are compared, the narrowest first. All have a scale for each signal."""
 CHUNK = 1000
 
 
@@ -42,7 +49,7 @@ def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, floa
     """
     far = {function: error for function, row in found.items() if (error := worst(row)) > GOAL}
     cures: dict[str, str] = {}
-    for word in WIDER[WIDER.index(options.word) + 1 :] if options.word in WIDER else WIDER:
+    for word in _wider(options.word):
         left = tuple(function for function in far if function not in cures)
         if left:
             cures |= _within(robot, replace(options, functions=left), word, states)
@@ -56,6 +63,31 @@ def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, floa
         f"{function}: errors reach {error:.2g} of the range over {states} states, more than {GOAL:g}; "
         + cures.get(function, "no other word was better: choose a smaller box, or compute this function on the host")
         for function, error in far.items()
+    ]
+
+
+def _wider(word: str) -> list[str]:
+    """The WORDS with more bits than this one; from 27x18 on for a word with a fixed point."""
+    sizes = {name: (of.data, of.factor) for name in (*WORDS, word) for of in [word_of(name)]}
+    least = sizes[word] if word_of(word).frac is None else sizes["25x18"]
+    return [name for name in WORDS if sizes[name] > least]
+
+
+def compared(robot: Robot, options: Options, word: str, states: int) -> list[dict[str, str | float]]:
+    """For each function DSPs, bits of registers, interval and relative errors with a word, over states of the box."""
+    acc = accelerator(robot, replace(options, word=word))
+    return [
+        {
+            "word": word,
+            "function": function,
+            "dsp": sum(array_dsp(acc, name) for name in arrays_of(acc, function)),
+            "register_bits": sum(map(acc.register_bits_of, arrays_of(acc, function))),
+            "ii": acc.interval(function),
+            **{part: worst(row, f"_{part}") for part in PARTS},
+            "max": worst(row),
+            "flagged": row["clamped"],
+        }
+        for function, row in errors(robot, acc.plan, states).items()
     ]
 
 

@@ -14,14 +14,14 @@ from condyle.backends.cpu import build as cpu
 from condyle.backends.cpu import keep
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.datapath import Word
+from condyle.backends.fpga.doubles import program_of
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.formats import Integers
-from condyle.backends.fpga.recorded import program_of
 from condyle.backends.fpga.target import word_of
 from condyle.backends.fpga.vectors import dense, task_of
 from condyle.errors import BuildError, UnsupportedError
 from condyle.hardware.box import box_of, check_held
-from condyle.hardware.functions import GIVEN, STEPS, chosen, library, tasks
+from condyle.hardware.functions import chosen, families, tasks
 from condyle.hardware.plans import Options, planned
 from condyle.hardware.states import limits
 from condyle.model.robot import Robot
@@ -39,12 +39,6 @@ LONGEST = 150_000
 """A task with more operations would take minutes to compile, so NumPy computes it."""
 TARGETS = ("cpu", "numpy")
 """Machine code if the processor and the system allow it, or the integer model itself."""
-
-
-def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
-    """The functions of three accelerators: the library's, the steps, and for a floating base those of a given base."""
-    given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
-    return tuple(family for family in (library(), STEPS, given) if family)
 
 
 class Compiled:
@@ -84,7 +78,7 @@ class Compiled:
         return alone if one == other else self.options_of(function)
 
     def kernel(self, function: str, f_ext: bool) -> Kernel:
-        """Its last output is the flag, see `recorded.FLAG`; of the model one or zero."""
+        """Its last output is the flag, see `doubles.FLAG`; of the model one or zero."""
         kernel = self._kernels.get((function, f_ext))
         if kernel is None:
             with self._lock:

@@ -29,6 +29,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, expanded, short_name
 from condyle.functions.quantities import MINV, TAU, A, Q, V
 from condyle.integrators import METHODS
+from condyle.model.robot import Robot
 from condyle.specification import Call, Composition, Function, MinusProduct, Port
 
 MASS = Leaf("mass", "M")
@@ -78,6 +79,13 @@ def tasks() -> dict[str, Task]:
 def library() -> tuple[str, ...]:
     """The registered functions that have a plan."""
     return tuple(name for name in tasks() if name in FUNCTIONS)
+
+
+def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
+    """All that a robot's accelerator can do: the library's functions, the steps, and those of a given base if the base
+    floats."""
+    given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
+    return tuple(family for family in (library(), STEPS, given) if family)
 
 
 def chosen(functions: Iterable[str]) -> tuple[Task, ...]:

@@ -13,7 +13,6 @@ from condyle.backends.fpga.boundary import Boundary, least_interval
 from condyle.backends.fpga.build import Accelerator, with_pipeline
 from condyle.backends.fpga.fitting import fitted
 from condyle.backends.fpga.planner import Planner
-from condyle.backends.fpga.settings import RANGES, STATES
 from condyle.backends.fpga.steps import STANDING
 from condyle.backends.fpga.target import Device, part_of, pipeline_of, word_of
 from condyle.backends.fpga.tasks import Task
@@ -30,14 +29,18 @@ from condyle.options import check_choice
 from condyle.trace.branches import branches_of
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
+RANGES = 4000
+"""Sampled states whose values choose the formats."""
+STATES = 1000
+"""Sampled states for the errors that an export reports."""
 CLOCK, F_EXT, STEP = 1e4, 1e9, 1e3
 """Upper limits of the options clock [MHz], f_ext [N, N m] and step [s]."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """part: see `PARTS`. dsp: the budget; default 62 % of the part. word: see `word_of`. clock: MHz, assumed for the
-    times in reports.
+    """part: see `PARTS`. dsp: the budget; default 62 % of the part. word: see `word_of`; empty: that of the part.
+    clock: MHz, assumed for the times in reports.
 
     f_ext: the largest component of external forces [N, N m]; None: tasks have none. step: of euler and rk4 [s].
     constants: see `CONSTANTS`. folding: how many isomorphic branches share an array; None: the factor with the fewest
@@ -46,7 +49,7 @@ class Options:
     """
 
     functions: tuple[str, ...] = field(default_factory=library)
-    word: str = "27x18"
+    word: str = ""
     dsp: int | None = None
     part: str = "xcvu9p"
     clock: float = 125.0
@@ -69,7 +72,8 @@ class Options:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "box", flat(self.box))
-        part_of(self.part)
+        usual = part_of(self.part).word
+        object.__setattr__(self, "word", self.word or usual)
         pipeline_of(self.pipeline)
         checked_name(self.name)
         check_choice("overflow", self.overflow, OVERFLOWS)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
 from condyle.functions import FUNCTIONS
-from condyle.hardware.box import FORCE, Box, box_of
+from condyle.hardware.box import FORCE, TURN, Box, bounds_of_q, box_of
 from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
 from condyle.integrators import METHODS
 from condyle.model.robot import Robot
-from condyle.model.state import usual_ranges
 from condyle.model.tree import tree_of
 from condyle.specification import UNBOUND, MinusProduct
 from condyle.trace.reference import evaluate as reference
@@ -30,9 +29,11 @@ def sampled(robot: Robot, n: int, seed: int, box: Box | None = None) -> dict[str
     box = box_of(robot, {}, None) if box is None else box
     rng = np.random.default_rng(seed)
     q = robot.random_state(n, rng).q
+    bounds, usual = (bounds_of_q(robot, of) for of in (box["q"], TURN))
     for joint in robot.joints:
-        if joint.kind.is_periodic and joint.mimic is None:
-            q[:, joint.q_index] = rng.uniform(-box["q"], box["q"], n)
+        for k in range(joint.q_index, joint.q_index + joint.nq):
+            if joint.kind.is_periodic or bounds[k] != usual[k]:
+                q[:, k] = rng.uniform(-bounds[k], bounds[k], n)
     v, a = (rng.uniform(-box[name], box[name], (n, robot.nv)) for name in "va")
     v[: n // 4], a[: n // 4] = box["v"] * np.sign(v[: n // 4]), box["a"] * np.sign(a[: n // 4])
     states = {"q": q, "v": v, "a": a}
@@ -45,11 +46,7 @@ def limits(robot: Robot, box: Box) -> dict[Word, float]:
     """The largest absolute value of every word of q, v, a, tau and f_ext that has one in the box."""
     sizes = {name: np.broadcast_to(box[name], robot.nv).tolist() for name in ("v", "a", "tau") if name in box}
     found = {Word(name, k): x for name, entries in sizes.items() for k, x in enumerate(entries) if np.isfinite(x)}
-    largest = np.maximum(*np.abs(usual_ranges(robot)))
-    for joint in robot.joints:
-        if joint.mimic is None and joint.kind.is_periodic:
-            largest[joint.q_index] = float(box["q"])
-    found.update({Word("q", k): value for k, value in enumerate(largest.tolist())})
+    found.update({Word("q", k): bound for k, bound in enumerate(bounds_of_q(robot, box["q"]).tolist())})
     if FORCE in box:
         found.update({Word(FORCE, k): float(box[FORCE]) for k in range(6 * len(robot.bodies))})
     return found

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.settings import MARGIN
+from condyle.backends.fpga.formats import MARGIN
 from condyle.backends.fpga.steps import AGAIN, Coordinates, Stage, Stepping
 from condyle.errors import UnsupportedError
 from condyle.ir.expr import Expr, Graph

@@ -20,9 +20,8 @@ from condyle.backends.fpga.bounds import bounds, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.export import Facts, Sheet
-from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.formats import Integers, Reals, values_of
 from condyle.backends.fpga.page import page
-from condyle.backends.fpga.ranges import Reals, values
 from condyle.backends.fpga.report import report
 from condyle.backends.fpga.vectors import task_of
 from condyle.errors import BuildError
@@ -90,7 +89,7 @@ def traced(robot: Robot, f_ext: float | None = None) -> tuple[Staged, dict[int, 
 def test_no_vector_is_longer_than_its_bound(name: str) -> None:
     robot = ROBOTS[name]()
     staged, found, box = traced(robot, 100.0 if name == "every_joint" else None)
-    exact = values(staged.program, states(robot, box))
+    exact = values_of(staged.program, states(robot, box))
     assert len(found) > 20 * robot.nv
     for node, bound in found.items():
         assert np.isfinite(bound)

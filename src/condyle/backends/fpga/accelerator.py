@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.datapath import Datapath, Word
-from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.formats import Format, Reals
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.backends.fpga.tasks import Leaf, Task
 

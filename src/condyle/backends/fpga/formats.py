@@ -1,18 +1,29 @@
-"""Fixed-point formats: how many bits a signal has, and how many of them are behind the binary point."""
+"""Fixed-point formats: how many bits a signal has, and how many of them are behind the binary point.
+
+A format holds MARGIN times the largest value of its signal over sampled states.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.fpga.settings import MARGIN
 from condyle.backends.fpga.target import Word
+from condyle.ir.interp import MEANING
+from condyle.ir.program import Program, constant_of, input_of, operands
+
+MARGIN = 2.0
+"""The format of a signal holds this many times its largest sampled value."""
+TAILS = 4.0
+"""The same for products with M^-1: sampling misses their rare large values, so they get two more bits."""
 
 Integers = NDArray[np.int64]
+Reals = NDArray[np.float64]
 Number = TypeVar("Number", np.int64, np.float64)
 
 
@@ -65,3 +76,32 @@ def constant_format(width: int, value: float) -> Format:
     """The format of a constant with its own scale, which uses all `width` bits."""
     format = Format(width, width - 1 - bits_for(abs(value)))
     return format if round(math.ldexp(abs(value), format.frac)) <= format.limit else Format(width, format.frac - 1)
+
+
+def values_of(program: Program, inputs: Mapping[str, Reals]) -> list[Reals]:
+    """Each node's value in every sample; inputs (n, size) by name."""
+    found: list[Reals] = []
+    with np.errstate(all="ignore"):
+        for node in program.nodes:
+            if node[0] == "const":
+                found.append(np.asarray(constant_of(node), np.float64))
+            elif node[0] == "input":
+                array, entry = input_of(node)
+                found.append(inputs[program.inputs[array].name][:, entry])
+            else:
+                found.append(np.asarray(MEANING[node[0]](*(found[k] for k in operands(node))), np.float64))
+    return found
+
+
+def largest_of(found: list[Reals]) -> list[float]:
+    """The largest finite absolute value of each node."""
+    return [float(np.max(np.abs(value), initial=0.0, where=np.isfinite(value))) for value in found]
+
+
+def outputs_of(program: Program, found: list[Reals]) -> dict[str, Reals]:
+    """The output arrays (n, size) by name."""
+    n = max(len(value) for value in found if value.ndim)
+    result = {array.name: np.zeros((n, array.size)) for array in program.arrays}
+    for output in program.outputs:
+        result[program.arrays[output.array].name][:, output.index] = found[output.node]
+    return result

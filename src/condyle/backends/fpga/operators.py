@@ -6,6 +6,7 @@ A result that does not fit its format is clamped and reported. Shifts to the rig
 from __future__ import annotations
 
 from functools import cache
+from math import inf, ldexp
 from typing import NamedTuple
 
 import numpy as np
@@ -106,11 +107,17 @@ def sincos_table() -> tuple[Integers, Integers, Integers, Integers]:
 
 
 def angle_cut(format: Format) -> int:
-    """How many of its lowest bits an angle loses, so that what is left fits a DSP with 4 bits before the point.
+    """How many of its lowest bits an angle loses, so that what is left fits a DSP with 6 bits before the point.
 
     A word with a fixed point has more of them than an angle needs: there the upper bits are lost, not the lower.
     """
-    return max(0, min(format.width - A, format.frac - (A - 4)))
+    return max(0, min(format.width - A, format.frac - (A - 6)))
+
+
+def largest_angle(format: Format) -> float:
+    """Below this [rad] the sine and cosine of an angle are right; infinite if all its upper bits stay."""
+    cut = angle_cut(format)
+    return inf if format.width - cut <= A else ldexp(1.0, A - 1 - format.frac + cut)
 
 
 def turns(x: Integers, format: Format) -> Integers:

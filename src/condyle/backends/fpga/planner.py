@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from condyle.backends.fpga import products, ranges, sharing, steps
+from condyle.backends.fpga import products, sharing, steps
 from condyle.backends.fpga.accelerator import Plan, named
 from condyle.backends.fpga.datapath import Datapath, Given, Word
-from condyle.backends.fpga.formats import Format, format_for
+from condyle.backends.fpga.formats import MARGIN, TAILS, Format, Reals, format_for, largest_of, outputs_of, values_of
 from condyle.backends.fpga.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
-from condyle.backends.fpga.ranges import Reals
-from condyle.backends.fpga.settings import MARGIN, TAILS
+from condyle.backends.fpga.operators import largest_angle
+from condyle.backends.fpga.target import A
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.backends.fpga.tasks import (
     BIAS,
@@ -65,9 +65,9 @@ class Planner:
         self.n = self.program.arrays[0].size
         self.leaves = {leaf for task in self.tasks for leaves in task.passes for leaf in leaves}
         self.samples = _twice(self.samples) if self.base else self.samples
-        self.found = ranges.values(self.program, self.samples)
+        self.found = values_of(self.program, self.samples)
         alike = sharing.shared_operations(self.program, *self.branches)
-        largest = sharing.equalised(ranges.largest(self.found), alike)
+        largest = sharing.equalised(largest_of(self.found), alike)
         self.source = Source(self.program, largest, alike, sharing.scales(self.program, alike))
         self.outside: dict[int, Given] = {}
         turns: dict[int, Given] = {}
@@ -124,11 +124,26 @@ class Planner:
         wanted = {word for path in self.paths.values() for word, _ in path.inputs}
         nodes = {given.word: k for k, given in self.given.items()}
         outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
-        self.paths[TRIG.array] = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
+        path = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
+        self._check_angles(path)
+        self.paths[TRIG.array] = path
+
+    def _check_angles(self, path: Datapath) -> None:
+        """UnsupportedError if an angle needs upper bits that its sine does not read."""
+        right = min(
+            (largest_angle(path.ops[op.args[0]].format) for op in path.ops if op.kind == "sincos"), default=np.inf
+        )
+        angles = {x for node in self.program.nodes if node[0] in ("sin", "cos") for x in operands(node)}
+        reach = max((self.source.largest[x] for x in angles), default=0.0)
+        if 1.01 * reach >= right:  # samples hardly reach the end of the box
+            raise UnsupportedError(
+                f"an angle of this robot reaches {reach:.4g} rad, but in word {self.numbers.name!r} sines are right "
+                f"below {right:g} rad: choose a smaller q in the box, or a word of at most {A} bits"
+            )
 
     def _schedule_module(self, formats: dict[Word, Format]) -> None:
         """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""
-        outputs = ranges.outputs(self.program, self.found)
+        outputs = outputs_of(self.program, self.found)
         inverse = [word for word, _ in self._outputs(INVERSE)]
         if SOLVED in self.leaves:
             most = self.box.get("tau", np.inf)
@@ -163,7 +178,8 @@ class Planner:
             if bound < unit:
                 raise UnsupportedError(
                     f"box: a_{k} is at most {bound:g}, but one unit of fd's result is {unit:.2g} in word "
-                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, or a smaller v or tau"
+                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, a smaller v or tau, "
+                    "or a wider word"
                 )
 
     def _bias(self, tau: Reals) -> Reals:
@@ -173,10 +189,10 @@ class Planner:
             half = len(a) // 2
             a[half:, : self.base] = self.samples["a"][half:, : self.base]
             tau[half:, : self.base] = 0.0
-        return ranges.outputs(self.program, ranges.values(self.program, {**self.samples, "a": a}))["tau"]
+        return outputs_of(self.program, values_of(self.program, {**self.samples, "a": a}))["tau"]
 
     def _product(self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
-        reach = ranges.largest(ranges.values(program, samples))
+        reach = largest_of(values_of(program, samples))
         largest = [x if _negates(program, k) else TAILS * x for k, x in enumerate(reach)]
         self._lowered(leaf.array, Source(program, largest), made, {leaf.group: _pairs(program)})
 
@@ -223,7 +239,7 @@ class Planner:
 
     def _reach(self, stage: steps.Stage, made: Mapping[Word, Given], largest: Mapping[Word, float]) -> list[float]:
         """The largest value of each node of a stage; what is a state again has the range of states."""
-        reach = ranges.largest(ranges.values(stage.program, self._courses(made)))
+        reach = largest_of(values_of(stage.program, self._courses(made)))
         reach = [stage.small.get(k, x) for k, x in enumerate(reach)]
         for word, node in _pairs(stage.program):
             reach[node] = largest.get(steps.like(word), reach[node])

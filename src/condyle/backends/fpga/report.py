@@ -13,7 +13,7 @@ from condyle.backends.fpga.bounds import count, proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp, unit_products
-from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.formats import Reals
 from condyle.backends.fpga.stream import BAUD, serial_bytes
 from condyle.backends.fpga.target import ADDER
 from condyle.backends.fpga.tasks import TRIG, Leaf
@@ -66,6 +66,12 @@ def leaves_of(acc: Accelerator, function: str) -> list[Leaf]:
 def cycles(n: int) -> str:
     """An interval in words: "a task every ..."."""
     return "cycle" if n == 1 else f"{n} cycles"
+
+
+def arrays_of(acc: Accelerator, function: str) -> list[str]:
+    """The arrays that the tasks of a function pass through."""
+    passed = {leaf.array for leaf in (TRIG, *leaves_of(acc, function))}
+    return [name for name in acc.arrays if name in passed]
 
 
 def array_dsp(acc: Accelerator, name: str) -> int:
@@ -177,8 +183,7 @@ def _constants(acc: Accelerator) -> Json:
 def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> dict[str, Json]:
     latency, interval = acc.latency(function), acc.interval(function)
     errors = sheet.errors[function]
-    passed = {leaf.array for leaf in (TRIG, *leaves_of(acc, function))}
-    arrays = [name for name in acc.arrays if name in passed]
+    arrays = arrays_of(acc, function)
     return {
         "code": acc.plan.tasks[function].codes[0],
         "latency": latency,

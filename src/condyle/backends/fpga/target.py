@@ -41,7 +41,8 @@ WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A part and its resources. factors: bits of the two signed factors of one of its multipliers.
+    """A part and its resources. factors: bits of the two signed factors of one of its multipliers. word: the default
+    word, which takes one multiplier a product where there is such a word.
 
     family: as yosys names it. order: the part as its tools name it. board: a board that has it. Xilinx parts keep delay
     lines in look-up tables. An ECP5 keeps each bit in a flip-flop, and has as many flip-flops as look-up tables.
@@ -54,11 +55,12 @@ class Device:
     board: str
     family: str = "xcup"
     factors: tuple[int, int] = (A, B)
+    word: str = "27x18"
 
     @property
     def multiplier(self) -> str:
         """The name of one of its DSPs."""
-        return "DSP48E2" if self.family == "xcup" else "MULT18X18D"
+        return MULTIPLIERS[self.family]
 
     @property
     def budget(self) -> int:
@@ -71,15 +73,18 @@ class Device:
         return min(-(-x // wide) * -(-y // narrow) for x, y in pairs for wide, narrow in [self.factors])
 
 
+MULTIPLIERS = {"xcup": "DSP48E2", "xc7": "DSP48E1", "ecp5": "MULT18X18D"}
 PARTS = {
     "xcvu9p": Device("XCVU9P", 6840, 1_182_240, "xcvu9p-flga2104-2L-e", "VCU118"),
     "xcu250": Device("XCU250", 12_288, 1_728_000, "xcu250-figd2104-2L-e", "Alveo U250"),
     "xck26": Device("XCK26", 1248, 117_120, "xck26-sfvc784-2LV-c", "KV260"),
+    "xc7a100t": Device("XC7A100T", 240, 63_400, "xc7a100tcsg324-1", "Arty A7-100T", "xc7", (25, 18), "25x18"),
+    "xc7z020": Device("XC7Z020", 220, 53_200, "xc7z020clg400-1", "PYNQ-Z2", "xc7", (25, 18), "25x18"),
     "ecp5-85k": Device("LFE5U-85F", 156, 83_640, "LFE5U-85F-6BG381C", "ULX3S-85F", "ecp5", (18, 18)),
     "ecp5-45k": Device("LFE5U-45F", 72, 43_848, "LFE5U-45F-6BG381C", "ULX3S-45F", "ecp5", (18, 18)),
     "ecp5-25k": Device("LFE5U-25F", 28, 24_288, "LFE5U-25F-6BG381C", "ULX3S-25F", "ecp5", (18, 18)),
 }
-"""The parts by the name of `--part`; the first is the default."""
+"""The parts by the name of `--part`; the first is the default. 7 series: DSPs and tables of DS180 and DS190."""
 XCVU9P = PARTS["xcvu9p"]
 SINCOS_CYCLES, SINCOS_PRODUCTS = 5, ((27, 18), (27, 18), (15, 18), (15, 18))
 RECIPROCAL_CYCLES, RECIPROCAL_PRODUCTS = 8, ((27, 18), (27, 18))

@@ -10,8 +10,7 @@ from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import Answer
-from condyle.backends.fpga.formats import Integers
-from condyle.backends.fpga.ranges import Reals
+from condyle.backends.fpga.formats import Integers, Reals
 from condyle.backends.fpga.stream import Field, bus, entries, result, result_width, shared, width
 
 QUANTILES = (0.5, 0.9, 0.99)

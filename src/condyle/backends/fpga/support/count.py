@@ -34,11 +34,11 @@ LUTS = {
 }
 """Look-up tables of six inputs that a cell takes. Two small functions that fit into one count as two."""
 FLIP_FLOPS: dict[str, int] = dict.fromkeys(("FDRE", "FDSE", "FDCE", "FDPE"), 1)
-DSPS = {"DSP48E2": 1}
-BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2}
+DSPS = {"DSP48E2": 1, "DSP48E1": 1}
+BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2, "RAMB18E1": 1, "RAMB36E1": 2}
 """Block memories of 18 kbit."""
 IN_DSP = "P"
-"""A flip-flop of a product. A DSP48E2 has such registers, but yosys does not use them on UltraScale+."""
+"""A flip-flop of a product. A DSP has such registers, but yosys may leave them outside."""
 REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 

@@ -108,13 +108,13 @@ module fx_add_in_turns #(parameter X = 27, parameter W = 27) (
 endmodule
 
 // Sine and cosine of an angle of W bits, F of them behind the binary point. It takes 5 cycles, and 2 N more: two
-// products follow one another, with N registers more each. A word of more than 27 bits is cut first; at least 4 bits
+// products follow one another, with N registers more each. A word of more than 27 bits is cut first; at least 6 bits
 // before the point stay. C: further registers behind the table, and of the sums before they are clamped.
 module fx_sincos #(parameter W = 27, parameter F = 23, parameter N = 0, parameter C = 0) (
     input clock, input signed [W-1:0] a,
     output signed [17:0] s, output signed [17:0] c
 );
-    localparam CUT = W <= 27 || F <= 23 ? 0 : F - 23 < W - 27 ? F - 23 : W - 27;
+    localparam CUT = W <= 27 || F <= 21 ? 0 : F - 21 < W - 27 ? F - 21 : W - 27;
     localparam R = F - CUT + 12;
     localparam RH = R - 17;
     localparam L = RH < 0 ? -RH : 0;
