@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from condyle.backends.cuda.link import KNOWN, assemble, link_version
 from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
-from condyle.errors import BuildError, DeviceError, UnsupportedError
+from condyle.errors import BuildError, DeviceError
 from condyle.ir.program import Array
 from condyle.runtime.cuda.driver import Function, Gpu
 from condyle.runtime.cuda.pinned import Pinned
-from condyle.runtime.cuda.scratch import Scratch
+from condyle.runtime.cuda.pool import free_released, scratch
 from condyle.runtime.cuda.stage import HOST, Slot
 from condyle.runtime.forks import Guard
 
@@ -28,7 +28,6 @@ LEAST_TRANSFER, MOST_TRANSFER = 2 << 20, 32 << 20
 TRANSFERS = 4
 SCRATCH_BYTES = 256 << 20
 """Most scratch at a time: enough states to fill the largest GPU."""
-MOST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,18 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of one state."""
+    """Bytes of one state. most: states of one launch."""
 
     inputs: int
     outputs: int
     scratch: int
+    most: int
 
     @staticmethod
     def of(parts: Parts) -> Sizes:
         arrays = parts.inputs, parts.outputs, parts.scratch
-        return Sizes(*(sum(array.size for array in one) * parts.bits // 8 for one in arrays))
+        inputs, outputs, scratch = (sum(array.size for array in one) * parts.bits // 8 for one in arrays)
+        return Sizes(inputs, outputs, scratch, parts.most)
 
     @property
     def all(self) -> int:
@@ -80,7 +81,7 @@ class Sizes:
     def transfer(self, n: int) -> int:
         """States of one transfer of n: TRANSFERS transfers, within the bounds of their size."""
         least, most = (max(1, size // self.all) for size in (LEAST_TRANSFER, MOST_TRANSFER))
-        return min(n, most, max(-(-n // TRANSFERS), least))
+        return max(1, min(n, most, self.most, max(-(-n // TRANSFERS), least)))
 
     def staged(self, n: int) -> int:
         """Bytes on the GPU for a call with n states in host memory."""
@@ -92,8 +93,9 @@ class Sizes:
         return n * (self.inputs + self.outputs) + (self.piece(n) * self.scratch if n else 0)
 
     def piece(self, n: int) -> int:
-        """States of n that are launched together with arrays in device memory: all, unless scratch is too large."""
-        return min(n, max(1, SCRATCH_BYTES // self.scratch)) if self.scratch else n
+        """States of n that are launched together with arrays in device memory: as many as one launch and the scratch
+        allow."""
+        return max(1, min(n, self.most, SCRATCH_BYTES // self.scratch if self.scratch else n))
 
 
 class CudaKernel:
@@ -104,7 +106,7 @@ class CudaKernel:
         with gpu.current():
             self.launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
-        self._pinned, self._scratch = Pinned(gpu), Scratch(gpu)
+        self._pinned = Pinned(gpu)
         self._guard = Guard()
         kernels = "one kernel" if len(self.launches) == 1 else f"{len(self.launches)} kernels"
         self.description = f"CUDA, {gpu.arch}, {kernels}"
@@ -139,14 +141,12 @@ class CudaKernel:
     ) -> None:
         """Puts the launches in a stream, given addresses of dense arrays. shared: whether an input is one row for all
         states."""
-        if n > MOST:
-            raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
         piece = self.sizes.piece(n)
-        with self._scratch.borrowed(piece * self.sizes.scratch, stream) as scratch:
+        with scratch(self.gpu, piece * self.sizes.scratch, stream) as address:
             addresses: list[int] = []
             for array in self.parts.scratch:
-                addresses.append(scratch)
-                scratch += piece * self._bytes(array)
+                addresses.append(address)
+                address += piece * self._bytes(array)
             moving = [0 if one else self._bytes(array) for one, array in zip(shared, self.parts.inputs, strict=True)]
             moving += map(self._bytes, self.parts.outputs)
             for start in range(0, n, piece):
@@ -155,6 +155,7 @@ class CudaKernel:
 
     def _enqueue(self, n: int, addresses: Sequence[int], shared: Sequence[bool], stream: int) -> None:
         """Launches all kernels. addresses: those of inputs, outputs and scratch."""
+        free_released(self.gpu)
         arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
         known = dict(zip((array.name for array in arrays), addresses, strict=True))
         strides = {array.name: self._bytes(array) for array in arrays}
