@@ -21,7 +21,6 @@ from condyle.runtime._native import Entry
 from condyle.runtime.layout import Layouts
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, plan_entry
 
-
 NEEDS = "needs an x86-64 processor with AVX2 and FMA"
 
 
