@@ -180,8 +180,8 @@ def wheel(python: Python, own: Path, source: Path, machine: str, out: Path, plac
 def strangers(made: Path) -> list[str]:
     """What a wheel's extensions do not take from glibc as they should; auditwheel compares versions only.
 
-    Functions without a version, which the linker has not seen; Python's own have none. And memset, which all
-    use, where it is not imported: zig brings slow ones of these, which come with any other function of its own library.
+    Functions without a version, which the linker has not seen; Python's own have none. And memset, if the extension
+    that uses it most does not import it: zig brings a slow one, which comes with any other function of its library.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -197,7 +197,7 @@ def strangers(made: Path) -> list[str]:
                 if symbol["st_shndx"] == "SHN_UNDEF" and symbol["st_info"]["bind"] == "STB_GLOBAL"
             }
             names |= {name for name, known in wanted.items() if not known and not name.startswith(("Py", "_Py"))}
-            names |= {"memset"} - set(wanted)
+            names |= {"memset"} - set(wanted) if "_native." in extension else set()
     return sorted(names)
 
 
