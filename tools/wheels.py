@@ -2,11 +2,11 @@
 
 python tools/wheels.py [--out FOLDER] [--python PROGRAM ...] [--numpy VERSION ...] [--twice]
 
-There is a wheel for each Python that is found and each platform of PLATFORMS. All are made from the source archive,
-which holds what git tracks. A wheel for x86-64 is installed with each NumPy that has a wheel for this Python, and used
-with no compiler on the path; `tools/arm64.py` tries one for ARM64. With --twice everything is built again in another
-folder, and must have the same bytes. It runs on x86-64 and needs gcc and `pip install 'condyle[wheels]'`. Exit status 1
-where anything fails.
+FOLDER (dist) loses what was built before. All wheels are made from the source archive, which holds what git tracks: one
+for each Python that is found and each platform of PLATFORMS. A wheel for x86-64 is installed with each NumPy that has a
+wheel for this Python, and used with no compiler on the path; `tools/arm64.py` tries one for ARM64. With --twice
+everything is built again in another folder, and must have the same bytes. It runs on x86-64 and needs gcc and `pip
+install 'condyle[wheels]'`. Exit status 1 where anything fails.
 
 Tools: `build` calls setuptools as pip does; `auditwheel`, PyPA's, checks the platform and names it; `ziglang` brings
 stubs of every glibc and a compiler for ARM64 from PyPI, so no container is needed. x86-64 is compiled by gcc, because
@@ -115,7 +115,7 @@ def builder(python: Python, place: Path) -> Path:
 
 def archive(own: Path, out: Path, place: Path) -> Path:
     """The source archive: every file that git tracks, and no other, in order, with one date and no names of people."""
-    names = run("git", "ls-files").splitlines()
+    names = run("git", "ls-files", "-z").rstrip("\0").split("\0")
     tree, raw = place / "tree", place / "raw"
     for name in names:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
