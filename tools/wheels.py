@@ -148,7 +148,7 @@ def settings(python: Python, machine: str, cache: Path) -> dict[str, str]:
     return {
         **os.environ,
         "CC": "gcc" if machine == NATIVE else zig,
-        "CFLAGS": "-g0",
+        "CFLAGS": "-DNDEBUG -fwrapv -O2 -g0",  # instead of what this Python was built with
         "LDFLAGS": "",
         "LDSHARED": f"{zig} -shared -s {gcc}",
         "_PYTHON_HOST_PLATFORM": f"linux-{machine}",
@@ -172,23 +172,26 @@ def wheel(python: Python, own: Path, source: Path, machine: str, out: Path, plac
     (tagged,) = repaired.glob("*.whl")
     wrong = strangers(tagged)
     if wrong or f"manylinux_{GLIBC.replace('.', '_')}_{machine}" not in tagged.name:
-        sys.exit(f"{tagged.name}: not linked with glibc {GLIBC}: {', '.join(wrong) or 'its platform is another'}")
+        sys.exit(f"{tagged.name}: not for glibc {GLIBC}, or with strangers: {', '.join(wrong)}")
     out.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(tagged, out / tagged.name))
 
 
 def strangers(made: Path) -> list[str]:
-    """What a wheel's extensions do not take from glibc as they should; auditwheel compares versions only.
+    """What should not be in a wheel's extensions: paths of sources, and what is not taken from glibc as it should be.
 
-    Functions without a version, which the linker has not seen; Python's own have none. And memset, if the extension
-    that uses it most does not import it: zig brings a slow one, which comes with any other function of its library.
+    auditwheel compares versions of symbols. Here are symbols without one, which the linker has not seen; Python's own
+    have none. And memset, if the extension that uses it most does not import it: zig brings a slow one, which comes
+    with any other function of its library.
     """
     from elftools.elf.elffile import ELFFile
 
     names: set[str] = set()
     with zipfile.ZipFile(made) as packed:
         for extension in (name for name in packed.namelist() if name.endswith(".so")):
-            elf = ELFFile(io.BytesIO(packed.read(extension)))
+            data = packed.read(extension)
+            names |= {path.decode() for path in re.findall(rb"(?<![\w.])/[\x21-\x7e]+\.[ch]\b", data)}
+            elf = ELFFile(io.BytesIO(data))
             versions = elf.get_section_by_name(".gnu.version")
             symbols = list(elf.get_section_by_name(".dynsym").iter_symbols())
             wanted = {
