@@ -15,7 +15,7 @@ SHARED = (f"{RUNTIME}/module.h", f"{RUNTIME}/code.h")
 SUPPORT = "src/condyle/backends/c/support"
 
 if sys.platform == "win32":
-    sys.exit("condyle is not built for Windows: install it in WSL 2 (Linux); docs/installing.md says what is missing")
+    sys.exit("condyle is not built for Windows: install it in WSL 2 (Linux); see docs/other-systems.md")
 
 setup(
     ext_modules=[

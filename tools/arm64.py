@@ -1,10 +1,11 @@
-"""Cross-builds the extensions for Linux on ARM64 and runs tests of them under qemu-user.
+"""Uses the wheel for Linux on ARM64 under qemu-user, and runs tests of it.
 
-python tools/arm64.py [FOLDER] [-- TESTS ...]    exit status 0 if all passed; FOLDER keeps what was fetched and built
+python tools/arm64.py [FOLDER] [-- TESTS ...]    exit status 0 if all passed; FOLDER keeps what was fetched
 
-It needs Debian's packages gcc-aarch64-linux-gnu, libc6-dev-arm64-cross and qemu-user-static. Python for ARM64 and its C
-library come from Debian's packages, unpacked into a folder; NumPy and pytest from PyPI. Nothing is installed. What
-target "c" compiles is compiled by the cross compiler: an emulated one takes minutes.
+The wheel is that of `tools/wheels.py` for Debian's Python. It needs Debian's packages gcc-aarch64-linux-gnu,
+libc6-dev-arm64-cross and qemu-user-static. Python for ARM64 and its C library come from Debian's packages, unpacked
+into a folder; NumPy and pytest from PyPI. Nothing is installed. What target "c" compiles is compiled by the cross
+compiler: an emulated one takes minutes.
 """
 
 from __future__ import annotations
@@ -17,10 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tools import sanitize  # noqa: E402
-
+USE = ROOT / "tools" / "wheel_use.py"
 MACHINE = "aarch64-linux-gnu"
 PACKAGES = ("python3", "python3-dev", "libpython3-dev", "libstdc++6")
 WHEELS = ("numpy", "scipy", "pytest", "hypothesis", "pytest-xdist")
@@ -86,33 +84,27 @@ def emulated(root: Path) -> list[str]:
     return [*loader, str(next(root.glob("usr/bin/python3.[0-9]*[0-9]")))]
 
 
-def packages(folder: Path, version: str) -> Path:
-    """NumPy and pytest for ARM64, unpacked."""
-    site = folder / "site"
+def packages(folder: Path, version: str, wheel: Path) -> Path:
+    """The wheel, NumPy and what tests need, for ARM64, unpacked."""
+    site = folder / "site-packages"
+    platforms = [f"--platform=manylinux_{word}_aarch64" for word in ("2_28", "2_27", "2_17")]
+    where = ("--target", site, *platforms, "--implementation", "cp", "--python-version", version, "--no-compile")
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--only-binary", ":all:", *where)
     if not site.exists():
-        platforms = (f"--platform=manylinux_{word}_aarch64" for word in ("2_28", "2_27", "2_17"))
-        where = ("--target", site, *platforms, "--implementation", "cp", "--python-version", version)
-        run(sys.executable, "-m", "pip", "install", "-q", "--only-binary", ":all:", *where, *WHEELS)
+        run(*pip, *WHEELS)
+    run(*pip, "--no-deps", "--upgrade", wheel)
     return site
 
 
-def build(folder: Path, root: Path, site: Path, version: str) -> None:
-    """All extensions, beside their sources in the folder."""
-    sanitize.copy_package(folder)
-    headers = root / "usr/include"
-    includes = (f"-I{headers}/python{version}", f"-I{headers}", f"-I{site}/numpy/_core/include")
-    suffix = f".cpython-{version.replace('.', '')}-{MACHINE}.so"
-    for extension in sanitize.declared():
-        target = folder / "src" / Path(*extension.name.split("."))
-        own = [f"-I{folder}/{path}" for path in extension.include_dirs if not Path(path).is_absolute()]
-        sources = [str(folder / path) for path in extension.sources]
-        run(
-            *(f"{MACHINE}-gcc", "-shared", "-fPIC", "-Wall", "-Werror", *own, *includes),
-            *(*extension.extra_compile_args, *sources, *extension.extra_link_args, "-o", f"{target}{suffix}"),
-        )
+def wheel_for(version: str) -> Path:
+    """The wheel for ARM64 and this Python that `tools/wheels.py` has built."""
+    wheels = sorted((ROOT / "dist").glob(f"condyle-*-cp{version.replace('.', '')}-*_aarch64.whl"))
+    if not wheels:
+        sys.exit(f"arm64: dist/ has no wheel for Python {version} on ARM64: run tools/wheels.py first")
+    return wheels[-1]
 
 
-def programs(folder: Path, python: list[str]) -> Path:
+def programs(folder: Path, python: list[str], site: Path) -> Path:
     """The folder of `cc`, the cross compiler, which knows no `native` processor, and of `python3`, what tests start."""
     place = folder / "bin"
     place.mkdir(exist_ok=True)
@@ -120,7 +112,7 @@ def programs(folder: Path, python: list[str]) -> Path:
     for name, text in (("cc", words), ("python3", f'exec {" ".join(python)} "$@"\n')):
         (place / name).write_text(f"#!/bin/sh\n{text}")
         (place / name).chmod(0o755)
-    (folder / "src" / "sitecustomize.py").write_text(f"import sys\n\nsys.executable = {str(place / 'python3')!r}\n")
+    (site / "sitecustomize.py").write_text(f"import sys\n\nsys.executable = {str(place / 'python3')!r}\n")
     return place
 
 
@@ -133,18 +125,18 @@ def main() -> int:
         root = system(folder)
         python = emulated(root)
         version = run(*python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])").strip()
-        site = packages(folder, version)
-        build(folder, root, site, version)
+        wheel = wheel_for(version)
+        site = packages(folder, version, wheel)
         env = {
             **os.environ,
-            "PYTHONPATH": f"{folder}/src:{site}:{ROOT}",
+            "PYTHONPATH": f"{site}:{ROOT}",
             "PYTHONDONTWRITEBYTECODE": "1",
-            "PATH": f"{programs(folder, python)}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{programs(folder, python, site)}{os.pathsep}{os.environ['PATH']}",
         }
-        said = run(*python, "-c", "import numpy, platform; print(platform.machine(), numpy.__version__)", env=env)
-        print(f"arm64: Python {version}, {said.strip()}", flush=True)
         # qemu raises flags of the floating-point unit that OpenBLAS's kernels do not mean
         quiet = ("-W", "ignore:.*encountered in matmul:RuntimeWarning")
+        said = run(*python, *quiet, USE, "c", env={**env, "CONDYLE_NO_CACHE": "1"})
+        print(f"{wheel.name}: {said.strip()}", flush=True)
         command = [*python, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *quiet, *tests]
         return subprocess.run(command, cwd=ROOT, env=env, check=False).returncode
 

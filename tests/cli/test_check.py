@@ -3,6 +3,7 @@ from __future__ import annotations
 import re
 
 import numpy as np
+import pytest
 
 import condyle
 from condyle.cli.check import Verdict, allowed, relative
@@ -71,6 +72,13 @@ def test_a_mass_matrix_without_inverse_is_found_wanting(run, pendulum) -> None:
     ran = run("check", pendulum(text=massless))
     assert ran.status == 1
     assert "no inverse" in ran.out + ran.err
+
+
+def test_another_target_than_the_one_asked_for_is_named(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("condyle.compile.chosen.supported", lambda: ())
+    ran = run("check", "ur5e", "--functions", "id")
+    assert ran.status == 0
+    assert "target c: machine code needs an x86-64 processor with AVX2 and FMA" in ran.out
 
 
 DOUBTFUL = """<robot name="x"><link name="base"/><link name="a">

@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     others = _opened(loaded, against, arguments.functions, frames)
     sampling = Sampling("cpu" if against else "wall")
     rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
-    about = _about(loaded, dtype, arguments.target, threads)
+    about = _about(loaded, dtype, dynamics.target, threads)
     certificate = {**machine.describe(), "clock": "CPU time" if against else "wall time", **machine.moment()}
     libraries: dict[str, Json] = {name: {**rival.about, **rival.algorithms} for name, rival in others.items()}
     found: Json = {**about, "machine": certificate, "rivals": libraries, "rows": [asdict(row) for row in rows]}

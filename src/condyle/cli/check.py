@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.cpu.build import NEEDS
 from condyle.cli.bound import add_frames, contacts_of, frames_of
 from condyle.cli.common import (
     Json,
@@ -109,6 +110,8 @@ def run(arguments: argparse.Namespace) -> int:
     for line in (*loaded.warnings, *listed(fresh).splitlines()):
         show(line)
     show_snapped(loaded.robot)
+    if dynamics.target != arguments.target:
+        show(f"target {dynamics.target}: machine code {NEEDS}, which is not here")
     if any(verdict.zeros for verdict in verdicts):
         show(
             "only zeros: every number that was compared is zero, so these functions are not verified. A frame that "

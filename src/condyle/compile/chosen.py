@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from condyle.backends.common.facts import Facts
-from condyle.backends.cpu.build import supported
+from condyle.backends.cpu.build import NEEDS, supported
 from condyle.compile.serial import Compiler, fall_back
 from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot
@@ -29,6 +29,6 @@ def runs_on(target: str) -> str:
     try:
         find_compiler()
     except BuildError as error:
-        fall_back(error)
+        fall_back(BuildError(f"machine code {NEEDS}, and {error}"))
         return "numpy"
     return "c"

@@ -21,6 +21,8 @@ from condyle.runtime._native import Entry
 from condyle.runtime.layout import Layouts
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, plan_entry
 
+NEEDS = "needs an x86-64 processor with AVX2 and FMA"
+
 
 def supported() -> tuple[Isa, ...]:
     """The instruction sets of this machine, the best one first; empty where this target cannot run."""
@@ -47,7 +49,7 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
     """The object code of the function, not loaded."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
-        raise UnsupportedError("target 'cpu': needs an x86-64 processor with AVX2 and FMA; target 'c' runs everywhere")
+        raise UnsupportedError(f"target 'cpu': {NEEDS}; target 'c' runs everywhere")
     isa = can[0] if isa is None else isa
     if isinstance(program, Program):
         from condyle.backends.cpu.assemble import assemble
