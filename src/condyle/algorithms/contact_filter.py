@@ -52,6 +52,39 @@ def filtered_inverse(regular: Regular) -> SparseMatrix:
     return _sum(thrice, _between(thrice, regular, left))
 
 
+def filtered_change(
+    regular: Regular, b: Sequence[Scalar], db: Sequence[Scalar], dG: Sequence[Row], dR: Sequence[Scalar]
+) -> list[Scalar]:
+    """How `filtered` changes with b, G and R."""
+    factors, damped = regular
+
+    def solved(x: Sequence[Scalar], dx: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """u = A x and its change, A (dx - (dG + dR) u)."""
+        u = solve_by(factors, x)
+        turned = [
+            total([dr * u[i], *(y * u[k] for k, y in row.items())])
+            for i, (dr, row) in enumerate(zip(dR, dG, strict=True))
+        ]
+        return u, solve_by(factors, [x - y for x, y in zip(dx, turned, strict=True)])
+
+    def times_damped(u: Sequence[Scalar], du: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        """R u and its change."""
+        changes = zip(damped, du, dR, u, strict=True)
+        return [r * x for r, x in zip(damped, u, strict=True)], [r * dx + dr * x for r, dx, dr, x in changes]
+
+    for _ in range(BEFORE):
+        away, change = times_damped(*solved(b, db))
+        b, db = _difference(b, away), _difference(db, change)
+    f, df = solved([SERIES[-1] * x for x in b], [SERIES[-1] * x for x in db])
+    for factor in reversed(SERIES[:-1]):
+        more, change = times_damped(f, df)
+        f, df = solved(
+            [factor * x + y for x, y in zip(b, more, strict=True)],
+            [factor * x + y for x, y in zip(db, change, strict=True)],
+        )
+    return _difference(df, solved(*times_damped(f, df))[1])
+
+
 def _difference(x: Sequence[Scalar], y: Sequence[Scalar]) -> list[Scalar]:
     return [one - other for one, other in zip(x, y, strict=True)]
 

@@ -26,6 +26,7 @@ from functools import cached_property
 from condyle.algorithms.contact_filter import (
     Regular,
     filtered,
+    filtered_change,
     filtered_inverse,
     gram,
     proximal_inverse,
@@ -128,6 +129,12 @@ class Constrained:
             rows = (self.inverse.row(i) for i in range(self.inverse.size))
             return [total([x * b[k] for k, x in row.items()]) for row in rows]
         return filtered(by or self.regular, b)
+
+    def turned(self, f: Sequence[Scalar], dG: Sequence[Row]) -> list[Scalar]:
+        """How these forces f change with G at the same G f: the change of b = ... - G f is known to `dcfd` already."""
+        pushed = [total([number(0.0), *(x * f[j] for j, x in row.items())]) for row in dG]
+        damped = [MU * row.get(i, number(0.0)) for i, row in enumerate(dG)]
+        return filtered_change(self.regular, self.wanted, pushed, dG, damped)
 
     @cached_property
     def inverse(self) -> SparseMatrix:
