@@ -8,10 +8,16 @@ import numpy as np
 import pytest
 
 from condyle.algorithms.contact_ranks import depends
+from condyle.backends.common.facts import Facts
+from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import TARGET
+from condyle.compile.gpu import GpuFunction, GpuKernels
+from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_of
 from condyle.trace.reference import evaluate
+from tests.backends.cuda.simulate import simulate
 from tests.contacts.cases import Array, Case, arm, hyq, settled, tree
 from tests.contacts.test_contradicting import box
 from tests.contacts.test_rounding import closed, four_bar
@@ -85,6 +91,30 @@ def test_slopes_are_those_of_the_rule(name: str) -> None:
     pairs = [(x, y) for x, y in zip([*back, *bars], [*along, *(want[None] for want in expected)], strict=True)]
     sums = [sum(float(np.sum(x * y)) for x, y in part) for part in (pairs[:4], pairs[4:])]
     assert abs(sums[0] - sums[1]) < EXACT * sum(float(np.linalg.norm(x) * np.linalg.norm(y)) for x, y in pairs[4:])
+
+
+@pytest.mark.parametrize("target", ["cpu", slow("c")])
+@pytest.mark.parametrize("name", ["box", "four_bar-0.0001"])
+def test_targets_have_the_same(name: str, target: str) -> None:
+    given, dyn = state(name), DEPENDENT[name].compile(target)
+    along = [np.ones_like(given[1])] * 3 + [0.0 * given[3]]
+    for function, inputs in (("dcfd", given), ("jvp_cfd", [*given, *along])):
+        found, want = (
+            np.concatenate([np.ravel(x) for x in answers])
+            for answers in (dyn.call(function, inputs), call(name, function, inputs))
+        )
+        assert apart(found, want) < BY_MATRIX
+
+
+def test_the_kernel_of_a_gpu_has_the_same() -> None:
+    name = "four_bar-0.0001"
+    compiler = Compiler(bound(name), Facts(3, 3), {})
+    kernels = GpuKernels(compiler, TARGET)
+    for function in ("dcfd", "vjp_cfd"):
+        inputs = [*state(name), *([np.ones((1, 3)), np.ones((1, 6))] if function == "vjp_cfd" else [])]
+        made = GpuFunction(kernels, function, False, "float64", 132).launches(Form(1, kernels.usual(function, False)))
+        for found, want in zip(simulate(made, inputs), call(name, function, inputs), strict=True):
+            assert apart(np.asarray(found), want) < BY_MATRIX
 
 
 def test_armature_moves_the_filter_too() -> None:
