@@ -26,6 +26,8 @@ CLEAR = 0.03
 RIGHT, TIMES_FORCE = 1e-2, 50.0
 RIGHT_KKT = 2e-2
 """Of K^-1, which adds more to rows that depend on each other: 1.2e-2 was seen at the largest tilt."""
+DERIVATIVES, SLOPES = 0.2, 1e-5
+"""How often the matrices of derivatives are compared with a jvp, which is computed in another way, and how near."""
 KINDS = ("point", "line", "plane")
 Z = np.array([0.0, 0.0, 1.0])
 ALONG_X = about(np.array([0.0, 1.0, 0.0]), -0.5 * np.pi)
@@ -161,6 +163,16 @@ def check(robot: Robot, dyn: Dynamics, q: Array, held: int, rng: np.random.Gener
     want, exact = solved(free, -gamma - J @ free)
     a, force = dyn.constrained_forward_dynamics(q, fits, tau, [1.0])
     compare("cfd", a, force[0], want, exact, size(free))
+    if rng.random() < DERIVATIVES:
+        along = [rng.normal(size=robot.nv) for _ in range(3)]
+        ahead = dyn.jvp("cfd")(q, fits, tau, [1.0], *along, [0.0])
+        parts = dyn.constrained_forward_dynamics_derivatives(q, fits, tau, [1.0])
+        turned = [sum(part @ dx for part, dx in zip(parts[k : k + 3], along, strict=True)) for k in (0, 3)]
+        assert size(turned[0] - ahead[0]) <= SLOPES * (size(ahead[0]) + size(free)), (
+            f"dcfd: {turned[0]}, not {ahead[0]}"
+        )
+        forces = [float(np.linalg.norm(x[0][rows] / way.units)) for x in (turned[1] - ahead[1], ahead[1])]
+        assert forces[0] <= SLOPES * (forces[1] + size(free)), f"dcfd: force {turned[1]}, not {ahead[1]}"
     both = dyn.constraint_matrix_inverse(q, [1.0]) @ np.concatenate([dyn.mass_matrix(q) @ free, -gamma])
     assert size(both[: robot.nv] - want) <= RIGHT_KKT * (size(want) + size(free)), "kkt"
     after, impulse = dyn.impulse_dynamics(q, v, [1.0], [0.0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -10,8 +9,6 @@ import pytest
 
 import condyle
 from condyle import Contact, Dynamics, Robot
-from condyle.algorithms.contact_forces import MU, SHARE
-from condyle.algorithms.contact_scales import scales
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
@@ -134,9 +131,7 @@ def test_impacts_and_matrices_count_the_same_rows(tilt: float) -> None:
 
 @pytest.mark.parametrize("tilt", [0.0, *TILTS])
 def test_derivatives_are_those_of_the_rule(tilt: float) -> None:
-    """dcfd, jvp and vjp against differences of the same robot: a, and forces in the plane. The force of the row that
-    counts as nothing, up to 2 N at 1e-4 rad, has its slope to a quarter: closed forms leave out how its filter changes.
-    """
+    """dcfd, jvp and vjp beside differences of the same robot: a, and forces, of the row that counts as nothing too."""
     robot = four_bar(tilt)
     dyn, (q, v) = robot.compile("numpy"), closed()
     given = [x[None] for x in (q, v, np.zeros(3))]
@@ -150,10 +145,8 @@ def test_derivatives_are_those_of_the_rule(tilt: float) -> None:
     ]
     ahead = list(dyn.jvp("cfd")(*given, on, *along, 0.0 * on))
     for made in (closed_form, ahead):
-        assert apart(made[0], rate[0]) < 1e-4
-        force, want = made[1][0, 0, :3], rate[1][0, 0, :3]
-        assert apart(force[1:], want[1:]) < 1e-4
-        assert abs(force[0] - want[0]) < 0.25 * abs(want[0]) + 1e-9
+        assert apart(made[0], rate[0]) < 1e-6
+        assert apart(made[1], rate[1]) < 1e-6
     bars = [np.random.default_rng(4).normal(size=x.shape) for x in ahead]
     back = dyn.vjp("cfd")(*given, on, *bars)
     sums = [sum(float(np.sum(x * y)) for x, y in zip(*two, strict=True)) for two in ((back[:3], along), (bars, ahead))]
@@ -182,35 +175,19 @@ def test_a_second_hinge_on_the_same_axis_holds_nothing(offset: float) -> None:
     assert robot.close_velocity(q, v) == pytest.approx(v, rel=RIGHT)
 
 
-def box() -> tuple[Robot, list[Contact]]:
-    builder = condyle.Builder("box")
-    builder.body("box", mass=10.0, com=(0.0, 0.0, 0.05), inertia=0.1 * np.eye(3))
-    corners = [Contact("box", placement=Placement.from_rpy((x, y, 0.0))) for x in (-0.2, 0.2) for y in (-0.3, 0.3)]
-    return builder.build(floating_base=True), corners
+def biped(turned: float, stand: bool = True) -> Robot:
+    """Two legs of two joints about y; the left hip is placed with its z axis along y, by an angle as files have it.
 
-
-@pytest.mark.parametrize("route", ["ltl", "aba"])
-@pytest.mark.parametrize("target", ["numpy", "cpu"])
-def test_corners_of_a_box_that_turns_carry_its_weight(target: str, route: str) -> None:
-    """The corners want accelerations to the middle, which contradict each other: no force comes of that."""
-    robot, corners = box()
-    dyn = robot.compile(target, contacts=corners, routes={"cfd": route})
-    v = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.1])
-    a, force = dyn.constrained_forward_dynamics(robot.neutral(), v, np.zeros(6), np.ones(4))
-    weight = [0.0, 0.0, 10.0 * 9.81 / 4.0, 0.0, 0.0, 0.0]
-    assert np.abs(force - weight).max() < 1e-4  # rounding of G, 1e-16, over mu, twice, of 5e-3 m/s^2
-    assert np.abs(a).max() < 1e-9
-
-
-def biped(turned: float) -> Robot:
-    """Two legs of two joints about y; the left hip is placed with its z axis along y, by an angle as files have it."""
+    stand: the base slides upright, else it is free.
+    """
     builder = condyle.Builder("biped", snap=0.0)
     builder.body("base", mass=5.0, com=(0.0, 0.0, 0.0), inertia=0.1 * np.eye(3))
-    builder.joint("stand", parent="world", child="base", type="prismatic", axis=UP)
+    if stand:
+        builder.joint("stand", parent="world", child="base", type="prismatic", axis=UP)
     for side, y, turn in (("l", 0.1, turned), ("r", -0.1, 0.0)):
         down = (0.0, -0.3, 0.0) if turn else (0.0, 0.0, -0.3)
-        builder.body(f"{side}1", mass=1.0, com=tuple(x / 3.0 for x in down), inertia=0.01 * np.eye(3))
-        builder.body(f"{side}2", mass=1.0, com=(0.0, 0.0, -0.1), inertia=0.01 * np.eye(3))
+        for body in (f"{side}1", f"{side}2"):
+            builder.body(body, mass=1.0, com=(0.0, 0.0, -0.1), inertia=0.01 * np.eye(3))
         axis = (0.0, 0.0, -1.0) if turn else (0.0, 1.0, 0.0)
         hip = {"parent": "base", "child": f"{side}1", "xyz": (0.0, y, 0.0), "rpy": (turn, 0.0, 0.0)}
         builder.joint(f"{side}hip", type="revolute", axis=axis, **hip)
@@ -221,40 +198,32 @@ def biped(turned: float) -> Robot:
             "rpy": (-0.5 * np.pi if turn else 0.0, 0.0, 0.0),
         }
         builder.joint(f"{side}knee", type="revolute", axis=(0.0, 1.0, 0.0), **knee)
-    return builder.build()
+    return builder.build(floating_base=not stand)
+
+
+FEET = [Contact(name, placement=Placement.from_rpy((0.0, 0.0, -0.3))) for name in ("l2", "r2")]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("turned", [0.5 * np.pi, 1.5708])
+def test_a_biped_in_the_air_with_cut_digits(turned: float, dtype: str) -> None:
+    """The feet hold each other's distance across the legs, which no joint changes much: 27.2 N in all."""
+    dyn = biped(turned, stand=False).compile("numpy", contacts=FEET, dtype=dtype)
+    q = np.concatenate([np.zeros(6), [1.0], [0.3, -0.6, 0.3, -0.6]])
+    given = (q, np.zeros(10), np.zeros(10), np.ones(2))
+    _, force = dyn.constrained_forward_dynamics(*(x.astype(dtype) for x in given))
+    assert np.linalg.norm(force) == pytest.approx(27.2179, abs=1e-3)
 
 
 def test_feet_of_a_leg_with_cut_digits() -> None:
     """Six rows of two planar legs, two of them rounding: forces and motion are those of exact digits."""
-    feet = [Contact(name, placement=Placement.from_rpy((0.0, 0.0, -0.3))) for name in ("l2", "r2")]
     q, v, tau = np.array([0.0, 0.3, -0.6, 0.3, -0.6]), np.zeros(5), np.zeros(5)
     exact, cut = (
-        biped(turn).compile("numpy", contacts=feet).constrained_forward_dynamics(q, v, tau, np.ones(2))
+        biped(turn).compile("numpy", contacts=FEET).constrained_forward_dynamics(q, v, tau, np.ones(2))
         for turn in (0.5 * np.pi, 1.5708)
     )
     assert apart(list(cut), list(exact)) < 1e-3
     assert 20.0 < exact.force[..., 2].sum() < 9.0 * 9.81
-
-
-def test_the_filter_is_what_its_page_says() -> None:
-    """Forces of dependent, of contradicting and of weak rows by eigenvectors: (1 - 4 x³ + 3 x⁴) / lambda of each."""
-    robot, corners = box()
-    placed = replace(corners[3], placement=Placement.from_rpy((0.2, 0.3, 1e-7)))
-    contacts = (*corners[:3], placed)
-    dyn = robot.compile("numpy", contacts=contacts)
-    q, v = robot.random_state(1, 0)
-    tau, on = np.random.default_rng(1).normal(size=v.shape), np.ones((1, 4))
-    G, J = dyn.delassus_matrix(q, on)[0], dyn.constraint_jacobian(q)[0]
-    _, gamma = dyn.call("cres", [q, v, 0.0 * v, np.zeros((1, 4, 6))])
-    b = -gamma[0] - J @ dyn.forward_dynamics(q, v, tau)[0]
-    R = MU * (np.diag(G) + SHARE * np.array(scales(tree_of(robot, bound_of(robot, contacts=contacts)))))
-    sizes, axes = np.linalg.eigh(G / np.sqrt(np.outer(R, R)))
-    x = 1.0 / (1.0 + sizes)
-    force = axes @ ((1.0 + x + x**2 - 3.0 * x**3) / (1.0 + sizes) * (axes.T @ (b / np.sqrt(R)))) / np.sqrt(R)
-    found = dyn.constrained_forward_dynamics(q, v, tau, on).force[0, :, :3].ravel()
-    assert apart(found, force) < 1e-3  # rounding of G over mu, twice
-    pushed = [J.T @ one for one in (found, force)]
-    assert apart(*pushed) < 1e-8
 
 
 @pytest.mark.parametrize("tilt", TILTS)

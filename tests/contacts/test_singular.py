@@ -14,10 +14,10 @@ from tests.contacts.cases import LEGS, Array, Case, State, apart, drawn, hyq, se
 from tests.processor import slow
 
 CONSISTENT = 1e-8
-"""Of a, relative to its largest entry, where rows agree: 4 x³ of `contact_forces`, and what is lost where forces are
+"""Of a, relative to its largest entry, where rows agree: 35 x⁴ of `contact_forces`, and what is lost where forces are
 not unique, eps over mu."""
 WEAK = 1e-3
-"""The same of `crowded`, where an eigenvalue is 2e-5 of its rows' own: 4 x³ with x about 0.05."""
+"""The same of `crowded`, where an eigenvalue is 2e-5 of its rows' own: 35 x⁴ with x about 0.05."""
 
 
 def corners(kind: str) -> Case:

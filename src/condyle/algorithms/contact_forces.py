@@ -2,31 +2,39 @@
 
 With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Yᵀ D^-1 Y, and forces are
 
-    f = A (1 + X + X² - 3 X³) b,    A = (G + R)^-1,    X = R A,    b = - J a_free - gamma,
+    f = A (1 - X)³ (1 + 4 X + 10 X² + 20 X³) b,    A = (G + R)^-1,    X = R A,    b = - J a_free - gamma,
 
 R diagonal, R_i = mu (G_ii + s_i / 4), s_i the scale of the row (`contact_scales`). Along an eigenvector of G, in units
 in which R is rho times one, with lambda its eigenvalue and x = rho / (rho + lambda),
 
-    f = (1 - 4 x³ + 3 x⁴) b / lambda:    b / lambda where lambda >> rho,    6 lambda b / rho² where lambda << rho.
+    f = (1 - 35 x⁴ + 84 x⁵ - 70 x⁶ + 20 x⁷) b / lambda:
+    b / lambda where lambda >> rho,    35 lambda³ b / rho⁴ where lambda << rho.
 
-So independent rows are held to about 4 x³. Rows that move next to nothing, those of a loop whose digits are cut off,
+So independent rows are held to about 35 x⁴. Rows that move next to nothing, those of a loop whose digits are cut off,
 count as no constraint, and what contradicting rows want of each other is left out. If rows are dependent, f has the
-least sum R_i f_i². Without the factor -3 these are four proximal iterations, whose forces on such rows are 4 b / rho.
-Rows of an inactive contact are zero, and 1 is added on their diagonal: the force is zero. Featherstone 2008, section
-8.8; Carpentier, Budhiraja, Mansard 2021.
+least sum R_i f_i². The second factor is the beginning of (1 - X)^-4: with all of it these were proximal iterations
+without end. Each factor 1 - X takes away what G does not see; rounding leaves some 1e-10 of it, in single precision a
+tenth. Rows of an inactive contact are zero, and 1 is added on their diagonal: the force is zero. Featherstone 2008,
+section 8.8; Carpentier, Budhiraja, Mansard 2021.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
 
+from condyle.algorithms.contact_filter import (
+    Regular,
+    filtered,
+    filtered_change,
+    filtered_inverse,
+    gram,
+    proximal_inverse,
+)
 from condyle.algorithms.contact_scales import scales
 from condyle.algorithms.contacts import Contacts, Row, among_six
 from condyle.algorithms.damping import driven
-from condyle.algorithms.ltl import Factors, half_solved, inverse, ltl, rest_solved
-from condyle.algorithms.ltl import solve as solve_by
+from condyle.algorithms.ltl import Factors, half_solved, ltl, rest_solved
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import factors, net_force
 from condyle.algorithms.unrolled import Unrolled
@@ -38,19 +46,9 @@ SHARE = 0.25
 """Of the scale of a row: 1e-4 rad off still holds nothing, and rows of small motion are held."""
 LEAST = 1e-12
 """Added to R [1/kg], for rows where G and the scale are zero."""
-LAST = -3.0
-"""The factor of X³: the sum of all factors is zero, so that f is too where G is."""
-
 SOFT, SOFTLY = 1e-4, 8
 """mu of the diagonal and iterations for `pseudoinverse`: rounding of G grows by 1 / mu² where rows depend on each
 other, so mu is larger."""
-
-
-class Regular(NamedTuple):
-    """Factors of a matrix with R added on its diagonal, and R (`damped`)."""
-
-    factors: Factors
-    damped: list[Scalar]
 
 
 class Constrained:
@@ -132,6 +130,12 @@ class Constrained:
             return [total([x * b[k] for k, x in row.items()]) for row in rows]
         return filtered(by or self.regular, b)
 
+    def turned(self, f: Sequence[Scalar], dG: Sequence[Row]) -> list[Scalar]:
+        """How these forces f change with G at the same G f: the change of b = ... - G f is known to `dcfd` already."""
+        pushed = [total([number(0.0), *(x * f[j] for j, x in row.items())]) for row in dG]
+        damped = [MU * row.get(i, number(0.0)) for i, row in enumerate(dG)]
+        return filtered_change(self.regular, self.wanted, pushed, dG, damped)
+
     @cached_property
     def inverse(self) -> SparseMatrix:
         """The matrix that takes b to these forces."""
@@ -162,16 +166,20 @@ class Constrained:
 
     def solved(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """(a, f) with M a - Jᵀ f = x, and J a = y in the rows that are on, f = y in the others."""
-        return self._solved(self.half(x), y)
-
-    def _solved(self, half: Mapping[int, Scalar], y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+        half = self.half(x)
         f = self.forces([one - reached for one, reached in zip(y, self.at(half), strict=True)])
         return self.moved(half, f), f
 
+    @cached_property
+    def wanted(self) -> list[Scalar]:
+        """b for the tree's inputs v, tau and f_ext."""
+        held = zip(self.active, self.contacts.bias, self.at(self.net), strict=True)
+        return [-(flag * x) - reached for flag, x, reached in held]
+
     def dynamics(self) -> tuple[list[Scalar], list[Scalar]]:
         """(a, f) for the tree's inputs v, tau and f_ext."""
-        held = zip(self.active, self.contacts.bias, strict=True)
-        return self._solved(self.net, [-(flag * x) for flag, x in held])
+        f = self.forces(self.wanted)
+        return self.moved(self.net, f), f
 
     def impact(self, v: Sequence[Scalar], restitution: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """(v after, impulses). The kinetic energy does not grow: see decision 81."""
@@ -185,67 +193,3 @@ class Constrained:
     def placed(self, f: Sequence[Scalar]) -> list[Scalar]:
         """Forces of constrained rows as [force; torque] of each contact."""
         return among_six(self.tree.tree.contacts, f, number(0.0))
-
-
-def filtered(regular: Regular, b: Sequence[Scalar]) -> list[Scalar]:
-    """A (1 + X + X² - 3 X³) b."""
-    factors, damped = regular
-    f = [LAST * x for x in solve_by(factors, b)]
-    for _ in range(3):
-        f = solve_by(factors, [x + rho * y for x, rho, y in zip(b, damped, f, strict=True)])
-    return f
-
-
-def filtered_inverse(regular: Regular) -> SparseMatrix:
-    """The matrix that takes b to these forces: A + B + B R (A - 3 B), B = A R A."""
-    A = inverse(regular.factors)
-    B = _between(A, regular, A)
-    return _sum(_sum(A, B), _between(B, regular, _sum(A, B.scaled(LAST))))
-
-
-def proximal(regular: Regular, b: Sequence[Scalar], times: int) -> list[Scalar]:
-    """f after this number of iterations (G + R) f_(k+1) = b + R f_k from zero."""
-    factors, damped = regular
-    f = solve_by(factors, b)
-    for _ in range(times - 1):
-        f = solve_by(factors, [x + mu * y for x, mu, y in zip(b, damped, f, strict=True)])
-    return f
-
-
-def proximal_inverse(regular: Regular, times: int) -> SparseMatrix:
-    """The matrix P_n with f = P_n b after n iterations: P_2 = A + A R A, P_4 = P_2 + (A R A) R P_2, ...
-
-    n is the least power of two that is not below `times`.
-    """
-    found = power = inverse(regular.factors)
-    done = 1
-    while done < times:
-        found, done = _sum(found, _between(power, regular, found)), 2 * done
-        power = _between(power, regular, power) if done < times else power
-    return found
-
-
-def _between(a: SparseMatrix, regular: Regular, b: SparseMatrix) -> SparseMatrix:
-    """a R b, where the product is symmetric."""
-    rows = [{k: x * regular.damped[k] for k, x in a.row(i).items()} for i in range(a.size)]
-    return gram(rows, [b.row(j) for j in range(b.size)])
-
-
-def gram(left: Sequence[Row], right: Sequence[Row]) -> SparseMatrix:
-    """left rightᵀ, given by their rows, where the product is symmetric."""
-    found = SparseMatrix(len(left))
-    for i, one in enumerate(left):
-        for j, other in enumerate(right[: i + 1]):
-            terms = [x * other[k] for k, x in one.items() if k in other]
-            if terms:
-                value = total(terms)
-                found.put(i, j, value)
-                found.put(j, i, value)
-    return found
-
-
-def _sum(a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
-    found = SparseMatrix.of(a.size, a)
-    for i, j, x in b:
-        found.add(i, j, x)
-    return found

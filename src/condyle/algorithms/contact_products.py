@@ -113,10 +113,16 @@ class KktDerivatives:
             return self.W.times(rest.scaled(self.way.factors.inverse_D)), df
         return self.A.times(r1).plus(self.Ct.times(r2)).negative(), df
 
-    def answers(self, forces: Sequence[SparseMatrix], slopes: Slopes) -> tuple[list[Scalar], ...]:
-        """da / d(q, v, tau), then d force / d(q, v, tau)."""
+    def answers(
+        self, forces: Sequence[SparseMatrix], slopes: Slopes, turned: Rows | None = None
+    ) -> tuple[list[Scalar], ...]:
+        """da / d(q, v, tau), then d force / d(q, v, tau). turned: by q, how forces change with P at the same r1 and
+        r2."""
         r2 = [Rows(rows).scaled(self.way.active) for rows in (slopes.by_q, slopes.by_v)]
         made = [self.solved(Rows.of(r1), more) for r1, more in zip(forces, r2, strict=True)]
+        if turned is not None:
+            (da, df), moved = made[0], self.W.times(self.Y.times(turned).scaled(self.way.factors.inverse_D))
+            made[0] = da.plus(moved), df.plus(turned)
         made.append((self.A, self.C.negative()))
         return *(da.flat(self.n) for da, _ in made), *(self._placed(df) for _, df in made)
 

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.algorithms.contact_forces import LEAST, Constrained, Regular, gram, proximal
+from condyle.algorithms.contact_filter import Regular, gram, proximal
+from condyle.algorithms.contact_forces import LEAST, Constrained
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.ltl import ltl
 from condyle.scalar import Scalar, number, total

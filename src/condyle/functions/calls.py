@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
+from condyle.algorithms.matrix import dense
 from condyle.algorithms.stepping import turning_joints
-from condyle.functions import takes, variant
+from condyle.algorithms.unrolled import Unrolled
+from condyle.functions import FUNCTIONS, takes, variant
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar
 
 
 def call(
@@ -49,3 +53,16 @@ class ByCalls:
         for k in linear:
             after[k] = turned[k]
         return self.along(shifted, turn), after
+
+
+class Calls:
+    """What rules call: other functions on the scalars that a sweep has."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def call(self, function: str, *given: Sequence[Scalar]) -> list[list[Scalar]]:
+        of = FUNCTIONS[function]
+        route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
+        inputs = {port.name: x for port, x in zip(of.inputs, given, strict=True)}
+        return [dense(cast(Any, x)) for x in route.run(Unrolled(self.tree, inputs))]

@@ -10,7 +10,8 @@ from condyle.algorithms import contact_derivatives as slopes
 from condyle.algorithms.contact_elimination import ByElimination
 from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.contact_friction import Frictional
-from condyle.algorithms.contact_products import KktDerivatives, inverse_blocks
+from condyle.algorithms.contact_products import KktDerivatives, Rows, inverse_blocks
+from condyle.algorithms.contact_ranks import depends
 from condyle.algorithms.contacts import Contacts, Row
 from condyle.algorithms.damping import resisted
 from condyle.algorithms.least_forces import least_forces
@@ -18,9 +19,10 @@ from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea import rnea
 from condyle.algorithms.solvers import mass_matrix
 from condyle.algorithms.unrolled import Unrolled
+from condyle.functions.calls import Calls, call
 from condyle.functions.contacts import FORCE
 from condyle.ports import ACTIVE
-from condyle.scalar import Scalar, number
+from condyle.scalar import Scalar, is_zero, number
 from condyle.specification import Route, Size
 
 Answers: TypeAlias = "tuple[Sequence[Scalar] | SparseMatrix, ...]"
@@ -42,11 +44,36 @@ def _cfd(kind: Way, tree: Unrolled) -> Answers:
 
 
 def _dcfd(tree: Unrolled) -> Answers:
-    way = Constrained(tree, tree.inputs[ACTIVE.name], inverted=True)
+    turns = depends(tree.tree)
+    way = Constrained(tree, tree.inputs[ACTIVE.name], inverted=not turns)
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)
-    return KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a))
+    turned = _turned(way, f) if turns else None
+    return KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a), turned)
+
+
+def _turned(way: Constrained, f: Sequence[Scalar]) -> Rows:
+    """By q: `Constrained.turned`."""
+    tree, n, size = way.tree, way.tree.nv, len(f)
+    (slopes_of_G,) = call(
+        Calls(tree.tree),
+        tree.inputs,
+        "delassus",
+        tree.inputs["q"],
+        tree.inputs[ACTIVE.name],
+        kind="jacobian_",
+        by="_by_q",
+    )
+    found: list[Row] = [{} for _ in f]
+    for column in range(n):
+        by_column = slopes_of_G[column::n]
+        rows = (enumerate(by_column[i : i + size]) for i in range(0, size * size, size))
+        dG = [{j: x for j, x in row if not is_zero(x)} for row in rows]
+        if any(dG):
+            for row, change in zip(found, way.turned(f, dG), strict=True):
+                row[column] = change
+    return Rows(found)
 
 
 def _impact(kind: Way, tree: Unrolled) -> Answers:

@@ -3,6 +3,9 @@
 With s the flags, a and f solve M a + c - (s J)ᵀ f = tau and s (J a + gamma) + (1 - s) f = 0. Small changes of all else
 are right-hand sides of the same matrix; its transpose is the same, f of another sign. So a jvp is that of the residuals
 and a solve, a vjp a solve and that of the residuals.
+
+That leaves out how the filter of `contact_forces` changes, which matters where rows depend on each other. Where they do
+in all configurations (`contact_ranks`), a jvp and a vjp are differentiated instead, and dcfd adds this change.
 """
 
 from __future__ import annotations
@@ -10,17 +13,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from condyle.algorithms.contact_ranks import depends
 from condyle.algorithms.contacts import among_six
 from condyle.functions.calls import call
 from condyle.functions.contacts import DA, DFORCE, DGAMMA, FORCE, GAMMA
 from condyle.functions.quantities import DTAU_DQ, DTAU_DV, TAU, A
-from condyle.ports import ACTIVE, EXTRA
+from condyle.ports import ACTIVE, ARMATURE, EXTRA, INERTIAS
 from condyle.scalar import matrix_product
 from condyle.specification import Closed
 
 Values: TypeAlias = "Sequence[Any]"
 Given: TypeAlias = "Mapping[str, Values]"
 Answers: TypeAlias = "Mapping[str, Values]"
+
+MOVING_MASS = (INERTIAS.name, ARMATURE.name)
 
 
 class _At:
@@ -70,6 +76,8 @@ class _At:
 
 
 def _jvp(at: Any, given: Given) -> Answers:
+    if depends(at.tree):
+        return {}
     of = _At(at, given)
     moved = [flag * x for flag, x in zip(of.of_rows(given["dactive"]), of.f, strict=True)]
     still = [0.0] * of.n
@@ -82,6 +90,8 @@ def _jvp(at: Any, given: Given) -> Answers:
 
 
 def _vjp(at: Any, given: Given) -> Answers:
+    if depends(at.tree):
+        return {}
     of = _At(at, given)
     w, z = of.solved(given["a_bar"], [-x for x in of.rows(given["force_bar"])])
     bars = [-x for x in w], [s * x for s, x in zip(of.flags, z, strict=True)]
@@ -94,16 +104,20 @@ def _vjp(at: Any, given: Given) -> Answers:
 
 
 def _jacobian(at: Any, given: Given) -> Answers:
-    """By q, v and tau as dcfd has them; by what only moves inverse dynamics, that by tau times those."""
+    """By q, v and tau as dcfd has them; by what only moves inverse dynamics, that by tau times those.
+
+    What moves M, too, if no rows depend on each other.
+    """
     answers = call(at, given, "dcfd", given["q"], given["v"], given[TAU.name], given[ACTIVE.name])
     found = {port.name: x for port, x in zip((*DA, *DFORCE), answers, strict=True)}
     of, n = _At(at, given), at.tree.nv
-    for name in (name for name in of.extra if name not in ("gains", "anchors")):
+    left = {"gains", "anchors", *(MOVING_MASS if depends(at.tree) else ())}
+    for name in (name for name in of.extra if name not in left):
         (block,) = call(at, given, "id", of.q, of.v, of.a, kind="jacobian_", by=f"_by_{name}")
         columns = [block[k :: len(block) // n] for k in range(len(block) // n)]
         for output in (A, FORCE):
-            left = found[f"d{output.name}_d{TAU.name}"]
-            rows = [left[k : k + n] for k in range(0, len(left), n)]
+            by_tau = found[f"d{output.name}_d{TAU.name}"]
+            rows = [by_tau[k : k + n] for k in range(0, len(by_tau), n)]
             found[f"d{output.name}_d{name}"] = [-x for row in matrix_product(rows, columns) for x in row]
     return found
 

@@ -9,17 +9,14 @@ from typing import Any, cast
 from condyle.algorithms.configurations import JointByJoint
 from condyle.algorithms.contact_elimination import ByElimination
 from condyle.algorithms.contact_forces import Constrained
-from condyle.algorithms.matrix import dense
 from condyle.algorithms.stepping import Moves, Vector, stepped
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS
-from condyle.functions.calls import ByCalls, call
+from condyle.functions.calls import ByCalls, Calls, call
 from condyle.functions.contacts_routes import constrained
 from condyle.functions.dynamics_routes import ROUTES as DYNAMICS
 from condyle.functions.steps import DT
 from condyle.functions.steps_rules import StepDerivatives, block
 from condyle.integrators import METHODS
-from condyle.model.tree import Tree
 from condyle.ports import ACTIVE, F_EXT, RISING
 from condyle.scalar import Scalar, number
 from condyle.specification import Route
@@ -87,26 +84,13 @@ class _Derivatives:
     """A, B, and E where there are forces, by the chain rule."""
 
     def __call__(self, at: Unrolled) -> tuple[Vector, ...]:
-        return self.record(_Calls(at.tree), at.inputs)
+        return self.record(Calls(at.tree), at.inputs)
 
     def record(self, at: Any, given: Mapping[str, Any]) -> tuple[Vector, ...]:
         made, n = StepDerivatives(at, given, [name for name in given if name == F_EXT.name]), at.tree.nv
         rows = [*made.q, *made.v]
         ends = [0, 2 * n, 3 * n, *([3 * n + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
         return tuple(block(rows, range(*columns)) for columns in pairwise(ends))
-
-
-class _Calls:
-    """What rules call: other functions on the scalars that a sweep has."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-
-    def call(self, function: str, *given: Vector) -> list[list[Scalar]]:
-        of = FUNCTIONS[function]
-        route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
-        inputs = {port.name: x for port, x in zip(of.inputs, given, strict=True)}
-        return [dense(cast(Any, x)) for x in route.run(Unrolled(self.tree, inputs))]
 
 
 ROUTES: Mapping[str, Mapping[str, Route]] = {
