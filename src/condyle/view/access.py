@@ -45,7 +45,7 @@ class Gate(str):
 
 
 @contextmanager
-def checked(gate: Gate) -> Generator[None]:
+def checked(gate: Gate) -> Generator[None, None, None]:
     """Within it, a server of web sockets that starts at this host asks for the token."""
     package: Any = import_module("websockets.asyncio.server")
     with _starting:
