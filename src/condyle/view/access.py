@@ -38,7 +38,7 @@ class Gate(str):
         return compare_digest(path.partition("?")[0].strip("/").encode(), self.token.encode())
 
     def check(self, answer: Callable[..., Any], connection: Any, request: Any) -> Any:
-        """Answer a page or a web socket, or refuse it. Without the token no foreign Origin or Host comes further."""
+        """Answer a page or a web socket that has the token, whatever its Host and Origin, and refuse others."""
         if not self.admits(request.path):
             return connection.respond(HTTPStatus.FORBIDDEN, REFUSED)
         return answer(connection, dataclasses.replace(request, path="/"))
