@@ -167,16 +167,16 @@ def test_what_an_obj_file_may_have() -> None:
         v 0 1 0
         s off
         f 1/1 4/1/1 3//1 2
-        v 0.5 0.5 \
+        v 0.5 0.5 \\
           1 0.1 0.2 0.3
         f 1 2 -1
         f -4 3 5
         l 1 2
         f 1 2
-    """
+        f 2 3 5 \\"""
     vertices, faces = read_mesh("obj", "pyramid", text.replace("\n", "\r\n").encode())
     np.testing.assert_array_equal(vertices, [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 1)])
-    np.testing.assert_array_equal(faces, [(0, 3, 2), (0, 2, 1), (0, 1, 4), (1, 2, 4)])
+    np.testing.assert_array_equal(faces, [(0, 3, 2), (0, 2, 1), (0, 1, 4), (1, 2, 4), (1, 2, 4)])
 
 
 @pytest.mark.parametrize(

@@ -72,18 +72,20 @@ def _obj(data: bytes) -> tuple[Array, NDArray[np.int64]]:
 def _lines(data: bytes) -> Iterator[tuple[int, list[bytes]]]:
     """The lines that are not empty, in words, with their numbers; a backslash continues one on the next."""
     words: list[bytes] = []
-    length = 0
+    length = line = 0
     for line, text in enumerate(BytesIO(data), start=1):
         length += len(text)
         if length > LONGEST_LINE:
             raise ValueError(f"line {line} is longer than {LONGEST_LINE} bytes")
         words += text.split()
         if words and words[-1].endswith(b"\\"):
-            words[-1] = words[-1][:-1]
+            words += words.pop()[:-1].split()
             continue
         if words:
             yield line, words
         words, length = [], 0
+    if words:
+        yield line, words
 
 
 def _vertex(line: int, words: list[bytes]) -> tuple[float, float, float]:
@@ -98,7 +100,7 @@ def _vertex(line: int, words: list[bytes]) -> tuple[float, float, float]:
 def _polygon(line: int, words: list[bytes], vertices: int) -> list[int]:
     """Indices from 0; vertices: how many stand above."""
     try:
-        corners = [int(word.partition(b"/")[0]) for word in words[1:] if word]
+        corners = [int(word.partition(b"/")[0]) for word in words[1:]]
     except ValueError:
         corners = []
     if not corners or min(corners) < -vertices or 0 in corners or max(corners).bit_length() > 63:
