@@ -25,6 +25,7 @@ setup(
             include_dirs=[np.get_include()],
             depends=[
                 f"{RUNTIME}/module.h",
+                f"{RUNTIME}/unit.h",
                 *(
                     f"{NATIVE}/{name}.h"
                     for name in (
@@ -54,6 +55,7 @@ setup(
             include_dirs=[TILES, SUPPORT],
             depends=[
                 *SHARED,
+                f"{RUNTIME}/unit.h",
                 *(f"{TILES}/{name}.h" for name in DRIVER),
                 *(f"{SUPPORT}/{name}.h" for name in ("vector", "sincos", "transpose", "tiles", "product")),
             ],

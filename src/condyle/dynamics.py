@@ -247,7 +247,7 @@ class Dynamics(Packing, Rolling, Mapped, About, Methods):
         if not isinstance(kernel, NativeKernel):
             return
         for fast in self._fast.get(name, []):
-            fast.set_entry(f_ext, kernel.entry, kernel.single)
+            fast.set_entry(f_ext, kernel.checked(self.binder(name).specs[0]), kernel.single)
             if kernel.packed is not None and FUNCTIONS[name].repeat is None:  # layouts of time axes are long
                 before, after = self._compiler.layouts(name, f_ext, self._target, self._dtype)
                 fast.set_packed(f_ext, kernel.packed, Packed, before + after)

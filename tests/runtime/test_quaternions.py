@@ -11,6 +11,9 @@ import pytest
 
 import condyle
 from condyle import Contact, Dynamics, Robot, StateError
+from condyle.runtime import machine
+from condyle.runtime._tiles import Plan
+from condyle.runtime.native import Shape, plan_entry
 from tests.laws.robots import robot_named
 from tests.processor import slow
 
@@ -80,6 +83,67 @@ def test_every_row_of_every_piece_is_looked_at(robot: Robot) -> None:
     with pytest.raises(StateError) as caught:
         dyn.inverse_dynamics(several, v, v)
     assert caught.value.rows == (5, 1005, 2005, 3005)
+
+
+INPUTS = (11, 19)
+PLACES = ((0, 2), (1, 0), (1, 15))
+"""The input and the first entry of each quaternion."""
+
+
+def plan_of(isa: str, dtype: str) -> Plan:
+    """A plan of two inputs that computes nothing."""
+    numbers = (30, 2, 0, 0, 0, 0, 0, 11, 11, -1, 11, 19, 19, -1)
+    return machine.plan(isa, 8 * np.dtype(dtype).itemsize, machine.RETURN, b"", (), b"", numbers)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("isa", machine.instruction_sets())
+def test_tiles_look_at_each_of_their_rows(isa: str, dtype: str) -> None:
+    plan = plan_of(isa, dtype)
+    shape = Shape(INPUTS, (), plan.lanes, plan.work_bytes, 1.0)
+    checked = plan.checked(PLACES)
+    entry, blind = plan_entry(checked, shape, np.dtype(dtype), checks=True), plan_entry(plan, shape, np.dtype(dtype))
+    for n in (2, plan.lanes - 1, plan.lanes, 3 * plan.lanes + 1):
+        rows = [np.full((n, size), 0.5, dtype) for size in INPUTS]
+        entry.run(n, rows, (), 1)
+        for port, first in PLACES:
+            for row in {0, n // 2, n - 1}:
+                for factor in (*OUTSIDE, *INSIDE, np.nan):
+                    q = [x.copy() for x in rows]
+                    q[port][row, first : first + 4] *= factor
+                    if factor in OUTSIDE:
+                        with pytest.raises(ValueError, match="a quaternion has not unit length"):
+                            entry.run(n, q, (), 1)
+                    else:
+                        entry.run(n, q, (), 1)
+                    blind.run(n, q, (), 1)
+        other = [x.copy() for x in rows]
+        other[0][:, 6:] = other[0][:, :2] = other[1][:, 4:15] = 7.0
+        entry.run(n, other, (), 1)
+
+
+def test_quaternions_lie_inside_the_inputs() -> None:
+    for isa in machine.instruction_sets():
+        plan = plan_of(isa, "float64")
+        for port, first in ((0, 8), (1, 16), (0, -1), (2, 0), (-1, 0)):
+            with pytest.raises(ValueError, match="out of range"):
+                plan.checked(((1, 0), (port, first)))
+        with pytest.raises(ValueError, match="expected a tuple"):
+            plan.checked(())
+        checked = plan.checked(PLACES).checked(PLACES[:1])
+        del plan
+        assert checked.lanes > 0 and checked.context != 0
+
+
+def test_one_row_of_a_product_is_looked_at(robot: Robot) -> None:
+    """Rows that serve all states may stay where they are, and no tile has their numbers."""
+    f = robot.function(lambda at, gain: at.q @ gain, {"q": "nq", "gain": ("nq", 5)}).compile()
+    q, gain = robot.neutral(), np.random.default_rng(0).normal(size=(40, robot.nq, 5))
+    for _ in range(2):
+        np.testing.assert_allclose(f(q, gain), q @ gain, atol=1e-12)
+        for at in places(robot).values():
+            with pytest.raises(StateError, match="in state 0"):
+                f(scaled(q[None], 0, at, 1.01)[0], gain)
 
 
 def calls(robot: Robot, dyn: Dynamics, v: Array) -> dict[str, Callable[[Array], Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import time
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import condyle
 from condyle.errors import ModelError, ModelWarning, UnsupportedError
 from condyle.readers.visuals import read_visuals
+from condyle.view.mesh_files import read_mesh
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], np.float32)
 FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
@@ -127,11 +129,108 @@ def test_they_stand_on_the_page_where_the_file_says(tmp_path, kind) -> None:
         np.testing.assert_allclose(corners, np.unique(expected, axis=0), atol=1e-6)
 
 
+def text_stl(solids: int, triangles: int = 1) -> bytes:
+    facet = "facet normal 0 0 1\n outer loop\n  vertex 0 0 0\n  vertex 1 0 0\n  VERTEX 0 1e0 0\n endloop\nendfacet\n"
+    return (f"solid a vertex\n{facet * triangles}endsolid a\n" * solids).encode()
+
+
+def pieces(count: int) -> bytes:
+    """Triangles, each a group, an object and a material of its own."""
+    names = (
+        "mtllib secret.mtl\n" + "o part{0}\ng group{0}\nusemtl colour{0}\nv {0} 0 0\nv {0} 1 0\nv {0} 0 1\nf -3 -2 -1\n"
+    )
+    return "".join(map(names.format, range(count))).encode()
+
+
+@pytest.mark.parametrize("file", [pieces, text_stl, lambda n: text_stl(1, n)], ids=["pieces", "solids", "triangles"])
+def test_the_time_is_in_proportion(file) -> None:
+    """8 times the file takes 8 times as long. A look at all vertices for each piece would take 64 times as long."""
+    kind = "obj" if file is pieces else "stl"
+    small, large = file(1000), file(8000)
+    times = {data: [] for data in (small, large)}
+    for _ in range(3):
+        for data in (small, large):
+            begun = time.process_time()
+            _, faces = read_mesh(kind, "hand", data)
+            times[data].append(time.process_time() - begun)
+    assert len(faces) == 8000
+    assert min(times[large]) < 20.0 * min(times[small])
+
+
+def test_what_an_obj_file_may_have() -> None:
+    text = """# a pyramid on a square, in three notations
+        v 0 0 0 1.0
+        v 1 0 0
+        vn 0 0 1
+        vt 0 0
+        v 1 1 0
+        v 0 1 0
+        s off
+        f 1/1 4/1/1 3//1 2
+        v 0.5 0.5 \\
+          1 0.1 0.2 0.3
+        f 1 2 -1
+        f -4 3 5
+        l 1 2
+        f 1 2
+        f 2 3 5 \\"""
+    vertices, faces = read_mesh("obj", "pyramid", text.replace("\n", "\r\n").encode())
+    np.testing.assert_array_equal(vertices, [(0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 1, 0), (0.5, 0.5, 1)])
+    np.testing.assert_array_equal(faces, [(0, 3, 2), (0, 2, 1), (0, 1, 4), (1, 2, 4), (1, 2, 4)])
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "words"),
+    [
+        ("obj", OBJ + "f 1 2 5", "a face has the vertex 5, and there are 4"),
+        ("obj", OBJ + "f 1 2 0", "line 10 is no face of vertices"),
+        ("obj", OBJ + "f 1 2 -5", "line 10 is no face of vertices"),
+        ("obj", OBJ + "f 1 2 x/1", "line 10 is no face of vertices"),
+        ("obj", OBJ + "f", "line 10 is no face of vertices"),
+        ("obj", OBJ + f"f 1 2 {1 << 70}", "line 10 is no face of vertices"),
+        ("obj", OBJ + "\nv 1 2", "line 11 is no vertex of three numbers"),
+        ("obj", OBJ + "v 1 2 nan", "holds no triangles, or numbers that are not finite"),
+        ("obj", "v 0 0 0\nf 1 " + "1 " * (1 << 19), "line 2 is longer than 1048576 bytes"),
+        ("obj", "v 0 0 0\n" + "\\\n" * (1 + (1 << 19)), "is longer than 1048576 bytes"),
+        ("obj", "v 0 0 0\nf 1 1\n", "holds no triangles"),
+        ("stl", "vertex 1 2 3\n" * 4, "4 corners are no triangles"),
+        ("stl", "vertex 1 2 x\n", "line 1 is no vertex of three numbers"),
+    ],
+)
+def test_the_line_that_cannot_be_read_is_named(kind, data, words) -> None:
+    with pytest.raises(ModelError, match=words):
+        read_mesh(kind, "hand", data.encode())
+
+
+def test_triangles_are_bounded(monkeypatch) -> None:
+    monkeypatch.setattr("condyle.view.mesh_files.MOST_TRIANGLES", 4)
+    assert len(read_mesh("obj", "hand", OBJ.encode())[1]) == 4
+    with pytest.raises(ModelError, match="there are more than 4 triangles"):
+        read_mesh("obj", "hand", (OBJ + "f 1 2 3 4").encode())
+
+
+@pytest.mark.parametrize(("kind", "data"), [("obj", OBJ.encode()), ("stl", stl()), ("stl", text_stl(2, 2))])
+def test_changed_bytes_are_a_mesh_or_an_error(kind, data) -> None:
+    rng = np.random.default_rng(0)
+    read = 0
+    for _ in range(400):
+        changed = bytearray(data)
+        for at in rng.integers(len(data), size=rng.integers(1, 4)):
+            changed[at] = rng.choice(list(b"0-/ \n\\.evf\xff"))
+        del changed[rng.integers(len(data) // 2, 2 * len(data)) :]
+        try:
+            vertices, faces = read_mesh(kind, "hand", bytes(changed))
+        except ModelError:
+            continue
+        read += 1
+        assert np.isfinite(vertices).all() and 0 <= faces.min() <= faces.max() < len(vertices)
+    assert 0 < read < 400
+
+
 @pytest.mark.parametrize(
     "data", [b"", b"solid nothing\nendsolid", stl()[:100], stl().replace(b"\x80\x3f", b"\xc0\x7f")]
 )
 def test_damaged_meshes(tmp_path, data) -> None:
-    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
     path = robot_with(tmp_path, 'filename="hand.stl"')
     (tmp_path / "hand.stl").write_bytes(data)
     with pytest.raises(ModelError, match=r"mesh 'hand.stl' (cannot be read|holds no triangles)"):
@@ -139,7 +238,6 @@ def test_damaged_meshes(tmp_path, data) -> None:
 
 
 def test_another_robot_s_file(tmp_path) -> None:
-    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
     path = robot_with(tmp_path, 'filename="hand.stl"')
     (tmp_path / "hand.stl").write_bytes(stl())
     with pytest.raises(ModelError, match="the robot has no link 'hand'"):

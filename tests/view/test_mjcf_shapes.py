@@ -42,7 +42,7 @@ def test_a_mesh_stands_where_the_file_says(tmp_path) -> None:
             f'<mesh name="hand" file="hand.{kind}" scale="2 1 1"/>',
         )
         (tmp_path / kind / "meshes" / f"hand.{kind}").write_bytes(data)
-        (shell,) = shells(read_visuals(path), condyle.load(path).frames, "")
+        (shell,) = shells(read_visuals(path), condyle.load(path).frames)
         expected = (CORNERS * (2, 1, 1))[:, [1, 0, 2]] * (-1, 1, 1) + (0.5, 0, 0)
         assert shell.body == 0
         found = np.unique(np.round(shell.vertices, 5) + 0.0, axis=0)
@@ -68,14 +68,14 @@ def test_primitives_and_defaults(tmp_path) -> None:
     ]
     np.testing.assert_allclose(found[1].placement.translation, (0.5, 0, 0))
     robot = condyle.load(path)
-    assert [shell.body for shell in shells(found, robot.frames, "")] == [-1, 0, 0, 0, 0, 0]
+    assert [shell.body for shell in shells(found, robot.frames)] == [-1, 0, 0, 0, 0, 0]
 
 
 def test_the_world_of_a_robot_that_floats_is_not_drawn(tmp_path) -> None:
     text = f'<mujoco><worldbody><geom size="1"/><body name="a">{INERTIAL}<geom size=".1"/></body></worldbody></mujoco>'
     (tmp_path / "a.xml").write_text(text)
     robot = condyle.load(tmp_path / "a.xml", floating_base=True)
-    assert [shell.body for shell in shells(read_visuals(tmp_path / "a.xml"), robot.frames, "")] == [0]
+    assert [shell.body for shell in shells(read_visuals(tmp_path / "a.xml"), robot.frames)] == [0]
 
 
 def test_bodies_without_names(tmp_path) -> None:
@@ -83,7 +83,7 @@ def test_bodies_without_names(tmp_path) -> None:
     robot = condyle.load(path)
     visuals = read_visuals(path)
     assert {visual.link for visual in visuals} <= set(robot.frames)
-    centres = sorted(float(shell.vertices.mean(axis=0)[2]) for shell in shells(visuals, robot.frames, ""))
+    centres = sorted(float(shell.vertices.mean(axis=0)[2]) for shell in shells(visuals, robot.frames))
     np.testing.assert_allclose(centres, (0.0, 1.0), atol=1e-12)
 
 

@@ -1,13 +1,15 @@
-"""The page in the browser: it is served on this machine, its scene moves, it stops. Needs viser."""
+"""The page in the browser: only its address with the token is answered, its scene moves, it stops. Needs viser."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ from condyle import Contact
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.ground import Plane
 from condyle.model.placement import Placement
+from condyle.view import handle
 from condyle.view.browser import quaternion
+from condyle.view.port import free_port
 from tests.view.test_contacts import GUESS, four_bar
 
 ARM = condyle.load("iiwa14")
@@ -42,6 +46,90 @@ def test_it_is_served_here(page) -> None:
     assert "<html" in got(page.address)
     assert f'<iframe src="{page.address}"' in page._repr_html_()
     assert repr(page) == f"<View of iiwa14: {page.address}>"
+
+
+FOREIGN = "evil.example"
+"""A site that the user's browser has open; with its name on 127.0.0.1 it is the Host too."""
+
+
+def answer_to(page, path: str, *headers: str, host: str = FOREIGN) -> bytes:
+    """What the page's port answers to a request."""
+    request = "\r\n".join((f"GET {path} HTTP/1.1", f"Host: {host}", "Connection: close", *headers, "", ""))
+    with socket.create_connection(("127.0.0.1", page._server.get_port()), timeout=10) as link:
+        link.sendall(request.encode())
+        return b"".join(iter(lambda: link.recv(1 << 16), b""))
+
+
+@pytest.mark.parametrize("host", [FOREIGN, "127.0.0.1:18080", "localhost", "[::1]:18080", "0.0.0.0:18080"])
+def test_no_page_is_answered_without_its_token(page, host) -> None:
+    token = page.address.rpartition("/")[2]
+    assert len(token) >= 22  # 128 bits
+    for path in (
+        "/",
+        "/index.html",
+        f"/{token[:-1]}",
+        f"/{token}x",
+        f"/{token}/index.html",
+        f"/?{token}",
+        "//",
+        "/%00",
+    ):
+        answer = answer_to(page, path, host=host)
+        assert answer.startswith(b"HTTP/1.1 403 ") and b"<html" not in answer and token.encode() not in answer
+    assert answer_to(page, f"/{token}", host=host).startswith(b"HTTP/1.1 200 OK")
+
+
+@pytest.mark.parametrize(
+    "origin", [None, f"https://{FOREIGN}", "null", "http://127.0.0.1:18080", "http://localhost:3000"]
+)
+def test_no_web_socket_is_answered_without_its_token(page, origin) -> None:
+    client = pytest.importorskip("websockets.sync.client")
+    refusal = pytest.importorskip("websockets.exceptions").InvalidStatus
+    viser = pytest.importorskip("viser")
+    root, _, token = page.address.replace("http:", "ws:").rpartition("/")
+    options = {"origin": origin, "subprotocols": [f"viser-v{viser.__version__}"], "max_size": None}
+
+    def connected(path: str):
+        """By a socket that exists, so that no proxy of the environment is asked."""
+        return client.connect(
+            root + path, sock=socket.create_connection(("127.0.0.1", page._server.get_port())), **options
+        )
+
+    for path in ("", "/", f"/{token[:-1]}", f"/{'A' * len(token)}", f"/?websocket={token}"):
+        with pytest.raises(refusal, match="HTTP 403"):
+            connected(path)
+    assert not page._server.get_clients()
+    with connected(f"/{token}") as link:
+        assert len(link.recv(timeout=10)) > 100
+
+
+def test_only_127_0_0_1_is_served(page) -> None:
+    port = page._server.get_port()
+    for family, host in ((socket.AF_INET6, "::1"), (socket.AF_INET, "127.0.0.2")):
+        with socket.socket(family) as link, pytest.raises(OSError):
+            link.connect((host, port))
+
+
+def test_each_page_has_another_token(page) -> None:
+    with ARM.show(browser=False, port=18080) as other:
+        assert other.address.rpartition("/")[2] != page.address.rpartition("/")[2]
+        token = page.address.rpartition("/")[2]
+        assert answer_to(other, f"/{token}").startswith(b"HTTP/1.1 403 ")
+
+
+def test_a_viser_that_asks_for_no_token_is_refused(monkeypatch) -> None:
+    pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
+    monkeypatch.setattr(handle, "checked", lambda _: nullcontext())
+    first = free_port("127.0.0.1", 18080)
+    with pytest.raises(UnsupportedError, match="serves pages to everybody, without a token: pip install"):
+        ARM.show(browser=False, port=first)
+    with pytest.raises(OSError):
+        got(f"http://127.0.0.1:{first}")
+
+
+def test_other_servers_of_the_process_are_not_changed(page) -> None:
+    serve = pytest.importorskip("websockets.asyncio.server").serve
+    assert serve.__module__ == "websockets.asyncio.server"
 
 
 def test_bodies_stand_where_the_scene_has_them(page) -> None:

@@ -21,6 +21,7 @@ class Entry:
         context: int = 0,
         packed: int = 0,
         stream: int = 0,
+        checks: bool = False,
         /,
     ) -> Entry: ...
     def run(

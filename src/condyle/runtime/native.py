@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -76,7 +76,7 @@ class NativeKernel:
     there is none.
     """
 
-    __slots__ = ("_owner", "_single_owner", "body", "description", "dtype", "entry", "packed", "single")
+    __slots__ = ("_checked", "_owner", "_single_owner", "body", "description", "dtype", "entry", "packed", "single")
 
     def __init__(
         self, entry: Entry, dtype: np.dtype[np.floating], description: str, owner: object, packed: Entry | None = None
@@ -85,6 +85,7 @@ class NativeKernel:
         self.single: Entry | None = None
         self.body: Body | None = None
         self._owner, self._single_owner = owner, owner
+        self._checked: dict[tuple[tuple[int, int], ...], tuple[Plan, Entry]] = {}
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
@@ -97,6 +98,16 @@ class NativeKernel:
         """From now on one state alone is computed behind this entry."""
         self.single, self._single_owner = entry, owner
 
+    def checked(self, inputs: Sequence[ArraySpec]) -> Entry:
+        """The entry that checks the quaternions of its inputs itself, if it is one of tiles; else the plain one."""
+        places = tuple(quaternion_places(inputs))
+        if self.body is None or not places:
+            return self.entry
+        if places not in self._checked:
+            plan = self.body.tiles.checked(places)
+            self._checked[places] = plan, plan_entry(plan, self.body.shape, self.dtype, checks=True)
+        return self._checked[places][1]
+
 
 def entry_of(address: int, shape: Shape, dtype: np.dtype[np.floating], context: int = 0) -> Entry:
     """The function `int f(n, in, in_stride, out, out_stride, work, context)` at an address."""
@@ -104,8 +115,17 @@ def entry_of(address: int, shape: Shape, dtype: np.dtype[np.floating], context: 
     return Entry(address, shape.work_bytes, shape.lanes, dtype.char, *ports, _grain(shape), context)
 
 
-def plan_entry(plan: Plan | Repeat, shape: Shape, dtype: np.dtype[np.floating], way: int = 0) -> Entry:
-    """A plan for arrays that come and go `way`; `plan` has to live as long as the entry."""
+def quaternion_places(inputs: Sequence[ArraySpec]) -> Iterator[tuple[int, int]]:
+    """The input and the first entry of each quaternion of configurations; an input may hold several of these."""
+    for k, spec in enumerate(inputs):
+        for start in range(0, spec.size, spec.dims[-1]) if spec.quaternions else ():
+            yield from ((k, start + first) for first, _ in spec.quaternions)
+
+
+def plan_entry(
+    plan: Plan | Repeat, shape: Shape, dtype: np.dtype[np.floating], way: int = 0, checks: bool = False
+) -> Entry:
+    """A plan for arrays that come and go `way`; `plan` has to live as long as the entry. checks: see `Plan.checked`."""
     return Entry(
         plan.entry(way),
         shape.work_bytes,
@@ -117,6 +137,7 @@ def plan_entry(plan: Plan | Repeat, shape: Shape, dtype: np.dtype[np.floating], 
         plan.context,
         way,
         plan.entry(way | STREAM),
+        checks,
     )
 
 

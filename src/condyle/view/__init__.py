@@ -11,7 +11,6 @@ from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
 from condyle.readers.visuals import read_visuals
 from condyle.text import write_whole
-from condyle.view.browser import MISSING
 from condyle.view.drawing import draw
 from condyle.view.handle import View
 from condyle.view.meshes import Shell, shells
@@ -71,7 +70,7 @@ def shells_of(
         return ()
     if file is not None:
         raise UnsupportedError("meshes: they are shown on a page, not in a picture: leave out file= or meshes=")
-    return shells(read_visuals(meshes, assets), robot.frames, MISSING)
+    return shells(read_visuals(meshes, assets), robot.frames)
 
 
 def serve(

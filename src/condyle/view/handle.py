@@ -16,6 +16,7 @@ from condyle.choices import LAYERS
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.model.array import Array
 from condyle.text import printable
+from condyle.view.access import Gate, checked
 from condyle.view.browser import HOST, MESHES, Stage, viser
 from condyle.view.contacts import ContactMark
 from condyle.view.drawing import checked_layers
@@ -45,7 +46,8 @@ FASTEST = 60.0
 class View:
     """A page that is being served; it stays until `close()`, the end of a `with` or of the process.
 
-    address: what a browser opens. `update(q)` draws other states, `time` is the index of the state that is shown.
+    address: what a browser opens, with a random token that each request must have. `update(q)` draws other states,
+    `time` is the index of the state that is shown.
     """
 
     def __init__(
@@ -63,11 +65,16 @@ class View:
         shown = usual if layers is None else checked_layers(layers)
         package = viser()
         free = free_port(HOST, port)  # viser hangs where a port is none or cannot be had
+        self._gate = Gate(HOST)
         try:
-            with redirect_stdout(StringIO()):  # its banner, which no option turns off
-                self._server: Any = package.ViserServer(HOST, free, printable(scene.name), verbose=False)
+            with redirect_stdout(StringIO()), checked(self._gate):  # its banner, which no option turns off
+                self._server: Any = package.ViserServer(self._gate, free, printable(scene.name), verbose=False)
         except OSError as error:
             raise DeviceError(f"port {port} cannot be had: {error}; name another: port=") from None
+        if not self._gate.shut:
+            self._stop()
+            cure = "pip install 'viser==1.1.1'"
+            raise UnsupportedError(f"viser {package.__version__} serves pages to everybody, without a token: {cure}")
         self._server.request_share_url = _refused  # a page could ask for a tunnel to the internet
         self._again, self._dark, self._shells = again, dark, shells
         self._layers = {MESHES: True, **{layer: layer in shown for layer in LAYERS}}
@@ -80,7 +87,7 @@ class View:
 
     @property
     def address(self) -> str:
-        return f"http://{HOST}:{self._server.get_port()}"
+        return f"http://{HOST}:{self._server.get_port()}/{self._gate.token}"
 
     @property
     def scene(self) -> Scene:
@@ -122,8 +129,11 @@ class View:
         if not self._closed.is_set():
             self._closed.set()
             self._player.join(timeout=2.0)
-            with redirect_stdout(StringIO()):
-                self._server.stop()
+            self._stop()
+
+    def _stop(self) -> None:
+        with redirect_stdout(StringIO()):
+            self._server.stop()
 
     def wait(self) -> None:
         """Serve until `close()` or an interrupt."""

@@ -25,7 +25,6 @@
 #define WARN_ON_WRITE ((int)0x80000000u) /* what numpy.broadcast_arrays sets; NumPy has no public name for it */
 #define MAX_PORTS 64 /* inputs, and outputs: MOST_PORTS in native.py */
 #define MAX_DIMS 4
-#define NOT_UNIT INT_MIN /* the status of a job with a quaternion that has not unit length */
 #define MAX_PARAMETERS 256 /* of a kernel on a GPU */
 #define MAX_THREADS 256
 #define STACK_BYTES (1 << 20)
@@ -58,6 +57,7 @@ typedef struct {
     general_t stream;  /* instead of general for results that outgrow the caches; NULL: the same */
     const void *context;
     int packed; /* PACKED_IN, PACKED_OUT: those arrays are (tiles, size, lanes) */
+    int checks;  /* whether it checks quaternions of rows itself, and answers NOT_UNIT */
     size_t large; /* from so many states on, stream */
     size_t vast;  /* from so many states on, the method makes fresh results: it looks whether there is memory */
     size_t work;

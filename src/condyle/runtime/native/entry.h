@@ -166,6 +166,9 @@ static PyObject *entry_run(PyObject *object, PyObject *const *args, Py_ssize_t n
     while (taken > 0) {
         PyBuffer_Release(&views[--taken]);
     }
+    if (status > 0) {
+        PyErr_SetString(PyExc_ValueError, "a quaternion has not unit length");
+    }
     if (status != 0) {
         return NULL;
     }
@@ -206,15 +209,15 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 {
     Py_ssize_t address, work, lanes, grain, context = 0, stream = 0;
     size_t bytes = 0;
-    int format, packed = 0;
+    int format, packed = 0, checks = 0;
     PyObject *in_sizes, *out_sizes;
     Entry *self;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Entry takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "nnnCO!O!n|nin", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
-                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream)) {
+    if (!PyArg_ParseTuple(args, "nnnCO!O!n|ninp", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
+                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream, &checks)) {
         return NULL;
     }
     if (address == 0 || work < 0 || lanes < 1 || grain < 1 || grain > PY_SSIZE_T_MAX / 4 || lanes > 1024 ||
@@ -240,6 +243,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->format = (char)format;
     self->itemsize = format == 'd' ? 8 : 4;
     self->packed = packed;
+    self->checks = checks;
     self->stream = (general_t)stream;
     atomic_init(&self->scratch, NULL);
     if (read_sizes(in_sizes, self->size, &self->n_in) != 0 ||
@@ -274,7 +278,7 @@ static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
-    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream]): a "
+    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks]): a "
                 "compiled function."},
     {0, NULL},
 };

@@ -16,15 +16,16 @@ static void give_scratch(Entry *self, void *work)
     }
 }
 
-/* Whether all quaternions of a piece have unit length: looked at here, since the piece is read next by the same core. */
+/* Whether all quaternions of a piece have unit length: looked at here, since the piece is read next by the same core. An
+ * entry that checks itself leaves one row that serves all states. */
 static int piece_is_unit(const Job *job, void *const *at, size_t count)
 {
     const Entry *self = job->self;
     for (Py_ssize_t k = 0; k < self->n_in; k++) {
         const int one = job->stride[k] == 0;
         const size_t lanes = self->packed & PACKED_IN && !one ? self->lanes : 1;
-        if (job->quaternions->ports >> k & 1 && !are_unit(job->quaternions, at[k], self->format, job->stride[k],
-                                                          one ? 1 : count, self->size[k], lanes)) {
+        if (job->quaternions->ports >> k & 1 && (one || !self->checks) &&
+            !are_unit(job->quaternions, at[k], self->format, job->stride[k], one ? 1 : count, self->size[k], lanes)) {
             return 0;
         }
     }

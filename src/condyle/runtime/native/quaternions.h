@@ -1,7 +1,7 @@
-/* Quaternions of configurations: whether their lengths are within 1e-3 of 1. The method says which are not. */
+/* Quaternions of configurations: whether their lengths are within 1e-3 of 1. The method says which are not. Tiles of
+ * machine code check rows themselves: see tiles/driver.h. */
 
-#define LEAST_SQUARE (0.999 * 0.999) /* squares of lengths */
-#define MOST_SQUARE (1.001 * 1.001)
+#include "../unit.h"
 
 typedef struct {
     uint64_t ports;  /* bit k: input k is configurations */

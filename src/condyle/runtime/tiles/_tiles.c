@@ -17,6 +17,8 @@ typedef struct {
     PyObject_HEAD
     tiles_plan plan;
     PyObject *slots, *values, *numbers; /* bytes that the plan points into */
+    PyObject *whose; /* the plan whose code this one runs; NULL: its own */
+    int64_t *unit;
     void *constants;
     void *pages;
     size_t mapped;
@@ -104,10 +106,54 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     return (PyObject *)self;
 }
 
+/* The plan that checks quaternions too: (input, first entry) of each. */
+static PyObject *plan_checked(PyObject *object, PyObject *places)
+{
+    const Plan *whose = (Plan *)object;
+    const Py_ssize_t count = PyTuple_Check(places) ? PyTuple_GET_SIZE(places) : 0;
+    Plan *self;
+    if (count == 0) {
+        PyErr_SetString(PyExc_ValueError, "checked: expected a tuple of quaternions");
+        return NULL;
+    }
+    self = (Plan *)Py_TYPE(object)->tp_alloc(Py_TYPE(object), 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->plan = whose->plan;
+    self->plan.n_unit = 0;
+    self->entries = whose->entries, self->work = whose->work, self->lanes = whose->lanes, self->vector = whose->vector;
+    self->isa = whose->isa, self->bits = whose->bits;
+    self->context = (Py_ssize_t)(uintptr_t)&self->plan;
+    self->whose = Py_NewRef(object);
+    self->plan.unit = self->unit = PyMem_Malloc(2 * (size_t)count * sizeof *self->unit);
+    if (self->unit == NULL) {
+        Py_DECREF(self);
+        return PyErr_NoMemory();
+    }
+    for (Py_ssize_t k = 0; k < count; k++) {
+        Py_ssize_t input, first;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(places, k), "nn", &input, &first)) {
+            Py_DECREF(self);
+            return NULL;
+        }
+        if (input < 0 || input >= self->plan.n_in || first < 0 || first > self->plan.in[input].size - 4) {
+            PyErr_SetString(PyExc_ValueError, "checked: a quaternion is out of range");
+            Py_DECREF(self);
+            return NULL;
+        }
+        self->unit[2 * k] = input, self->unit[2 * k + 1] = self->plan.in[input].slot + first;
+        self->plan.n_unit++;
+    }
+    return (PyObject *)self;
+}
+
 static void plan_dealloc(PyObject *object)
 {
     Plan *self = (Plan *)object;
     PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(self->whose);
+    PyMem_Free(self->unit);
     if (self->pages != NULL) {
         munmap(self->pages, self->mapped);
     }
@@ -143,6 +189,9 @@ static PyObject *plan_entry(PyObject *self, PyObject *way)
 static PyMethodDef plan_methods[] = {
     {"entry", plan_entry, METH_O,
      "entry(way): the address of the driver; way: 1 for packed inputs, 2 for packed outputs, 4 to stream them, added up."},
+    {"checked", plan_checked, METH_O,
+     "checked(places): the same plan, whose driver answers NOT_UNIT for quaternions of another length; places: the input "
+     "and the first entry of each. It is for inputs that come as rows."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,5 +1,6 @@
 /* One call of machine code on a batch: the tiles that generated C has, with the robot as data. REAL_BITS and TILES_ENTRY
  * are defined above, and the instruction set is chosen there. */
+#include "../unit.h"
 #include "vector.h"
 typedef uint32_t cd_slot;
 #include "sincos.h"
@@ -137,6 +138,33 @@ static void start(const tiles_plan *plan, const void *const *in, const ptrdiff_t
     }
 }
 
+/* The states of a tile with a quaternion that has not unit length, but for rows that serve all states. A comparison with NaN
+ * does not hold: that state's own answer says it. A tile of fewer rows repeats its last one. */
+static bits_v not_unit(const tiles_plan *plan, const ptrdiff_t *in_stride, const real_v *w)
+{
+    const real_v least = cd_splat((real)LEAST_SQUARE), most = cd_splat((real)MOST_SQUARE);
+    bits_v far = {0};
+    int64_t k;
+    for (k = 0; k < plan->n_unit; k++) {
+        const real_v *const q = w + plan->unit[2 * k + 1];
+        const real_v square = q[0] * q[0] + q[1] * q[1] + (q[2] * q[2] + q[3] * q[3]);
+        if (in_stride[plan->unit[2 * k]] != 0) {
+            far |= (bits_v)(square < least) | (bits_v)(square > most);
+        }
+    }
+    return far;
+}
+
+static int any(bits_v lanes)
+{
+    real_bits all = 0;
+    size_t l;
+    for (l = 0; l < LANES; l++) {
+        all |= lanes[l];
+    }
+    return all != 0;
+}
+
 /* How many tiles run side by side: one where left factors that might be the same for all states are not. */
 static size_t beside(const tiles_plan *plan, const ptrdiff_t *in_stride)
 {
@@ -162,6 +190,7 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
     const size_t size = plan->n_loop > 0 ? (size_t)plan->loops[LOOPS_SIZE] : 0;
     const int whole = plan->n_loop > 0 && plan->loops[LOOPS_RECORDS] > 0;
     tiles_group group = {w, 0, (int64_t)size, in, in_stride, way};
+    bits_v far = {0};
     size_t first, t;
     int64_t k;
     for (t = 0; t < most; t++) {
@@ -174,6 +203,9 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
             for (k = 0; k < plan->n_in; k++) {
                 const real *from = (const real *)in[k] + (ptrdiff_t)at * in_stride[k];
                 take(plan, plan->in + k, from, in_stride[k], rows, w + t * size, way);
+            }
+            if (plan->n_unit > 0) {
+                far |= not_unit(plan, in_stride, w + t * size);
             }
         }
         group.tiles = (int64_t)tiles;
@@ -191,7 +223,7 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
     if (way & TILES_STREAM) {
         __builtin_ia32_sfence();
     }
-    return 0;
+    return plan->n_unit > 0 && any(far) ? NOT_UNIT : 0;
 }
 
 #define RUN(way) \

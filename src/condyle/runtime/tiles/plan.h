@@ -41,6 +41,8 @@ typedef struct {
     const int64_t *loops; /* what steps TILES_LOOPS run some of, see loops.h */
     int64_t n_in, n_out, n_step, n_value, n_loop;
     int64_t stage; /* slots before the part of the workspace where rows wait to be streamed */
+    const int64_t *unit; /* of each quaternion that has unit length its input and its first slot */
+    int64_t n_unit;
 } tiles_plan;
 
 /* The input whose entries have this slot; inputs are few. -1 where there is none. */
