@@ -52,7 +52,8 @@
         reg [AXI:0] answer;
         begin
             answer = answers[answer_from[next]];
-            ends = beat[AXI] && (following(next) >= stop || answer`ERROR` || !stalled(joined));
+            ends = beat[AXI] && (following(next) >= stop || answer`ERROR` || joined == 0);
+            if (joined > 0 && beat[AXI] && !ends) ends = !stalled(joined);
         end
     endfunction
 
@@ -208,7 +209,7 @@
                 at = next < stop ? sent_from[next] : 0;
             end
         end
-        if (!s_valid && next < stop && !stalled(stall_in) && !(sparse > 0 && at == sent_from[next] && sent != got)) begin
+        if (next < stop && !stalled(stall_in) && !(sparse > 0 && at == sent_from[next] && sent != got) && !s_valid) begin
             s_valid = 1;
             now = beats[at];
             s_last = ends(now);
