@@ -63,16 +63,17 @@ def _decode(w: Wires) -> None:
     first, torques = _task(w)
     passes = [second_pass(w)] if w.twice else []
     stages = [rounds(w)] if "step" in w.plan.datapaths else []
-    id_, enters = "{outside, entry_code, entry_tag}", "take & keeps_tau"
+    id_, enters, again = "{outside, entry_code, entry_tag}", "take & keeps_tau", list[str]()
     for loop in passes + stages:
         room += loop.room
-        id_ = f"{loop.now} ? {loop.id} : {id_}" if loop.now else id_
+        if loop.now:
+            id_ = f"{loop.now} ? {loop.id} : {id_}"
+            again.append(loop.now)
     for loop in stages if w.plan.has_rounds else ():
         first = f"{loop.now} ? {loop.words} : {first}"
         enters, torques = f"{enters} | {loop.pop}", f"{loop.pop} ? {loop.tau} : {torques}"
     if "solve" in w.plan.datapaths:
         w.e(f"assign tau_enters = {enters};", f"assign tau_in = {torques};")
-    again = [loop.now for loop in passes + stages if loop.now]
     _start(w, _entering(w, first, "".join(loop.words for loop in passes)), id_, again, room)
 
 
@@ -91,21 +92,20 @@ def _keep(w: Wires) -> list[str]:
 
 def _task(w: Wires) -> tuple[str, str]:
     """The words of the task at the entry for the arrays, and its torques. The bits of a or tau, u, are either's."""
-    u, torques = w.entry.part("a"), w.entry.part("a")
-    if "solve" in w.plan.datapaths:
-        still = zeros(w.tau.width)
-        if w.base:
-            codes = [task.codes[0] for task in w.tasks if task.base_given]
-            w.e(f"wire is_given = {is_one_of('entry_code', codes)};")
-            base, joints = w.entry.span(w.base), [word for word, _ in w.u if word.index >= w.plan.base]
-            wide = width(w.tau.at[word] for word in w.base)
-            none = zeros(wide)
-            w.e(f"wire [{wide - 1}:0] given_a = is_given ? {base} : {none}, base_tau = is_given ? {none} : {base};")
-            still = joined(zeros(w.tau.width - wide), "given_a")
-            torques = joined(w.entry.span(joints), "base_tau")
-        u = f"keeps_tau ? {still} : {u}"
-        return joined(w.entry.part("f_ext"), u, w.entry.part("q", "v")), torques
-    return f"{{{w.entry.part('q', 'v', 'a', 'f_ext')}}}", torques
+    if "solve" not in w.plan.datapaths:
+        return f"{{{w.entry.part('q', 'v', 'a', 'f_ext')}}}", ""
+    still, torques = zeros(w.tau.width), w.entry.part("a")
+    if w.base:
+        given = is_one_of("entry_code", [task.codes[0] for task in w.tasks if task.base_given])
+        base, joints = w.entry.span(w.base), [word for word, _ in w.u if word.index >= w.plan.base]
+        wide = width(w.tau.at[word] for word in w.base)
+        none = zeros(wide)
+        w.e(f"wire is_given = {given};")
+        w.e(f"wire [{wide - 1}:0] given_a = is_given ? {base} : {none}, base_tau = is_given ? {none} : {base};")
+        still = joined(zeros(w.tau.width - wide), "given_a")
+        torques = joined(w.entry.span(joints), "base_tau")
+    u = f"keeps_tau ? {still} : {w.entry.part('a')}"
+    return joined(w.entry.part("f_ext"), u, w.entry.part("q", "v")), torques
 
 
 def _entering(w: Wires, first: str, again: str) -> Bus:
@@ -202,8 +202,13 @@ def _encode(w: Wires) -> None:
     e(f"wire [{merged.width - 1}:0] refused_all = {{2'b11, refused_q, {zeros(answer)}}};")
     _turns(w)
     w.d(f"wire [{merged.width - 1}:0] chosen;")
-    for lane, low in enumerate(range(0, merged.width, LANE)):
-        _lane(w, lane, low, min(low + LANE, merged.width))
+    n = len(w.results)
+    for lane, low in enumerate(range(0, merged.width, LANE)):  # each by its own copy of the grant
+        stop = min(low + LANE, merged.width)
+        e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
+        there = [(k, name) for k, name in enumerate(w.results) if stop > answer or w.buses[name].at[TAG].low > low]
+        parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
+        e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")
     w.queue(merged, MERGED, "granting", "chosen")
     e("assign out_valid = merged_full, merged_pop = merged_full & out_ready;")
     e(f"wire [{bits - 1}:0] code = {merged[CODE]};")
@@ -230,12 +235,3 @@ def _turns(w: Wires) -> None:
     e("wire granting;", copy(n + 1, "granted", "{picks, pick}", "{granting, grant}"))
     e(*(f"assign {name}_pop = grant[{k}];" for k, name in enumerate(w.results)))
     w.credits("merged", MERGED, "picks", "merged_pop")
-
-
-def _lane(w: Wires, lane: int, low: int, stop: int) -> None:
-    """Some bits of the granted result, by their own copy of the grant; only results that have such bits."""
-    n, answer = len(w.results), result_width(w.plan)
-    w.e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
-    there = [(k, name) for k, name in enumerate(w.results) if stop > answer or w.buses[name].at[TAG].low > low]
-    parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
-    w.e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")
