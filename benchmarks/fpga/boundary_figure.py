@@ -69,7 +69,7 @@ def _way(axes: Any, acc: Accelerator, stream: Mapping[str, Any]) -> None:
         said = "\n".join(_each(stream, what, "bytes"))
         axes.text(2.2, y + below, said, ha="center", va=side, color=colour, fontsize=SMALL)
     _arrow(axes, (7.05, 6.8), (7.05, 5.75), OTHER)
-    axes.text(7.12, 6.28, "wrong length,\nunknown code:\na header alone", va="center", color=OTHER, fontsize=SMALL)
+    axes.text(7.12, 6.28, "cut short,\nunknown code:\na header alone", va="center", color=OTHER, fontsize=SMALL)
     clocks = (
         "the two clocks meet in the queues"
         if stream["async_clock"]

@@ -284,8 +284,7 @@ def _link(acc: Accelerator, boundary: Boundary) -> str:
         )
     if acc.device.family == "ecp5":
         sent, back = serial_bytes(acc.plan)
-        bytes_each = f"{sent} bytes for each task and {back} for each result"
-        return f"The link is the UART of the serial top: {BAUD} baud,\n{bytes_each}."
+        return f"The link is a UART of {BAUD} baud:\n{sent} bytes for each task and {back} for each result."
     return "The export option `--link GB/S` takes\nthe longest interval that the link can feed, which saves DSPs."
 
 
