@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -29,6 +30,8 @@ STILL = 0.01
 """A joint that hardly moved has this part of its default v and a."""
 MOST_BYTES = 1 << 30
 """Of an array in a file."""
+BROKEN = (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading an archive raises that is damaged, encrypted, or packed by another method."""
 
 
 def box_of_states(
@@ -126,7 +129,7 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
             found = {name: file[name] for name in names if name in file}
     except OSError as error:
         raise UnsupportedError(f"{said} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile):
+    except BROKEN:
         found = {}
     if not found or not all(isinstance(x, np.ndarray) for x in found.values()):
         raise UnsupportedError(
