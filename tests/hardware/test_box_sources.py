@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import re
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,6 +16,7 @@ from condyle.errors import ShapeError, StateError, UnsupportedError
 from condyle.hardware import box_sources
 from condyle.hardware.box_sources import box_of_file, merged
 from tests.processor import slow
+from tests.view.archives import bad_archives, packed
 from tests.zoo import every_joint
 
 ARM = condyle.chain(3, 4)
@@ -162,31 +160,14 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
             box_of_file(ARM, wrong)
 
 
-def packed(path: Path, rows: int, there: int = 4, method: int = zipfile.ZIP_DEFLATED) -> bytearray:
-    """An archive of arrays that say they have so many rows."""
-    head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "<f8", "fortran_order": False, "shape": (rows, 3)})
-    with zipfile.ZipFile(path, "w", method) as archive:
-        for name in ("q", "v", "tau"):
-            archive.writestr(f"{name}.npy", head.getvalue() + np.zeros((there, 3)).tobytes())
-    return bytearray(path.read_bytes())
-
-
 def test_archives_that_are_damaged_or_lie_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.npz"
-    damaged = packed(path, 4)
-    assert box_of_file(ARM, path)
-    start = damaged.find(b"q.npy") + 10
-    damaged[start : start + 20] = b"\xff" * 20
-    encrypted = packed(path, 4, method=zipfile.ZIP_STORED)
-    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
-        for found in re.finditer(re.escape(mark), bytes(encrypted)):
-            encrypted[found.start() + flags] |= 1
-    for content in (damaged, encrypted, packed(path, 10**13), packed(path, 10)):
+    for content in bad_archives(path):
         path.write_bytes(content)
         with pytest.raises(UnsupportedError, match=r"is no \.npz file with arrays of numbers"):
             box_of_file(ARM, path)
-    packed(path, 4)
+    path.write_bytes(packed(path, 4))
+    assert box_of_file(ARM, path)
     monkeypatch.setattr(box_sources, "MOST_BYTES", 100)
     with pytest.raises(UnsupportedError, match=r"'q.npy' is larger than 100 bytes"):
         box_of_file(ARM, path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-import zlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -20,6 +19,7 @@ from condyle.model.array import reals
 from condyle.model.robot import Robot
 from condyle.options import check_numbers, check_robot
 from condyle.text import few, printable
+from condyle.view.states import BROKEN, MOST_BYTES
 
 Reals = NDArray[np.float64]
 Said: TypeAlias = dict[str, dict[str, list[float]]]
@@ -28,10 +28,6 @@ ROOM = 1.25
 """A box is so many times as large as what was recorded or sampled: other states need more."""
 STILL = 0.01
 """A joint that hardly moved has this part of its default v and a."""
-MOST_BYTES = 1 << 30
-"""Of an array in a file."""
-BROKEN = (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
-"""What reading an archive raises that is damaged, encrypted, or packed by another method."""
 
 
 def box_of_states(
