@@ -252,7 +252,7 @@ def fixed_point(
 ) -> FixedPoint:
     """Return the functions of a robot in the integers of its accelerator, bit for bit; compiled at their first call.
 
-    word, box, f_ext [N, N m], step [s]: as in `condyle.export` for "verilog".
+    word, box, f_ext [N, N m], step [s]: as in `condyle.export` for "verilog", whose word for the 7 series is "25x18".
     functions: short names of those of one accelerator; None: three accelerators, of the library's functions, of the
         steps "rk4" and "euler", and of those of a given base.
     threads: their largest number; None is every core.

@@ -13,8 +13,10 @@ from condyle import CondyleError, Robot, hardware
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import errors_of, task_errors, task_of, worst
 from condyle.errors import ShapeError, StateError, UnsupportedError
+from condyle.hardware import box_sources
 from condyle.hardware.box_sources import box_of_file, merged
 from tests.processor import slow
+from tests.view.archives import bad_archives, packed
 from tests.zoo import every_joint
 
 ARM = condyle.chain(3, 4)
@@ -156,3 +158,16 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     for wrong in (tmp_path, tmp_path / "none.npz"):
         with pytest.raises(UnsupportedError, match="cannot be read"):
             box_of_file(ARM, wrong)
+
+
+def test_archives_that_are_damaged_or_lie_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.npz"
+    for content in bad_archives(path):
+        path.write_bytes(content)
+        with pytest.raises(UnsupportedError, match=r"is no \.npz file with arrays of numbers"):
+            box_of_file(ARM, path)
+    path.write_bytes(packed(path, 4))
+    assert box_of_file(ARM, path)
+    monkeypatch.setattr(box_sources, "MOST_BYTES", 100)
+    with pytest.raises(UnsupportedError, match=r"'q.npy' is larger than 100 bytes"):
+        box_of_file(ARM, path)

@@ -11,6 +11,7 @@ import condyle
 from condyle.errors import CondyleError, DTypeError, ShapeError, StateError, UnsupportedError
 from condyle.view import states
 from condyle.view.states import checked_contact_forces, checked_forces, checked_states, read_trajectory
+from tests.view.archives import bad_archives
 
 ARM = condyle.load("iiwa14")
 
@@ -139,6 +140,14 @@ def test_files_that_are_none(tmp_path) -> None:
         with pytest.raises(CondyleError, match=words) as caught:
             drawn_from(tmp_path / name)
         assert "pickle" not in str(caught.value)
+
+
+def test_archives_that_are_damaged_or_lie_are_refused(tmp_path) -> None:
+    path = tmp_path / "x.npz"
+    for content in bad_archives(path):
+        path.write_bytes(content)
+        with pytest.raises(UnsupportedError, match=r"x\.npz is no \.npy or \.npz file of numbers"):
+            read_trajectory(path)
 
 
 def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch) -> None:

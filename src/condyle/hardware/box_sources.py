@@ -19,6 +19,7 @@ from condyle.model.array import reals
 from condyle.model.robot import Robot
 from condyle.options import check_numbers, check_robot
 from condyle.text import few, printable
+from condyle.view.states import BROKEN, MOST_BYTES
 
 Reals = NDArray[np.float64]
 Said: TypeAlias = dict[str, dict[str, list[float]]]
@@ -27,8 +28,6 @@ ROOM = 1.25
 """A box is so many times as large as what was recorded or sampled: other states need more."""
 STILL = 0.01
 """A joint that hardly moved has this part of its default v and a."""
-MOST_BYTES = 1 << 30
-"""Of an array in a file."""
 
 
 def box_of_states(
@@ -126,7 +125,7 @@ def _arrays(path: Path, names: Iterable[str]) -> dict[str, NDArray[np.generic]]:
             found = {name: file[name] for name in names if name in file}
     except OSError as error:
         raise UnsupportedError(f"{said} cannot be read: {error.strerror or error}") from error
-    except (ValueError, EOFError, zipfile.BadZipFile):
+    except BROKEN:
         found = {}
     if not found or not all(isinstance(x, np.ndarray) for x in found.values()):
         raise UnsupportedError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
@@ -25,6 +26,8 @@ MOST_POSES = 2_000_000
 TEXTS = (".csv", ".txt", ".dat")
 MOST_BYTES = 1 << 30
 """Of an array in a file."""
+BROKEN = (ValueError, EOFError, MemoryError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""What reading an archive raises that is damaged, encrypted, or packed by another method."""
 
 
 class Recorded(NamedTuple):
@@ -178,7 +181,7 @@ def read_trajectory(path: str | os.PathLike[str]) -> Recorded:
             if pushed is not None and not isinstance(pushed, np.ndarray):
                 raise ValueError
             return Recorded(arrays["q"], _dt(path, arrays["dt"]) if "dt" in arrays else None, pushed)
-    except (ValueError, EOFError, zipfile.BadZipFile):
+    except BROKEN:
         text = path.suffix in TEXTS
         cure = f"; convert it by numpy.save({path.stem + '.npy'!r}, numpy.loadtxt({path.name!r}, delimiter=','))"
         why = f"{path} is no .npy or .npz file of numbers; Python objects are not read"
