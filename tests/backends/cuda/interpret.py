@@ -107,13 +107,14 @@ def launch(
     values: Sequence[int],
     memory: Memory,
     at_once: int = 64,
+    start: int = 0,
 ) -> None:
-    """Runs the grid, `at_once` blocks at a time. values: of the parameters, in order."""
+    """Runs the grid from block `start` on, `at_once` blocks at a time. values: of the parameters, in order."""
     if len(values) != len(kernel.parameters):
         raise ValueError(f"{kernel.name} has {len(kernel.parameters)} parameters, given are {len(values)}")
     named = dict(zip(kernel.parameters, values, strict=True))
     tables = {name: memory.adopt(data) for name, data in kernel.tables.items()}
-    for first in range(0, grid, at_once):
+    for first in range(start, grid, at_once):
         blocks = np.arange(first, min(grid, first + at_once))
         with np.errstate(all="ignore"):
             _Run(kernel, blocks, block, shared_bytes, named | tables, memory).go()

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 Lanes = NDArray[Any]
 GAP = 1 << 20
+LOWEST = 1 << 44
+"""Of all addresses: numbers of 32 bits cannot hold them."""
 MANY = 1 << 30
 
 
@@ -52,7 +54,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.blocks: dict[int, NDArray[np.uint8]] = {}
-        self._next = GAP
+        self._next = LOWEST
         self.watches: dict[int, Watch] | None = None
         """of allocations, while a kernel runs whose threads hand each other numbers there"""
 

@@ -76,8 +76,13 @@ def made(
     return GpuFunction(known, function, f_ext, f"float{bits}", 132).launches(form)
 
 
-def simulate(what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int = 0) -> list[Floats]:
-    """The outputs, each (n, size), for inputs (n or 1, size); choice: which text of a part, where it has several."""
+def simulate(
+    what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int = 0, before: int = 0, after: int = 0
+) -> list[Floats]:
+    """The outputs, each (n, size), for inputs (n or 1, size); choice: which text of a part, where it has several.
+
+    before, after: states of the same launches that have no memory and are not computed; the n rows are whole blocks.
+    """
     memory, dtype = Memory(), np.dtype(f"f{what.bits // 8}")
     n = max(len(array) for array in inputs)
     addresses: dict[str, int] = {}
@@ -88,15 +93,24 @@ def simulate(what: Parts, inputs: Sequence[Floats], block: int = 64, choice: int
     for array in (*what.outputs, *what.scratch):
         addresses[array.name] = memory.allocate(n * array.size * dtype.itemsize)
         strides[array.name] = array.size * dtype.itemsize
+    shifted = {name: address - before * strides[name] for name, address in addresses.items()}
     for part in what.launches:
-        run_part(part, part.texts[min(choice, len(part.texts) - 1)], n, block, addresses, strides, memory)
+        text = part.texts[min(choice, len(part.texts) - 1)]
+        run_part(part, text, (before, n, after), block, shifted, strides, memory)
     return [memory.blocks[addresses[array.name]].view(dtype).reshape(n, array.size) for array in what.outputs]
 
 
 def run_part(
-    part: Part, text: Text, n: int, block: int, addresses: dict[str, int], strides: dict[str, int], memory: Memory
+    part: Part,
+    text: Text,
+    states: tuple[int, int, int],
+    block: int,
+    addresses: dict[str, int],
+    strides: dict[str, int],
+    memory: Memory,
 ) -> None:
-    values = [n, 0]
+    """states: before those that are computed, these, and after them."""
+    values = [sum(states), 0]
     for array in part.reads:
         values += [addresses[array.name], strides[array.name]]
     values += [addresses[array.name] for array in part.writes]
@@ -104,4 +118,5 @@ def run_part(
         values.append(memory.adopt(np.frombuffer(part.constants, np.uint8)))
     values += part.numbers
     block = text.block or block
-    launch(parse(text.ptx)[text.name], text.blocks(n, block), block, text.shared_bytes(block), values, memory)
+    start, grid = (text.blocks(number, block) for number in (states[0], states[0] + states[1]))
+    launch(parse(text.ptx)[text.name], grid, block, text.shared_bytes(block), values, memory, start=start)

@@ -20,7 +20,7 @@ from condyle.model.tree import tree_of
 from condyle.specification import Call, Function
 from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
-from tests.backends.cuda.exported import TYPES, Library, compile_library, planned
+from tests.backends.cuda.exported import TYPES, Library, compile_library, planned, sizes
 from tests.backends.cuda.simulate import compiler, robot
 from tests.backends.cuda.test_kernels import ARM, QUADRUPED, condition, given, robots
 from tests.processor import slow
@@ -109,6 +109,26 @@ def test_blocks_of_several_warps(library: Libraries) -> None:
     index = np.arange(n) % 97
     (got,) = code.kernels("m", [few[index]], seed=3)
     np.testing.assert_array_equal(got, known[index])
+
+
+def test_rows_beyond_32_bits(library: Libraries) -> None:
+    """The first and the last block of the most states that one grid computes: 2^37 or more rows."""
+    code, dtype, rows = library("iiwa14", False), np.dtype("float32"), 128
+    few = [array.astype(dtype) for array in given(robot("iiwa14"), "id", rows)]
+    (known,) = code.kernels("id", few)
+    for n, before in (
+        (rows << 30, 0),
+        (rows << 30, (rows << 30) - rows),
+        ((rows << 31) - rows, (rows << 31) - 2 * rows),
+    ):
+        out = np.full((rows, 7), np.nan, dtype)
+        shifted = [ctypes.c_void_p(array.ctypes.data - before * 28) for array in (*few, out)]
+        code.code.shim_blocks(before // rows, 1)
+        inputs, outputs = ((ctypes.c_void_p * len(some))(*some) for some in (shifted[:3], shifted[3:]))
+        assert code.code.id_launch_float(n, inputs, sizes([7] * 3), outputs, None) == 0
+        code.code.shim_blocks(0, 0xFFFFFFFF)
+        np.testing.assert_array_equal(out, known)
+    assert code.code.id_launch_float(rows << 31, inputs, sizes([7] * 3), outputs, None) == 9  # and nothing is written
 
 
 def test_one_row_serves_every_state(library: Libraries) -> None:

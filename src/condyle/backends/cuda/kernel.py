@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from condyle.backends.cuda.link import KNOWN, assemble, link_version
 from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
-from condyle.errors import BuildError, DeviceError, UnsupportedError
+from condyle.errors import BuildError, DeviceError
 from condyle.ir.program import Array
 from condyle.runtime.cuda.driver import Function, Gpu
 from condyle.runtime.cuda.pinned import Pinned
@@ -28,7 +28,6 @@ LEAST_TRANSFER, MOST_TRANSFER = 2 << 20, 32 << 20
 TRANSFERS = 4
 SCRATCH_BYTES = 256 << 20
 """Most scratch at a time: enough states to fill the largest GPU."""
-MOST = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,17 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes of one state."""
+    """Bytes of one state. most: states of one launch."""
 
     inputs: int
     outputs: int
     scratch: int
+    most: int
 
     @staticmethod
     def of(parts: Parts) -> Sizes:
         arrays = parts.inputs, parts.outputs, parts.scratch
-        return Sizes(*(sum(array.size for array in one) * parts.bits // 8 for one in arrays))
+        return Sizes(*(sum(array.size for array in one) * parts.bits // 8 for one in arrays), parts.most)
 
     @property
     def all(self) -> int:
@@ -80,7 +80,7 @@ class Sizes:
     def transfer(self, n: int) -> int:
         """States of one transfer of n: TRANSFERS transfers, within the bounds of their size."""
         least, most = (max(1, size // self.all) for size in (LEAST_TRANSFER, MOST_TRANSFER))
-        return min(n, most, max(-(-n // TRANSFERS), least))
+        return max(1, min(n, most, self.most, max(-(-n // TRANSFERS), least)))
 
     def staged(self, n: int) -> int:
         """Bytes on the GPU for a call with n states in host memory."""
@@ -92,8 +92,9 @@ class Sizes:
         return n * (self.inputs + self.outputs) + (self.piece(n) * self.scratch if n else 0)
 
     def piece(self, n: int) -> int:
-        """States of n that are launched together with arrays in device memory: all, unless scratch is too large."""
-        return min(n, max(1, SCRATCH_BYTES // self.scratch)) if self.scratch else n
+        """States of n that are launched together with arrays in device memory: as many as one launch and the scratch
+        allow."""
+        return max(1, min(n, self.most, SCRATCH_BYTES // self.scratch if self.scratch else n))
 
 
 class CudaKernel:
@@ -139,8 +140,6 @@ class CudaKernel:
     ) -> None:
         """Puts the launches in a stream, given addresses of dense arrays. shared: whether an input is one row for all
         states."""
-        if n > MOST:
-            raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
         piece = self.sizes.piece(n)
         with self._scratch.borrowed(piece * self.sizes.scratch, stream) as scratch:
             addresses: list[int] = []

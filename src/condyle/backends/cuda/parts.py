@@ -23,6 +23,9 @@ from condyle.ir.program import Array, Program
 from condyle.passes.elementary.expand import expand
 from condyle.specification import Call, Composition, Function
 
+MOST_THREADS = (1 << 31) - 1
+"""Threads of one launch: kernels number them in 32 bits and compare numbers of states with their sign."""
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -41,6 +44,11 @@ class Text:
     spilled: int
     block: int = 0
     tasks: int = 1
+
+    @property
+    def most(self) -> int:
+        """The most states of one launch."""
+        return MOST_THREADS // ((self.block or WARP // self.states) * self.tasks)
 
     def shared_bytes(self, threads: int) -> int:
         """Bytes of shared memory of a block with this number of threads."""
@@ -81,6 +89,11 @@ class Parts:
         known = {array.name for array in (*self.inputs, *self.outputs)}
         found = {array.name: array for part in self.launches for array in part.writes if array.name not in known}
         return tuple(found.values())
+
+    @property
+    def most(self) -> int:
+        """The most states of one launch."""
+        return min(text.most for part in self.launches for text in part.texts)
 
 
 @dataclass(frozen=True, slots=True)

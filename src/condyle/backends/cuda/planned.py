@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, cast
 
-from condyle.backends.cuda.kernel import MOST, CudaKernel
-from condyle.errors import UnsupportedError
-from condyle.runtime.cuda.driver import MOST_BLOCKS
+from condyle.backends.cuda.kernel import CudaKernel
 
 
 class At(NamedTuple):
@@ -38,8 +36,6 @@ def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]
     strides: bytes between the rows of each input; 0: one row for all states.
     """
     parts, item = kernel.parts, kernel.dtype.itemsize
-    if n > MOST:
-        raise UnsupportedError(f"{n} states at once: pass at most {MOST}")
     piece, outputs = kernel.sizes.piece(n), len(parts.inputs)
     moving = [*strides, *(array.size * item for array in parts.outputs)]
     pitch = {array.name: array.size * item for array in (*parts.outputs, *parts.scratch)}
@@ -60,8 +56,6 @@ def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]
 def _one(kernel: CudaKernel, number: int, n: int, places: dict[str, At], pitch: dict[str, int]) -> Planned:
     launch = kernel.launches[number]
     grid, block = launch.shape(n, kernel.gpu.multiprocessors)
-    if grid > MOST_BLOCKS:
-        raise UnsupportedError(f"{n} states at once are {grid} blocks: pass fewer")
     values = launch.values(n, places, pitch)
     shared = launch.text.shared_bytes(block)
     numbers = tuple(value if isinstance(value, At) else At(-1, value) for value in values)

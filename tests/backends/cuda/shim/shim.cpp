@@ -24,6 +24,7 @@ std::vector<Fiber> fibers;
 size_t running;
 shim_call *work;
 std::mt19937 order;
+unsigned first_block, most_blocks = ~0u;  // of each launch that are run
 long countdown = -1;  // calls of the runtime that succeed before one fails; negative: none fails
 int faults;           // what a GPU would have punished silently or not at all
 std::map<void *, std::pair<size_t, bool>> held;
@@ -139,9 +140,9 @@ cudaError_t shim_launch(const void *kernel, dim3 grid, dim3 block, size_t shared
     while (fibers.size() < block.x) {
         fibers.push_back({ucontext_t(), (unsigned char *)malloc(STACK), DONE});
     }
-    std::vector<unsigned> blocks(grid.x);
-    for (unsigned k = 0; k < grid.x; k++) {
-        blocks[k] = k;
+    std::vector<unsigned> blocks(std::min(grid.x - first_block, most_blocks));
+    for (unsigned k = 0; k < blocks.size(); k++) {
+        blocks[k] = first_block + k;
     }
     std::shuffle(blocks.begin(), blocks.end(), order);
     work = &call;
@@ -225,6 +226,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) { return fails() ? cudaErrorLaun
 /* For the tests: seed of all orders, which call of the runtime fails, and what was found. */
 extern "C" void shim_seed(unsigned seed) { order.seed(seed); }
 extern "C" void shim_fail_after(long calls) { countdown = calls; }
+extern "C" void shim_blocks(unsigned first, unsigned most) { first_block = first, most_blocks = most; }
 extern "C" int shim_faults() { return faults; }
 extern "C" size_t shim_held() { return held.size(); }
 
