@@ -20,7 +20,7 @@ from condyle.runtime.cuda.answers import DeviceArray, fresh
 from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
 from condyle.runtime.cuda.driver import gpu
 from condyle.runtime.cuda.pinned import pinned_arrays
-from condyle.runtime.cuda.streams import capture_of, handle_of, wait
+from condyle.runtime.cuda.streams import handle_of, is_captured, wait
 from condyle.runtime.packed import Packed
 from condyle.trace.repeated import time_loop
 
@@ -34,6 +34,8 @@ class GpuDynamics(Dynamics):
     """
 
     _stream: int | None = None
+    _owner: object = None
+    """The object that `_stream` is of. Answers hold it, since a stream may end with its object."""
 
     @cached_property
     def _copies(self) -> dict[int, DeviceArray]:
@@ -47,8 +49,8 @@ class GpuDynamics(Dynamics):
         that the arrays name, else into the default one.
         """
         bound = object.__new__(GpuDynamics)  # a copy would be compiled anew, as a pickle is
-        vars(bound).update(vars(self))
-        bound._stream = handle_of(stream)
+        vars(bound).update(vars(self), _copies=self._copies)
+        bound._stream, bound._owner = handle_of(stream), stream
         bound._derivatives, bound._rolled = {}, None  # each calls the object that it is of
         bound._shadow_methods()
         return bound
@@ -147,12 +149,12 @@ class GpuDynamics(Dynamics):
             results: list[Any] = [] if out is None else [out]
             if isinstance(out, (tuple, list)):
                 results = [*cast("Sequence[Any]", out)]
-            stream, lent = self._ordered(kernel, (*given, *results))
+            stream, lent = self._ordered(kernel, given, results)
             views = [view_of(x, spec, self.dtype, kernel.gpu, lent) for x, spec in zip(given, inputs, strict=True)]
             batch = _batch(method, views, [len(spec.dims) for spec in inputs])
             shapes = [batch + spec.dims for spec in outputs]
             if out is None:
-                results = [fresh(kernel.gpu, shape, self.dtype, stream) for shape in shapes]
+                results = [fresh(kernel.gpu, shape, self.dtype, stream, self._owner) for shape in shapes]
             elif len(results) != len(outputs):
                 raise ShapeError(f"{method}: out has {len(results)} arrays, expected {len(outputs)}")
             into = [
@@ -180,19 +182,26 @@ class GpuDynamics(Dynamics):
             self._copies[id(array)] = copy
         return self._copies[id(array)]
 
-    def _ordered(self, kernel: CudaFunction, arrays: Sequence[object]) -> tuple[int, int]:
+    def _ordered(self, kernel: CudaFunction, given: Sequence[object], results: Sequence[object]) -> tuple[int, int]:
         """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
 
         While it is captured nothing is waited for: the graph's owner sees to the order.
         """
-        named = {stream for stream in map(stream_of, arrays) if stream is not None}
+        origins = [(value, stream_of(value)) for value in (*given, *results)]
+        named = [stream for _, stream in origins if stream is not None]
         stream = self._stream if self._stream is not None else max(named, default=0)
-        if capture_of(kernel.gpu, stream) is not None:
+        if is_captured(kernel.gpu, stream):
             return stream, -1
-        wait(kernel.gpu, stream, named)
-        for value in arrays:
-            if isinstance(value, DeviceArray):
-                value.readers.add(stream)
+        late = {
+            origin
+            for value, origin in origins
+            if origin is not None and not (isinstance(value, DeviceArray) and value.is_ready_in(stream))
+        }
+        wait(kernel.gpu, stream, late)
+        for values, use in ((given, DeviceArray.used_in), (results, DeviceArray.written_in)):
+            for value in values:
+                if isinstance(value, DeviceArray):
+                    use(value, stream, self._owner)
         return stream, stream or 1
 
     def direct(self, name: str, slow: object, result: object = None, shares: bool = True, positional: int = 0) -> None:

@@ -19,3 +19,4 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     yield api
     drivers.gpu.cache_clear()
     assert api.depth == 0
+    assert not api.faults

@@ -81,7 +81,7 @@ def test_every_row_is_in_one_launch_of_allowed_size(
 
     monkeypatch.setattr(kernel.gpu, "launch", launch)
     monkeypatch.setattr("condyle.backends.cuda.kernel.SCRATCH_BYTES", 1 << 60)
-    monkeypatch.setattr(fake, "cuMemAllocAsync", lambda size, stream: (0, 1 << 50), raising=False)
+    monkeypatch.setattr(fake, "cuMemAllocFromPoolAsync", lambda size, pool, stream: (0, 1 << 50), raising=False)
     monkeypatch.setattr(fake, "cuMemFreeAsync", lambda address, stream: (0,), raising=False)
     zero = [0] * len(parts.inputs)
     kernel.on_device(n, zero, [False] * len(zero), [0] * len(parts.outputs), 0)

@@ -1,4 +1,4 @@
-"""Streams, graphs and memory: nothing is waited for or allocated that need not be."""
+"""Transfers and memory: nothing is waited for or allocated that need not be."""
 
 from __future__ import annotations
 
@@ -15,65 +15,9 @@ from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 from tests.gpu.foreign import Foreign
 
 WAITS = {"cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize", "cuMemFree", "cuMemcpyDtoH", "cuMemcpyHtoD"}
-ALLOCATES = {"cuMemAlloc", "cuMemAllocAsync", "cuMemFreeAsync", "cuMemHostAlloc"}
-
 
 SPLIT = {"dfd": "thread split"}
 """Small functions are launched as those of large robots are: several kernels, with scratch."""
-
-
-def test_a_graph_is_captured_and_launched_again(fake: FakeDriver) -> None:
-    dyn = dynamics().on(5)
-    arguments = given("did", 20)
-    lent = [Foreign(fake, array) for array in arguments]
-    outs = tuple(Foreign(fake, np.zeros((20, 7, 7))) for _ in range(2))
-    dyn.inverse_dynamics_derivatives(*lent, out=outs)
-    fake.cuStreamBeginCapture(5, 0)
-    fake.calls.clear()
-    dyn.inverse_dynamics_derivatives(*lent, out=outs)
-    dyn.inverse_dynamics_derivatives(*lent, out=outs)
-    assert not (WAITS | ALLOCATES | {"cuEventRecord", "cuStreamWaitEvent"}) & set(fake.calls)
-    assert lent[0].streams == [5, -1, -1]  # nobody waits for anybody
-    with pytest.raises(UnsupportedError, match="pass out="):
-        dyn.inverse_dynamics_derivatives(*lent)
-    _, graph = fake.cuStreamEndCapture(5)
-    assert len(fake.graphs[graph]) == 2
-    for seed in (1, 2):
-        changed = given("did", 20, seed=seed)
-        for one, array in zip(lent, changed, strict=True):
-            one.host[:] = array
-        fake.cuGraphLaunch(graph, 5)
-        fake.reach(5)
-        same(tuple(out.host for out in outs), wanted("did", changed))
-
-
-def test_a_graph_keeps_its_scratch(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # a piece of 11 states
-    dyn = dynamics(kernels=SPLIT).on(5)
-    arguments = given("dfd", 20)
-    lent = [Foreign(fake, array) for array in arguments]
-    outs = tuple(Foreign(fake, np.zeros((20, 7, 7))) for _ in range(3))
-    dyn.forward_dynamics_derivatives(*lent, out=outs)
-    fake.reach(5)
-    same(tuple(out.host for out in outs), wanted("dfd", arguments))
-    used = fake.used
-    for _ in range(2):  # one capture, two calls; then another capture, as it may run beside the first
-        fake.cuStreamBeginCapture(5, 0)
-        fake.calls.clear()
-        for _ in range(2):
-            dyn.forward_dynamics_derivatives(*lent, out=outs)
-        assert fake.calls.count("cuMemAlloc") == 1
-        assert not (WAITS | ALLOCATES) & set(fake.calls) - {"cuMemAlloc"}
-        _, graph = fake.cuStreamEndCapture(5)
-        for out in outs:
-            out.host[:] = 0
-        fake.cuGraphLaunch(graph, 5)
-        fake.reach(5)
-        same(tuple(out.host for out in outs), wanted("dfd", arguments))
-    assert fake.used == used + 2 * 11 * 8 * (7 + 2 * 49)
-    del dyn
-    gc.collect()
-    assert fake.used == used
 
 
 def test_calls_on_the_gpu_do_not_wait(fake: FakeDriver) -> None:
@@ -101,7 +45,7 @@ def test_memory_is_known_before(fake: FakeDriver, monkeypatch: pytest.MonkeyPatc
     gc.collect()  # a compiler keeps the kernels that it made
     fake.used = most = 0
     dyn = dynamics(kernels=SPLIT)
-    allocate = fake.cuMemAlloc
+    allocate = fake.allocated
 
     def watched(size: int) -> object:
         nonlocal most
@@ -109,7 +53,7 @@ def test_memory_is_known_before(fake: FakeDriver, monkeypatch: pytest.MonkeyPatc
         most = max(most, fake.used)
         return answer
 
-    monkeypatch.setattr(fake, "cuMemAlloc", watched)
+    monkeypatch.setattr(fake, "allocated", watched)
     answers = dyn.function(function)(*(Foreign(fake, array) for array in arguments))
     assert most + sum(array.nbytes for array in arguments) == dyn.memory(n)[function]
     del answers

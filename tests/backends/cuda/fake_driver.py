@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
@@ -29,6 +30,11 @@ class CUdevice_attribute(IntEnum):  # noqa: N801
 class CUfunction_attribute(IntEnum):  # noqa: N801
     CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
+    CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9
+
+
+class CUshared_carveout(IntEnum):  # noqa: N801
+    CU_SHAREDMEM_CARVEOUT_MAX_SHARED = 100
 
 
 class CUpointer_attribute(IntEnum):  # noqa: N801
@@ -41,16 +47,60 @@ class CUmemorytype(IntEnum):
     CU_MEMORYTYPE_DEVICE = 2
 
 
+class CUmemAllocationType(IntEnum):
+    CU_MEM_ALLOCATION_TYPE_PINNED = 1
+
+
+class CUmemLocationType(IntEnum):
+    CU_MEM_LOCATION_TYPE_DEVICE = 1
+
+
+class CUmemPool_attribute(IntEnum):  # noqa: N801
+    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4
+
+
+@dataclass
+class CUmemLocation:
+    type: int = 0
+    id: int = 0
+
+
+@dataclass
+class CUmemPoolProps:
+    allocType: int = 0
+    location: CUmemLocation = field(default_factory=CUmemLocation)
+
+
+class cuuint64_t(int):  # noqa: N801
+    """The type that the bindings want for such a value."""
+
+
+@dataclass
+class Pool:
+    """Bytes in use, and mapped for use. threshold: bytes that stay mapped at a synchronisation."""
+
+    threshold: int = 0
+    used: int = 0
+    mapped: int = 0
+
+
 class FakeDriver(Streams):
     """Enough of cuda.bindings.driver. room: bytes of device memory. calls: what was asked for.
 
     attributes: of every GPU. most_threads: what a kernel's registers leave. used: bytes of device memory taken.
+    mapped: bytes that pools have mapped, one after the other. carveouts: of functions, in percent.
     """
 
     CUdevice_attribute = CUdevice_attribute
     CUfunction_attribute = CUfunction_attribute
     CUpointer_attribute = CUpointer_attribute
     CUmemorytype = CUmemorytype
+    CUshared_carveout = CUshared_carveout
+    CUmemAllocationType = CUmemAllocationType
+    CUmemLocationType = CUmemLocationType
+    CUmemPool_attribute = CUmemPool_attribute
+    CUmemPoolProps = CUmemPoolProps
+    cuuint64_t = cuuint64_t
 
     def __init__(self, gpus: int = 1, room: int = 1 << 30, version: int = 12_080) -> None:
         super().__init__()
@@ -59,6 +109,10 @@ class FakeDriver(Streams):
         self.most_threads, self.image_error, self.used = 1024, OK, 0
         self.host: dict[int, Any] = {}
         self.limits: dict[int, int] = {}
+        self.carveouts: dict[int, int] = {}
+        self.pools = {0: Pool()}
+        self.pool_of: dict[int, Pool] = {}
+        self.mapped = 0
         self.kernels: dict[int, Kernel] = {}
         self.modules: dict[int, dict[str, Kernel]] = {}
         self.sizes: dict[int, int] = {}
@@ -110,16 +164,23 @@ class FakeDriver(Streams):
         return OK, number
 
     def cuFuncSetAttribute(self, function: int, key: IntEnum, value: int) -> Any:
-        self.limits[function] = value
+        of = (
+            self.limits
+            if key == CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            else self.carveouts
+        )
+        of[function] = value
         return (OK,)
 
     def cuFuncGetAttribute(self, key: IntEnum, function: int) -> Any:
         return OK, self._threads(function)
 
     def cuMemAlloc(self, size: int) -> Any:
+        return (NOT_NOW, 0) if self.unsafe() else self.allocated(size)
+
+    def allocated(self, size: int) -> Any:
+        """What every kind of allocation answers."""
         assert self.depth
-        if self.unsafe():
-            return NOT_NOW, 0
         if size == 0:
             return CUresult.CUDA_ERROR_INVALID_VALUE, 0
         if size + self.used > self.room:
@@ -129,33 +190,77 @@ class FakeDriver(Streams):
         self.used += size
         return OK, address
 
+    def cuMemPoolCreate(self, properties: CUmemPoolProps) -> Any:
+        if (properties.allocType, properties.location.type) != (1, 1) or properties.location.id >= self.gpus:
+            return CUresult.CUDA_ERROR_INVALID_VALUE, None
+        number = next(self.numbers)
+        self.pools[number] = Pool()
+        return OK, number
+
+    def cuMemPoolSetAttribute(self, pool: int, key: IntEnum, value: cuuint64_t) -> Any:
+        assert isinstance(value, cuuint64_t)
+        self.pools[pool].threshold = value
+        return (OK,)
+
     def cuMemAllocAsync(self, size: int, stream: int) -> Any:
-        assert stream not in self.captures, "a captured call allocates"
-        return self.cuMemAlloc(size)
+        return self.cuMemAllocFromPoolAsync(size, 0, stream)
+
+    def cuMemAllocFromPoolAsync(self, size: int, pool: int, stream: int) -> Any:
+        """While a graph is captured, the graph owns the memory."""
+        status = self.refused("cuMemAllocFromPoolAsync", stream)
+        if status != OK:
+            return status, 0
+        status, address = self.allocated(size)
+        if status == OK and stream in self.captures:
+            self.captures[stream].memory.append(address)
+        elif status == OK:
+            self.pool_of[address] = of = self.pools[pool]
+            of.used += size
+            self.mapped += max(0, of.used - of.mapped)
+            of.mapped = max(of.mapped, of.used)
+        return status, address
+
+    def synchronised(self) -> CUresult:
+        """Pools give back what they have mapped beyond their thresholds."""
+        for pool in self.pools.values():
+            pool.mapped = max(pool.used, min(pool.mapped, pool.threshold))
+        return self.broken
 
     def cuMemGetInfo(self) -> Any:
         return OK, self.room - self.used, self.room
 
-    def _free(self, address: int) -> None:
+    def give_up(self, address: int) -> None:
+        size = self.sizes.pop(address)
         self.memory.free(address)
-        self.used -= self.sizes.pop(address)
+        self.used -= size
+        if address in self.pool_of:
+            self.pool_of.pop(address).used -= size
 
     def cuMemFree(self, address: int) -> Any:
+        if self.unsafe():
+            return (NOT_NOW,)
         self.reach_all()
-        self._free(address)
+        self.give_up(address)
         return (OK,)
 
     def cuMemFreeAsync(self, address: int, stream: int) -> Any:
-        assert stream not in self.captures, "a captured call frees"
-        self.put(stream, lambda: self._free(address))
-        return (OK,)
+        """A graph can only free what it allocates; it keeps the addresses for its next launch."""
+        if stream in self.captures:
+            graph = self.captures[stream]
+            graph.valid = graph.valid and address in graph.memory
+            return (OK if graph.valid else CUresult.CUDA_ERROR_INVALID_VALUE,)
+        return (self.put(stream, lambda: self.give_up(address), "cuMemFreeAsync"),)
 
     def cuMemHostAlloc(self, size: int, flags: int) -> Any:
+        if self.unsafe():
+            return NOT_NOW, 0
         data = (ctypes.c_uint8 * size)()
         self.host[ctypes.addressof(data)] = data
         return OK, ctypes.addressof(data)
 
     def cuMemFreeHost(self, address: int) -> Any:
+        if self.unsafe():
+            return (NOT_NOW,)
         self.reach_all()
         del self.host[address]
         return (OK,)
@@ -167,20 +272,20 @@ class FakeDriver(Streams):
         def copy() -> None:
             self.memory.bytes_at(to, size)[:] = _bytes(source, size)
 
-        return self._copy(copy, source, stream)
+        return self._copy(copy, source, stream, "cuMemcpyHtoDAsync")
 
     def cuMemcpyDtoHAsync(self, to: int, source: int, size: int, stream: int) -> Any:
         def copy() -> None:
             _bytes(to, size)[:] = self.memory.bytes_at(source, size)
 
-        return self._copy(copy, to, stream)
+        return self._copy(copy, to, stream, "cuMemcpyDtoHAsync")
 
-    def _copy(self, copy: Any, host: int, stream: int) -> Any:
+    def _copy(self, copy: Any, host: int, stream: int, name: str) -> Any:
         """Memory that is not pinned is copied before the call returns."""
-        self.put(stream, copy)
-        if not self.is_pinned(host):
+        status = self.put(stream, copy, name)
+        if status == OK and not self.is_pinned(host):
             self.reach(stream)
-        return (OK,)
+        return (status,)
 
     def cuMemcpyHtoD(self, to: int, source: int, size: int) -> Any:
         self.reach(0)
@@ -190,8 +295,7 @@ class FakeDriver(Streams):
         def copy() -> None:
             self.memory.bytes_at(to, size)[:] = self.memory.bytes_at(source, size)
 
-        self.put(stream, copy)
-        return (OK,)
+        return (self.put(stream, copy, "cuMemcpyDtoDAsync"),)
 
     def cuPointerGetAttribute(self, key: CUpointer_attribute, address: int) -> Any:
         if self.is_pinned(address):
@@ -216,8 +320,8 @@ class FakeDriver(Streams):
         assert [ctypes.sizeof(kind) for kind in types] == ([4, 4] + [8] * len(values))[: len(values)]
         if shared > self.limits[function] or bx > self._threads(function):
             return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
-        self.put(stream, lambda: launch(self.kernels[function], gx, bx, shared, values, self.memory))
-        return (OK,)
+        run = self.kernels[function], gx, bx, shared, values, self.memory
+        return (self.put(stream, lambda: launch(*run), "cuLaunchKernel"),)
 
 
 def _bytes(address: int, size: int) -> np.ndarray:

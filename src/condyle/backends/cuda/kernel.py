@@ -16,7 +16,7 @@ from condyle.errors import BuildError, DeviceError
 from condyle.ir.program import Array
 from condyle.runtime.cuda.driver import Function, Gpu
 from condyle.runtime.cuda.pinned import Pinned
-from condyle.runtime.cuda.scratch import Scratch
+from condyle.runtime.cuda.pool import free_released, scratch
 from condyle.runtime.cuda.stage import HOST, Slot
 from condyle.runtime.forks import Guard
 
@@ -71,7 +71,8 @@ class Sizes:
     @staticmethod
     def of(parts: Parts) -> Sizes:
         arrays = parts.inputs, parts.outputs, parts.scratch
-        return Sizes(*(sum(array.size for array in one) * parts.bits // 8 for one in arrays), parts.most)
+        inputs, outputs, scratch = (sum(array.size for array in one) * parts.bits // 8 for one in arrays)
+        return Sizes(inputs, outputs, scratch, parts.most)
 
     @property
     def all(self) -> int:
@@ -105,7 +106,7 @@ class CudaKernel:
         with gpu.current():
             self.launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
-        self._pinned, self._scratch = Pinned(gpu), Scratch(gpu)
+        self._pinned = Pinned(gpu)
         self._guard = Guard()
         kernels = "one kernel" if len(self.launches) == 1 else f"{len(self.launches)} kernels"
         self.description = f"CUDA, {gpu.arch}, {kernels}"
@@ -141,11 +142,11 @@ class CudaKernel:
         """Puts the launches in a stream, given addresses of dense arrays. shared: whether an input is one row for all
         states."""
         piece = self.sizes.piece(n)
-        with self._scratch.borrowed(piece * self.sizes.scratch, stream) as scratch:
+        with scratch(self.gpu, piece * self.sizes.scratch, stream) as address:
             addresses: list[int] = []
             for array in self.parts.scratch:
-                addresses.append(scratch)
-                scratch += piece * self._bytes(array)
+                addresses.append(address)
+                address += piece * self._bytes(array)
             moving = [0 if one else self._bytes(array) for one, array in zip(shared, self.parts.inputs, strict=True)]
             moving += map(self._bytes, self.parts.outputs)
             for start in range(0, n, piece):
@@ -154,6 +155,7 @@ class CudaKernel:
 
     def _enqueue(self, n: int, addresses: Sequence[int], shared: Sequence[bool], stream: int) -> None:
         """Launches all kernels. addresses: those of inputs, outputs and scratch."""
+        free_released(self.gpu)
         arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
         known = dict(zip((array.name for array in arrays), addresses, strict=True))
         strides = {array.name: self._bytes(array) for array in arrays}

@@ -11,25 +11,46 @@ from numpy.typing import NDArray
 from condyle.errors import UnsupportedError
 from condyle.runtime.cuda import dlpack
 from condyle.runtime.cuda.driver import Gpu
-from condyle.runtime.cuda.streams import capture_of, handle_of, wait
+from condyle.runtime.cuda.pool import Released, allocate, free_released
+from condyle.runtime.cuda.streams import handle_of, is_captured, wait
 
 
 class DeviceArray:
     """A dense array on a GPU: `torch.from_dlpack(x)`, `cupy.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`, `x.numpy()`.
 
     It is ready in the order of `stream`; whoever takes it by DLPack in another stream waits there by itself. Its memory
-    is given back in the order of all these streams, so they must live as long as the array.
+    is given back in the order of all these streams. A stream that is named by a number must live as long as the array.
     """
 
-    def __init__(self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int) -> None:
-        self._gpu, self.shape, self.dtype, self.stream = gpu, shape, dtype, stream
-        self.readers: set[int] = set()
+    def __init__(
+        self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
+    ) -> None:
+        self._gpu, self.shape, self.dtype = gpu, shape, dtype
         self.nbytes = math.prod(shape) * dtype.itemsize
-        self.address = gpu.driver.number("cuMemAllocAsync", self.nbytes, stream) if self.nbytes else 0
+        self.address = allocate(gpu, self.nbytes, stream) if self.nbytes else 0
+        self._streams: dict[int, object] = {}
+        self._lent = False
+        self.written_in(stream, owner)
+
+    def written_in(self, stream: int, owner: object = None) -> None:
+        """From now on it is ready in the order of this stream. owner: the object whose stream it is, if it is known."""
+        self.stream = stream
+        self._ready = set[int]()
+        self.used_in(stream, owner)
+
+    def used_in(self, stream: int, owner: object = None) -> None:
+        """Work that uses it is in this stream, after what made it."""
+        self._ready.add(stream)
+        self._streams[stream] = owner if owner is not None else self._streams.get(stream)
+
+    def is_ready_in(self, stream: int) -> bool:
+        """Whether this stream waits for it already; not if it was lent, since borrowers may write it anew."""
+        return stream in self._ready and not self._lent
 
     @property
     def __cuda_array_interface__(self) -> dict[str, object]:
-        self.readers.add(0)
+        self._lent = True
+        self._streams.setdefault(0, None)  # the borrower's is not known
         return {
             "shape": self.shape,
             "typestr": f"<f{self.dtype.itemsize}",
@@ -55,9 +76,11 @@ class DeviceArray:
             raise BufferError("a DeviceArray is lent as it is: no copy, no other device; use .numpy() for a copy")
         if stream != -1:
             reader = handle_of(stream)
-            self.readers.add(reader)
-            with self._gpu.current():
-                wait(self._gpu, reader, {self.stream})
+            if not self.is_ready_in(reader):
+                with self._gpu.current():
+                    wait(self._gpu, reader, {self.stream})
+            self.used_in(reader)
+        self._lent = True
         versioned = max_version is not None and max_version >= (1, 0)
         return dlpack.lend(self, self.address, self.shape, 8 * self.dtype.itemsize, self._gpu.index, versioned)
 
@@ -73,12 +96,14 @@ class DeviceArray:
     def __del__(self, quiet: type[contextlib.suppress] = contextlib.suppress) -> None:  # no module may be left
         if getattr(self, "address", 0):
             with quiet(Exception), self._gpu.current():  # the process may be ending
-                wait(self._gpu, self.stream, self.readers)
-                self._gpu.driver("cuMemFreeAsync", self.address, self.stream)
+                self._gpu.released.append(Released(self.address, self.stream, self._streams))
+                free_released(self._gpu)
 
 
-def fresh(gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int) -> DeviceArray:
-    """A new array; UnsupportedError while the stream is being captured, when there is no memory to be had."""
-    if capture_of(gpu, stream) is not None:
+def fresh(
+    gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
+) -> DeviceArray:
+    """A new array; UnsupportedError while a graph is captured from the stream, which would own the memory."""
+    if is_captured(gpu, stream):
         raise UnsupportedError("this stream is being captured into a graph, which needs arrays that stay: pass out=")
-    return DeviceArray(gpu, shape, dtype, stream)
+    return DeviceArray(gpu, shape, dtype, stream, owner)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, cast
 
 from condyle.errors import DeviceError
+
+if TYPE_CHECKING:
+    from condyle.runtime.cuda.pool import Released
 
 BROKEN = (
     "a kernel of this process failed, and CUDA is of no use to it any more: restart it. If an array was freed or too "
@@ -24,6 +28,7 @@ CURES = {
     "CUDA_ERROR_OUT_OF_MEMORY": "the GPU is out of memory: pass fewer states at once, or free arrays",
     "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES": "the kernel needs more than this GPU has; please report it",
     "CUDA_ERROR_INVALID_VALUE": "an address or a size is not what the driver expects: was an array freed meanwhile?",
+    "CUDA_ERROR_INVALID_HANDLE": "the stream was destroyed, or is of another GPU: pass one that exists",
     "CUDA_ERROR_ILLEGAL_ADDRESS": BROKEN,
     "CUDA_ERROR_MISALIGNED_ADDRESS": BROKEN,
     "CUDA_ERROR_LAUNCH_FAILED": BROKEN,
@@ -42,6 +47,9 @@ OLDEST = (8, 0)
 OLDEST_DRIVER = 11_040
 """CUDA 11.4: memory in stream order, also while a graph is captured."""
 MOST_BLOCKS = (1 << 31) - 1
+POOL_KEEPS = 1 << 30
+"""Bytes that the pool does not give back at a synchronisation. The driver's own pools give everything back, and map
+memory anew for the next call."""
 
 
 class Api(Protocol):
@@ -59,6 +67,14 @@ class Driver:
 
     def __call__(self, name: str, *arguments: object) -> tuple[object, ...]:
         """The values of one driver call; DeviceError if it failed."""
+        status, values = self.attempt(name, *arguments)
+        if int(status) != 0:
+            word = getattr(status, "name", str(status))
+            raise DeviceError(f"{name}: {word}: {CURES.get(word, 'the driver refused')}")
+        return values
+
+    def attempt(self, name: str, *arguments: object) -> tuple[SupportsInt, tuple[object, ...]]:
+        """The status of one driver call, and its values, which mean something if the status is 0."""
         if os.getpid() != self._pid:
             raise DeviceError(
                 "this process was forked after CUDA had started, which CUDA does not allow: start workers with "
@@ -68,10 +84,7 @@ class Driver:
             status, *values = getattr(self._api, name)(*arguments)
         except RuntimeError as error:  # the bindings did not find it
             raise DeviceError(f"the driver is too old, it has no {name}: install one for CUDA 12 or later") from error
-        if int(status) != 0:
-            word = getattr(status, "name", str(status))
-            raise DeviceError(f"{name}: {word}: {CURES.get(word, 'the driver refused')}")
-        return tuple(values)
+        return status, tuple(values)
 
     def number(self, name: str, *arguments: object) -> int:
         """The only value of a call, as a number."""
@@ -81,6 +94,10 @@ class Driver:
     def constant(self, kind: str, name: str) -> object:
         """A member of an enumeration."""
         return getattr(getattr(self._api, kind), name)
+
+    def value(self, kind: str, *arguments: object) -> Any:
+        """A new structure or number of the driver's type `kind`."""
+        return getattr(self._api, kind)(*arguments)
 
 
 @cache
@@ -115,7 +132,7 @@ class Function:
 
 
 class Gpu:
-    """One GPU: its primary context, which other libraries of this process share."""
+    """One GPU: its primary context, which other libraries of this process share. released: memory to be freed."""
 
     def __init__(self, driver: Driver, index: int) -> None:
         count = driver.number("cuDeviceGetCount")
@@ -139,6 +156,7 @@ class Gpu:
             )
         self.toolkit = version // 1000
         (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
+        self.released: deque[Released] = deque()
 
     @property
     def context(self) -> int:
@@ -150,6 +168,18 @@ class Gpu:
         """As its maker calls it."""
         (name,) = self.driver("cuDeviceGetName", 100, self._device)
         return cast(bytes, name).split(b"\0")[0].decode("ascii", "replace")
+
+    @cached_property
+    def pool(self) -> object:
+        """A pool of memory of our own: the settings of the device's pool belong to the whole process."""
+        properties = self.driver.value("CUmemPoolProps")
+        properties.allocType = self.driver.constant("CUmemAllocationType", "CU_MEM_ALLOCATION_TYPE_PINNED")
+        properties.location.type = self.driver.constant("CUmemLocationType", "CU_MEM_LOCATION_TYPE_DEVICE")
+        properties.location.id = self.index
+        (pool,) = self.driver("cuMemPoolCreate", properties)
+        key = self.driver.constant("CUmemPool_attribute", "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")
+        self.driver("cuMemPoolSetAttribute", pool, key, self.driver.value("cuuint64_t", POOL_KEEPS))
+        return pool
 
     def attribute(self, name: str) -> int:
         """One of its attributes, by its name without CU_DEVICE_ATTRIBUTE_."""
@@ -171,6 +201,10 @@ class Gpu:
         (function,) = self.driver("cuModuleGetFunction", module, name.encode("ascii"))
         key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES")
         self.driver("cuFuncSetAttribute", function, key, shared_bytes)
+        if shared_bytes:  # else the driver leaves room for one block, and gives the rest to the cache
+            key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT")
+            most = self.driver.constant("CUshared_carveout", "CU_SHAREDMEM_CARVEOUT_MAX_SHARED")
+            self.driver("cuFuncSetAttribute", function, key, most)
         key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK")
         return Function(function, name, self.driver.number("cuFuncGetAttribute", key, function), shared_bytes)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from condyle.errors import DeviceError
 from condyle.runtime.cuda.driver import Gpu
+from condyle.runtime.cuda.streams import relaxed
 
 Rows = NDArray[np.floating]
 MOST_KNOWN = 256
@@ -76,5 +77,5 @@ def pinned_arrays(gpu: Gpu, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[n
 
 
 def _free(gpu: Gpu, address: int) -> None:
-    with contextlib.suppress(Exception), gpu.current():  # the process may be ending
+    with contextlib.suppress(Exception), gpu.current(), relaxed(gpu):  # the process may be ending
         gpu.driver("cuMemFreeHost", address)

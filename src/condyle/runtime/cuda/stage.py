@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from condyle.runtime.cuda.driver import Gpu
 from condyle.runtime.cuda.pinned import address_of
+from condyle.runtime.cuda.streams import relaxed
 
 Rows = NDArray[np.floating]
 HOST = "host "
@@ -98,7 +99,7 @@ class Slot:
             self.gpu.driver("cuStreamSynchronize", self.stream)
 
     def __del__(self, quiet: type[contextlib.suppress] = contextlib.suppress) -> None:  # no module may be left
-        with quiet(Exception), self.gpu.current():  # the process may be ending
+        with quiet(Exception), self.gpu.current(), relaxed(self.gpu):  # the process may be ending
             self.give_up()
             for name, address in self.memory.items():
                 self.gpu.driver("cuMemFreeHost" if name.startswith(HOST) else "cuMemFree", address)

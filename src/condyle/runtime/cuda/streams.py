@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Set
-from typing import Any, cast
+from enum import Enum
+from typing import Any
 
 from condyle.errors import DTypeError
 from condyle.runtime.cuda.driver import Gpu
@@ -26,13 +27,30 @@ def handle_of(stream: object) -> int:
     return 0 if number == 1 else number
 
 
-def capture_of(gpu: Gpu, stream: int) -> int | None:
-    """The number of the capture that this stream is in, if it is."""
-    if stream == 0:  # never captured, and not to be asked while another one is
-        return None
-    status, number, *_ = gpu.driver("cuStreamGetCaptureInfo", stream)
-    active = gpu.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_ACTIVE")
-    return int(cast(int, number)) if status == active else None
+class Stream(Enum):
+    """What may be done with a stream.
+
+    READY: anything. CAPTURED: a graph is captured from it; or, for stream 0, from a blocking stream, which work in
+    stream 0 would break. GONE: it was destroyed.
+    """
+
+    READY, CAPTURED, GONE = range(3)
+
+
+def state_of(gpu: Gpu, stream: int) -> Stream:
+    """The state of a stream. A destroyed one is GONE only where the driver notices it."""
+    status, values = gpu.driver.attempt("cuStreamIsCapturing", stream)
+    if status == gpu.driver.constant("CUresult", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"):
+        return Stream.CAPTURED
+    if int(status):
+        return Stream.GONE
+    none = gpu.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
+    return Stream.READY if values[0] == none else Stream.CAPTURED
+
+
+def is_captured(gpu: Gpu, stream: int) -> bool:
+    """Whether a graph is captured from this stream; never from stream 0."""
+    return stream != 0 and state_of(gpu, stream) == Stream.CAPTURED
 
 
 def wait(gpu: Gpu, stream: int, others: Set[int]) -> None:
@@ -48,7 +66,7 @@ def wait(gpu: Gpu, stream: int, others: Set[int]) -> None:
 
 @contextlib.contextmanager
 def relaxed(gpu: Gpu) -> Generator[None, None, None]:
-    """Memory may be allocated although a graph is being captured."""
+    """Calls that may wait for the GPU are allowed in this thread although a graph is captured from another stream."""
     mode = gpu.driver.constant("CUstreamCaptureMode", "CU_STREAM_CAPTURE_MODE_RELAXED")
     (before,) = gpu.driver("cuThreadExchangeStreamCaptureMode", mode)
     try:
