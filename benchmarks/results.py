@@ -6,9 +6,11 @@ which commit it was measured, so that runs may be short.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +19,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "benchmarks" / "results"
 CODE = ("src", "benchmarks/*.py", "experiments/*.py")
+BUILT = r"__pycache__/|\.so$|\.egg-info/"
 
 
 def certificate() -> dict[str, Any]:
@@ -34,9 +37,25 @@ def machine() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that was measured, marked where its code differed from it; results and docs may."""
-    head = _git("rev-parse", "HEAD") or "unknown"
+    """The commit that was measured, marked where its code differed from it; results and docs may.
+
+    Outside a checkout "src:" and the hash of the code: `python -m benchmarks.results` prints it for a checkout.
+    """
+    top = _git("rev-parse", "--show-toplevel")
+    if not top or Path(top).resolve() != ROOT:
+        return f"src:{code_hash()}"
+    head = _git("rev-parse", "HEAD")
     return head + ("+changes" if _git("status", "--porcelain", "--untracked-files=no", "--", *CODE) else "")
+
+
+def code_hash() -> str:
+    """sha256 (hex) of the code, without what is built: of names and contents of all its files."""
+    files = [*(ROOT / "src").rglob("*"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "experiments").rglob("*.py")]
+    whole = hashlib.sha256()
+    for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in files if path.is_file()):
+        if not re.search(BUILT, name):
+            whole.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()
 
 
 def merge(measurement: str, robot: str, found: dict[str, Any], path: Path | None = None) -> Path:
@@ -111,5 +130,12 @@ def _slug(about: dict[str, Any]) -> str:
 
 
 def _git(*words: str) -> str:
+    """What git says; nothing where it is not installed, or refuses."""
+    if shutil.which("git") is None:
+        return ""
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
     return done.stdout.strip()
+
+
+if __name__ == "__main__":
+    print(f"src:{code_hash()}")

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+import subprocess
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -128,6 +131,29 @@ def test_runs_are_merged_into_one_file(tmp_path: Path) -> None:
     assert set(measured) == {"outputs", "threads"}
     assert measured["outputs"]["a"]["functions"]["id"] == 1.2346
     assert all(entry["date"] and entry["commit"] for of in measured.values() for entry in of.values())
+
+
+def test_code_outside_a_checkout_has_a_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a folder of another checkout, and without git; what was built does not count."""
+    head = results.commit()
+    assert re.fullmatch(r"[0-9a-f]{40}(\+changes)?|src:[0-9a-f]{64}", head)
+    for name in ("src/condyle/a.py", "benchmarks/b.py", "experiments/paper/c.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(results, "ROOT", tmp_path)
+    first = results.commit()
+    assert re.fullmatch("src:[0-9a-f]{64}", first)
+    (tmp_path / "src/condyle/__pycache__").mkdir()
+    for built in ("src/condyle/__pycache__/a.pyc", "src/condyle/a.so"):
+        (tmp_path / built).write_text("built here")
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=False)
+    monkeypatch.setattr(results, "ROOT", tmp_path / "copy")
+    shutil.copytree(tmp_path, tmp_path / "copy", ignore=lambda folder, names: {"copy", ".git"})
+    assert results.commit() == first
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert results.commit() == first
+    (tmp_path / "copy/src/condyle/a.py").write_text("another")
+    assert results.commit() != first
 
 
 def test_rows_of_another_processor_name_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
