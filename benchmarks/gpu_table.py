@@ -62,7 +62,8 @@ MEASURED = (
 FOOT = """## On a machine with a GPU
 
 `python -m benchmarks.gpu` also runs `compute-sanitizer` and GRiD where they are installed. `pytest -m gpu` runs the
-tests that need a GPU. `condyle check ROBOT --target cuda` compares one robot with the reference.
+tests that need a GPU, and fails where there is none. `condyle check ROBOT --target cuda` compares one robot with the
+reference.
 """
 
 

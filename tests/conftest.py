@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from condyle import Dynamics, Robot
+from tests.devices import asks_for_gpu, has_gpu_tests
 from tests.processor import Processor
 from tests.programs import HERE, skip_without
 
@@ -42,6 +43,19 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
 def pytest_configure(config: pytest.Config) -> None:
     os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], HERE])
     config.pluginmanager.register(Processor())
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`pytest -m gpu` reads the files that have such tests, and no others."""
+    if asks_for_gpu(config) and collection_path.suffix == ".py" and not has_gpu_tests(collection_path):
+        return True
+    return None  # as pytest likes
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Of `-n auto`: eight at most, since one takes up to 2 GB. Without pytest-xdist nobody asks."""
+    return min(8, len(os.sched_getaffinity(0)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

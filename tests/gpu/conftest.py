@@ -1,4 +1,4 @@
-"""A GPU that every machine has."""
+"""A GPU that every machine has, and one that only some have."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from condyle.errors import DeviceError
 from condyle.runtime.cuda import driver as drivers
+from condyle.runtime.cuda.driver import Gpu
 from tests.backends.cuda.fake_driver import FakeDriver
+from tests.devices import without_gpu
+from tests.gpu.bench import Bench
 
 
 @pytest.fixture
@@ -20,3 +24,21 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDriver]:
     drivers.gpu.cache_clear()
     assert api.depth == 0
     assert not api.faults
+
+
+@pytest.fixture
+def real_gpu(request: pytest.FixtureRequest) -> Gpu:
+    """GPU 0 of this machine."""
+    drivers.driver.cache_clear()
+    drivers.gpu.cache_clear()
+    try:
+        return drivers.gpu(0)
+    except DeviceError as error:
+        without_gpu(request.config, str(error))
+
+
+@pytest.fixture(params=[pytest.param("fake", id="fake"), pytest.param("real_gpu", id="real", marks=pytest.mark.gpu)])
+def bench(request: pytest.FixtureRequest) -> Bench:
+    """Both."""
+    request.getfixturevalue(request.param)
+    return Bench(drivers.gpu(0), real=request.param == "real_gpu")

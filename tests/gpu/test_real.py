@@ -2,68 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 
 import condyle
 from benchmarks import gpu_beside
-from benchmarks.gpu import upload
 from condyle.backends.cuda import kernel as kernels
-from condyle.cli.check import allowed, answers, relative, solvable
-from condyle.cli.states import States, draw
-from condyle.errors import DeviceError
-from condyle.functions import FUNCTIONS
+from condyle.cli.check import answers, solvable
 from condyle.gpu import GpuDynamics
-from condyle.runtime.cuda import driver as drivers
-from condyle.runtime.cuda.answers import DeviceArray
 from condyle.runtime.cuda.driver import Gpu
-
-BOTH = [pytest.param(False, id="fake"), pytest.param(True, id="real", marks=pytest.mark.gpu)]
-
-
-def real_gpu() -> Gpu:
-    """GPU 0; a skip that says why there is none."""
-    drivers.driver.cache_clear()
-    drivers.gpu.cache_clear()
-    try:
-        return drivers.gpu(0)
-    except DeviceError as error:
-        pytest.skip(str(error))
-
-
-@dataclass
-class Bench:
-    """A GPU and how much it is asked to do."""
-
-    gpu: Gpu
-    real: bool
-
-    def dynamics(self, name: str = "iiwa14", dtype: str = "float64", floating: bool = False) -> GpuDynamics:
-        dyn = condyle.load(name, floating_base=floating).compile(target="cuda", dtype=dtype)
-        assert isinstance(dyn, GpuDynamics)
-        return dyn
-
-    def inputs(self, function: str, n: int, dtype: str = "float64") -> list[np.ndarray]:
-        return list(draw(condyle.load("iiwa14"), n, dtype, (function,)).arguments(function))
-
-    def upload(self, arrays: list[np.ndarray]) -> list[DeviceArray]:
-        with self.gpu.current():
-            return [upload(self.gpu, array) for array in arrays]
-
-    def stream(self) -> int:
-        flags = self.gpu.driver.constant("CUstream_flags", "CU_STREAM_NON_BLOCKING")
-        with self.gpu.current():
-            return self.gpu.driver.number("cuStreamCreate", flags)
-
-
-@pytest.fixture(params=BOTH)
-def bench(request: pytest.FixtureRequest) -> Bench:
-    if request.param:
-        return Bench(real_gpu(), real=True)
-    request.getfixturevalue("fake")
-    return Bench(drivers.gpu(0), real=False)
+from tests.gpu.bench import Bench, Reference
 
 
 @pytest.mark.slow
@@ -78,16 +26,9 @@ def test_reference(bench: Bench) -> None:
 
 
 def agree(robot: condyle.Robot, dyn: GpuDynamics, dtype: str, n: int) -> None:
-    states = draw(robot, n, dtype)
-    exact = States(
-        {name: array.astype(np.float64) for name, array in states.quantities.items()}, states.sizes, "float64"
-    )
-    reference = robot.compile(target="cpu")
-    condition = float(np.linalg.cond(reference.mass_matrix(exact.quantities["q"])).max())
+    reference = Reference(robot, n, dtype)
     for function in solvable(robot, list(dyn.signature)):
-        found, wanted = answers(dyn, function, states), answers(reference, function, exact)
-        worst = max(relative(a, b) for a, b in zip(found, wanted, strict=True))
-        assert worst <= allowed(FUNCTIONS[function], dtype, condition), (robot.name, function, dtype)
+        reference.hold(function, answers(dyn, function, reference.states))
 
 
 def test_pinned_and_chunks(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,8 +99,7 @@ def test_determinism(bench: Bench) -> None:
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("tool", ["memcheck", "racecheck"])
-def test_compute_sanitizer(tool: str) -> None:
-    real_gpu()
+def test_compute_sanitizer(real_gpu: Gpu, tool: str) -> None:
     found = gpu_beside.sanitized(tool)
     if "unmeasured" in found:
         pytest.skip(found["unmeasured"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ import pytest
 import condyle
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import DeviceError, UnsupportedError
-from condyle.interop import jax_gpu
+from tests.devices import without_gpu
 from tests.interop.gpu_cases import STREAM, FakeXla, fake, library, xla
 from tests.interop.jax_cases import jax, jnp, wide, wrap
 
 __all__ = ["fake", "library", "wide", "xla"]
+
+jax_gpu: Any = import_module("condyle.interop.jax_gpu")  # after JAX, without which this file is skipped
 
 
 class Case:
@@ -177,11 +180,11 @@ def test_a_gpu_that_jax_has_not(fake: Any) -> None:
 
 
 @pytest.mark.gpu
-def test_answers_and_gradients_on_a_gpu() -> None:
+def test_answers_and_gradients_on_a_gpu(request: pytest.FixtureRequest) -> None:
     try:
         device = jax.devices("cuda")[0]
     except RuntimeError:
-        pytest.skip("JAX sees no NVIDIA GPU")
+        without_gpu(request.config, "JAX sees no NVIDIA GPU; pip install 'jax[cuda13]'")
     case = Case(condyle.load("hyq", floating_base=True), n=300)
     there = [jax.device_put(x, device) for x in case.args]
     loss = lambda *x: (case.far.forward_dynamics(*x) ** 2).sum()  # noqa: E731

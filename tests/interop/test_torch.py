@@ -15,6 +15,7 @@ import pytest
 
 import condyle
 from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
+from tests.devices import without_gpu
 from tests.interop.torch_cases import F64, arrays, fixed, floating, hyq, torch, wrap
 
 __all__ = ["fixed", "floating", "hyq"]
@@ -268,9 +269,8 @@ def test_tensors_of_other_devices(fixed):
 
 
 @pytest.mark.gpu
-def test_answers_and_gradients_on_a_gpu(hyq):
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU")
+def test_answers_and_gradients_on_a_gpu(hyq, request):
+    torch.cuda.is_available() or without_gpu(request.config, "PyTorch sees no NVIDIA GPU; pip install torch for CUDA")
     far = wrap(hyq.robot.compile(target="cuda"))
     there = [x.detach().cuda().requires_grad_() for x in hyq.args]
     with torch.cuda.stream(torch.cuda.Stream()):
