@@ -95,3 +95,13 @@ def test_every_row_is_in_one_launch_of_allowed_size(
     strides = [array.size * 4 for array in parts.inputs]
     assert scratch_bytes(kernel, n) == min(n, parts.most) * kernel.sizes.scratch
     assert len(planned(kernel, n, strides)) == len(pieces) * len(kernel.launches)
+
+
+def test_no_states_are_no_launch(fake: FakeDriver) -> None:
+    kernel = CudaKernel(formed("difd", 1, "split"), drivers.gpu(0), np.dtype("float32"))
+    none = [0] * len(kernel.parts.inputs)
+    with kernel.gpu.current():
+        kernel.on_device(0, none, [False] * len(none), [0] * len(kernel.parts.outputs), 0)
+    kernel(0, [np.zeros((0, 7), np.float32)] * len(none), [np.zeros((0, 7), np.float32)] * 2, 1)
+    assert planned(kernel, 0, none) == []
+    assert "cuLaunchKernel" not in fake.calls
