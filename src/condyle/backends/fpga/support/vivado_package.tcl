@@ -16,7 +16,7 @@ ipx::package_project -root_dir $ip -vendor user.org -library condyle -taxonomy /
 set core [ipx::current_core]
 set_property name @top@ $core
 set_property version 1.0 $core
-set_property supported_families {virtexuplus Production zynquplus Production kintexuplus Production} $core
+set_property supported_families {@families@} $core
 ipx::infer_bus_interface {@slave@} xilinx.com:interface:axis_rtl:1.0 $core
 ipx::infer_bus_interface {@master@} xilinx.com:interface:axis_rtl:1.0 $core
 ipx::infer_bus_interface {@lite@} xilinx.com:interface:aximm_rtl:1.0 $core
