@@ -111,10 +111,10 @@ class Constrained:
     def regularised(self, matrix: SparseMatrix, alike: bool = False, mu: float = MU) -> Regular:
         """The factors of a matrix like G with R added on its diagonal, and 1 for inactive rows.
 
-        R_i = mu (matrix)_ii + `SHARE` `MU` s_i. alike: R is the mean of that, so that the forces have the least norm.
+        R_i = mu ((matrix)_ii + `SHARE` s_i). alike: R is the mean of that, so that the forces have the least norm.
         """
         diagonal = [number(0.0) if (x := matrix.get(i, i)) is None else x for i in range(matrix.size)]
-        least = [SHARE * MU * scale + LEAST for scale in scales(self.tree.tree)]
+        least = [SHARE * mu * scale + LEAST for scale in scales(self.tree.tree)]
         damped = [mu * x + more for x, more in zip(diagonal, least, strict=True)]
         if alike:
             damped = [total(damped) * (1.0 / matrix.size)] * matrix.size
