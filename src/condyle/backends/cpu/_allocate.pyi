@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 from condyle.backends.cpu.code import Instruction
 from condyle.backends.cpu.operations import Row
-from condyle.ir.ops import Node
+from condyle.operations import Node
 
 def allocate(
     nodes: tuple[Node, ...],
