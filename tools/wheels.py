@@ -242,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Builds and tries; prints a line for each."""
     parser = argparse.ArgumentParser(description="Builds and tries the source archive and the wheels.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
-    parser.add_argument("--python", action="append", help="a Python to build for (all that are found)")
+    parser.add_argument("--python", action="append", help="path of a Python to build for (default: all that are found)")
     parser.add_argument("--numpy", action="append", help=f"a NumPy to try with ({', '.join(NUMPYS)})")
     parser.add_argument("--twice", action="store_true", help="build all again elsewhere, and compare the bytes")
     given = parser.parse_args(arguments)
