@@ -49,7 +49,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """`pytest -m gpu` reads the files that have such tests, and no others."""
     if asks_for_gpu(config) and collection_path.suffix == ".py" and not has_gpu_tests(collection_path):
         return True
-    return None  # as pytest likes
+    return None  # pytest decides
 
 
 @pytest.hookimpl(optionalhook=True)

