@@ -14,7 +14,7 @@ from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.kernel import Sizes
 from condyle.dynamics import Array, Dynamics, Out
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.options import whole
 from condyle.runtime.cuda.answers import DeviceArray, fresh
 from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
@@ -22,6 +22,7 @@ from condyle.runtime.cuda.driver import gpu
 from condyle.runtime.cuda.pinned import pinned_arrays
 from condyle.runtime.cuda.streams import handle_of, is_captured, wait
 from condyle.runtime.packed import Packed
+from condyle.specification import Function
 from condyle.trace.repeated import time_loop
 
 
@@ -55,7 +56,7 @@ class GpuDynamics(Dynamics):
         bound._shadow_methods()
         return bound
 
-    def explain(self, n: int = 1, functions: Sequence[str] | None = None) -> str:
+    def explain(self, n: int = 1, functions: Sequence[str | Function] | None = None) -> str:
         """Return what runs for a batch of n states: the route of each function, its operations and its form.
 
         The time of a form is an estimate, it is not measured.
@@ -68,10 +69,10 @@ class GpuDynamics(Dynamics):
         if found is None:
             device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
-        for name in self._named(functions):
-            line = self._compiler.line(name, "cuda", self._dtype, n)
-            repeated = FUNCTIONS[name].repeat is not None
-            form = "" if repeated else self._compiler.gpu(name, False, self._dtype, multiprocessors).line(n)
+        for function in self._named(functions):
+            line = self._compiler.line(function, "cuda", self._dtype, n)
+            repeated = function.repeat is not None
+            form = "" if repeated else self._compiler.gpu(function, self._dtype, multiprocessors).line(n)
             lines.append(line + form)
         return "\n".join(lines)
 
@@ -82,65 +83,61 @@ class GpuDynamics(Dynamics):
         except DeviceError:
             return None
 
-    def memory(self, n: int, functions: Sequence[str] | None = None) -> dict[str, int]:
+    def memory(self, n: int, functions: Sequence[str | Function] | None = None) -> dict[str, int]:
         """Return the bytes on the GPU by function, for n states that are there: inputs, outputs and scratch.
 
         External forces are left out. functions: as in `explain`.
         """
         n = whole("n", n, 0)
-        return {name: self._sizes(name, n).resident(n) for name in self._named(functions)}
+        return {one.name: self._sizes(one, n).resident(n) for one in self._named(functions)}
 
     def stage_memory(self, n: int) -> dict[str, int]:
         """Return the bytes on the GPU by function, for n states in the processor's memory: of two transfers at most.
 
         Arrays that are not pinned need as much pinned memory, without the scratch. It is kept for the next call.
         """
-        return {name: self._sizes(name, n).staged(n) for name in self._named(None)}
+        return {one.name: self._sizes(one, n).staged(n) for one in self._named(None)}
 
-    def _sizes(self, name: str, n: int) -> Sizes:
-        multiprocessors = self._multiprocessors() or KNOWN_MULTIPROCESSORS
-        function, repeat = FUNCTIONS[name], FUNCTIONS[name].repeat
-        made = self._compiler.gpu(name if repeat is None else repeat.of, False, self._dtype, multiprocessors)
+    def _sizes(self, function: Function, n: int) -> Sizes:
+        multiprocessors, repeat = self._multiprocessors() or KNOWN_MULTIPROCESSORS, function.repeat
+        made = self._compiler.gpu(function if repeat is None else repeat.of, self._dtype, multiprocessors)
         found = made if repeat is None else None if repeat.backwards else made.repeated(time_loop(repeat))
         if found is None:
             raise UnsupportedError(f"{function.method}: its kernels are called from the processor's memory, in pieces")
         return Sizes.of(found.launches(found.form(n)))
 
-    def pinned(self, name: str, n: int) -> tuple[Array, ...]:
+    def pinned(self, name: str | Function, n: int) -> tuple[Array, ...]:
         """Return arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
 
         They are NumPy arrays of zeros. A call with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copies directly from
         and to them: all inputs in one transfer, all outputs in one. External forces are left out.
         """
-        inputs, outputs = self.binder(name).specs
-        specs = (*inputs[: len(FUNCTIONS[name].inputs)], *outputs)
+        inputs, outputs = self.binder(function_of(name)).specs
+        specs = (*inputs, *outputs)
         return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *spec.dims) for spec in specs], self.dtype))
 
-    def pack(self, array: ArrayLike, port: str = "", of: str = "") -> Packed:
+    def pack(self, array: ArrayLike, port: str = "", of: str | Function = "") -> Packed:
         raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
 
     def call(
         self,
-        name: str,
+        function: str | Function,
         args: Sequence[ArrayLike],
-        f_ext: ArrayLike | None = None,
         out: Out = None,
         ranges: bool = True,
     ) -> tuple[Array, ...]:
         """As in `Dynamics`; numbers of arrays that lie on the GPU are not looked at."""
-        given = args if f_ext is None else (*args, f_ext)
-        if not any(is_device_array(value) for value in given):
-            return super().call(name, args, f_ext, out, ranges)
-        return cast("tuple[Array, ...]", self._device_call(name, given, f_ext is not None, out))
+        if not any(is_device_array(value) for value in args):
+            return super().call(function, args, out, ranges)
+        return cast("tuple[Array, ...]", self._device_call(function_of(function), args, out))
 
-    def _device_call(self, name: str, given: Sequence[object], f_ext: bool, out: object) -> tuple[object, ...]:
-        method = FUNCTIONS[name].method
-        given = [self._there(x) for x in given]
-        inputs, outputs = self.binder(name).specs
-        inputs = inputs[: len(FUNCTIONS[name].ports(f_ext))]
+    def _device_call(self, function: Function, args: Sequence[object], out: object) -> tuple[object, ...]:
+        method = function.called
+        given = [self._there(x) for x in args]
+        inputs, outputs = self.binder(function).specs
         if len(given) != len(inputs):
             raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
-        kernel = self.kernel(name, f_ext)
+        kernel = self.kernel(function)
         if not isinstance(kernel, CudaFunction):
             raise UnsupportedError(
                 f"{method}: its kernels are called from the processor's memory: pass arrays that lie there"
@@ -204,7 +201,9 @@ class GpuDynamics(Dynamics):
                     use(value, stream, self._owner)
         return stream, stream or 1
 
-    def direct(self, name: str, slow: object, result: object = None, shares: bool = True, positional: int = 0) -> None:
+    def direct(
+        self, function: Function, slow: object, result: object = None, shares: bool = True, positional: int = 0
+    ) -> None:
         """No native callable in front: it serves code on the processor."""
 
 

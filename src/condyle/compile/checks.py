@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from condyle.derivatives.names import root
 from condyle.errors import ShapeError, SingularError, UnsupportedError
-from condyle.functions import FUNCTIONS, found
+from condyle.functions import FUNCTIONS
 from condyle.model.contact import KINDS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
@@ -31,7 +30,7 @@ def unbound(tree: Tree, function: Function) -> str:
         return "reference_frame"
     if any(one not in function.contact_kinds for one in kinds_of(tree) if function.contact_kinds):
         return "contact_kinds"
-    if not tree.links and (found(root(function.name)) or function).divides_by_mass:  # masses as inputs are none too
+    if not tree.links and function.root.divides_by_mass:  # masses as inputs are none too
         return "mass"
     return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
 
@@ -92,7 +91,7 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
 
 
 def _check_carried(tree: Tree, repeat: Repeat) -> None:
-    base, known = FUNCTIONS[repeat.of], sizes(tree)
+    base, known = repeat.of, sizes(tree)
     inputs = {port.name: port.shape(known) for port in base.inputs}
     for port in base.outputs:
         if port.name in repeat.carried and port.shape(known) != inputs[port.name]:
@@ -135,15 +134,15 @@ def check_elements(robot: Robot, tree: Tree) -> None:
     )
 
 
-def checked_route(tree: Tree, function: str, route: str) -> str:
+def checked_route(tree: Tree, function: Function, route: str) -> str:
     """The route by its own name; UnsupportedError for a function or route that is not there, or not for this robot."""
-    if function not in FUNCTIONS:
-        raise UnsupportedError(f"routes: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
-    names = FUNCTIONS[function].route_names(tree.has_shared_coordinates)
-    known = {FUNCTIONS[function].routes[name].alias or name: name for name in names} | {name: name for name in names}
+    if function not in FUNCTIONS.values():
+        raise UnsupportedError(f"routes: there is no function {function.name!r}; there are {', '.join(FUNCTIONS)}")
+    names = function.route_names(tree.has_shared_coordinates)
+    known = {function.routes[name].alias or name: name for name in names} | {name: name for name in names}
     if not isinstance(route, str) or route not in known:  # pyright: ignore[reportUnnecessaryIsInstance]
         shared = " with mimic joints" if tree.has_shared_coordinates else ""
         raise UnsupportedError(
-            f"routes: {function!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
+            f"routes: {function.name!r} has no route {route!r} for a robot{shared}; it has {', '.join(names)}"
         )
     return known[route]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import NEEDS, supported
 from condyle.compile.serial import Compiler, fall_back
@@ -9,9 +11,10 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree
 from condyle.runtime.toolchain import find_compiler
+from condyle.specification import Function
 
 
-def chosen(robot: Robot, tree: Tree, facts: Facts, links: str, target: str, routes: dict[str, str]) -> Compiler:
+def chosen(robot: Robot, tree: Tree, facts: Facts, links: str, target: str, routes: Mapping[Function, str]) -> Compiler:
     """The compiler for `compile(links=)`; UnsupportedError for scans on a target that has none."""
     if links == "serial":
         return Compiler(tree, facts, routes, robot=robot)

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
-from condyle.specification import Columns
+from condyle.specification import Columns, Function
 from condyle.trace.structure import sizes
 
 Array = NDArray[np.floating]
@@ -21,7 +20,7 @@ Array = NDArray[np.floating]
 
 def widths(tree: Tree, of: Columns) -> list[int]:
     """Entries of the tangents that the function of a column takes, which is half of its inputs."""
-    ports = FUNCTIONS[of.function].inputs
+    ports = of.function.inputs
     return [math.prod(port.shape(sizes(tree))) for port in ports[len(ports) // 2 :]]
 
 
@@ -31,19 +30,19 @@ def count(tree: Tree, of: Columns) -> int:
     return sum(known[k] for k in of.by)
 
 
-def multiplied(row: Mapping[str, str | int], function: str, tree: Tree, of: Columns) -> dict[str, str | int]:
+def multiplied(row: Mapping[str, str | int], function: Function, tree: Tree, of: Columns) -> dict[str, str | int]:
     """One row of operation counts for all columns, given that of one."""
     n = count(tree, of)
-    words = {"function": function, "route": f"{n} x {of.function}"}
+    words = {"function": function.name, "route": f"{n} x {of.function}"}
     return {**{name: n * number for name, number in row.items() if isinstance(number, int)}, **words}
 
 
 def heights(tree: Tree, of: Columns) -> list[int]:
     """Entries of its answers."""
-    return [math.prod(port.shape(sizes(tree))) for port in FUNCTIONS[of.function].outputs]
+    return [math.prod(port.shape(sizes(tree))) for port in of.function.outputs]
 
 
-def refused(function: str, of: Columns) -> UnsupportedError:
+def refused(function: Function, of: Columns) -> UnsupportedError:
     return UnsupportedError(
         f"{function} of this robot is too long for straight code: targets 'cpu', 'c' and 'numpy' answer it column by "
         f"column; elsewhere call {of.function}"

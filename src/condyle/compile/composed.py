@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
+from condyle.specification import Function
 from condyle.trace.straight import arrays
 
 Array = NDArray[np.floating]
@@ -26,7 +26,7 @@ class ComposedKernel:
     tree: Tree
     record: Callable[[Calls, Mapping[str, Columns]], Sequence[Columns]]
     names: Sequence[str]
-    kernel: Callable[[str], Kernel]
+    kernel: Callable[[Function], Kernel]
     dtype: np.dtype[np.floating]
     description: str
 
@@ -45,18 +45,18 @@ class Calls:
     """What `record` calls."""
 
     tree: Tree
-    kernel: Callable[[str], Kernel]
+    kernel: Callable[[Function], Kernel]
     n: int
     threads: int
     dtype: np.dtype[np.floating]
 
-    def call(self, function: str, *given: Columns) -> list[Columns]:
+    def call(self, function: Function, *given: Columns) -> list[Columns]:
         """The answers of a function, an array of the states for each entry."""
         inputs = [np.empty((self.n, len(part)), self.dtype) for part in given]
         for array, part in zip(inputs, given, strict=True):
             for k, entry in enumerate(part):
                 array[:, k] = entry
-        outputs = arrays(self.tree, FUNCTIONS[function].outputs)
+        outputs = arrays(self.tree, function.outputs)
         answers = [np.empty((self.n, array.size), self.dtype) for array in outputs]
         self.kernel(function)(self.n, inputs, answers, self.threads)
         return [_columns(answer) for answer in answers]

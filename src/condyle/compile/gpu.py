@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 
 from condyle.backends.common.facts import bits_of
@@ -17,10 +17,11 @@ from condyle.backends.cuda.parts import Composed, Part, Parts, Text, grouped, pa
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, Variant, expanded, found
+from condyle.functions import FUNCTIONS, expanded, function_or_none
 from condyle.ir.program import Program
 from condyle.ir.repeated import TimeLoop
-from condyle.specification import Call, MinusProduct
+from condyle.ports import F_EXT
+from condyle.specification import Call, Function, MinusProduct
 from condyle.trace.straight import arrays
 
 
@@ -31,47 +32,38 @@ class GpuKernels:
         self.router, self.target = router, target
         self.size, self.part, self.looped = cache(self._size), cache(self._part), cache(self._looped)
 
-    def _size(self, function: str, f_ext: bool) -> Size:
+    def _size(self, function: Function) -> Size:
         """What a form is chosen by; UnsupportedError for robots that are too long for a GPU."""
-        return Size(self.router.straight(function, f_ext and FUNCTIONS[function].takes_f_ext))
+        return Size(self.router.straight(function))
 
-    def _part(self, function: str, f_ext: bool, dtype: str, lanes: int) -> Part:
+    def _part(self, function: Function, dtype: str, lanes: int) -> Part:
         """The one kernel of a function; kernels of a split function are those of the plain ones."""
-        program, bits = self.size(function, f_ext).program, bits_of(dtype)
+        program, bits = self.size(function).program, bits_of(dtype)
         return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
 
-    def _looped(self, function: str, f_ext: bool, dtype: str, kind: repeat.Kind) -> tuple[Text, ...]:
+    def _looped(self, function: Function, dtype: str, kind: repeat.Kind) -> tuple[Text, ...]:
         """The one kernel of a loop over time; UnsupportedError where a step is too long for it."""
-        if self.usual(function, f_ext) != WHOLE:
+        if self.usual(function) != WHOLE:
             raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for one kernel")
-        return repeat.texts(self.size(function, f_ext).program, kind, bits_of(dtype), self.target)
+        return repeat.texts(self.size(function).program, kind, bits_of(dtype), self.target)
 
-    def usual(self, function: str, f_ext: bool, lanes: int = 1) -> str:
+    def usual(self, function: Function, lanes: int = 1) -> str:
         """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
         if lanes > 1 or SPLIT not in partitions_of(function):
             return WHOLE
-        return SPLIT if self.size(function, f_ext).operations > self.target.longest else WHOLE
+        return SPLIT if self.size(function).operations > self.target.longest else WHOLE
 
-    def composed(self, function: str, f_ext: bool, partition: str) -> Composed:
+    def composed(self, function: Function, partition: str) -> Composed:
         """The steps that a function is launched as."""
-        known, tree = FUNCTIONS[function], self.router.tree
-        inputs, outputs = arrays(tree, known.ports(f_ext)), arrays(tree, known.named_outputs)
-        return Composed(known, inputs, outputs, partitions_of(function)[partition])
+        tree = self.router.tree
+        inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
+        return Composed(function, inputs, outputs, partitions_of(function)[partition])
 
-    def exported(self, variants: Sequence[Variant]) -> tuple[list[Composed], dict[str, Program]]:
+    def exported(self, functions: Sequence[Function]) -> tuple[list[Composed], dict[Function, Program]]:
         """For CUDA C++, a thread a state: the steps of each function, and the Programs of all that is called."""
-        made: list[Composed] = []
-        called: dict[str, Variant] = {}
-        for one in variants:
-            whole = self.composed(one.of, one.f_ext, self.usual(one.of, one.f_ext))
-            of = {name: Variant(name, one.f_ext and FUNCTIONS[name].takes_f_ext) for name in whole.called}
-            steps = tuple(
-                step._replace(function=of[step.function].name) if isinstance(step, Call) else step
-                for step in whole.steps
-            )
-            made.append(replace(whole, function=one.function, steps=steps))
-            called |= {found.name: found for found in of.values()}
-        return made, {name: replace(self.size(*one).program, name=name) for name, one in called.items()}
+        made = [self.composed(function, self.usual(function)) for function in functions]
+        called = dict.fromkeys(function for whole in made for function in whole.called)
+        return made, {function: self.size(function).program for function in called}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +71,7 @@ class GpuFunction:
     """What one function runs as: `backends.cuda.function.Source`. words: those of `requested`."""
 
     kernels: GpuKernels
-    function: str
-    f_ext: bool
+    function: Function
     dtype: str
     multiprocessors: int
     words: str = ""
@@ -96,11 +87,9 @@ class GpuFunction:
         """
         asked = requested(self.function, self.words, self.partitions)
         widths = asked.lanes
-        if len(widths) > 1 and 1 in widths and lacks(self.kernels.size(self.function, self.f_ext).program, OPERATIONS):
+        if len(widths) > 1 and 1 in widths and lacks(self.kernels.size(self.function).program, OPERATIONS):
             widths = [1]  # groups of lanes have not all operations
-        found = [
-            Form(lanes, asked.partition or self.kernels.usual(self.function, self.f_ext, lanes)) for lanes in widths
-        ]
+        found = [Form(lanes, asked.partition or self.kernels.usual(self.function, lanes)) for lanes in widths]
         if len(found) > 1:
             found.sort(key=lambda form: (self.us(form, n), form.lanes))
         for form in found:
@@ -115,18 +104,15 @@ class GpuFunction:
 
         def launch(step: Call | list[MinusProduct]) -> Launch:
             if isinstance(step, Call):
-                return self.kernels.size(step.function, self.f_ext).launch(form.lanes)
+                return self.kernels.size(step.function).launch(form.lanes)
             return product_launch(self.kernels.router.tree.nv, len(step))
 
         return sum(launch(step).us(n, self.multiprocessors) for step in stages(self.partitions[form.partition]))
 
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError for robots that are too long for a GPU."""
-        made = self.kernels.composed(self.function, self.f_ext, form.partition)
-        kernels = {
-            name: self.kernels.part(name, self.f_ext and FUNCTIONS[name].takes_f_ext, self.dtype, form.lanes)
-            for name in made.called
-        }
+        made = self.kernels.composed(self.function, form.partition)
+        kernels = {function: self.kernels.part(function, self.dtype, form.lanes) for function in made.called}
         return parts(made, kernels, bits_of(self.dtype), self.kernels.target)
 
     def repeated(self, loop: TimeLoop) -> GpuRollout | None:
@@ -157,29 +143,39 @@ class GpuRollout:
 
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError where a step is too long for one kernel."""
-        kernels, function, f_ext, dtype = self.of.kernels, self.of.function, self.of.f_ext, self.of.dtype
-        texts = kernels.looped(function, f_ext, dtype, repeat.Kind.of(self.loop))
-        program = kernels.size(function, f_ext).program
+        kernels, function, dtype = self.of.kernels, self.of.function, self.of.dtype
+        texts = kernels.looped(function, dtype, repeat.Kind.of(self.loop))
+        program = kernels.size(function).program
         return repeat.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
 
     def repeated(self, loop: TimeLoop) -> None:
         """Nothing: it is repeated already."""
 
 
-def partitions_of(function: str) -> Partitions:
-    """How a function can be launched."""
-    return partitions(FUNCTIONS[function], expanded(FUNCTIONS[function]))
+def partitions_of(function: Function) -> Partitions:
+    """How a function can be launched; what it calls takes external forces if it does."""
+    found = partitions(function, expanded(function))
+    if not function.has_forces:
+        return found
+    return {name: tuple(map(_with_forces, steps)) for name, steps in found.items()}
 
 
-def requests(kernels: str | Mapping[str, str]) -> dict[str, str]:
+def _with_forces(step: Call | MinusProduct) -> Call | MinusProduct:
+    return step._replace(function=step.function.taking(F_EXT)) if isinstance(step, Call) else step
+
+
+def requests(kernels: str | Mapping[str, str]) -> dict[Function, str]:
     """The words for each function, one for all or some by name; UnsupportedError for words that say nothing."""
     if not isinstance(kernels, (str, Mapping)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"kernels={kernels!r}: give words such as 'group32', or {{'dfd': 'group32 split'}}")
-    words = dict.fromkeys(FUNCTIONS, kernels) if isinstance(kernels, str) else dict(kernels)
-    for function, asked in words.items():
-        if found(function) is None:
-            raise UnsupportedError(f"kernels: there is no function {function!r}; there are {', '.join(FUNCTIONS)}")
+    named = dict.fromkeys(FUNCTIONS, kernels) if isinstance(kernels, str) else kernels
+    words: dict[Function, str] = {}
+    for name, asked in named.items():
+        function = function_or_none(name)
+        if function is None:
+            raise UnsupportedError(f"kernels: there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
         if not isinstance(asked, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UnsupportedError(f"kernels: {function!r} is {asked!r}, expected words such as 'group32 split'")
+            raise UnsupportedError(f"kernels: {name!r} is {asked!r}, expected words such as 'group32 split'")
         requested(function, asked, partitions_of(function))
+        words[function] = asked
     return words

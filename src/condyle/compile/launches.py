@@ -50,13 +50,13 @@ def guard(dtype: str) -> float:
     return GUARD * float(np.finfo(dtype).eps)
 
 
-def parts(tree: Tree, function: Function, f_ext: bool, dtype: str) -> Parts:
+def parts(tree: Tree, function: Function, dtype: str) -> Parts:
     """The launches of a function."""
     route, bits = function.parallel[route_of(function)], bits_of(dtype)
-    inputs, outputs = arrays(tree, function.ports(f_ext)), arrays(tree, function.outputs)
+    inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.outputs)
     if in_segments(tree, function):
         lanes = best_lanes(tree, function, route)
-        return linked(segmented(tree, function, route, f_ext, lanes, guard(dtype)), inputs, outputs, bits)
+        return linked(segmented(tree, function, route, lanes, guard(dtype)), inputs, outputs, bits)
     launches = Launches(tree, inputs, dtype)
     found = route.run(launches)
     left = [found] if isinstance(found, Array) else cast("Sequence[Array]", found)

@@ -24,13 +24,13 @@ from condyle.compile import launches
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.repeated import TimeLoop
 from condyle.model.tree import Tree
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
 from condyle.runtime.numpy_kernel import NumpyKernel
-from condyle.specification import ParallelRoute
+from condyle.specification import Function, ParallelRoute
 from condyle.trace.parallel import has_branches, is_chain, segmented
 
 TABLE = Path(__file__).parent / "crossovers.json"
@@ -44,14 +44,14 @@ class Crossover(NamedTuple):
 
 
 @cache
-def crossovers() -> dict[tuple[str, str, str, str], Crossover]:
+def crossovers() -> dict[tuple[str, str, str, Function], Crossover]:
     """The measurements that `auto` goes by, by target, instruction set ("" for NumPy), dtype and function.
 
     Of several processors that gained, the one where chains must be longest; one that never did has no row.
     """
-    found: dict[tuple[str, str, str, str], Crossover] = {}
+    found: dict[tuple[str, str, str, Function], Crossover] = {}
     for row in cast("list[dict[str, str | int]]", json.loads(TABLE.read_text())["rows"]):
-        key = str(row["target"]), str(row["isa"]), str(row["dtype"]), str(row["function"])
+        key = str(row["target"]), str(row["isa"]), str(row["dtype"]), function_of(str(row["function"]))
         before = found.get(key, Crossover(0, 1 << 40))
         found[key] = Crossover(max(before.links, int(row["links"])), min(before.states, int(row["states"])))
     return found
@@ -66,99 +66,99 @@ class LinkParallelCompiler(Compiler):
     """
 
     auto: bool = False
-    scans: dict[str, str] = field(default_factory=dict[str, str])
+    scans: dict[Function, str] = field(default_factory=dict[Function, str])
     """Every function that can be scanned, and the route to it that was named, or ""."""
 
     def __post_init__(self) -> None:
         if not self.auto:
             check_alone(self.tree)
-        some: Mapping[str, str] = {} if self.auto else self.routes
-        named = {name: route for name, route in some.items() if name in FUNCTIONS and route in FUNCTIONS[name].parallel}
+        some: Mapping[Function, str] = {} if self.auto else self.routes
+        named = {function: route for function, route in some.items() if route in function.parallel}
         self.routes = {function: route for function, route in self.routes.items() if function not in named}
         super().__post_init__()
         shared = self.tree.has_shared_coordinates
-        free = [] if shared else [name for name, one in FUNCTIONS.items() if one.parallel and name not in self.routes]
-        self.scans = {name: named.get(name, "") for name in free}
+        free = [] if shared else [one for one in FUNCTIONS.values() if one.parallel and one not in self.routes]
+        self.scans = {one: named.get(one, "") for one in free}
         self.linked_parts = cache(partial(_parts, self.tree))
 
-    def forms_elements(self, function: str, target: str) -> bool:
+    def forms_elements(self, function: Function, target: str) -> bool:
         """Whether it is scanned and every link must have inertia along its own joint for that."""
         return self.scanned(function, target) and self._route(function, target).elements
 
-    def needs_elements(self, function: str, target: str) -> bool:
+    def needs_elements(self, function: Function, target: str) -> bool:
         return not self.auto and self.forms_elements(function, target)
 
-    def scan(self, function: str, target: str) -> str:
+    def scan(self, function: Function, target: str) -> str:
         """The route of a scan: as named, else the target's own."""
-        routes = FUNCTIONS[function].parallel
+        routes = function.parallel
         own = [name for name, route in routes.items() if route.segments] if target == "cpu" else []
-        return self.scans[function] or next(iter((*own, *routes)))
+        return self.scans[function.without_forces] or next(iter((*own, *routes)))
 
-    def _route(self, function: str, target: str) -> ParallelRoute:
-        return FUNCTIONS[function].parallel[self.scan(function, target)]
+    def _route(self, function: Function, target: str) -> ParallelRoute:
+        return function.parallel[self.scan(function, target)]
 
-    def scanned(self, function: str, target: str) -> bool:
+    def scanned(self, function: Function, target: str) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code segments of a chain or of
         branches; GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
-        if function not in self.scans:
+        if function.without_forces not in self.scans:
             return False
         if target == "numpy":
             return True
         if target == "cpu":
             few = is_chain(self.tree) or has_branches(self.tree, cpu_target.lanes("float64"))
             return self._route(function, target).segments is not None and few
-        known = self.scan(function, target) == launches.route_of(FUNCTIONS[function])
-        return known and 1 <= len(self.tree.links) <= launches.longest(self.tree, FUNCTIONS[function])
+        known = self.scan(function, target) == launches.route_of(function)
+        return known and 1 <= len(self.tree.links) <= launches.longest(self.tree, function)
 
-    def build(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel:
+    def build(self, function: Function, target: str, dtype: str) -> Kernel:
         elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
-        if elsewhere or not self.scanned(function, target) or self._keeps_axes(f_ext):
-            return super().build(function, f_ext, target, dtype)
+        if elsewhere or not self.scanned(function, target) or self._keeps_axes(function):
+            return super().build(function, target, dtype)
         if target == "numpy":
-            return self._numpy(function, f_ext, dtype)
+            return self._numpy(function, dtype)
         if not self.auto:
-            return self._chain(function, f_ext, dtype)
-        kernel = super().build(function, f_ext, target, dtype)
+            return self._chain(function, dtype)
+        kernel = super().build(function, target, dtype)
         if isinstance(kernel, NativeKernel) and self.faster(function, target, dtype, 1):
             with suppress(BuildError):
-                chain = self._chain(function, f_ext, dtype)
+                chain = self._chain(function, dtype)
                 kernel.add_single(chain.entry, chain)
         return kernel
 
-    def kept(self, function: str, f_ext: bool, target: str, dtype: str) -> Kernel | None:
-        scanned = self.scanned(function, target) and not self._keeps_axes(f_ext)
-        return None if scanned else super().kept(function, f_ext, target, dtype)
+    def kept(self, function: Function, target: str, dtype: str) -> Kernel | None:
+        scanned = self.scanned(function, target) and not self._keeps_axes(function)
+        return None if scanned else super().kept(function, target, dtype)
 
-    def gpu(self, function: str, f_ext: bool, dtype: str, multiprocessors: int) -> GpuFunction:
-        if not self._takes(function, "cuda", dtype, 1) or self._keeps_axes(f_ext):
-            return super().gpu(function, f_ext, dtype, multiprocessors)
-        return LinkParallelFunction(self.gpu_kernels, function, f_ext, dtype, multiprocessors, parts=self.linked_parts)
+    def gpu(self, function: Function, dtype: str, multiprocessors: int) -> GpuFunction:
+        if not self._takes(function, "cuda", dtype, 1) or self._keeps_axes(function):
+            return super().gpu(function, dtype, multiprocessors)
+        return LinkParallelFunction(self.gpu_kernels, function, dtype, multiprocessors, parts=self.linked_parts)
 
-    def _keeps_axes(self, f_ext: bool) -> bool:
+    def _keeps_axes(self, function: Function) -> bool:
         """Whether there are external forces in the world's axes, which scans do not take."""
-        return f_ext and self.tree.has_world_forces
+        return function.has_forces and self.tree.has_world_forces
 
-    def _takes(self, function: str, target: str, dtype: str, n: int) -> bool:
+    def _takes(self, function: Function, target: str, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""
         return self.faster(function, target, dtype, n) if self.auto else self.scanned(function, target)
 
-    def _chain(self, function: str, f_ext: bool, dtype: str) -> NativeKernel:
+    def _chain(self, function: Function, dtype: str) -> NativeKernel:
         isa = cpu_target.supported()[0]
         route, lanes = self._route(function, "cpu"), cpu_target.lanes(dtype)
         tree, guard = _normal(self.tree, function, route), launches.guard(dtype)
-        made = segmented(tree, FUNCTIONS[function], route, f_ext, lanes, guard)
+        made = segmented(tree, function, route, lanes, guard)
         return cpu_target.build_chain(made, dtype, isa)
 
-    def _numpy(self, function: str, f_ext: bool, dtype: str) -> Kernel:
+    def _numpy(self, function: Function, dtype: str) -> Kernel:
         route = self._route(function, "numpy")
         run = partial(evaluate, _normal(self.tree, function, route), route)
         name = f"NumPy, {self.scan(function, 'numpy')}, scanned"
-        scan = NumpyKernel(run, FUNCTIONS[function].ports(f_ext), np.dtype(dtype), name)
+        scan = NumpyKernel(run, function.inputs, np.dtype(dtype), name)
         if not self.auto:
             return scan
-        return FasterKernel(self, function, scan, super().build(function, f_ext, "numpy", dtype))
+        return FasterKernel(self, function, scan, super().build(function, "numpy", dtype))
 
-    def faster(self, function: str, target: str, dtype: str, n: int) -> bool:
+    def faster(self, function: Function, target: str, dtype: str, n: int) -> bool:
         """Whether `auto` scans a batch of n states.
 
         On a GPU, where nothing was measured, only what has no other kernel: robots too long for straight-line code.
@@ -170,32 +170,32 @@ class LinkParallelCompiler(Compiler):
         if target == "cpu" and not is_chain(self.tree):
             return False  # chains were measured
         isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
-        known = crossovers().get((target, isa, dtype, function))
+        known = crossovers().get((target, isa, dtype, function.without_forces))
         return known is not None and len(self.tree.links) >= known.links and n <= known.states
 
     @cached_property
     def _has_massless_link(self) -> bool:
         return massless_link(self.tree) is not None
 
-    def line(self, function: str, target: str, dtype: str, n: int) -> str:
+    def line(self, function: Function, target: str, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        by_link = target == "numpy" or (target == "cuda" and not launches.in_segments(self.tree, FUNCTIONS[function]))
+        by_link = target == "numpy" or (target == "cuda" and not launches.in_segments(self.tree, function))
         how = "by scans over the links" if by_link else "its links in segments, one in each lane"
-        return f"{function:11}{self.scan(function, target):24}{how}"
+        return f"{function.name:11}{self.scan(function, target):24}{how}"
 
 
 @dataclass(frozen=True, eq=False)
 class LinkParallelFunction(GpuFunction):
     """On a GPU, with links in the lanes: one form for every batch."""
 
-    parts: Callable[[str, bool, str], Parts] = field(kw_only=True)
+    parts: Callable[[Function, str], Parts] = field(kw_only=True)
 
     def form(self, n: int) -> Form:
         return LINK_PARALLEL
 
     def launches(self, form: Form) -> Parts:
-        return self.parts(self.function, self.f_ext, self.dtype)
+        return self.parts(self.function, self.dtype)
 
     def repeated(self, loop: TimeLoop) -> None:
         """Nothing: links in the lanes have no loop over time."""
@@ -204,21 +204,20 @@ class LinkParallelFunction(GpuFunction):
         return ""
 
 
-def _normal(tree: Tree, function: str, route: ParallelRoute) -> Tree:
+def _normal(tree: Tree, function: Function, route: ParallelRoute) -> Tree:
     """The tree that a route runs on."""
-    return normal_form(tree, FUNCTIONS[function].normal_form, route.elements)
+    return normal_form(tree, function.normal_form, route.elements)
 
 
-def _parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
-    of = FUNCTIONS[function]
-    route = of.parallel[launches.route_of(of)]
-    return launches.parts(_normal(tree, function, route), of, f_ext, dtype)
+def _parts(tree: Tree, function: Function, dtype: str) -> Parts:
+    route = function.parallel[launches.route_of(function)]
+    return launches.parts(_normal(tree, function, route), function, dtype)
 
 
 class FasterKernel:
     """One of two kernels, by the size of the batch."""
 
-    def __init__(self, compiler: LinkParallelCompiler, function: str, scan: Kernel, serial: Kernel) -> None:
+    def __init__(self, compiler: LinkParallelCompiler, function: Function, scan: Kernel, serial: Kernel) -> None:
         self._compiler, self._function, self._scan, self._serial = compiler, function, scan, serial
         self.dtype = scan.dtype
         self.description = f"{serial.description}, or {scan.description}"

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.cpu.repeat import repeated
-from condyle.functions import FUNCTIONS
+from condyle.derivatives import vjp
 from condyle.ir.interp_repeated import repeat
 from condyle.ir.repeated import TimeLoop
 from condyle.model.tree import Tree
@@ -33,30 +33,29 @@ class Repeatable(Protocol):
     def repeated(self, loop: TimeLoop) -> Kernel | None: ...
 
 
-def build(function: Function, tree: Tree, body: Callable[[str], Kernel]) -> Kernel:
-    """The kernel of a rollout, or of its vjp; body: the kernel of a function by its short name."""
+def build(function: Function, tree: Tree, body: Callable[[Function], Kernel]) -> Kernel:
+    """The kernel of a rollout, or of its vjp; body: the kernel of a function."""
     of = function.repeat
     assert of is not None
     if not of.backwards:
         return looped(body(of.of), time_loop(of), tree, of.of)
-    loops, base = tape(of), FUNCTIONS[of.of]
+    loops, base = tape(of), of.of
     sizes, names = sizes_of(tree, base.inputs), [port.name for port in base.inputs]
-    forward = loops.forward and looped(body(of.of), loops.forward, tree, of.of)
-    backward = looped(body(loops.vjp), loops.backward, tree, loops.vjp)
+    forward = loops.forward and looped(body(base), loops.forward, tree, base)
+    backward = looped(body(vjp(base)), loops.backward, tree, vjp(base))
     taken = [size * (of.steps - 1 if name in of.by_time else 1) for size, name in zip(sizes, names, strict=True)]
     carried = {names.index(name): sizes[names.index(name)] for name in of.carried}
     return GradientKernel(forward, backward, of.steps, taken, carried)
 
 
-def looped(body: Kernel, loop: TimeLoop, tree: Tree, of: str) -> Kernel:
+def looped(body: Kernel, loop: TimeLoop, tree: Tree, of: Function) -> Kernel:
     """A loop around a kernel, by the target that the kernel is of."""
     made = body.repeated(loop) if isinstance(body, Repeatable) else None
     if made is None and isinstance(body, NativeKernel):
         made = repeated(body, loop)
     if made is not None:
         return made
-    base = FUNCTIONS[of]
-    return SteppedKernel(body, loop, sizes_of(tree, base.inputs), sizes_of(tree, base.outputs))
+    return SteppedKernel(body, loop, sizes_of(tree, of.inputs), sizes_of(tree, of.outputs))
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, cast
 from condyle.backends.common.facts import Facts
 from condyle.compile.checks import checked_route, unbound
 from condyle.compile.columns import multiplied, refused
+from condyle.derivatives import columns_of
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
@@ -18,7 +19,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
-from condyle.specification import Columns, Route, Size
+from condyle.specification import Columns, Function, Route, Size
 from condyle.trace.structure import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -59,11 +60,14 @@ class Traced:
 
 @dataclass
 class Router:
-    """The functions of one tree before any target; what was traced is kept."""
+    """The functions of one tree before any target; what was traced is kept.
+
+    A route is chosen without external forces, then traced with those that a function takes.
+    """
 
     tree: Tree
     facts: Facts
-    routes: Mapping[str, str] = field(default_factory=dict[str, str])
+    routes: Mapping[Function, str] = field(default_factory=dict[Function, str])
 
     def __post_init__(self) -> None:
         self.routes = {function: checked_route(self.tree, function, route) for function, route in self.routes.items()}
@@ -72,25 +76,25 @@ class Router:
         self.estimate = cache(self._estimate)
 
     @property
-    def functions(self) -> list[str]:
+    def functions(self) -> list[Function]:
         """Those that can be compiled, see `checks.check_bound`."""
-        return [name for name, function in FUNCTIONS.items() if not unbound(self.tree, function)]
+        return [function for function in FUNCTIONS.values() if not unbound(self.tree, function)]
 
-    def _traced(self, function: str, route: str, f_ext: bool) -> Traced:
+    def _traced(self, function: Function, route: str) -> Traced:
         from condyle.passes import pipeline
         from condyle.trace.straight import trace
 
-        program = pipeline.apply(verify(trace(self.tree, function, route, f_ext)), pipeline.CLEAN)
+        program = pipeline.apply(verify(trace(self.tree, function, route)), pipeline.CLEAN)
         return Traced(route, program, count(program))
 
-    def candidates(self, function: str) -> Sequence[str]:
+    def candidates(self, function: Function) -> Sequence[str]:
         """The routes to compare: the named one, else all that can be the best.
 
         A function that is made of another one by products takes the best route to it.
         """
         if self.named(function):
             return [self.named(function)]
-        routes = FUNCTIONS[function].routes
+        routes = function.routes
         names = [name for name in self.serving(function) if not routes[name].baseline]
         if products_of(function):
             part = self._part(function)
@@ -102,35 +106,31 @@ class Router:
             return names
         return [name for name in names if not routes[name].shallow]
 
-    def named(self, function: str) -> str:
-        """The route that was named for a function, or for the one that it is a variant of; none for most."""
+    def named(self, function: Function) -> str:
+        """The route that was named for a function, or for the plain one; none for most."""
         if not self.routes:
             return ""
-        of = FUNCTIONS[function]
-        route = self.routes.get(function) or self.routes.get(of.variant_of, "")
-        return route if route in of.routes else ""
+        route = self.routes.get(function) or self.routes.get(function.plain, "")
+        return route if route in function.routes else ""
 
-    def serving(self, function: str) -> list[str]:
+    def serving(self, function: Function) -> list[str]:
         """The routes that serve the robot."""
-        return FUNCTIONS[function].route_names(self.tree.has_shared_coordinates)
+        return function.route_names(self.tree.has_shared_coordinates)
 
     def _estimate(self, size: Size) -> int:
         return straight_size(self.tree, size)
 
-    def _size(self, function: str) -> int:
-        return self.estimate(FUNCTIONS[function].size)
+    def _size(self, function: Function) -> int:
+        return self.estimate(function.size)
 
-    def _part(self, function: str) -> str:
+    def _part(self, function: Function) -> str:
         """The best route to what products multiply; where there is but one to compare, nothing is traced to find it."""
         right = multiplied_by(function)
         names = self.candidates(right)
-        return names[0] if len(names) == 1 else self.best(right, False).route
+        return names[0] if len(names) == 1 else self.best(right).route
 
-    def _best(self, function: str, f_ext: bool) -> Traced:
-        """The route with the fewest operations, external forces left out of the comparison; loops for long robots.
-
-        A route that was named is traced as it was asked for.
-        """
+    def _best(self, function: Function) -> Traced:
+        """The route with the fewest operations; loops for long robots. A named route is traced as it was asked for."""
         whole = self._whole(function)
         if whole is not None:
             return whole
@@ -138,163 +138,164 @@ class Router:
         if columns is not None:
             raise refused(function, columns)
         if self.is_hopeless(function):
-            return self._loops(function, f_ext)
+            return self._loops(function)
         if not self._is_surely_long(function):
-            return self._straight(function, f_ext)
-        made = self._loops if self._has_loops(function, f_ext) else self._multiplied
-        return made(function, f_ext)
+            return self._straight(function)
+        return self._loops(function) if self._has_loops(function) else self._multiplied(function)
 
-    def _whole(self, function: str) -> Traced | None:
+    def _whole(self, function: Function) -> Traced | None:
         """By a route with large products, which stay what they are."""
-        for name, route in FUNCTIONS[function].routes.items():
+        for name, route in function.routes.items():
             if route.whole is not None or route.recorded:
                 made = cast(Code, route.whole(self.tree)) if route.whole else self._recorded(function, route)
                 return Traced(name, made, count(made))
         return None
 
-    def _recorded(self, function: str, route: Route) -> Code:
+    def _recorded(self, function: Function, route: Route) -> Code:
         from condyle.derivatives.code import code
 
-        return code(self.tree, FUNCTIONS[function], cast(Any, route.run).record)
+        return code(self.tree, function, cast(Any, route.run).record)
 
-    def _straight(self, function: str, f_ext: bool) -> Traced:
+    def _straight(self, function: Function) -> Traced:
         """The same, unless it is longer by far; loops where they may be."""
+        chosen = function.without_forces
         best = min(
-            (self.traced(function, route, False) for route in self.candidates(function)),
+            (self.traced(chosen, route) for route in self.candidates(chosen)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
-        loops = self._may_roll(function) and self._has_loops(function, f_ext)
+        loops = self._may_roll(function) and self._has_loops(function)
         if loops and self._rolls(function, best.counts.arithmetic):
-            return self._loops(function, f_ext)
-        return self.traced(function, best.route, True) if f_ext else best
+            return self._loops(function)
+        return self.traced(function, best.route)
 
-    def _may_roll(self, function: str) -> bool:
+    def _may_roll(self, function: Function) -> bool:
         return not self.named(function) and not self.tree.has_shared_coordinates
 
-    def is_hopeless(self, function: str) -> bool:
+    def is_hopeless(self, function: Function) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        if function not in OWN or "contacts" in FUNCTIONS[function].options:
+        if function.without_forces not in OWN or "contacts" in function.options:
             return self._size(function) > LARGEST and not has_loops(function)
-        most = HOPELESS[FUNCTIONS[function].is_vector] if has_loops(function) else LONGEST
+        most = HOPELESS[function.is_vector] if has_loops(function) else LONGEST
         long = self._size(function) > most or self._multiplies_long(function)
         return long and self._may_roll(function)
 
-    def by_columns(self, function: str) -> Columns | None:
+    def by_columns(self, function: Function) -> Columns | None:
         """What is called for every column where straight code of all columns is too long."""
-        return FUNCTIONS[function].columns if self.is_hopeless(function) else None
+        return columns_of(function) if self.is_hopeless(function) else None
 
-    def parts(self, function: str) -> tuple[str, ...]:
+    def parts(self, function: Function) -> tuple[Function, ...]:
         """The functions whose kernels are called one after the other, for one of them is loops; none for most."""
         if self.named(function):
             return ()
-        parts = FUNCTIONS[function].routes[self.serving(function)[0]].parts
+        parts = function.routes[self.serving(function)[0]].parts
         long = [part for part in parts if self._size(part) > LONG]
         return parts if any(self.is_hopeless(part) or self.is_rolled(part) for part in long) else ()
 
-    def is_too_long(self, function: str, f_ext: bool = False) -> bool:
+    def is_too_long(self, function: Function) -> bool:
         """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
-        hopeless = self.is_hopeless(function) and not self._has_loops(function, f_ext)
+        hopeless = self.is_hopeless(function) and not self._has_loops(function)
         return hopeless and self.by_columns(function) is None
 
-    def _has_loops(self, function: str, f_ext: bool) -> bool:
+    def _has_loops(self, function: Function) -> bool:
         """Whether loops serve the robot; they take no forces in the world's axes."""
         known = has_loops(function) and not self.tree.has_shared_coordinates
-        return known and not (f_ext and self.tree.has_world_forces)
+        return known and not (function.has_forces and self.tree.has_world_forces)
 
-    def is_long_straight(self, function: str) -> bool:
+    def is_long_straight(self, function: Function) -> bool:
         """Whether it is straight code for want of loops, and long, by estimates alone."""
         return not has_loops(function) and self._size(function) > LONG
 
-    def _multiplies_long(self, function: str) -> bool:
+    def _multiplies_long(self, function: Function) -> bool:
         """Whether products of matrices alone are too long, by the tree; further zeros of their entries do not count."""
-        return bool(products_of(function)) and product_size(self.tree, FUNCTIONS[function].inverts) > AMPLE * LONGEST
+        return bool(products_of(function)) and product_size(self.tree, function.inverts) > AMPLE * LONGEST
 
-    def _is_surely_long(self, function: str) -> bool:
+    def _is_surely_long(self, function: Function) -> bool:
         """Whether products of matrices and what they multiply are too long: those are not traced."""
         if not products_of(function) or self.named(function):
             return False
         if self._multiplies_long(function):
             return True
-        rights = self.best(multiplied_by(function), False)
+        rights = self.best(multiplied_by(function))
         if not isinstance(rights.code, Program):
             return True
-        size = rights.counts.arithmetic + products(FUNCTIONS[function].inverts, *written(rights.code))
+        size = rights.counts.arithmetic + products(function.inverts, *written(rights.code))
         return size > SURELY * LONGEST
 
-    def is_rolled(self, function: str) -> bool:
+    def is_rolled(self, function: Function) -> bool:
         """Whether its best form is loops."""
-        return self.is_hopeless(function) or isinstance(self.best(function, False).code, Rolled)
+        return self.is_hopeless(function) or isinstance(self.best(function.without_forces).code, Rolled)
 
-    def _rolls(self, function: str, straight: int) -> bool:
+    def _rolls(self, function: Function, straight: int) -> bool:
         """Whether loops are the better form, by the operations of straight code."""
-        if not FUNCTIONS[function].is_vector or straight <= LONG:
+        if not function.is_vector or straight <= LONG:
             return straight > LONGEST
-        return self._loops(function, False).counts.arithmetic <= MORE * straight
+        return self._loops(function.without_forces).counts.arithmetic <= MORE * straight
 
-    def _loops(self, function: str, f_ext: bool) -> Traced:
+    def _loops(self, function: Function) -> Traced:
         from condyle.trace.rolled import roll, rolled_route
 
-        rolled = roll(self.tree, function, f_ext)
+        rolled = roll(self.tree, function)
         return Traced(rolled_route(function), rolled, count(rolled))
 
-    def _multiplied(self, function: str, f_ext: bool) -> Traced:
+    def _multiplied(self, function: Function) -> Traced:
         """Products as loops: the form of long robots whose joints share coordinates."""
         from condyle.trace.multiplied import multiply
 
-        part, routes = self._part(function), FUNCTIONS[function].routes
+        part, routes = self._part(function), function.routes
         route = next(name for name, one in routes.items() if one.part == part and one.factors)
-        made = multiply(self.tree, function, route, f_ext)
+        made = multiply(self.tree, function, route)
         return Traced(route, made, count(made))
 
-    def code(self, function: str, f_ext: bool) -> Code:
+    def code(self, function: Function) -> Code:
         """The best route, ready for a target: contracted."""
         from condyle.passes import pipeline
 
-        code = self.best(function, f_ext).code
+        code = self.best(function).code
         if isinstance(code, Segmented):
             return code.rewritten(lambda program: pipeline.apply(program, pipeline.CODE))
         return pipeline.apply(code, pipeline.CODE) if isinstance(code, Program) else code
 
-    def straight(self, function: str, f_ext: bool = False) -> Program:
+    def straight(self, function: Function) -> Program:
         """The same as straight-line code; UnsupportedError for robots that are too long for it."""
         from condyle.passes import pipeline
 
-        code = None if self.is_too_long(function, f_ext) else self.best(function, f_ext).code
+        code = None if self.is_too_long(function) else self.best(function).code
         if isinstance(code, Segmented) and count(code).arithmetic <= LARGEST:
-            code = self._straight(function, f_ext).code
+            code = self._straight(function).code
         if not isinstance(code, Program):
-            scans = ", and links='scan' does for up to 1024 links" if FUNCTIONS[function].parallel else ""
+            scans = ", and links='scan' does for up to 1024 links" if function.parallel else ""
             cure = f"target 'cpu' serves{scans}; exported is 'c'"
-            raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for it; {cure}")
+            raise UnsupportedError(f"target 'cuda': {function.without_forces} of this robot is too long for it; {cure}")
         return pipeline.apply(code, pipeline.CODE)
 
-    def counts(self, function: str) -> dict[str, str | int]:
+    def counts(self, function: Function) -> dict[str, str | int]:
         """One row of operation counts: before contraction, and instructions after it; zeros for what `is_too_long`."""
         columns = self.by_columns(function)
         if columns is not None:
             return multiplied(self.counts(columns.function), function, self.tree, columns)
         if self.is_too_long(function) or self.parts(function):
             none = dict.fromkeys((*Counts._fields, "instructions"), 0)
-            said = ", ".join(self.parts(function)) or f"{self.reference_route(function)}, in NumPy"
-            return {"function": function, "route": said, **none}
-        return {**self.work(function), "instructions": instructions(self.code(function, False))}
+            said = ", ".join(map(str, self.parts(function))) or f"{self.reference_route(function)}, in NumPy"
+            return {"function": function.name, "route": said, **none}
+        return {**self.work(function), "instructions": instructions(self.code(function))}
 
-    def work(self, function: str) -> dict[str, str | int]:
+    def work(self, function: Function) -> dict[str, str | int]:
         """The same without instructions, for which the code would be contracted: half of the time."""
-        best = self.best(function, False)
+        best = self.best(function)
         return {
-            "function": function,
+            "function": function.name,
             "route": best.route + FORMS[type(best.code)],
             **{name: getattr(best.counts, name) for name in Counts._fields},
         }
 
-    def compared(self, function: str) -> dict[str, int]:
+    def compared(self, function: Function) -> dict[str, int]:
         """The routes that were compared and their products and sums, fewest first; none where estimates said enough."""
         if self.is_hopeless(function) or self._is_surely_long(function):
             return {}
-        found = {route: self.traced(function, route, False).counts.arithmetic for route in self.candidates(function)}
+        chosen = function.without_forces
+        found = {route: self.traced(chosen, route).counts.arithmetic for route in self.candidates(chosen)}
         return dict(sorted(found.items(), key=lambda item: (item[1], item[0])))
 
-    def reference_route(self, function: str) -> str:
+    def reference_route(self, function: Function) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.named(function) or self.serving(function)[0]

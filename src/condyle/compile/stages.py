@@ -22,7 +22,6 @@ from condyle.trace.staged import trace_staged
 def stages(
     tree: Tree,
     routes: Sequence[tuple[str, Function, str]],
-    f_ext: bool = False,
     base: int = 0,
     edges: Mapping[tuple[str, int], float] | None = None,
 ) -> Program:
@@ -32,7 +31,7 @@ def stages(
     Functions share what they have in common, so one that needs the exact tree gives all of them that.
     """
     exact = any(function.normal_form == "exact" for _, function, _ in routes)
-    staged = trace_staged(normal_form(tree, "exact" if exact else "joint_space"), routes, f_ext, base)
+    staged = trace_staged(normal_form(tree, "exact" if exact else "joint_space"), routes, base)
     program = verify(staged.program)
     if edges is not None:
         upper = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)

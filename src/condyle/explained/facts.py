@@ -9,7 +9,6 @@ from math import inf
 
 from condyle.compile.routes import LONGEST, NOTHING, Router
 from condyle.compile.serial import Compiler
-from condyle.functions import FUNCTIONS
 from condyle.ir.count import Counts, counted
 from condyle.ir.program import Program, operands
 from condyle.ir.sweep import Rolled
@@ -60,65 +59,65 @@ class Explained:
     listing: Sequence[tuple[str, str]]
 
 
-def explained(compiler: Compiler, name: str, target: str, dtype: str, n: int = 256) -> Explained:
-    """All of it, for a batch of n states. name: a short name.
+def explained(compiler: Compiler, function: Function, target: str, dtype: str, n: int = 256) -> Explained:
+    """All of it, for a batch of n states.
 
     Straight-line code of the route is traced once more with its steps; what is too long for straight code is not.
     """
-    function = FUNCTIONS[name]
-    line = compiler.line(name, target, dtype, n)
-    if function.repeat is not None or compiler.by_columns(name) or compiler.parts(name) or compiler.is_too_long(name):
+    line = compiler.line(function, target, dtype, n)
+    called = function.repeat is not None or compiler.by_columns(function) or compiler.parts(function)
+    if called or compiler.is_too_long(function):
         return Explained(function, line, "", None, 0, (), (), NO_PROGRAM, {}, ())
-    best = compiler.best(name, False)
+    best = compiler.best(function)
     form = STRAIGHT if isinstance(best.code, Program) else LOOPS if isinstance(best.code, Rolled) else PRODUCTS
-    missing = _missing(name, best.route, form)
-    program, of = (None, []) if missing else attributed(compiler.tree, name, best.route)
-    instructions = int(compiler.counts(name)["instructions"])
-    routes = _routes(compiler, name, best.route, form)
-    code = _machine_code(compiler, name, dtype) if form == STRAIGHT and target == "cpu" else {}
+    missing = _missing(function, best.route, form)
+    program, of = (None, []) if missing else attributed(compiler.tree, function, best.route)
+    instructions = int(compiler.counts(function)["instructions"])
+    routes = _routes(compiler, function, best.route, form)
+    code = _machine_code(compiler, function, dtype) if form == STRAIGHT and target == "cpu" else {}
     steps, listing = ((), ()) if program is None else (_steps(program, of), _listing(program, of))
     if all(one.step is NOBODY for one in steps):  # derivatives open the programs of what they derive
         steps, missing = (), missing or COMPOSED
     return Explained(function, line, form, best.counts, instructions, routes, steps, missing, code, listing)
 
 
-def _missing(name: str, route: str, form: str) -> str:
+def _missing(function: Function, route: str, form: str) -> str:
     """Why there are no steps; empty where there are."""
     if form == LOOPS:
         return "The steps run in loops over the joints; operations are counted for the loops as a whole."
-    if form == PRODUCTS or not has_steps(name, route):
+    if form == PRODUCTS or not has_steps(function, route):
         return COMPOSED
     return ""
 
 
-def _routes(router: Router, name: str, best: str, form: str) -> list[RouteFacts]:
+def _routes(router: Router, function: Function, best: str, form: str) -> list[RouteFacts]:
     """All routes to the function, the best first, then by their operations."""
     if form == LOOPS:
         why = f"straight-line code would have more than {LONGEST:,} operations, or is slower than loops"
         return [RouteFacts(best, None, f"taken, as loops: {why}")]
-    if form == PRODUCTS and has_steps(name, best):
+    if form == PRODUCTS and has_steps(function, best):
         why = f"straight-line code would have more than {LONGEST:,} operations"
-        return [RouteFacts(best, router.best(name, False).counts, f"taken, its products as loops: {why}")]
-    found = [_route(router, name, route, best) for route in FUNCTIONS[name].routes]
+        return [RouteFacts(best, router.best(function).counts, f"taken, its products as loops: {why}")]
+    found = [_route(router, function, route, best) for route in function.routes]
     return sorted(found, key=lambda one: (one.name != best, one.counts.arithmetic if one.counts else inf, one.name))
 
 
-def _route(router: Router, name: str, route: str, best: str) -> RouteFacts:
-    of = FUNCTIONS[name].routes[route]
-    if not has_steps(name, route):
+def _route(router: Router, function: Function, route: str, best: str) -> RouteFacts:
+    of = function.routes[route]
+    if not has_steps(function, route):
         note = "composed of other functions' programs, which are not compared"
-        counts = router.best(name, False).counts if route == best else None
+        counts = router.best(function).counts if route == best else None
         return RouteFacts(route, counts, f"taken: {note}" if route == best else note)
-    if route not in router.serving(name):
+    if route not in router.serving(function):
         return RouteFacts(route, None, "not possible: joints share coordinates (mimic joints)")
     if router.estimate(of.size or NOTHING) > LONGEST:
         return RouteFacts(route, None, "not traced: its estimate is too long")
-    counts = router.traced(name, route, False).counts
+    counts = router.traced(function, route).counts
     if route == best:
-        why = "it was named" if router.named(name) else "fewest products and sums"
-        why = "it is the only one" if len(FUNCTIONS[name].routes) == 1 else why
+        why = "it was named" if router.named(function) else "fewest products and sums"
+        why = "it is the only one" if len(function.routes) == 1 else why
         return RouteFacts(route, counts, f"taken: {why}")
-    if route in router.candidates(name):
+    if route in router.candidates(function):
         return RouteFacts(route, counts, "compared: more products and sums")
     if of.baseline:
         return RouteFacts(route, counts, "not compared: a baseline, which runs when it is named")
@@ -151,13 +150,13 @@ def _listing(program: Program, of: Sequence[Step]) -> list[tuple[str, str]]:
     return [*zip(lines, [*names, *[""] * (len(lines) - len(names))], strict=True)]
 
 
-def _machine_code(compiler: Compiler, name: str, dtype: str) -> dict[str, str]:
+def _machine_code(compiler: Compiler, function: Function, dtype: str) -> dict[str, str]:
     """Of the kernel for many states."""
     from condyle.backends.common.facts import bits_of
     from condyle.backends.cpu import build
 
     can = build.supported()
-    code = compiler.code(name, False)
+    code = compiler.code(function)
     if not can or not isinstance(code, Program):
         return {}
     from condyle.backends.cpu.assemble import assemble

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.errors import DTypeError, ShapeError
 from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
@@ -34,7 +34,7 @@ from condyle.runtime.rows import (
     shaped,
     spelled,
 )
-from condyle.specification import F_EXT, Function, Port
+from condyle.specification import Function, Port
 
 FLAGS = (ACTIVE.name, RISING.name)
 """Inputs that may be truth values."""
@@ -89,7 +89,7 @@ class Binder:
     whose lengths are checked, each the number of its first entry and the name of its joint.
     """
 
-    __slots__ = ("_dtype", "_f_ext", "_inputs", "_method", "_outputs", "_recompiles", "_state_bytes")
+    __slots__ = ("_dtype", "_inputs", "_method", "_outputs", "_recompiles", "_state_bytes")
 
     def __init__(
         self,
@@ -107,17 +107,15 @@ class Binder:
         )
         self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)
         self._state_bytes = self._dtype.itemsize * sum(spec.size for spec in self._outputs)
-        self._f_ext = ArraySpec.of(F_EXT, sizes) if function.takes_f_ext else None
 
     @property
     def specs(self) -> tuple[tuple[ArraySpec, ...], tuple[ArraySpec, ...]]:
-        """All inputs, f_ext the last where it is taken, and all outputs."""
-        return self._inputs if self._f_ext is None else (*self._inputs, self._f_ext), self._outputs
+        """All inputs, and all outputs."""
+        return self._inputs, self._outputs
 
     def bind(
         self,
         args: Sequence[ArrayLike],
-        f_ext: ArrayLike | None = None,
         out: Floats | Sequence[Floats] | None = None,
         ranges: bool = True,
     ) -> Call:
@@ -125,9 +123,9 @@ class Binder:
 
         ranges: whether numbers out of range are a StateError.
         """
-        plain = self._plain(args) if f_ext is None else None
+        plain = self._plain(args)
         if plain is None:
-            batch, given, inputs = self._any(args, f_ext, fresh=out is None)
+            batch, given, inputs = self._any(args, fresh=out is None)
         else:
             batch, inputs = plain
             given = inputs
@@ -139,13 +137,13 @@ class Binder:
         results = self.taken(out, [batch + spec.dims for spec in self._outputs], given)
         return self._into(results, inputs, n)
 
-    def _any(
-        self, args: Sequence[ArrayLike], f_ext: ArrayLike | None, fresh: bool
-    ) -> tuple[Shape, Sequence[Floats], tuple[Floats, ...]]:
+    def _any(self, args: Sequence[ArrayLike], fresh: bool) -> tuple[Shape, Sequence[Floats], tuple[Floats, ...]]:
         """The batch shape, the arguments as arrays, and as rows; nothing is copied before there is memory for it."""
-        specs = self._specs(args, f_ext)
-        given = args if f_ext is None else (*args, f_ext)
-        arrays = [self._array(spec, arg) for spec, arg in zip(specs, given, strict=True)]
+        specs = self._inputs
+        if len(args) != len(specs):
+            names = ", ".join(spec.name for spec in specs)
+            raise ShapeError(f"{self._method}({names}): {len(args)} arguments given, expected {len(specs)}")
+        arrays = [self._array(spec, arg) for spec, arg in zip(specs, args, strict=True)]
         batch = self._batch(specs, arrays)
         n = math.prod(batch)
         entries = sum(
@@ -186,16 +184,6 @@ class Binder:
             results.append(result)
             outputs.append(result if result.shape == (n, spec.size) else shaped(result, (n, spec.size)))
         return Call(n, inputs, tuple(outputs), tuple(results), ())
-
-    def _specs(self, args: Sequence[ArrayLike], f_ext: ArrayLike | None) -> tuple[ArraySpec, ...]:
-        if len(args) != len(self._inputs):
-            names = ", ".join(spec.name for spec in self._inputs)
-            raise ShapeError(f"{self._method}({names}): {len(args)} arguments given, expected {len(self._inputs)}")
-        if f_ext is None:
-            return self._inputs
-        if self._f_ext is None:
-            raise UnsupportedError(f"{self._method} does not depend on external forces: call it without f_ext")
-        return (*self._inputs, self._f_ext)
 
     def _array(self, spec: ArraySpec, arg: ArrayLike) -> Floats:
         """The argument as an array that ends in the port's dimensions, of a dtype that is right or may be converted."""

@@ -214,7 +214,7 @@ class PackedCall(NamedTuple):
 
 
 class PackedBinder:
-    """Checks the packed calls of one function, with or without f_ext; `layouts` is how it wants its arrays."""
+    """Checks the packed calls of one function; `layouts` is how it wants its arrays."""
 
     def __init__(self, method: str, names: Sequence[str], layouts: Layouts, dtype: np.dtype[np.floating]) -> None:
         self._method, self._names, self._dtype = method, names, dtype

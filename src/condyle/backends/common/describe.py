@@ -58,7 +58,7 @@ def described(program: Code | Repeated, facts: Facts) -> list[tuple[str, str, tu
     held = held_of(body)
     docs: dict[str, Port] = {}
     if function is not None:
-        docs = {port.name: port for port in (*function.ports(True), *function.named_outputs)}
+        docs = {port.name: port for port in (*function.inputs, *function.named_outputs)}
     loop = program.loop if isinstance(program, Repeated) else None
     times = {
         "in": [("steps",) if loop is not None and loop.takes[k].every else () for k in range(len(body.inputs))],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,14 +19,15 @@ from condyle.runtime.own import identity
 class Key:
     """All that one kernel depends on, in addition to the processor and Condyle itself.
 
-    fingerprint: that of the robot; empty for a robot whose kernels are not kept. routes: the requested ones.
+    fingerprint: that of the robot; empty for a robot whose kernels are not kept. function: its key. routes: the
+    requested ones. name: of the function, for people.
     """
 
     fingerprint: str
     function: str
-    f_ext: bool
     routes: str
     dtype: str
+    name: str = field(repr=False)
 
 
 def find(key: Key, layouts: Layouts | None) -> NativeKernel | None:
@@ -49,8 +50,7 @@ def keep(key: Key, made: ObjectCode) -> None:
     """Keeps a kernel for the next process."""
     parts = _parts(key)
     if parts:
-        ports = "f_ext " if key.f_ext else ""
-        cache.keep(parts, f"{key.function} {ports}{key.dtype} {key.fingerprint[:12]} machine code", to_bytes(made))
+        cache.keep(parts, f"{key.name} {key.dtype} {key.fingerprint[:12]} machine code", to_bytes(made))
 
 
 def _parts(key: Key) -> list[str]:

@@ -51,7 +51,7 @@ def partitions(function: Function, expanded: Composition) -> Partitions:
 
     A product overwrites its right operand, so that must be used by one product only, and must not be an output.
     """
-    whole = {WHOLE: (Call(function.name, tuple(port.name for port in function.named_outputs)),)}
+    whole = {WHOLE: (Call(function, tuple(port.name for port in function.named_outputs)),)}
     rights = [step.right for step in expanded if isinstance(step, MinusProduct)]
     called = {name for step in expanded if isinstance(step, Call) for name in step.gives}
     own = called - {port.name for port in function.outputs}
@@ -75,7 +75,7 @@ def stages(steps: Composition) -> list[Call | list[MinusProduct]]:
     return found
 
 
-def requested(function: str, words: str, partitions: Partitions) -> Request:
+def requested(function: Function, words: str, partitions: Partitions) -> Request:
     """The request of words such as "thread", "group", "group16", "split" and "group32 fused"; "" and "auto" request
     nothing."""
     ways = {"group": WEIGHED, "thread": (1,), **{f"group{number}": (number,) for number in LANES}}
@@ -88,7 +88,7 @@ def requested(function: str, words: str, partitions: Partitions) -> Request:
             made = made._replace(partition=word)
         elif word != "auto":
             raise UnsupportedError(
-                f"kernels: {word!r} does not say how {function!r} runs on a GPU; it can be one of "
+                f"kernels: {word!r} does not say how {function.name!r} runs on a GPU; it can be one of "
                 + ", ".join(["auto", *ways, *named])
                 + (", or one way to deal out lanes and one partitioning, as 'group32 split'" if named else "")
             )

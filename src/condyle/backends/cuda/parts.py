@@ -106,12 +106,12 @@ class Composed:
     steps: Composition
 
     @property
-    def called(self) -> list[str]:
+    def called(self) -> list[Function]:
         """The functions whose kernels are launched."""
         return [step.function for step in self.steps if isinstance(step, Call)]
 
 
-def parts(made: Composed, kernels: Mapping[str, Part], bits: int, target: Target = TARGET) -> Parts:
+def parts(made: Composed, kernels: Mapping[Function, Part], bits: int, target: Target = TARGET) -> Parts:
     """The launches of a function. kernels: {called function: its part}."""
     known = {array.name: array for array in (*made.inputs, *made.outputs)}
     launches: list[Part] = []

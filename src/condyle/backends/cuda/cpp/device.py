@@ -80,7 +80,7 @@ def _write_stages(e: Emitter, function: Exported) -> None:
         reads, writes = ([array.name for array in arrays] for arrays in (part.reads, part.writes))
         if isinstance(step, Call):
             places = [place(name, "const T") for name in reads] + [place(name, "T") for name in writes]
-            e(f"{step.function}_body<T>({', '.join(places)});")
+            e(f"{step.function.name}_body<T>({', '.join(places)});")
             continue
         size = part.reads[0].shape[0]
         e(*(f"product_inner<T, {size}>({place(reads[0], 'const T')}, {place(name, 'T')});" for name in writes))

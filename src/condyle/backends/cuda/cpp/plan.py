@@ -14,6 +14,7 @@ from condyle.backends.cuda.parts import Composed, Part, Parts, Text, parts
 from condyle.backends.cuda.steps import Lowered
 from condyle.backends.cuda.target import TARGET
 from condyle.ir.program import Program
+from condyle.specification import Function
 
 ENDLESS = 1 << 30
 UNBOUNDED = replace(TARGET, values32=ENDLESS, values64=ENDLESS, trust=1.0)
@@ -99,10 +100,10 @@ class Plan:
         return any(function.split for function in self.functions)
 
 
-def plan(functions: Sequence[Composed], programs: Mapping[str, Program]) -> Plan:
+def plan(functions: Sequence[Composed], programs: Mapping[Function, Program]) -> Plan:
     """The plan of these functions. programs: of all called functions, in the order of their first launch."""
-    texts = {name: (Text(checked_name(name, IN_C, LONG), "", 0, 32, "", 0),) for name in programs}
-    kernels = {name: Part(texts[name], program.inputs, program.arrays) for name, program in programs.items()}
+    texts = {one: (Text(checked_name(one.name, IN_C, LONG), "", 0, 32, "", 0),) for one in programs}
+    kernels = {one: Part(texts[one], program.inputs, program.arrays) for one, program in programs.items()}
     found: list[Exported] = []
     for made in functions:
         arguments = tuple(argument_names(made.inputs, "in")), tuple(argument_names(made.outputs, "out"))

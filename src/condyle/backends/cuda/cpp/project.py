@@ -19,7 +19,7 @@ from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
 from condyle.backends.cuda.cpp.rollout import Rollout, write_rollout_case
 from condyle.backends.cuda.parts import Composed
 from condyle.ir.program import Program
-from condyle.specification import Repeat
+from condyle.specification import Function, Repeat
 from condyle.text import Emitter
 
 STATES = 1000
@@ -32,7 +32,7 @@ _APART = "Example"
 
 def export_cuda(
     functions: Sequence[Composed],
-    programs: Mapping[str, Program],
+    programs: Mapping[Function, Program],
     facts: Facts,
     joints: Joints,
     out: Path,
@@ -136,11 +136,11 @@ def _write_call(e: Emitter, function: Exported, name: str) -> None:
 
 def _inverses(plan: Plan) -> tuple[Exported, Exported] | None:
     """A function of three inputs, the last two as long as each other, and its inverse, where both are exported."""
-    named = {function.name: function for function in plan.functions}
+    exported = {one.made.function: one for one in plan.functions}
     for function in plan.functions:
-        back, sizes = named.get(function.made.function.inverse), [size for _, size in function.takes]
-        if back is not None and len(sizes) == 3 and sizes[1] == sizes[2]:
-            return function, back
+        inverse, sizes = function.made.function.inverse, [size for _, size in function.takes]
+        if inverse in exported and len(sizes) == 3 and sizes[1] == sizes[2]:
+            return function, exported[inverse]
     return None
 
 
