@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from condyle import specification
 from condyle.dynamics import Dynamics
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
+from condyle.functions.quantities import TAU
+from condyle.functions.steps import STEP
 from condyle.interop.blocks import Method, Rollout, Runner, Task, names
-from condyle.packing import known_function
+from condyle.interop.wrapped import by_method
 from condyle.user.function import CompiledFunction
 
 
@@ -23,7 +26,7 @@ class Functions:
     def __getattr__(self, method: str) -> Callable[..., Any]:
         if method.startswith("_"):  # copy and pickle ask before there is a Dynamics
             raise AttributeError(method)
-        known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
+        known = by_method(self._dyn)
         if method not in known:
             raise AttributeError(f"{method}: there are {', '.join(known)}, rollout, jvp, vjp, jacobian, hessian")
         return Method(self._dyn, self._runner, Task("", known[method]))
@@ -31,28 +34,29 @@ class Functions:
     @property
     def rollout(self) -> Rollout:
         """See `Dynamics.rollout`; by blocks of rollouts."""
-        return Rollout(self._dyn, self._runner, "", "step", ("tau",))
+        return Rollout(self._dyn, self._runner, "", STEP, (TAU.name,))
 
-    def jvp(self, name: str) -> Method:
+    def jvp(self, name: str | specification.Function) -> Method:
         """See `Dynamics.jvp`."""
         return self._derivative("jvp", name)
 
-    def vjp(self, name: str) -> Method:
+    def vjp(self, name: str | specification.Function) -> Method:
         """See `Dynamics.vjp`: cotangents of inputs that are one for all states are sums over them."""
         if name == "rollout":
-            return Rollout(self._dyn, self._runner, "vjp", "step", ("tau",))
+            return Rollout(self._dyn, self._runner, "vjp", STEP, (TAU.name,))
         return self._derivative("vjp", name)
 
-    def jacobian(self, name: str, by: Sequence[str] | str | None = None) -> Method:
+    def jacobian(self, name: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
         """See `Dynamics.jacobian`."""
         return self._derivative("jacobian", name, by)
 
-    def hessian(self, name: str) -> Method:
+    def hessian(self, name: str | specification.Function) -> Method:
         """See `Dynamics.hessian`."""
         return self._derivative("hessian", name)
 
-    def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
-        return Method(self._dyn, self._runner, Task(kind, known_function(of).name, None if by is None else names(by)))
+    def _derivative(self, kind: str, of: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
+        task = Task(kind, function_of(of), by=None if by is None else names(by))
+        return Method(self._dyn, self._runner, task)
 
 
 class Function:
@@ -63,28 +67,28 @@ class Function:
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers."""
-        return Method(self._of, self._runner, Task("", ""))(*args, **named)
+        return Method(self._of, self._runner, Task("", None))(*args, **named)
 
     def rollout(self, *args: Any, **named: Any) -> Any:
         """See `CompiledFunction.rollout`; by blocks of rollouts."""
-        return Rollout(self._of, self._runner, "", "")(*args, **named)
+        return Rollout(self._of, self._runner, "", None)(*args, **named)
 
     def jvp(self) -> Method:
         """See `CompiledFunction.jvp`."""
-        return Method(self._of, self._runner, Task("jvp", ""))
+        return Method(self._of, self._runner, Task("jvp", None))
 
     def vjp(self, of: str = "") -> Method:
         """See `CompiledFunction.vjp`."""
         if of == "rollout":
-            return Rollout(self._of, self._runner, "vjp", "")
-        return Method(self._of, self._runner, Task("vjp", ""))
+            return Rollout(self._of, self._runner, "vjp", None)
+        return Method(self._of, self._runner, Task("vjp", None))
 
     def jacobian(self, by: Sequence[str] | str | None = None) -> Method:
         """See `CompiledFunction.jacobian`."""
-        return Method(self._of, self._runner, Task("jacobian", "", None if by is None else names(by)))
+        return Method(self._of, self._runner, Task("jacobian", None, by=None if by is None else names(by)))
 
     def hessian(self, of: str | None = None) -> Method:
         """See `CompiledFunction.hessian`."""
         function = self._of.only(of)
         filled = {} if function.outputs[0].dims else {"lam": np.ones((), self._of.dtype)}  # of a number there is one
-        return Method(self._of, self._runner, Task("hessian", function.outputs[0].name), filled)
+        return Method(self._of, self._runner, Task("hessian", None, function.outputs[0].name), filled)

@@ -12,17 +12,16 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.derivatives.names import name_of, parsed
+from condyle.derivatives import derivative
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS, variant
-from condyle.functions.rollouts import name_of as rollout_name
+from condyle.functions.repeat import repeat
 from condyle.interop.rollouts import bound
+from condyle.interop.wrapped import answered_ports
 from condyle.methods import result_type
 from condyle.options import numbers_of
-from condyle.packing import known_function
 from condyle.runtime.given import as_array
-from condyle.specification import F_EXT
+from condyle.specification import F_EXT, Derivative, Function
 from condyle.time_axes import names, steps_of, timed_names
 from condyle.user.function import CompiledFunction
 
@@ -42,13 +41,14 @@ class Rolled(NamedTuple):
 
 
 class Task(NamedTuple):
-    """What a worker computes. A user's function has another short name in each process, so names are made there.
+    """What a worker computes. A user's function goes there with its robot, so that functions are made of it there.
 
-    of: a short name; of a user's function, one of its outputs, or nothing. extra: forces and numbers that are inputs.
+    of: of a robot; None is the user's function, or the one of its output. extra: forces and numbers that are inputs.
     """
 
     kind: str
-    of: str
+    of: Function | None
+    output: str = ""
     by: tuple[str, ...] | None = None
     extra: tuple[str, ...] = ()
     rolled: Rolled | None = None
@@ -101,23 +101,24 @@ def engine_of(target: Target) -> Dynamics:
     return target.dynamics if isinstance(target, CompiledFunction) else target
 
 
-def short_name(target: Target, task: Task) -> str:
-    """The function of a task by its short name, in this process."""
+def function_for(target: Target, task: Task) -> Function:
+    """The function of a task."""
     of = task.of
-    if isinstance(target, CompiledFunction):
-        of = (target.only(task.of) if task.of else target.specification).name
-    of = variant(of, task.extra)
+    if of is None:
+        assert isinstance(target, CompiledFunction)
+        of = target.only(task.output) if task.output else target.specification
+    of = of.taking(*task.extra)
     if task.rolled is not None:
-        of = rollout_name(of, *task.rolled)
-    return str(name_of(task.kind, of, task.by)) if task.kind else of
+        of = repeat(of, *task.rolled)
+    return derivative(task.kind, of, task.by) if task.kind else of
 
 
 def run(target: Target, task: Task, args: Sequence[Array]) -> tuple[Array, ...]:
     """The answers of a block, in a worker."""
-    dyn, name = engine_of(target), short_name(target, task)
+    dyn, function = engine_of(target), function_for(target, task)
     if not task.kind and task.rolled is None:
-        return dyn.call(name, args)
-    found = dyn.function(name)(*args)
+        return dyn.call(function, args)
+    found = dyn.function(function)(*args)
     return cast("tuple[Array, ...]", found) if isinstance(found, tuple) else (found,)
 
 
@@ -128,21 +129,21 @@ class Method:
         """filled: inputs that are not asked for."""
         self._target, self._runner, self._task = target, runner, task
         self._dyn = dyn = engine_of(target)
-        base = known_function(short_name(target, Task("", task.of)))
-        self._base, self._forced = base, base.forced if not task.kind else ""
+        base = function_for(target, Task("", task.of, task.output))
+        self._base, self._forced = base, base.forced if not task.kind else None
         options = dyn.__reduce__()[1]
         own = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
         self._own = {name: value for name, value in own.items() if name in base.numbers}
-        self._takes_forces = base.takes_f_ext or bool(self._forced)
+        self._takes_forces = base.takes_f_ext or self._forced is not None
         self._always = task.by is not None and F_EXT.name in task.by
         extra = [*([F_EXT.name] if self._takes_forces else []), *self._own]
         tangents = [f"d{name}" for name in extra] if task.kind == "jvp" else []
         self._options = [*extra, *tangents]
         self._filled = dict(filled or {})
-        short = short_name(target, task._replace(extra=tuple(extra) if self._always else tuple(self._own)))
+        called = function_for(target, task._replace(extra=tuple(extra) if self._always else tuple(self._own)))
         held = (*self._options, *self._filled)
         if task.rolled is None:
-            self._taken = [port.name for port in known_function(short).inputs if port.name not in held]
+            self._taken = [port.name for port in called.inputs if port.name not in held]
         else:
             cotangents = [f"{port.name}_bar" for port in base.outputs] if task.kind else []
             self._taken = [*(port.name for port in base.inputs), *cotangents]
@@ -162,13 +163,12 @@ class Method:
             of=self._forced if forced and self._forced else task.of,
             extra=(*([F_EXT.name] if forced else []), *self._own),
         )
-        name = short_name(self._target, task)
-        function, (takes, gives) = FUNCTIONS[name], self._dyn.binder(name).specs
+        function = function_for(self._target, task)
+        takes, gives = self._dyn.binder(function).specs
         inputs = [self._input(spec.name, spec.dims, given) for spec in takes[: len(function.inputs)]]
-        known = parsed(name)
-        sums = [x.is_shared for x in inputs] if known is not None and known.kind == "vjp" else [False] * len(gives)
-        named = known.base.inputs if known is not None and known.kind == "vjp" else function.outputs
-        parts = tuple(port.name for port in named)
+        is_vjp = isinstance(function.origin, Derivative) and function.origin.kind == "vjp"
+        sums = [x.is_shared for x in inputs] if is_vjp else [False] * len(gives)
+        parts = tuple(port.name for port in answered_ports(function))
         result = result_type(function.method, parts) if len(parts) > 1 else None
         if all(x.is_shared for x in inputs):
             sums = [False] * len(gives)
@@ -212,8 +212,10 @@ def _check(method: str, name: str, array: Any, dims: Shape, dtype: np.dtype[np.f
 class Rollout(Method):
     """A rollout, or its vjp: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
 
-    def __init__(self, target: Target, runner: Runner, kind: str, of: str, by_time: tuple[str, ...] = ()) -> None:
-        super().__init__(target, runner, Task(kind, of, None, (), Rolled(1, by_time, 1, False, ())))
+    def __init__(
+        self, target: Target, runner: Runner, kind: str, of: Function | None, by_time: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(target, runner, Task(kind, of, rolled=Rolled(1, by_time, 1, False, ())))
         self._by_time = by_time
 
     def __call__(
@@ -231,7 +233,7 @@ class Rollout(Method):
         timed = timed_names(self._by_time, by_time, steps, given)
         extra = [name for name in self._options if given.get(name) is not None]
         carried = {port.name for port in self._base.outputs}
-        ports = {port.name: len(port.dims) for port in FUNCTIONS[variant(self._base.name, extra)].inputs}
+        ports = {port.name: len(port.dims) for port in self._base.taking(*extra).inputs}
         there = [name for name in timed if name in ports and name not in carried]
         length = steps_of(((name, given[name], ports[name]) for name in there), steps)
         rolled = Rolled(length, timed, every, last, names(sum))

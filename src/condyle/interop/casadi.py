@@ -14,17 +14,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
+from condyle import specification
 from condyle.backends.common.facts import Facts
 from condyle.compile.serial import Compiler
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, UnsupportedError
 from condyle.externals import source_of, source_of_user
-from condyle.functions import FUNCTIONS, variant
+from condyle.functions import function_of
 from condyle.interop.gradients import is_plain, layout_of
+from condyle.interop.wrapped import by_method
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.options import bound_of, numbers_of
-from condyle.packing import known_function
+from condyle.options import bound_of, numbers_of, routes_of
 from condyle.runtime import cache, loading
 from condyle.runtime.toolchain import find_compiler, run
 from condyle.specification import Bound
@@ -79,31 +80,31 @@ class Functions:
         words = given.reference_frame, given.force_frame, given.integrator
         self._bound = bound_of(self._robot, given.frames, *words, given.contacts)
         self._inputs = tuple(numbers_of(self._robot, given.inputs, given.dtype, given.contacts))
-        self._routes = dict(given.routes or {})
-        self._made: dict[str, Any] = {}
+        self._routes = routes_of(given.routes)
+        self._made: dict[specification.Function, Any] = {}
 
     def __getattr__(self, method: str) -> Any:
         if method.startswith("_"):
             raise AttributeError(method)
         if method == "rollout":
             return self.function(method)
-        known = {FUNCTIONS[name].method: name for name in self._dyn.signature}
+        known = by_method(self._dyn)
         if method not in known:
             raise AttributeError(f"{method}: there is {', '.join(known)}")
         return self.function(known[method])
 
-    def function(self, name: str) -> Any:
+    def function(self, name: str | specification.Function) -> Any:
         """The `casadi.Function` of a function by its short name; "fd_f_ext" has external forces as an input."""
         if name == "rollout":
             raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
-        name = known_function(name).name
-        if name not in self._made:
-            opened = variant(name, self._inputs)
+        function = function_of(name)
+        if function not in self._made:
+            opened = function.taking(*self._inputs)
             compiler = _compiler(self._robot, self._bound, self._routes)
-            own = _named(name, self._dyn.identity)
+            own = _named(function.name, self._dyn.identity)
             text = source_of(self._robot, compiler, (opened,), self._bound, own)
-            self._made[name] = _loaded(self._casadi, text, f"robot_{own}")
-        return self._made[name]
+            self._made[function] = _loaded(self._casadi, text, f"robot_{own}")
+        return self._made[function]
 
 
 def _named(name: str, identity: str) -> str:
@@ -111,7 +112,7 @@ def _named(name: str, identity: str) -> str:
     return f"{name}_{identity[:32]}"
 
 
-def _compiler(robot: Robot, bound: Bound, routes: Mapping[str, str]) -> Compiler:
+def _compiler(robot: Robot, bound: Bound, routes: Mapping[specification.Function, str]) -> Compiler:
     facts = Facts(robot.nq, robot.nv, robot.fingerprint, __version__)
     return Compiler(tree_of(robot, bound), facts, routes, robot=robot)
 

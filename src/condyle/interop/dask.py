@@ -17,6 +17,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle import specification
 from condyle.dynamics import Dynamics
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.interop.block_methods import Function, Functions
@@ -35,6 +36,7 @@ def wrap(of: Target) -> Functions | Function:
     check_target("wrap", of)
     try:
         lazy = Lazy(of, import_module("dask.array"), import_module("dask").delayed)
+        import_module("dask.base").normalize_token.register(specification.Function, _token)
     except ImportError as error:
         raise UnsupportedError("Dask is not installed: pip install 'condyle[dask]'") from error
     return Function(of, lazy) if isinstance(of, CompiledFunction) else Functions(of, lazy)
@@ -132,6 +134,11 @@ BLOCKWISE: dict[str, Any] = {
     "concatenate": True,
     "align_arrays": False,
 }  # as of da.map_blocks, for only the like is fused
+
+
+def _token(function: specification.Function) -> str:
+    """By what Dask tells tasks apart."""
+    return function.key
 
 
 def _block(target: Target, task: Task, *args: Array) -> Any:

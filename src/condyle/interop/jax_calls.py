@@ -1,6 +1,6 @@
 """The operation behind functions of JAX arrays: a primitive whose derivatives are again calls of it.
 
-A call is named by a chain of derivatives and a function: ("vj", "fd") is the vjp of the jvp of fd. Its arguments all
+A call is a chain of derivatives and a function: ("vj", fd) is the vjp of the jvp of fd. Its arguments all
 have the same batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv
 entries in a call. `jax_rules` has how calls are differentiated and mapped, `jax_scanned` derivatives of rollouts by
 a scan, `jax_processor` and `jax_gpu` what XLA's programs have in their place.
@@ -13,12 +13,13 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from condyle.derivatives import derivative
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, found
 from condyle.identity import Parts, digest, key_of
 from condyle.interop.gradients import Layout, layout_of
 from condyle.ports import Port
+from condyle.specification import Function
 
 jax: Any = import_module("jax")
 mlir: Any = import_module("jax.interpreters.mlir")
@@ -33,32 +34,60 @@ TARGET = "condyle_call"
 class Engine:
     """What computes. is_tangent: whether tangents of a configuration are the tangent space's, zeros behind."""
 
-    def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
-        """held: what must live as long; named: the user's function that this is of."""
+    def __init__(self, dyn: Dynamics, held: object, content: str, is_tangent: bool) -> None:
+        """held: what must live as long; content: of the user's function that this is of."""
         self.dyn, self.held, self.is_tangent = dyn, held, is_tangent
         self.sizes = dyn.sizes
         self.layout: Layout = layout_of(dyn.__reduce__()[1].robot)
-        self.parts: Parts = {**dyn.identity_parts, "function": digest(named)}
+        self.parts: Parts = {**dyn.identity_parts, "function": digest(content)}
         self.key = key_of(self.parts)
         self.numbers: dict[object, int] = {}
         """Those by which XLA calls its functions: see `jax_numbers`."""
 
 
 class What(NamedTuple):
-    """A function that is called: derivatives, the last one first, of a function by its short name."""
+    """A function that is called: derivatives, the last one first, of a function."""
 
     engine: Engine
     chain: str
-    base: str
+    base: Function
 
     @property
     def name(self) -> str:
-        return "".join(f"{KINDS[letter]}_" for letter in self.chain) + self.base
+        """For messages."""
+        return "".join(f"{KINDS[letter]}_" for letter in self.chain) + self.base.name
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the library has this derivative."""
+        return _derived(self.chain, self.base) is not None
+
+    @property
+    def function(self) -> Function:
+        """The derivative; UnsupportedError where there is none."""
+        function = _derived(self.chain, self.base)
+        if function is None:
+            raise UnsupportedError(
+                f"{self.name}: the library has no derivative of this order of {self.base.name}: take the highest one "
+                "that it has, and differences of that"
+            )
+        return function
 
     @property
     def derived(self) -> What:
         """Along tangents."""
         return self._replace(chain="j" + self.chain)
+
+
+@lru_cache(maxsize=4096)
+def _derived(chain: str, function: Function) -> Function | None:
+    """None where there is no such derivative."""
+    try:
+        for letter in reversed(chain):
+            function = derivative(KINDS[letter], function)
+    except UnsupportedError:
+        return None
+    return function
 
 
 class Dims(NamedTuple):
@@ -74,9 +103,9 @@ class Dims(NamedTuple):
 @lru_cache(maxsize=4096)
 def ports_of(what: What) -> tuple[list[Dims], list[Dims]]:
     """Of the inputs and of the answers."""
-    of, nv = FUNCTIONS[what.base], what.engine.sizes["nv"]
-    takes: list[Dims] = _dims(of.inputs, what.engine.sizes)
-    gives: list[Dims] = _dims(of.outputs, what.engine.sizes)
+    nv = what.engine.sizes["nv"]
+    takes: list[Dims] = _dims(what.base.inputs, what.engine.sizes)
+    gives: list[Dims] = _dims(what.base.outputs, what.engine.sizes)
     for letter in reversed(what.chain):
         along: list[Dims] = [port.tangent(nv) for port in takes]
         more: list[Dims] = [port.tangent(nv) for port in gives]
@@ -158,12 +187,7 @@ def _abstract(*inputs: Any, what: What) -> list[Any]:
 
 
 def answers_of(what: What, inputs: Sequence[Any]) -> tuple[Shape, list[Any]]:
-    """The batch dimensions of a call, and shapes and types of its answers; UnsupportedError where there is none."""
-    if found(what.name) is None:
-        raise UnsupportedError(
-            f"{what.name}: the library has no derivative of this order of {what.base}: take the highest one that it "
-            "has, and differences of that"
-        )
+    """The batch dimensions of a call, and shapes and types of its answers."""
     batch = batch_of(what, [x.shape for x in inputs])
     return batch, [jax.ShapeDtypeStruct((*batch, *port.dims), what.engine.dyn.dtype) for port in ports_of(what)[1]]
 

@@ -19,7 +19,6 @@ from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.planned import planned, scratch_bytes
 from condyle.compile.repeated import GradientKernel
 from condyle.errors import DeviceError, UnsupportedError
-from condyle.functions import FUNCTIONS
 from condyle.interop.jax_calls import TARGET, What, answers_of, elsewhere, ports_of
 from condyle.interop.jax_numbers import number_of
 from condyle.interop.jax_scanned import lowered
@@ -44,13 +43,13 @@ class Caller:
     """Kernels of one function for n states, called by XLA."""
 
     def __init__(self, what: What, n: int) -> None:
-        self._engine, self._name, self._n = what.engine, what.name, n
+        self._engine, self._function, self._n = what.engine, what.function, n
 
     def answers(self, part: str, kernel: object, inputs: Sequence[Any], shapes: Sequence[Any]) -> list[Any]:
         """Of a kernel. part: of a function of several. inputs: n rows or one each; shapes: of answers, with types."""
         if not isinstance(kernel, CudaFunction):
             raise UnsupportedError(
-                f"{FUNCTIONS[self._name].method}: its kernels are called from the processor's memory, which XLA cannot "
+                f"{self._function.method}: its kernels are called from the processor's memory, which XLA cannot "
                 "do on a GPU: put the method `step` into jax.lax.scan, or use target 'cpu'"
             )
         one, item = kernel.kernel(self._n), kernel.dtype.itemsize
@@ -64,7 +63,7 @@ class Caller:
             launches = tuple(planned(one, self._n, strides))
             export_launches(number, *place, scratch > 0, len(inputs), counts, launches)
 
-        said = self._name, part, self._n, *strides, kernel.gpu.arch, kernel.gpu.index
+        said = self._function.key, part, self._n, *strides, kernel.gpu.arch, kernel.gpu.index
         number = number_of(self._engine, said, export)  # code on a GPU stays loaded
         more = [jax.ShapeDtypeStruct((scratch,), np.uint8)] if scratch else []
         call = jax.ffi.ffi_call(TARGET, [*shapes, *more])
@@ -89,12 +88,12 @@ def run(*inputs: Any, what: What) -> list[Any]:
     dyn = what.engine.dyn
     if dyn.target != "cuda":
         elsewhere(None, what=what)
-    batch, answers = answers_of(what, inputs)
+    function, (batch, answers) = what.function, answers_of(what, inputs)
     n = math.prod(batch)
     if not n or not answers[0].size:
         return [jnp.zeros(answer.shape, answer.dtype) for answer in answers]
     rows = [_rows(x, len(port.dims), n) for x, port in zip(inputs, ports_of(what)[0], strict=True)]
-    caller, kernel = Caller(what, n), dyn.kernel(what.name)
+    caller, kernel = Caller(what, n), dyn.kernel(function)
     if isinstance(kernel, GradientKernel):
         return caller.gradient(kernel, rows, answers)
     return caller.answers("", kernel, rows, answers)

@@ -8,14 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from condyle.derivatives.names import parsed
+from condyle import specification
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError
-from condyle.functions.rollouts import name_of
+from condyle.functions.repeat import repeat
 from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.jax_calls import KINDS, Engine, What, called, ports_of
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.options import numbers_of
+from condyle.specification import Derivative
 from condyle.user.function import CompiledFunction
 
 for _part in ("rules", "processor"):
@@ -32,23 +33,22 @@ class JaxMaker(Maker):
 
     framework, gradient = "JAX", "jax.grad"
 
-    def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
+    def __init__(self, dyn: Dynamics, held: object, content: str, is_tangent: bool) -> None:
         options = dyn.__reduce__()[1]
         if dyn.target == "cuda":
             import_module("condyle.interop.jax_gpu")
-        self.engine = Engine(dyn, held, named, is_tangent or is_plain(layout_of(options.robot)))
+        self.engine = Engine(dyn, held, content, is_tangent or is_plain(layout_of(options.robot)))
         self.sizes, self.dtype = self.engine.sizes, dyn.dtype
         self.numbers = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
 
-    def what(self, name: str) -> What:
-        chain, known = "", parsed(name)
-        while known is not None and known.kind in LETTERS and not known.is_partial:
-            chain, name = chain + LETTERS[known.kind], known.of
-            known = parsed(name)
-        return What(self.engine, chain, name)
+    def what(self, function: specification.Function) -> What:
+        chain = ""
+        while isinstance(function.origin, Derivative) and function.origin.kind in LETTERS:
+            chain, function = chain + LETTERS[function.origin.kind], function.origin.of
+        return What(self.engine, chain, function)
 
-    def rollout(self, *said: Any) -> str:
-        return name_of(*said)
+    def repeated(self, what: What, *options: Any) -> What:
+        return what._replace(base=repeat(what.base, *options))
 
     def number(self, name: str, like: Any) -> Any:
         return self.numbers[name]
@@ -125,5 +125,5 @@ def functions(dyn: Dynamics, is_tangent: bool) -> Functions:
 
 def function(of: CompiledFunction, is_tangent: bool) -> Function:
     """A user's function on JAX arrays."""
-    made = JaxMaker(of.dynamics, of, of.specification.name, is_tangent)
+    made = JaxMaker(of.dynamics, of, of.specification.content, is_tangent)
     return Function(of, made, (function, (of, is_tangent)))

@@ -17,6 +17,7 @@ from condyle.interop.jax_shards import by_shards
 from condyle.runtime._native import export, export_tape, xla_handler
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
+from condyle.specification import Function
 
 jax: Any = import_module("jax")
 
@@ -24,16 +25,16 @@ _HELD: list[Kernel] = []
 """A program of XLA may call these as long as the process lives."""
 
 
-def number(engine: Engine, name: str) -> int | None:
-    """That of a function by its short name; None for one that is no machine code."""
-    if name in engine.numbers:
-        return engine.numbers[name]
-    kernel = engine.dyn.kernel(name)
+def number(engine: Engine, function: Function) -> int | None:
+    """That of a function; None for one that is no machine code."""
+    if function.key in engine.numbers:
+        return engine.numbers[function.key]
+    kernel = engine.dyn.kernel(function)
     export = _of_entry(kernel) if isinstance(kernel, NativeKernel) else _of_tape(kernel)
     if export is None:
         return None
     _HELD.append(kernel)
-    return number_of(engine, name, export, is_shared=True)
+    return number_of(engine, function.key, export, is_shared=True)
 
 
 def _of_entry(kernel: NativeKernel) -> Callable[[int], None]:
@@ -57,8 +58,8 @@ def run(*inputs: Any, what: What) -> list[Any]:
     dyn = what.engine.dyn
     if dyn.target == "cuda":
         elsewhere(None, what=what)
-    batch, answers = answers_of(what, inputs)
-    known = number(what.engine, what.name) if math.prod(answers[0].shape) else None
+    function, (batch, answers) = what.function, answers_of(what, inputs)
+    known = number(what.engine, function) if math.prod(answers[0].shape) else None
     if known is not None:
 
         def native(*arrays: Any) -> list[Any]:
@@ -71,7 +72,7 @@ def run(*inputs: Any, what: What) -> list[Any]:
     def by_python(*arrays: Any) -> Any:
         wanted = [(*batch, *port.dims) for port in ports_of(what)[0]]
         whole = [np.broadcast_to(np.asarray(x), shape) for x, shape in zip(arrays, wanted, strict=True)]
-        return list(dyn.call(what.name, whole, ranges=False))  # as XLA calls compiled code
+        return list(dyn.call(function, whole, ranges=False))  # as XLA calls compiled code
 
     return list(jax.pure_callback(by_python, answers, *inputs, vmap_method="sequential"))
 

@@ -11,7 +11,6 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from condyle.functions import FUNCTIONS, found
 from condyle.interop.jax_calls import What, alike, batch_of, call_p, called, ports_of
 from condyle.interop.jax_rules import to_entries, to_step
 from condyle.specification import Repeat
@@ -25,7 +24,7 @@ def lowered(run: Callable[..., list[Any]], platform: str) -> None:
     """From now on XLA's programs for this platform have what `run` makes of a call."""
 
     def chosen(*inputs: Any, what: What) -> list[Any]:
-        if found(what.name) is None and FUNCTIONS[what.base].repeat is not None:
+        if not what.is_there and what.base.repeat is not None:
             return _scanned(what, inputs)
         return run(*inputs, what=what)
 
@@ -71,10 +70,10 @@ def _along(what: What, at: Sequence[Any], along: Sequence[Any]) -> list[Any]:
 
 def _steps(what: What, inputs: Sequence[Any]) -> list[Any]:
     """The rollout itself."""
-    function = FUNCTIONS[what.base]
-    assert function.repeat is not None
-    repeat, step = function.repeat, what._replace(base=function.repeat.of)
-    taken, given = ([port.name for port in ports] for ports in (function.inputs, function.outputs))
+    repeat = what.base.repeat
+    assert repeat is not None
+    step = what._replace(base=repeat.of)
+    taken, given = ([port.name for port in ports] for ports in (what.base.inputs, what.base.outputs))
     held = dict(zip(taken, alike(*inputs), strict=True))
     kept = [name for name in given if repeat.every or name not in repeat.carried]
 

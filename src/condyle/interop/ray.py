@@ -22,11 +22,12 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle import specification
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.functions import function_of
 from condyle.interop import block_methods
 from condyle.interop.blocks import Call, Target, Task, check_target, engine_of, run
-from condyle.packing import known_function
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]
@@ -120,12 +121,12 @@ class Functions(block_methods.Functions):
         super().__init__(dyn, actors)
         self._actors = actors
 
-    def map(self, name: str, chunks: Iterable[Sequence[Array]]) -> Iterator[tuple[Array, ...]]:
+    def map(self, name: str | specification.Function, chunks: Iterable[Sequence[Array]]) -> Iterator[tuple[Array, ...]]:
         """Answers of a function, by its short name, of each chunk of inputs, in order.
 
         No more chunks are taken ahead of the answers than actors have in flight. Derivatives too: "vjp_fd".
         """
-        return self._actors.stream(Task("", known_function(name).name), chunks)
+        return self._actors.stream(Task("", function_of(name)), chunks)
 
 
 class Function(block_methods.Function):
@@ -137,7 +138,7 @@ class Function(block_methods.Function):
 
     def map(self, chunks: Iterable[Sequence[Array]]) -> Iterator[tuple[Array, ...]]:
         """Answers of each chunk of inputs, in order; no more are taken ahead than actors have in flight."""
-        return self._actors.stream(Task("", ""), chunks)
+        return self._actors.stream(Task("", None), chunks)
 
 
 class Map:
@@ -152,11 +153,11 @@ class Map:
         own = isinstance(of, CompiledFunction)
         if own and name:
             raise UnsupportedError(f"Map: name={name!r}: a function of your own needs none, leave it out")
-        function, given = of.specification if own else known_function(name), dict(columns or {})
+        function, given = of.specification if own else function_of(name), dict(columns or {})
         inputs = [port.name for port in function.inputs]
         if not given.keys() <= set(inputs):
             raise UnsupportedError(f"Map: columns {sorted(given)}, inputs of {name} are {', '.join(inputs)}")
-        self._of, self._task = of, Task("", "" if own else function.name)
+        self._of, self._task = of, Task("", None if own else function)
         self._columns = [given.get(port, port) for port in inputs]
         self._outputs = [port.name for port in function.outputs]
 

@@ -1,7 +1,8 @@
 """The operator behind functions of PyTorch tensors: `torch.ops.condyle.call(tensors, what)`.
 
-`what` says derivatives, engine and function: "vj|ENGINE|fd" is the vjp of the jvp of fd. PyTorch compiles graphs with
-it as a constant, so that it holds on to nothing else. Tangents and cotangents of a configuration have nq entries here,
+`what` says derivatives, engine and function: "vj|ENGINE|fd|KEY" is the vjp of the jvp of fd, whose key is KEY. PyTorch
+compiles graphs with it as a constant, so that it holds on to nothing else; the name is for graphs that are kept in
+files, which know a function by it alone. Tangents and cotangents of a configuration have nq entries here,
 the tangent's nv in front and zeros behind: PyTorch wants gradients in the shape of what they are of.
 """
 
@@ -17,13 +18,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.derivatives.names import parsed
+from condyle.derivatives import derivative
 from condyle.dynamics import Dynamics
 from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
-from condyle.functions import FUNCTIONS, found
+from condyle.functions import FUNCTIONS
+from condyle.functions.repeat import repeat
 from condyle.identity import Parts, digest, key_of, nearest
+from condyle.names import Reader
 from condyle.runtime._native import empty
 from condyle.runtime.sums import summed
+from condyle.specification import Derivative, Function
 
 torch: Any = import_module("torch")
 
@@ -35,17 +39,36 @@ KINDS = {"v": "vjp", "j": "jvp"}
 class Engine:
     """What computes, by a key of text: the identity of all that answers depend on, and a number among those alike."""
 
-    def __init__(self, dyn: Dynamics, held: object, named: str = "") -> None:
-        """held: what must live as long; named: the user's function that this is of."""
+    def __init__(self, dyn: Dynamics, held: object, user: Function | None = None) -> None:
+        """held: what must live as long; user: the user's function that this is of."""
         self.dyn, self.held = dyn, held
         self.robot = dyn.__reduce__()[1].robot
         self.sizes = dyn.sizes
-        self.parts: Parts = {**dyn.identity_parts, "function": digest(named)}
+        self.parts: Parts = {**dyn.identity_parts, "function": digest(user.content if user else "")}
         self.exact = key_of(self.parts)
         self.key = next(key for key in (f"{self.exact}.{k}" for k in count()) if key not in _ENGINES)
         self.calls: dict[str, Call] = {}
+        self._functions: dict[str, Function] = {}
+        self._bases = FUNCTIONS if user is None else {**FUNCTIONS, user.name: user}
         self._streams: dict[int, Any] = {}
         _ENGINES[self.key] = self
+
+    def what(self, function: Function) -> str:
+        """A function as calls have it."""
+        self._functions[function.key] = function
+        return f"|{self.key}|{function.name}|{function.key}"
+
+    def function(self, what: str) -> Function:
+        """The function of a call; UnsupportedError where a graph from elsewhere has one that is not known here."""
+        name, key = what.split("|")[2:]
+        if key not in self._functions:
+            read = Reader(self._bases, derivative, repeat).read(name)
+            if read is None or read.key != key:
+                raise UnsupportedError(
+                    f"this graph has a function {name!r} that is not the one of this version: make the graph again"
+                )
+            self._functions[key] = read
+        return self._functions[key]
 
     def on(self, stream: int) -> Any:
         """The `GpuDynamics` whose calls go into this stream."""
@@ -69,7 +92,7 @@ def engine_of(what: str) -> Engine:
 
     UnsupportedError, which says what differs, for a graph of another robot or of other options.
     """
-    key = what.split("|", 2)[1]
+    key = what.split("|")[1]
     engine = _ENGINES.get(key)
     if engine is not None:
         return engine
@@ -94,14 +117,34 @@ def call_of(what: str) -> Call:
     return call
 
 
-def _owners(name: str) -> list[int | None]:
+def repeated(what: str, *options: Any) -> str:
+    """The rollout of a function, both as calls have them; options: see `condyle.functions.repeat`."""
+    engine = engine_of(what)
+    return engine.what(repeat(engine.function(what), *options))
+
+
+def _owners(function: Function) -> list[int | None]:
     """Of each answer the input whose batch dimensions it has; None where it has those of all inputs together."""
-    known = parsed(name)
-    if known is not None and known.kind == "vjp":
-        return list(range(len(known.base.inputs)))
-    if known is not None and known.kind == "jvp":
-        return _owners(known.of)
-    return [None] * len(FUNCTIONS[name].outputs)
+    origin = function.origin
+    if isinstance(origin, Derivative) and origin.kind == "vjp":
+        return list(range(len(origin.of.inputs)))
+    if isinstance(origin, Derivative) and origin.kind == "jvp":
+        return _owners(origin.of)
+    return [None] * len(function.outputs)
+
+
+def _derived(chain: str, function: Function) -> Function:
+    """Derivatives, the last one first, of a function; UnsupportedError where there is none."""
+    made = function
+    try:
+        for letter in reversed(chain):
+            made = derivative(KINDS[letter], made)
+    except UnsupportedError:
+        name = "".join(f"{KINDS[letter]}_" for letter in chain) + function.name
+        raise UnsupportedError(
+            f"{function.method}: there is no derivative {name!r}; a rollout has its gradient, once"
+        ) from None
+    return made
 
 
 class Call:
@@ -111,15 +154,9 @@ class Call:
     """
 
     def __init__(self, engine: Engine, what: str) -> None:
-        chain, _, base = what.split("|", 2)
-        self.engine = engine
-        self.name = "".join(f"{KINDS[letter]}_" for letter in chain) + base
-        if found(self.name) is None:
-            raise UnsupportedError(
-                f"{FUNCTIONS[base].method}: there is no derivative {self.name!r}; a rollout has its gradient, once"
-            )
-        function, of = FUNCTIONS[self.name], FUNCTIONS[base]
-        self.method = function.method
+        chain, of = what.partition("|")[0], engine.function(what)
+        self.engine, self.function = engine, _derived(chain, of)
+        function, self.method = self.function, self.function.method
         self.names = [port.name for port in function.inputs]
         self.takes = [port.shape(engine.sizes) for port in of.inputs]
         self.gives = [port.shape(engine.sizes) for port in of.outputs]
@@ -128,13 +165,12 @@ class Call:
             self.takes, self.gives = self.takes + more, answers
         self._inner = [port.shape(engine.sizes) for port in function.inputs]
         self._answers = [port.shape(engine.sizes) for port in function.outputs]
-        self.owners = _owners(self.name)
+        self.owners = _owners(function)
         repeats = function.repeat is not None  # there may be many, of which the `Dynamics` keeps some
-        self._compute: Callable[..., Any] | None = None if repeats else engine.dyn.function(self.name)
+        self._compute: Callable[..., Any] | None = None if repeats else engine.dyn.function(function)
         self._is_wide = self.takes != self._inner or self.gives != self._answers
-        known = parsed(self.name)
-        sums = any(owner is not None for owner in self.owners)
-        self._sums = sums and known is not None and known.kind != "vjp"  # which sums by itself
+        is_vjp = isinstance(function.origin, Derivative) and function.origin.kind == "vjp"  # which sums by itself
+        self._sums = not is_vjp and any(owner is not None for owner in self.owners)
 
     def batches(self, shapes: Sequence[Sequence[int]]) -> tuple[Shape, list[Shape]]:
         """The batch dimensions of all inputs together, and of each answer; ShapeError."""
@@ -173,7 +209,7 @@ class Call:
             arrays = [self._plain(name, x, given).numpy() for name, x in zip(self.names, given, strict=True)]
         if self._is_wide:
             arrays = [self._narrowed(x, dims) for x, dims in zip(arrays, self._inner, strict=True)]
-        compute = self._compute or self.engine.dyn.function(self.name)
+        compute = self._compute or self.engine.dyn.function(self.function)
         found = compute(*arrays)
         answers = cast("Sequence[Any]", found if isinstance(found, tuple) else (found,))
         if self._sums:
@@ -195,7 +231,7 @@ class Call:
         if math.prod(whole) == 1 or not inputs:
             inputs = [x.expand(whole + dims).contiguous() for x, dims in zip(inputs, self._inner, strict=True)]
         answers = [given[0].new_empty(whole + dims) for dims in self._answers]
-        self.engine.on(stream).call(self.name, inputs, None, answers)
+        self.engine.on(stream).call(self.function, inputs, answers)
         answers = [x.sum_to_size(batch + dims) for x, batch, dims in zip(answers, batches, self._answers, strict=True)]
         pads = [dims[-1] - x.shape[-1] if dims else 0 for x, dims in zip(answers, self.gives, strict=True)]
         return [torch.nn.functional.pad(x, (0, n)) if n else x for x, n in zip(answers, pads, strict=True)]

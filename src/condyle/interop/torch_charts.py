@@ -56,6 +56,5 @@ def _call(layout: Layout, options: Options, f: Callable[..., Any], is_up: bool) 
         return {"y": np.concatenate([f(np, layout, q, x), np.zeros(nq - nv)])}
 
     made = function(chart, {"q": nq, "x": nq}).compile(*options)
-    name = made.specification.name
-    _HELD.append(Engine(made.dynamics, made, name))
-    return f"|{_HELD[-1].key}|{name}"
+    _HELD.append(Engine(made.dynamics, made, made.specification))
+    return _HELD[-1].what(made.specification)

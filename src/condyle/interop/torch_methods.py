@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, cast
 
+from condyle import specification
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError
-from condyle.functions.rollouts import name_of
 from condyle.interop.gradients import is_plain, layout_of
-from condyle.interop.torch_calls import Engine
+from condyle.interop.torch_calls import Engine, repeated
 from condyle.interop.torch_charts import Options, charts_of
 from condyle.interop.torch_gradients import called, charted, uncharted
 from condyle.interop.wrapped import Form, Function, Functions, Maker
@@ -22,9 +22,9 @@ torch: Any = import_module("torch")
 
 
 @torch.compiler.assume_constant_result
-def _rollout(*said: Any) -> str:
-    """The name of a rollout, which a compiled graph has as a constant."""
-    return name_of(*said)
+def _repeated(what: str, *options: Any) -> str:
+    """A rollout, which a compiled graph has as a constant."""
+    return repeated(what, *options)
 
 
 @torch.compiler.assume_constant_result
@@ -38,8 +38,8 @@ class TorchMaker(Maker):
 
     framework, gradient = "PyTorch", "backward()"
 
-    def __init__(self, dyn: Dynamics, held: object, named: str, is_tangent: bool) -> None:
-        self.engine, options = Engine(dyn, held, named), dyn.__reduce__()[1]
+    def __init__(self, dyn: Dynamics, held: object, user: specification.Function | None, is_tangent: bool) -> None:
+        self.engine, options = Engine(dyn, held, user), dyn.__reduce__()[1]
         self.sizes = self.engine.sizes
         layout = layout_of(options.robot)
         compiled = Options(options.target, options.dtype, options.threads, options.device)
@@ -48,11 +48,11 @@ class TorchMaker(Maker):
         own = numbers_of(options.robot, options.inputs, options.dtype)
         self.numbers = {name: torch.from_numpy(value) for name, value in own.items()}
 
-    def what(self, name: str) -> str:
-        return f"|{self.engine.key}|{name}"
+    def what(self, function: specification.Function) -> str:
+        return self.engine.what(function)
 
-    def rollout(self, *said: Any) -> str:
-        return _rollout(*said)
+    def repeated(self, what: str, *options: Any) -> str:
+        return _repeated(what, *options)
 
     def warn(self, message: str) -> None:
         _warn(message)
@@ -113,10 +113,10 @@ class TorchMaker(Maker):
 
 def functions(dyn: Dynamics, is_tangent: bool) -> Functions:
     """The functions of a robot on tensors."""
-    return Functions(dyn, TorchMaker(dyn, dyn, "", is_tangent), (functions, (dyn, is_tangent)))
+    return Functions(dyn, TorchMaker(dyn, dyn, None, is_tangent), (functions, (dyn, is_tangent)))
 
 
 def function(of: CompiledFunction, is_tangent: bool) -> Function:
     """A user's function on tensors."""
-    made = TorchMaker(of.dynamics, of, of.specification.name, is_tangent)
+    made = TorchMaker(of.dynamics, of, of.specification, is_tangent)
     return Function(of, made, (function, (of, is_tangent)))

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-from condyle.derivatives.names import name_of, parsed
+from condyle import specification
+from condyle.derivatives import derivative
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, variant
+from condyle.functions import FUNCTIONS, function_of
+from condyle.functions.quantities import TAU
+from condyle.functions.steps import STEP
 from condyle.interop.rollouts import Rollout, bound
 from condyle.methods import document_of, result_type
-from condyle.packing import known_function
-from condyle.specification import F_EXT
+from condyle.specification import F_EXT, Derivative, Port
 from condyle.time_axes import shape_warning
 from condyle.user.function import CompiledFunction
 
@@ -46,8 +48,8 @@ class Maker:
     sizes: Mapping[str, int]
     numbers: Mapping[str, Any]
 
-    def what(self, name: str) -> Any:
-        """A function as calls have it, by its short name."""
+    def what(self, function: specification.Function) -> Any:
+        """A function as calls have it."""
         raise NotImplementedError
 
     def call(self, what: Any, form: Form, given: Sequence[Any], method: str) -> Any:
@@ -62,46 +64,61 @@ class Maker:
         """An array of one number, where `like` lies."""
         raise NotImplementedError
 
-    def rollout(self, *said: Any) -> str:
-        """The name of a rollout: see `condyle.functions.rollouts.name_of`."""
+    def repeated(self, what: Any, *options: Any) -> Any:
+        """The rollout of a function, both as calls have them; options: see `condyle.functions.repeat`."""
         raise NotImplementedError
 
     def warn(self, message: str) -> None:
         """A ShapeWarning."""
         shape_warning(message)
 
-    def form(self, name: str) -> Form:
-        """A function by its short name."""
-        function, known = FUNCTIONS[name], parsed(name)
-        named = function.outputs if known is None or known.kind != "vjp" else known.base.inputs
-        parts = tuple(port.name for port in named)
+    def form(self, function: specification.Function) -> Form:
+        """A function as it is called."""
+        parts = tuple(port.name for port in answered_ports(function))
         return Form(
-            self.what(name),
+            self.what(function),
             tuple((port.name, port.dims[-1:] == ("nq",)) for port in function.inputs),
             tuple((part, port.dims[-1:] == ("nq",)) for part, port in zip(parts, function.outputs, strict=True)),
             result_type(function.method, parts) if len(parts) > 1 else None,
         )
 
-    def own(self, name: str) -> list[str]:
+    def own(self, function: specification.Function) -> list[str]:
         """The numbers that are inputs of a function."""
-        return [number for number in self.numbers if number in FUNCTIONS[name].numbers]
+        return [number for number in self.numbers if number in function.numbers]
+
+
+def answered_ports(function: specification.Function) -> tuple[Port, ...]:
+    """The ports that answers are called by: of a vjp those of the inputs that they are cotangents of."""
+    origin = function.origin
+    return origin.of.inputs if isinstance(origin, Derivative) and origin.kind == "vjp" else function.outputs
+
+
+def by_method(dyn: Dynamics) -> dict[str, specification.Function]:
+    """The functions that can be called, by their methods."""
+    there = dyn.signature
+    return {function.method: function for function in FUNCTIONS.values() if function.name in there}
 
 
 class Method:
     """A function, or a derivative, of arrays.
 
-    plain, forced: names of the function without external forces and with them, if it takes them.
+    plain, forced: the function without external forces and with them, if it takes them.
     """
 
     def __init__(
-        self, maker: Maker, plain: str, forced: str | None, numbers: Sequence[str], always: bool = False
+        self,
+        maker: Maker,
+        plain: specification.Function,
+        forced: specification.Function | None,
+        numbers: Sequence[str],
+        always: bool = False,
     ) -> None:
-        function = FUNCTIONS[plain]
         self._maker, self._forced = maker, None if forced is None else maker.form(forced)
         self._plain = self._forced if always and self._forced is not None else maker.form(plain)
-        self.__name__, self.__doc__ = function.method, document_of(function)
+        self.__name__, self.__doc__ = plain.method, document_of(plain)
         options = [*([] if forced is None else [F_EXT.name]), *numbers]
-        self._tangents: dict[str, str] = {f"d{name}": name for name in options} if plain.startswith("jvp_") else {}
+        is_jvp = isinstance(plain.origin, Derivative) and plain.origin.kind == "jvp"
+        self._tangents: dict[str, str] = {f"d{name}": name for name in options} if is_jvp else {}
         options += self._tangents
         self._taken = [name for name, _ in self._plain.takes if name not in options]
         self._order = [*self._taken, *options]
@@ -138,14 +155,14 @@ class Functions:
         """recipe: a function and its arguments that make this again."""
         self._dyn, self._maker, self._recipe = dyn, maker, recipe
         self._derivatives: dict[tuple[object, ...], Method] = {}
-        for name in dyn.signature:
-            known = FUNCTIONS[name]
-            own = self._maker.own(name)
-            forced = known.forced or (name if known.takes_f_ext else "")
-            with_forces = variant(forced, (F_EXT.name, *own)) if forced else None
-            setattr(self, known.method, Method(self._maker, variant(name, own), with_forces, own))
-        if "step" in dyn.signature:
-            self.rollout = Rollout(self._maker, "step", ("tau",))
+        methods = by_method(dyn)
+        for method, function in methods.items():
+            own = self._maker.own(function)
+            forced = function.forced or (function if function.takes_f_ext else None)
+            with_forces = forced.taking(F_EXT, *own) if forced else None
+            setattr(self, method, Method(self._maker, function.taking(*own), with_forces, own))
+        if STEP.method in methods:
+            self.rollout = Rollout(self._maker, STEP, (TAU.name,))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle, and a copy, is made from the robot and the options."""
@@ -154,33 +171,33 @@ class Functions:
     def __repr__(self) -> str:
         return f"<{self._maker.framework}: the functions of {self._dyn!r}>"
 
-    def jvp(self, name: str) -> Method:
+    def jvp(self, name: str | specification.Function) -> Method:
         """See `Dynamics.jvp`."""
         return self._derivative("jvp", name)
 
-    def vjp(self, name: str) -> Method:
+    def vjp(self, name: str | specification.Function) -> Method:
         """See `Dynamics.vjp`."""
         return self._derivative("vjp", name)
 
-    def jacobian(self, name: str, by: Sequence[str] | str | None = None) -> Method:
+    def jacobian(self, name: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
         """See `Dynamics.jacobian`."""
         return self._derivative("jacobian", name, by)
 
-    def hessian(self, name: str) -> Method:
+    def hessian(self, name: str | specification.Function) -> Method:
         """See `Dynamics.hessian`."""
         return self._derivative("hessian", name)
 
-    def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
+    def _derivative(self, kind: str, of: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
         if of == "rollout":
             raise UnsupportedError(f"rollout has gradients as any other method: call it, then {self._maker.gradient}")
         names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
         key = kind, of, names
         if key not in self._derivatives:
-            function = known_function(of)
-            of, takes, own = function.name, function.takes_f_ext, self._maker.own(function.name)
-            forced = str(name_of(kind, variant(of, (F_EXT.name, *own)), names)) if takes else None
+            function = function_of(of)
+            own = self._maker.own(function)
+            forced = derivative(kind, function.taking(F_EXT, *own), names) if function.takes_f_ext else None
             always = names is not None and F_EXT.name in names
-            plain = forced if always and forced else str(name_of(kind, variant(of, own), names))
+            plain = forced if always and forced else derivative(kind, function.taking(*own), names)
             self._derivatives[key] = Method(self._maker, plain, forced, own, always)
         return self._derivatives[key]
 
@@ -190,10 +207,10 @@ class Function:
 
     def __init__(self, of: CompiledFunction, maker: Maker, recipe: tuple[Any, ...]) -> None:
         """recipe: as in `Functions`."""
-        self._of, self._name = of, of.specification.name
+        self._of, self._function = of, of.specification
         self._maker, self._recipe = maker, recipe
-        self._call = Method(self._maker, self._name, None, ())
-        self.rollout = Rollout(self._maker, self._name, ())
+        self._call = Method(self._maker, self._function, None, ())
+        self.rollout = Rollout(self._maker, self._function, ())
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers."""
@@ -207,24 +224,24 @@ class Function:
 
     def jvp(self) -> Method:
         """See `CompiledFunction.jvp`."""
-        return self._derivative("jvp", self._name)
+        return self._derivative("jvp", self._function)
 
     def vjp(self) -> Method:
         """See `CompiledFunction.vjp`."""
-        return self._derivative("vjp", self._name)
+        return self._derivative("vjp", self._function)
 
     def jacobian(self, by: Sequence[str] | str | None = None) -> Method:
         """See `CompiledFunction.jacobian`."""
-        return self._derivative("jacobian", self._name, by)
+        return self._derivative("jacobian", self._function, by)
 
     def hessian(self, of: str | None = None) -> Any:
         """See `CompiledFunction.hessian`."""
         function = self._of.only(of)
-        made = self._derivative("hessian", function.name)
+        made = self._derivative("hessian", function)
         return made if function.outputs[0].dims else partial(self._of_one, made)
 
     def _of_one(self, made: Method, *args: Any) -> Any:
         return made(*args, self._maker.filled((), 1.0, args[0]))
 
-    def _derivative(self, kind: str, of: str, by: Sequence[str] | str | None = None) -> Method:
-        return Method(self._maker, str(name_of(kind, of, by)), None, ())
+    def _derivative(self, kind: str, of: specification.Function, by: Sequence[str] | str | None = None) -> Method:
+        return Method(self._maker, derivative(kind, of, by), None, ())

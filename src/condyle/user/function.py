@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from condyle.derivatives import KINDS
+from condyle.derivatives import KINDS, derivative
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
-from condyle.functions.open_rollouts import named_by
+from condyle.functions.open_rollouts import rollout_by
 from condyle.identity import Identified, Parts
 from condyle.mapping import Sink, Source
 from condyle.methods import made
@@ -28,7 +28,7 @@ from condyle.user.numbers import Numbers, answered
 from condyle.user.pickled import parts_of_function, traced_again
 from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of, ordered
 from condyle.user.state import HELD, Caller, State
-from condyle.user.traced import alone, called, check_same, traced
+from condyle.user.traced import alone, check_same, renamed, traced
 from condyle.user.tracer import Tracer, answers_of
 
 
@@ -145,11 +145,11 @@ class UserFunction(Identified):
                 raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, KINDS))}")
         if self._bound.force_frame != UNBOUND.force_frame:
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
-        with called(self.specification, self._name) as own:
-            functions = (own, *(f"{kind}_{own}" for kind in derivatives))
-            functions = functions if rollout is None else (*functions, named_by(own, rollout))
-            options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
-            return self._write(target, out, functions, name, dtype, **options)
+        own = renamed(self.specification, self._name)
+        functions = (own, *(derivative(kind, own) for kind in derivatives))
+        rollouts = () if rollout is None else (rollout_by(own, rollout),)
+        options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
+        return self._write(target, out, (*functions, *rollouts), name, dtype, **options)
 
     def only(self, output: str | None) -> Function:
         """The function with one output alone; it may be left out where there is one."""
@@ -171,7 +171,7 @@ class CompiledFunction(Identified):
     ) -> None:
         self._recipe, self._parts = recipe, dict[str, str]()
         self._of, self._dynamics, self._function = of, dynamics, of.specification
-        self._direct = dynamics.direct(self._function.name, self._call) or self._call
+        self._direct = dynamics.direct(self._function, self._call) or self._call
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return self._recipe
@@ -191,7 +191,7 @@ class CompiledFunction(Identified):
 
     def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
         given = ordered(self._function, args, named)
-        return made(self._function, self._dynamics.call(self._function.name, given, None, out))
+        return made(self._function, self._dynamics.call(self._function, given, out))
 
     def map(
         self,
@@ -202,11 +202,11 @@ class CompiledFunction(Identified):
         progress: bool | None = None,
     ) -> int:
         """The function of more states than memory holds: see `Dynamics.map`."""
-        return self._dynamics.map(self._function.name, source, sink, chunk, journal, progress)
+        return self._dynamics.map(self._function, source, sink, chunk, journal, progress)
 
     def jvp(self) -> Callable[..., Any]:
         """Return the derivative along tangents of every input: f.jvp()(q, u, dq, du)."""
-        return self._dynamics.jvp(self._function.name)
+        return self._dynamics.jvp(self._function)
 
     def vjp(self, of: str = "") -> Callable[..., Any]:
         """Return the derivatives of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar).
@@ -216,7 +216,7 @@ class CompiledFunction(Identified):
         """
         if of not in ("", "rollout"):
             raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
-        return self._dynamics.rollouts_of(self._function.name, "vjp") if of else self._dynamics.vjp(self._function.name)
+        return self._dynamics.rollouts_of(self._function, "vjp") if of else self._dynamics.vjp(self._function)
 
     def rollout(
         self,
@@ -240,12 +240,12 @@ class CompiledFunction(Identified):
         Errors: ShapeError for time axes that differ in length or have no step, and for an output whose shape is not
         that of the input of its name; UnsupportedError for an option.
         """
-        call = self._dynamics.rollouts_of(self._function.name)
+        call = self._dynamics.rollouts_of(self._function)
         return call(*args, by_time=by_time, sum=sum, every=every, last=last, steps=steps, out=out, **named)
 
     def jacobian(self, by: Sequence[str] | str | None = None) -> Callable[..., Any]:
         """Return the derivatives of all outputs by some inputs, None is all: a named tuple dcost_dq, ..."""
-        return self._dynamics.jacobian(self._function.name, by)
+        return self._dynamics.jacobian(self._function, by)
 
     def hessian(self, of: str | None = None) -> Callable[..., Any]:
         """Return the second derivative (..., n, n) of one output by all inputs in order, n the sizes of their tangents
@@ -254,7 +254,7 @@ class CompiledFunction(Identified):
         An output with several entries takes factors lam of them behind the inputs: it is that of lam . output.
         """
         function = self._of.only(of)
-        derived = self._dynamics.hessian(function.name)
+        derived = self._dynamics.hessian(function)
         if function.outputs[0].dims:
             return derived
 
@@ -278,7 +278,7 @@ class CompiledFunction(Identified):
 
     @property
     def dynamics(self) -> Dynamics:
-        """What computes: it knows this function by the name of its specification."""
+        """What computes: it takes this function by its specification."""
         return self._dynamics
 
     def only(self, output: str | None) -> Function:
@@ -287,7 +287,7 @@ class CompiledFunction(Identified):
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states."""
-        said = self._dynamics.explain(n, (self._function.name,))
+        said = self._dynamics.explain(n, (self._function,))
         return said.replace(self._function.name, self._function.called)
 
     @property

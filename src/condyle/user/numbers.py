@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ShapeError
-from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
 from condyle.model.state import quaternions_of
 from condyle.model.tree import Tree, tree_of
@@ -32,16 +31,16 @@ class Numbers:
 
         self._tree = cache(tree)
 
-    def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Any]:
-        tree, of = self._tree(frame), FUNCTIONS[function]
-        known, rows = sizes(tree), dict[str, Array]()
-        for port, value in zip(of.inputs, given, strict=True):
+    def call(self, function: Function, given: Sequence[Any], frame: str) -> Sequence[Any]:
+        tree, rows = self._tree(frame), dict[str, Array]()
+        known = sizes(tree)
+        for port, value in zip(function.inputs, given, strict=True):
             array: Any = np.asarray(value, np.float64)
-            check_shape(f"at.{of.method}", port.name, array.shape, port.shape(known))
+            check_shape(f"at.{function.method}", port.name, array.shape, port.shape(known))
             rows[port.name] = array.reshape(1, -1)
-        route = of.route_names(tree.has_shared_coordinates)[0]
+        route = function.route_names(tree.has_shared_coordinates)[0]
         found = evaluate(tree, function, route, rows)
-        return [np.reshape(x, port.shape(known)) for x, port in zip(found, of.outputs, strict=True)]
+        return [np.reshape(x, port.shape(known)) for x, port in zip(found, function.outputs, strict=True)]
 
 
 def answered(

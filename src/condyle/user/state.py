@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from condyle.algorithms.stepping import first_order
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, variant
+from condyle.functions import FUNCTIONS
 from condyle.functions.calls import ByCalls
 from condyle.functions.quantities import Q, V
 from condyle.integrators import METHODS
@@ -34,7 +34,7 @@ HELD = (Q.name, V.name)
 class Caller(Protocol):
     """What computes functions at the state."""
 
-    def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Any]:
+    def call(self, function: Function, given: Sequence[Any], frame: str) -> Sequence[Any]:
         """The answers of a function, an array each; frame: the one that a function of frames is asked for."""
         ...
 
@@ -103,9 +103,9 @@ class State:
 
     def _answers(self, function: Function, given: Mapping[str, object], frame: str) -> Any:
         given = self._held_by_contacts(function, given)
-        called = FUNCTIONS[variant(function.name, [name for name, value in given.items() if value is not None])]
+        called = function.taking(*(name for name, value in given.items() if value is not None))
         inputs = [getattr(self, port.name) if port.name in HELD else given[port.name] for port in called.inputs]
-        answers = self._caller.call(called.name, inputs, frame)
+        answers = self._caller.call(called, inputs, frame)
         if frame:
             return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
         return made(function, answers)
@@ -133,7 +133,7 @@ class _Calls(NamedTuple):
     caller: Caller
     tree: Tree
 
-    def call(self, function: str, *given: Any) -> Sequence[Any]:
+    def call(self, function: Function, *given: Any) -> Sequence[Any]:
         return self.caller.call(function, given, "")
 
 

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 from typing import Any, cast
-from weakref import WeakValueDictionary
 
 from condyle.backends.common.facts import NAME as SYMBOL
 from condyle.backends.common.words import RESERVED
 from condyle.derivatives.code import code
-from condyle.derivatives.derived import forget
 from condyle.derivatives.products import entries, multiplied, shaped
 from condyle.derivatives.recording import Recording
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, found, found_by
+from condyle.functions import function_or_none
 from condyle.identity import Parts, digest, whole
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import constant_of, input_of, operands
-from condyle.model.tree import Tree
 from condyle.operations import Node
 from condyle.scalar import Scalar, operation
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import F_EXT, Accuracy, Function, Port, Route, Size
 from condyle.symbolic import Symbols
 from condyle.user.ports import outputs_of
 from condyle.user.tracer import Asked, Multiplied, Tracer, Values
@@ -32,29 +28,14 @@ from condyle.user.tracer import Asked, Multiplied, Tracer, Values
 LONGEST = 20
 """Letters of a function's name in an export, which adds some for derivatives."""
 
-KNOWN: WeakValueDictionary[str, Function] = WeakValueDictionary()
-"""Users' functions by name, as long as somebody has them."""
 
-
-@found_by
-def _known(name: str) -> Function | None:
-    return KNOWN.get(name)
-
-
-@contextmanager
-def called(function: Function, name: str) -> Generator[str]:
-    """Makes a user's function known by its own name for a while, if generated text may have it: for exports."""
+def renamed(function: Function, name: str) -> Function:
+    """A user's function by its own name, if generated text may have it, else by "function": for exports."""
     own = name.lower()
-    if not SYMBOL.fullmatch(own) or len(own) > LONGEST or own in RESERVED or found(own) is not None:
+    if not SYMBOL.fullmatch(own) or len(own) > LONGEST or own in RESERVED or function_or_none(own) is not None:
         own = "function"
     outputs = tuple(replace(port, given_by=own) for port in function.outputs)
-    KNOWN[own] = made = replace(function, name=own, method=f"user_{own}", outputs=outputs, kept=False)
-    forget()
-    try:
-        yield made.name
-    finally:
-        del KNOWN[own]
-        forget()
+    return replace(function, name=own, method=f"user_{own}", outputs=outputs, content="")
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,20 +111,14 @@ class Traced:
             node = self.nodes[k]
             is_constant = node[0] == "const"
             nodes.append((k, plain(constant_of(node)) if is_constant else node))
-        asked = [
-            (one[0] if isinstance(one, Asked) else None, [[plain(x) for x in part] for part in one.given], one[2])
-            for one in self.asked
-        ]
+        asked: list[object] = []
+        for one in self.asked:
+            key = one.function.key if isinstance(one, Asked) else None
+            asked.append((key, [[plain(x) for x in part] for part in one.given], one[2]))
         answers = [[plain(x) for x in answer] for answer in self.answers]
         inputs = [(port.name, port.dims) for port in self.inputs]
         made = {"inputs": inputs, "operations": (nodes, asked, answers, self.frames), "constants": constants}
         return {name: digest(value) for name, value in made.items()}
-
-
-def _whole(name: str, tree: Tree) -> object:
-    """The code of a function with large products."""
-    of = FUNCTIONS[name]
-    return code(tree, of, cast(Traced, next(iter(of.routes.values())).run).record)
 
 
 def _product(at: Recording, of: Multiplied, given: Sequence[Values]) -> list[Value]:
@@ -177,7 +152,7 @@ def traced(
 ) -> tuple[Function, tuple[str, ...], Parts]:
     """The specification of a function that was run on symbols, the frames that it asks for, and what identifies it.
 
-    Its name has the hash of these parts.
+    Its content is the hash of these parts, which its name has too.
     """
     answers = [tuple(cast("list[Value]", of.entries.ravel().tolist())) for of in outputs.values()]
     kept = needed(tracer.graph, len(inputs), tracer.asked, answers)
@@ -189,12 +164,21 @@ def traced(
     made = Traced(nodes, inputs, tuple(tracer.asked), tuple(answers), tuple(kept), tuple(frames))
     shapes = {key: of.shape for key, of in outputs.items()}
     parts = {"name": digest(method), "outputs": digest([*shapes.items()]), **made.parts()}
-    known = f"user_{whole(parts)}"
+    content = whole(parts)
     inputs = _ranged(inputs, [tracer.asked[k] for k in used if k >= 0], nodes)
     function = _function(
-        known, method, inputs, outputs_of(shapes, inputs, tracer.sizes, known), made, sorted(k for k in used if k >= 0)
+        content,
+        method,
+        inputs,
+        outputs_of(shapes, inputs, tracer.sizes, _name(content)),
+        made,
+        sorted(k for k in used if k >= 0),
     )
-    return KNOWN.setdefault(known, function), made.frames, parts
+    return function, made.frames, parts
+
+
+def _name(content: str) -> str:
+    return f"user_{content}"
 
 
 def alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, Symbols], tracer: Tracer) -> Function:
@@ -204,7 +188,7 @@ def alone(name: str, method: str, ports: tuple[Port, ...], output: Mapping[str, 
 
 def check_same(name: str, first: Function, second: Function) -> None:
     """UnsupportedError where a function became another one when it was run again."""
-    if first.name != second.name:
+    if first != second:
         raise UnsupportedError(
             f"{name} is not the same when it is run again: it has random numbers, the time, or what else changes from "
             "run to run, and the compiled function would keep the first. Make such numbers inputs, or compute them "
@@ -217,7 +201,7 @@ def _ranged(inputs: Sequence[Port], asked: Iterable[Asked | Multiplied], nodes: 
     handed: list[Value] = []
     for one in asked:
         if isinstance(one, Asked):
-            pairs = zip(FUNCTIONS[one.function].inputs, one.given, strict=True)
+            pairs = zip(one.function.inputs, one.given, strict=True)
             handed += [x for port, part in pairs if port.is_positive for x in part]
     found = [nodes[x.index] for x in handed if isinstance(x, Expr)]
     positive = {input_of(node)[0] for node in found if node[0] == "input"}
@@ -232,26 +216,32 @@ def _check_finite(name: str, constants: Sequence[float]) -> None:
 
 
 def _function(
-    name: str, method: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...], made: Traced, used: Sequence[int]
+    content: str, method: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...], made: Traced, used: Sequence[int]
 ) -> Function:
     every = [made.asked[k] for k in used]
-    asked = [FUNCTIONS[one.function] for one in every if isinstance(one, Asked)]
-    own = Function(
-        name,
+    asked = [one.function for one in every if isinstance(one, Asked)]
+    seen = [one.reference_frames for one in asked if one.reference_frames]
+
+    def ways() -> dict[str, Route]:
+        has_products = len(asked) < len(every)
+        whole = partial(code, function=function, record=made.record) if has_products else None
+        return {"traced": Route(made, whole=whole)}
+
+    function = Function(
+        _name(content),
         method,
         "a user's function",
         inputs,
         outputs,
-        lambda: {"traced": Route(made, whole=partial(_whole, name) if len(asked) < len(every) else None)},
+        ways,
         Size(*(sum(of) for of in zip(*(one.size for one in asked), strict=True))) if asked else Size(0),
         Accuracy(1e-9, 1e-3),
         condition=max((one.condition for one in asked), default=0.0),
-        options=tuple(dict.fromkeys(option for one in asked for option in one.depends_on(one.takes_f_ext))),
+        options=tuple(dict.fromkeys(option for one in asked for option in one.taking(F_EXT).options)),
         divides_by_mass=any(one.divides_by_mass for one in asked),
         call=method.removeprefix("user_"),
-        kept=True,
+        reference_frames=tuple(frame for frame in (seen[0] if seen else ()) if all(frame in of for of in seen)),
+        contact_kinds=next((one.contact_kinds for one in asked if one.contact_kinds), ()),
+        content=content,
     )
-    seen = [one.reference_frames for one in asked if one.reference_frames]
-    allowed = [frame for frame in (seen[0] if seen else ()) if all(frame in of for of in seen)]
-    kinds = next((one.contact_kinds for one in asked if one.contact_kinds), ())
-    return replace(own, reference_frames=tuple(allowed), contact_kinds=kinds)
+    return function

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from condyle.errors import CondyleError, UnsupportedError
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.specification import Port
+from condyle.specification import Function, Port
 from condyle.symbolic import Condition, Symbols
 from condyle.symbolic.arrays import entries_of, numbers_of
 from condyle.symbolic.entries import Entries, numpy
@@ -22,7 +21,7 @@ Values = Sequence[Value]
 class Asked(NamedTuple):
     """A function that was called, its arguments flat; frame: of a function of frames. Its answers' leaves: one port."""
 
-    function: str
+    function: Function
     given: tuple[tuple[Value, ...], ...]
     frame: str
 
@@ -59,19 +58,19 @@ class Tracer:
         self.asked.append(Multiplied(tuple(left.ravel().tolist()), tuple(right.ravel().tolist()), (m, inner, n)))
         return self._leaves([(m, n)])[0].entries
 
-    def call(self, function: str, given: Sequence[Any], frame: str) -> Sequence[Symbols]:
+    def call(self, function: Function, given: Sequence[Any], frame: str) -> Sequence[Symbols]:
         """The answers of a function of the robot: fresh symbols, of equal arguments the same ones."""
-        of, sizes = FUNCTIONS[function], {**self.sizes, "n_frames": 1}
+        sizes = {**self.sizes, "n_frames": 1}
         flat: list[tuple[Value, ...]] = []
-        for port, value in zip(of.inputs, given, strict=True):
+        for port, value in zip(function.inputs, given, strict=True):
             entries = numbers_of(value, self)
-            check_shape(f"at.{of.method}", port.name, entries.shape, port.shape(sizes))
-            check_positive(f"at.{of.method}", port, entries.ravel().tolist())
+            check_shape(f"at.{function.method}", port.name, entries.shape, port.shape(sizes))
+            check_positive(f"at.{function.method}", port, entries.ravel().tolist())
             flat.append(tuple(cast("list[Value]", entries.ravel().tolist())))
         key = (function, frame, *(key_of(value) for values in flat for value in values))
         if key not in self._answers:
             self.asked.append(Asked(function, tuple(flat), frame))
-            self._answers[key] = self._leaves([port.shape(sizes) for port in of.outputs])
+            self._answers[key] = self._leaves([port.shape(sizes) for port in function.outputs])
         return self._answers[key]
 
     def _leaves(self, shapes: Sequence[tuple[int, ...]]) -> list[Symbols]:
