@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from condyle.specification import Function
 
 
 class Size(NamedTuple):
@@ -44,7 +47,7 @@ class Route:
     alias: str = ""
     whole: Callable[..., object] | None = None
     recorded: bool = False
-    parts: tuple[str, ...] = ()
+    parts: tuple[Function, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from condyle.ports import ARMATURE, CONTACT_NUMBERS, F_EXT, INERTIAS, NEXT, OPEN, Port
+from condyle import names
+from condyle.identity import digest
+from condyle.ports import ARMATURE, CONTACT_NUMBERS, EXTRA, F_EXT, INERTIAS, NEXT, OPEN, Port
 from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
@@ -39,12 +41,12 @@ UNBOUND = Bound()
 
 
 class Call(NamedTuple):
-    """A step of a composition: another function, by its short name; the names of its answers, and of its inputs.
+    """A step of a composition: another function; the names of its answers, and of its inputs.
 
     takes: empty where the inputs have the names of the function's own ports.
     """
 
-    function: str
+    function: Function
     gives: tuple[str, ...]
     takes: tuple[str, ...] = ()
 
@@ -68,21 +70,41 @@ class Columns(NamedTuple):
     they are. symmetric: the matrix is one, all answers below each other; else there is one for each answer and input.
     """
 
-    function: str
+    function: Function
     by: tuple[int, ...]
     symmetric: bool
+
+
+class Taking(NamedTuple):
+    """A function with more inputs: names of `condyle.ports.EXTRA`, in the order of `Function.takes`."""
+
+    of: Function
+    ports: tuple[str, ...]
+
+
+class Derivative(NamedTuple):
+    """A derivative of a function: jvp, vjp, jacobian or hessian; by: names of the inputs that it is taken by."""
+
+    kind: str
+    of: Function
+    by: tuple[str, ...]
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether it is by some of the inputs only."""
+        return len(self.by) < len(self.of.inputs)
 
 
 class Repeat(NamedTuple):
     """A function repeated over time: the next step takes what a step answers.
 
-    of: the function, by its short name. steps: how many. carried: names of outputs that are inputs of the next step;
+    of: the function. steps: how many. carried: names of outputs that are inputs of the next step;
     at the first one they are given. by_time: inputs with a value for each step, the time axis first; others are held.
     every: answers are those of every so many steps and of the last one, with a time axis; 0: of the last alone. summed:
     outputs whose answers are sums over all steps, without time axis. backwards: it is the vjp of all that.
     """
 
-    of: str
+    of: Function
     steps: int
     carried: tuple[str, ...]
     by_time: tuple[str, ...] = ()
@@ -96,9 +118,12 @@ class Repeat(NamedTuple):
         return -(-self.steps // self.every) if self.every else 1
 
 
+Origin: TypeAlias = "Taking | Derivative | Repeat"
+"""What a function was made of."""
+
 Closed: TypeAlias = Callable[..., "Mapping[str, Sequence[Any]]"]
 """A derivative in closed form: (at, given) -> the answers by name, each flat. at.call(function, *inputs) is another
-function; given: the inputs by name, each flat, of the function and of the derivative."""
+function's answers; given: the inputs by name, each flat, of the function and of the derivative."""
 
 
 class Accuracy(NamedTuple):
@@ -112,27 +137,29 @@ SOME, ROUNDING = Size(600), Accuracy(1e-12, 2e-5)
 """Of functions that say nothing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Function:
-    """A function of a robot.
+    """A function of a robot: a value, which others are made of by `taking`, `condyle.derivatives` and
+    `condyle.functions.repeat`.
 
     name, method: the short name and the method of `Dynamics`. inputs, outputs: in calling order. ways: gives the routes
     by name when they are first needed, so that to describe a function imports no algorithm; the first is the
-    reference's. source: where the equation or the algorithm is from. takes_f_ext: whether external forces can be given.
-    condition: so many roundings an answer errs by for each unit of the condition number of M, because it is solved
-    with; 0 where it is not. normal_form: "joint_space" says that answers are joint-space quantities alone, so that
-    inertias may be regrouped and link frames turned. composition: of functions made of others. inverse: the
-    function that gives the last input back when it takes the answer instead. parallel_ways: the same as ways, with all
-    links side by side; the first is taken unless another is named. options: what it depends on of what is fixed when a
-    robot is compiled (`Bound`). reference_frames: those in which it has a meaning, where these are not all.
-    contact_kinds: those of contacts that it has a meaning for, where these are not all.
-    divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is known of its derivatives, by
-    kind; the others are made from its algorithm. kept: of functions that are not the library's own: the name says all
-    that is computed, so that kernels may be kept between runs by it. columns: of a Jacobian or a Hessian, what gives a
-    column. forced: the function that is called instead, with external forces as its last input, where these are given
-    and have answers of their own. repeat: of a function that is another one repeated over time; it has no routes.
-    numbers: those of the robot that it depends on, of `condyle.ports.OPEN`. variant_of: the function that takes
-    fewer inputs. call: the method that a user calls, where it is not `method`.
+    reference's. source: where the equation or the algorithm is from. takes: names of what can be taken behind the
+    inputs, of `condyle.ports.EXTRA`: external forces, numbers of the robot. condition: so many roundings an answer errs
+    by for each unit of the condition number of M, because it is solved with; 0 where it is not. normal_form:
+    "joint_space" says that answers are joint-space quantities alone, so that inertias may be regrouped and link frames
+    turned. composition: of functions made of others. inverse: the function that gives the last input back when it takes
+    the answer instead. parallel_ways: the same as ways, with all links side by side; the first is taken unless another
+    is named. options: what it depends on of what is fixed when a robot is compiled (`Bound`). reference_frames: those
+    in which it has a meaning, where these are not all. contact_kinds: those of contacts that it has a meaning for,
+    where these are not all. divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is
+    known of its derivatives, by kind; the others are made from its algorithm. forced: the function that is called
+    instead, with external forces as its last input, where these are given and have answers of their own. symbol: what
+    names of derivatives call its answer, where this is not its own name. call: the method that a user calls, where it
+    is not `method`. content: of a user's function, the hash of all that it computes.
+    origin: what it was made of; nothing for those that began.
+
+    Two are equal if they are the same, or made alike of the same; no hash of content is computed for that.
     """
 
     name: str
@@ -144,24 +171,48 @@ class Function:
     size: Size = SOME
     accuracy: Accuracy = ROUNDING
     source: str = ""
-    takes_f_ext: bool = False
+    takes: tuple[str, ...] = ()
     condition: float = 0.0
     normal_form: NormalForm = "exact"
     composition: Composition = ()
-    inverse: str = ""
+    inverse: Function | None = None
     parallel_ways: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
     options: tuple[str, ...] = ()
     reference_frames: tuple[str, ...] = ()
     contact_kinds: tuple[str, ...] = ()
     divides_by_mass: bool = False
     closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
-    kept: bool = False
-    columns: Columns | None = None
-    forced: str = ""
-    repeat: Repeat | None = None
-    numbers: tuple[str, ...] = ()
-    variant_of: str = ""
+    forced: Function | None = None
+    symbol: str = ""
     call: str = ""
+    content: str = ""
+    origin: Origin | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Function) or self.name != other.name:
+            return False
+        if self.origin is not None:
+            return self.origin == other.origin
+        return self.content != "" and self.content == other.content
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return f"<Function {self.name}>"
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def key(self) -> str:
+        """sha256 (hex) of the canonical form: what is kept on disk is found by it. Equal in every process."""
+        if self.origin is None:
+            return digest(("function", self.name, self.content))
+        kind = type(self.origin).__name__.lower()
+        return digest((kind, *(part.key if isinstance(part, Function) else part for part in self.origin)))
 
     @property
     def called(self) -> str:
@@ -197,9 +248,45 @@ class Function:
         known = any(isinstance(step, MinusProduct) and step.left in given for step in self.composition)
         return self.solves_own and not known
 
-    def ports(self, f_ext: bool) -> tuple[Port, ...]:
-        """The inputs of the variant with or without external forces."""
-        return (*self.inputs, F_EXT) if f_ext else self.inputs
+    @property
+    def takes_f_ext(self) -> bool:
+        """Whether external forces can be taken."""
+        return F_EXT.name in self.takes
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Names of the robot's numbers that can be taken."""
+        return tuple(name for name in self.takes if name != F_EXT.name)
+
+    @property
+    def plain(self) -> Function:
+        """The function without what was taken."""
+        return self.origin.of if isinstance(self.origin, Taking) else self
+
+    @property
+    def has_forces(self) -> bool:
+        """Whether external forces are among the inputs."""
+        return any(port.name == F_EXT.name for port in self.inputs)
+
+    @property
+    def without_forces(self) -> Function:
+        """The function without the external forces that were taken."""
+        if not isinstance(self.origin, Taking) or F_EXT.name not in self.origin.ports:
+            return self
+        return self.origin.of.taking(*(name for name in self.origin.ports if name != F_EXT.name))
+
+    @property
+    def root(self) -> Function:
+        """The function that all that it is made of began with; a rollout is its own."""
+        return self.origin.of.root if isinstance(self.origin, (Taking, Derivative)) else self
+
+    @property
+    def repeat(self) -> Repeat | None:
+        """How a rollout, or what a vjp of one is of, is repeated."""
+        if isinstance(self.origin, Derivative):
+            repeat = self.origin.of.repeat
+            return None if repeat is None else repeat._replace(backwards=True)
+        return self.origin if isinstance(self.origin, Repeat) else None
 
     def takes_configurations(self, port: Port) -> bool:
         """Whether an input is a configuration, or one for each time step."""
@@ -209,54 +296,26 @@ class Function:
     @property
     def named_outputs(self) -> tuple[Port, ...]:
         """The outputs as generated code calls them: none has the name of an input."""
-        taken = {port.name for port in self.ports(self.takes_f_ext)}
+        taken = {port.name for port in self.every_input}
         return tuple(
             replace(port, name=NEXT.format(port.name)) if port.name in taken else port for port in self.outputs
         )
 
-    def depends_on(self, f_ext: bool) -> tuple[str, ...]:
-        """What the variant with or without external forces depends on of `Bound`."""
-        return (*self.options, "force_frame") if f_ext else self.options
+    def taking(self, *ports: Port | str) -> Function:
+        """The function that takes these too, as far as it depends on them, behind its inputs.
 
-    @property
-    def with_forces(self) -> Function:
-        """The variant with external forces as a function of its own: what exports have beside it."""
-        options = (*self.options, "force_frame")
-        return replace(self._taking((F_EXT,)), takes_f_ext=False, options=options)
-
-    def opened(self, names: Sequence[str]) -> Function:
-        """The variant that takes some of the robot's numbers, in the order of `numbers`.
-
-        Bodies are as they are given then, and nothing is known of them: straight code alone, of the exact model.
-        With flags of contacts it depends on these, whose frames are fixed when a robot is compiled.
+        With numbers of the robot, bodies are as they are given and nothing is known of them: straight code alone, of
+        the exact model. With flags of contacts it depends on these, whose frames are fixed when a robot is compiled.
         """
-        of_bodies, of_contacts = "inertias" in names, bool(CONTACT_NUMBERS.keys() & set(names))
-        return replace(
-            self._taking([OPEN[name] for name in names]),
-            options=tuple(dict.fromkeys((*self.options, *(("contacts",) if of_contacts else ())))),
-            numbers=tuple(name for name in self.numbers if name not in names),
-            ways=self._straight_ways,
-            parallel_ways=dict,
-            composition=(),
-            takes_f_ext=False,
-            normal_form="exact" if of_bodies else self.normal_form,
-            divides_by_mass=self.divides_by_mass and not of_bodies,
-        )
+        asked = {port if isinstance(port, str) else port.name for port in ports}
+        more = asked.intersection(self.takes)
+        if not more:
+            return self
+        taken = more.union(self.origin.ports if isinstance(self.origin, Taking) else ())
+        return _taking(self.plain, tuple(name for name in self.plain.takes if name in taken))
 
-    def _taking(self, ports: Sequence[Port]) -> Function:
-        end = "".join(f"_{port.name}" for port in ports)
-        inputs, plain = (*self.inputs, *ports), self.variant_of or self.name
-        return replace(
-            self,
-            name=self.name + end,
-            method=self.method + end,
-            inputs=inputs,
-            inverse="",
-            variant_of=plain,
-            call=self.called,
-        )
-
-    def _straight_ways(self) -> Mapping[str, Route]:
+    def straight_ways(self) -> Mapping[str, Route]:
+        """Its routes as straight code alone."""
         return {
             name: replace(route, loops=False, factors=None, part="", parts=())
             for name, route in self.routes.items()
@@ -271,7 +330,12 @@ class Function:
     @property
     def by_name(self) -> dict[str, Port]:
         """Its ports."""
-        return {port.name: port for port in (*self.ports(self.takes_f_ext), *self.outputs)}
+        return {port.name: port for port in (*self.every_input, *self.outputs)}
+
+    @property
+    def every_input(self) -> tuple[Port, ...]:
+        """Its inputs, and external forces if it can take them."""
+        return (*self.inputs, F_EXT) if self.takes_f_ext else self.inputs
 
     @property
     def signature(self) -> str:
@@ -280,10 +344,66 @@ class Function:
         return f"{taken}->{given}"
 
     @property
-    def made_of(self) -> tuple[str, ...]:
+    def made_of(self) -> tuple[Function, ...]:
         """The functions that its composition calls."""
         return tuple(step.function for step in self.composition if isinstance(step, Call))
 
     def route_names(self, shared_coordinates: bool) -> list[str]:
         """The routes that serve a robot with or without mimic joints, the baseline ones too."""
         return [name for name, route in self.routes.items() if not (shared_coordinates and route.alone)]
+
+
+@lru_cache(4096)
+def _taking(function: Function, taken: tuple[str, ...]) -> Function:
+    numbers = [name for name in taken if name != F_EXT.name]
+    of_bodies, of_contacts = INERTIAS.name in numbers, bool(CONTACT_NUMBERS.keys() & set(numbers))
+    more = [("force_frame", F_EXT.name in taken), ("contacts", of_contacts)]
+    fixed = [*function.options, *(option for option, depends in more if depends)]
+    name = names.taking(function.name, taken)
+    forced = replace(
+        function,
+        name=name,
+        method=function.method + name.removeprefix(function.name),
+        inputs=(*function.inputs, *(EXTRA[port] for port in taken)),
+        takes=tuple(port for port in function.numbers if port not in taken),
+        options=tuple(dict.fromkeys(fixed)),
+        inverse=None,
+        call=function.called,
+        content="",
+        origin=Taking(function, taken),
+    )
+    if not numbers:
+        return forced
+    return replace(
+        forced,
+        ways=function.straight_ways,
+        parallel_ways=dict,
+        composition=(),
+        normal_form="exact" if of_bodies else function.normal_form,
+        divides_by_mass=function.divides_by_mass and not of_bodies,
+    )
+
+
+def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:
+    """A composition without calls of functions that are compositions themselves."""
+    steps: list[Call | MinusProduct] = []
+    for step in function.composition:
+        if not isinstance(step, Call) or not step.function.composition:
+            steps.append(step)
+            continue
+        inner = step.function
+        taken = zip((port.name for port in inner.inputs), step.takes or (), strict=False)
+        renamed = {**dict(taken), **dict(zip((port.name for port in inner.outputs), step.gives, strict=True))}
+        steps += [_renamed(part, renamed) for part in expanded(inner)]
+    return tuple(steps)
+
+
+def _renamed(step: Call | MinusProduct, renamed: Mapping[str, str]) -> Call | MinusProduct:
+    def name(port: str) -> str:
+        return renamed.get(port, port)
+
+    if isinstance(step, MinusProduct):
+        return MinusProduct(name(step.left), name(step.right), name(step.gives))
+    before = step.takes or tuple(port.name for port in step.function.inputs)
+    takes = tuple(map(name, before))
+    return Call(step.function, tuple(map(name, step.gives)), takes if takes != before or step.takes else ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
+from condyle.derivatives.ports import jvp, vjp
 from condyle.derivatives.product_rules import pass_on, product_tangents
 from condyle.derivatives.products import LargeProduct
 from condyle.derivatives.recording import Call, Recording
@@ -102,20 +103,20 @@ class ChainRule:
         if len(directions) <= 2:
             for direction in directions:
                 given = [[entry.get(direction, 0.0) for entry in part] for part in of]
-                answers = self.at.call(f"jvp_{call.function}", *call.given, *given)
+                answers = self.at.call(jvp(call.function), *call.given, *given)
                 self._put(call, found, direction, answers)
             return found
         by = [port.name for port, part in zip(call.ports, of, strict=True) if any(part)]
         blocks = self.at.jacobian(call, by)
         for direction in directions:
-            names = [output.name for output in call.specification.outputs]
+            names = [output.name for output in call.function.outputs]
             products = [_product(blocks, name, call, of, direction) for name in names]
             self._put(call, found, direction, products)
         return found
 
     def _put(self, call: Call, found: list[Directions], direction: int, answers: Sequence[Values]) -> None:
         place = 0
-        for port, answer, own in zip(call.specification.outputs, answers, call.answers(self.at), strict=True):
+        for port, answer, own in zip(call.function.outputs, answers, call.answers(self.at), strict=True):
             entries = list(answer)
             if port.is_configuration:
                 one: list[Directions] = [{0: x} for x in answer]
@@ -135,12 +136,12 @@ class ChainRule:
                     cotangents.add(x.index, cotangents.get(k))
             return
         received: list[Values] = []
-        for port, own in zip(call.specification.outputs, call.answers(self.at), strict=True):
+        for port, own in zip(call.function.outputs, call.answers(self.at), strict=True):
             bar = [cotangents.get(cast(Expr, x).index) for x in own]
             received.append(self._in_tangent_space(own, bar) if port.is_configuration else bar)
         if all(is_zero(x) for part in received for x in part):
             return
-        answers = self.at.call(f"vjp_{call.function}", *call.given, *received)
+        answers = self.at.call(vjp(call.function), *call.given, *received)
         for port, given, bar in zip(call.ports, call.given, answers, strict=True):
             for x, value in zip(*self._to_entries(port, given, bar), strict=True):
                 if isinstance(x, Expr):

@@ -1,4 +1,4 @@
-"""Derived functions: each again a function, by its name in `FUNCTIONS`, with a Program as its algorithm."""
+"""What computes a derivative: a Program by a closed rule of the function's specification, or differentiated."""
 
 from __future__ import annotations
 
@@ -6,62 +6,56 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, cast
 
-from condyle.derivatives import second
 from condyle.derivatives.code import code, program
 from condyle.derivatives.differentiate import MADE, Recorded
-from condyle.derivatives.names import Name, parsed
-from condyle.derivatives.ports import derived
+from condyle.derivatives.ports import derivative
 from condyle.derivatives.recording import Recording, replayed
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Value
 from condyle.ir.program import Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.specification import Route
+from condyle.specification import Derivative, Function, Route
 
 
-def specification_of(name: str) -> Any:
-    """The specification behind a name; None for a name that is none of a derivative."""
-    known = parsed(name)
-    return None if known is None else _specified(known)
+def ways(function: Function) -> Mapping[str, Route]:
+    """The route to a derivative."""
+    of = origin_of(function).of
+    is_large = any(route.whole for route in of.routes.values())
+    route = Route(_Run(function), whole=partial(_whole, function) if is_large else None)
+    return {"closed rule" if _has_rule(function) else "differentiated": route}
 
 
-@lru_cache(maxsize=1024)
-def _specified(name: Name) -> Any:
-    if name.base.repeat is not None:
-        return derived(name, dict, dict)
-    closed = name.kind in name.base.closed
-    large = any(route.whole for route in name.base.routes.values())
-    route = Route(_Run(name), whole=partial(_whole, name) if large else None)
-    ways = {"closed rule" if closed else "differentiated": route}
-    return derived(name, lambda: ways, partial(second.closed, name))
+def origin_of(function: Function) -> Derivative:
+    """What a derivative is of."""
+    assert isinstance(function.origin, Derivative), function
+    return function.origin
 
 
-def forget() -> None:
-    """Derivatives are looked up anew: after a name has got another meaning."""
-    _specified.cache_clear()
+def _has_rule(function: Function) -> bool:
+    origin = origin_of(function)
+    return origin.kind in origin.of.closed
 
 
-def _whole(name: Name, tree: Tree) -> object:
+def _whole(function: Function, tree: Tree) -> object:
     """A derivative with its large products."""
-    return code(tree, FUNCTIONS[str(name)], partial(_answers, name=name))
+    return code(tree, function, partial(_answers, function=function))
 
 
 class _Run:
     """A derivative on the scalars that a sweep has."""
 
-    def __init__(self, name: Name) -> None:
-        self.name = name
+    def __init__(self, function: Function) -> None:
+        self.function = function
 
     def __call__(self, sweeps: Any) -> tuple[object, ...]:
-        made = program_of(_Same(sweeps.tree), self.name)
-        given = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in made.inputs]
-        return tuple(replayed(made, given))
+        recorded = program_of(_Same(sweeps.tree), self.function)
+        inputs = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in recorded.inputs]
+        return tuple(replayed(recorded, inputs))
 
     @property
     def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
         """What a closed rule calls is known when it is differentiated again."""
-        return partial(_answers, name=self.name) if self.name.kind in self.name.base.closed else None
+        return partial(_answers, function=self.function) if _has_rule(self.function) else None
 
 
 class _Same:
@@ -78,29 +72,31 @@ class _Same:
 
 
 @lru_cache(maxsize=256)
-def program_of(tree: _Same, name: Name) -> Program:
+def program_of(tree: _Same, function: Function) -> Program:
     """A derived function as one Program."""
-    return program(tree.tree, FUNCTIONS[str(name)], partial(_answers, name=name))
+    return program(tree.tree, function, partial(_answers, function=function))
 
 
-def _answers(at: Recording, given: Mapping[str, Sequence[Value]], name: Name) -> Sequence[Sequence[Value]]:
+def _answers(at: Recording, given: Mapping[str, Sequence[Value]], function: Function) -> Sequence[Sequence[Value]]:
     """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
-    function, closed = FUNCTIONS[str(name)], name.base.closed.get(name.kind)
-    found = {} if closed is None else dict(closed(at, given))
-    full = FUNCTIONS[str(name._replace(by=tuple(port.name for port in name.base.inputs)))]
-    assert found.keys() <= {port.name for port in full.outputs}, f"{name}: a rule says {sorted(found)}"
-    left = _left(name, [port.name not in found for port in function.outputs])
+    origin = origin_of(function)
+    rule = origin.of.closed.get(origin.kind)
+    answers = {} if rule is None else dict(rule(at, given))
+    every = {port.name for port in derivative(origin.kind, origin.of).outputs}
+    assert answers.keys() <= every, f"{function}: a rule says {sorted(answers)}"
+    left = _left(function, [port.name not in answers for port in function.outputs])
     if left is not None:
-        own = [port.name for port in function.inputs[len(name.base.inputs) :]]
-        made = MADE[name.kind](Recorded(at, left, given), given, own)
-        found.update(zip((port.name for port in FUNCTIONS[str(left)].outputs), made, strict=True))
-    return [found[port.name] for port in function.outputs]
+        more = [port.name for port in function.inputs[len(origin.of.inputs) :]]
+        differentiated = MADE[origin.kind](Recorded(at, origin_of(left), given), given, more)
+        answers.update(zip((port.name for port in left.outputs), differentiated, strict=True))
+    return [answers[port.name] for port in function.outputs]
 
 
-def _left(name: Name, missing: Sequence[bool]) -> Name | None:
+def _left(function: Function, missing: Sequence[bool]) -> Function | None:
     """What a closed rule leaves out: of a Jacobian some columns, else all."""
     if not any(missing):
         return None
-    n = len(name.by)
-    some = tuple(one for k, one in enumerate(name.by) if any(missing[k::n]))
-    return name._replace(by=some) if name.kind == "jacobian" else name
+    origin = origin_of(function)
+    n = len(origin.by)
+    some = tuple(name for k, name in enumerate(origin.by) if any(missing[k::n]))
+    return derivative("jacobian", origin.of, some) if origin.kind == "jacobian" else function

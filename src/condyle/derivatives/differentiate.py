@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from condyle.derivatives.chain_rule import ChainRule
-from condyle.derivatives.names import Name
+from condyle.derivatives.ports import vjp as vjp_of
 from condyle.derivatives.recording import Recording, recorded
 from condyle.derivatives.tangent import apart
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Value
 from condyle.passes.forward import Directions
+from condyle.specification import Derivative
 
 Values: TypeAlias = Sequence[Value]
 Answers: TypeAlias = "Sequence[Values]"
@@ -23,11 +23,11 @@ Answers: TypeAlias = "Sequence[Values]"
 class Recorded:
     """A function recorded on the inputs of its derivative, for differentiation by changes of its inputs."""
 
-    def __init__(self, at: Recording, name: Name, given: Mapping[str, Values]) -> None:
-        self.at, self.name, self.rule = at, name, ChainRule(at)
+    def __init__(self, at: Recording, origin: Derivative, given: Mapping[str, Values]) -> None:
+        self.at, self.origin, self.rule = at, origin, ChainRule(at)
         self.changes: dict[str, Values] = {}
         inputs: list[Values] = []
-        for port in name.base.inputs:
+        for port in origin.of.inputs:
             entries: Values = given[port.name]
             if port.is_configuration:
                 entries, self.changes[port.name] = self.rule.moved(entries)
@@ -37,7 +37,7 @@ class Recorded:
         self.inputs = inputs
         self.answers = [
             apart(at.tree, at.equal(answer), answer) if port.is_configuration else answer
-            for port, answer in zip(name.base.outputs, recorded(at, name.of, inputs), strict=True)
+            for port, answer in zip(origin.of.outputs, recorded(at, origin.of, inputs), strict=True)
         ]
 
     @property
@@ -61,7 +61,7 @@ class Recorded:
 def jvp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """One direction."""
     seeds: list[tuple[Value, Directions]] = []
-    for port, tangent in zip(of.name.base.inputs, more, strict=True):
+    for port, tangent in zip(of.origin.of.inputs, more, strict=True):
         seeds += ((e, {0: x}) for e, x in zip(of.changes[port.name], given[tangent], strict=True))
     return of.shaped([tangent.get(0, 0.0) for tangent in of.rule.tangents(of.flat, seeds)])
 
@@ -69,14 +69,14 @@ def jvp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answe
 def vjp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """One sweep back."""
     seeds = [x for cotangent in more for x in given[cotangent]]
-    names = [port.name for port in of.name.base.inputs]
+    names = [port.name for port in of.origin.of.inputs]
     found = iter(of.rule.cotangents(of.flat, seeds, of.by(names)))
     return [[next(found) for _ in of.changes[name]] for name in names]
 
 
 def jacobian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """Column by column, or row by row where there are fewer rows."""
-    values, leaves = of.flat, of.by(of.name.by)
+    values, leaves = of.flat, of.by(of.origin.by)
     n = len(leaves)
     if len(values) < n:
         rows = [of.rule.cotangents([value], [1.0], leaves) for value in values]
@@ -85,7 +85,7 @@ def jacobian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> 
     blocks, row = list[Values](), 0
     for answer in of.answers:
         column = 0
-        for port in of.name.by:
+        for port in of.origin.by:
             width = len(of.changes[port])
             blocks.append([x for line in rows[row : row + len(answer)] for x in line[column : column + width]])
             column += width
@@ -99,14 +99,14 @@ def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> A
     Rules of calls give gradients in the tangent space at the moved inputs: see `_hessian_of_rule`. The antisymmetric
     part is there where two velocities are of one joint.
     """
-    if "vjp" in of.name.base.closed:
+    if "vjp" in of.origin.of.closed:
         return _hessian_of_rule(of, given, more)
     factors = [x for lam in more for x in given[lam]]
-    leaves = of.by(of.name.by)
+    leaves = of.by(of.origin.by)
     n = len(leaves)
     gradient = of.rule.cotangents(of.flat, factors, leaves)
     rows, end = list[Directions](), 0
-    for port in of.name.by:  # what is right of the block on the diagonal is not asked for
+    for port in of.origin.by:  # what is right of the block on the diagonal is not asked for
         begin, end = end, end + len(of.changes[port])
         rows += of.rule.tangents(gradient[begin:end], _units(leaves[:end]))
     mixed = _of_one_joint(of)
@@ -123,7 +123,7 @@ def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> A
 def _of_one_joint(of: Recorded) -> set[tuple[int, int]]:
     """Pairs of changes, the larger first, of a joint whose q is no plain vector."""
     found, begin = set[tuple[int, int]](), 0
-    for port in of.name.base.inputs:
+    for port in of.origin.of.inputs:
         if port.is_configuration:
             for kind, _, rates in of.at.tree.configurations:
                 if not kind.is_flat:
@@ -137,12 +137,12 @@ def _hessian_of_rule(of: Recorded, given: Mapping[str, Values], more: Sequence[s
 
     Its derivative has, beside the second derivative by e, an antisymmetric part by the joints' brackets.
     """
-    vjp = of.name._replace(kind="vjp")
-    bars = [port.name for port in FUNCTIONS[str(vjp)].inputs[len(vjp.base.inputs) :]]
-    moved = {port.name: entries for port, entries in zip(vjp.base.inputs, of.inputs, strict=True)}
+    function, base = vjp_of(of.origin.of), of.origin.of
+    bars = [port.name for port in function.inputs[len(base.inputs) :]]
+    moved = {port.name: entries for port, entries in zip(base.inputs, of.inputs, strict=True)}
     factors = {bar: given[lam] for bar, lam in zip(bars, more, strict=True)}
-    gradient = recorded(of.at, str(vjp), [*moved.values(), *factors.values()])
-    leaves = of.by(of.name.by)
+    gradient = recorded(of.at, function, [*moved.values(), *factors.values()])
+    leaves = of.by(of.origin.by)
     n = len(leaves)
     rows = of.rule.tangents([x for part in gradient for x in part], _units(leaves))
     return [[0.5 * (rows[i].get(j, 0.0) + rows[j].get(i, 0.0)) for i in range(n) for j in range(n)]]

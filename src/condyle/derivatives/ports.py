@@ -1,16 +1,21 @@
-"""The specification of a derived function: its ports, in the tangent space where they are of configurations."""
+"""Derivatives as functions: their specification, with ports in the tangent space where they are of configurations.
+
+What computes them is imported at first use: `condyle.derivatives.derived`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 
-from condyle.derivatives.names import Name
-from condyle.functions import FUNCTIONS
+from condyle import names
+from condyle.errors import UnsupportedError
 from condyle.model.tree import Tree
+from condyle.names import KINDS as KINDS
 from condyle.ports import EXTRA
-from condyle.specification import F_EXT, Accuracy, Closed, Columns, Function, Port, Route, Size
+from condyle.specification import F_EXT, Accuracy, Closed, Columns, Derivative, Function, Port, Route, Size
 from condyle.trace.structure import sizes
 
 LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
@@ -33,10 +38,8 @@ def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
 
 def _called(function: Function, port: Port) -> str:
     """What an answer is called in the names of derivatives: a quantity's name, else the function's, without forces."""
-    name = function.variant_of or function.name
-    if len(function.outputs) > 1 or port.given_by == name:
-        return port.name
-    return port.name if any(known.inverse == name for known in FUNCTIONS.values()) else name
+    name = function.plain.name
+    return port.name if len(function.outputs) > 1 or port.given_by == name else function.symbol or name
 
 
 def _tangent(port: Port) -> Port:
@@ -61,30 +64,30 @@ def _factor(function: Function, output: Port) -> Port:
     return Port(name, tangent_dims(output), "1", output.frame, f"factors of the entries of {output.name}")
 
 
-def _jvp(name: Name) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    return _distinct(name, map(_tangent, name.base.inputs)), tuple(map(_tangent, name.base.outputs))
+def _jvp(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    return _distinct(origin, map(_tangent, origin.of.inputs)), tuple(map(_tangent, origin.of.outputs))
 
 
-def _vjp(name: Name) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    return tuple(map(_cotangent, name.base.outputs)), tuple(map(_cotangent, name.base.inputs))
+def _vjp(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    return tuple(map(_cotangent, origin.of.outputs)), tuple(map(_cotangent, origin.of.inputs))
 
 
-def _jacobian(name: Name) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    by = [port for port in name.base.inputs if port.name in name.by]
-    return (), tuple(_partial(name.base, output, port) for output in name.base.outputs for port in by)
+def _jacobian(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    by = [port for port in origin.of.inputs if port.name in origin.by]
+    return (), tuple(_partial(origin.of, output, port) for output in origin.of.outputs for port in by)
 
 
-def _hessian(name: Name) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    n = " + ".join(" ".join(tangent_dims(port)) or "1" for port in name.base.inputs)
+def _hessian(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    n = " + ".join(" ".join(tangent_dims(port)) or "1" for port in origin.of.inputs)
     doc = "second derivative of the factors times the answers, by all inputs in order"
-    return tuple(_factor(name.base, port) for port in name.base.outputs), (
+    return tuple(_factor(origin.of, port) for port in origin.of.outputs), (
         Port("H", (n, n), "1", "tangent", doc, symmetric=True),
     )
 
 
-def _distinct(name: Name, ports: map[Port]) -> tuple[Port, ...]:
+def _distinct(origin: Derivative, ports: map[Port]) -> tuple[Port, ...]:
     """With names that no input of the function has: a function may take both v and dv."""
-    taken = {port.name for port in name.base.inputs}
+    taken = {port.name for port in origin.of.inputs}
     found: list[Port] = []
     for port in ports:
         while port.name in taken:
@@ -94,7 +97,7 @@ def _distinct(name: Name, ports: map[Port]) -> tuple[Port, ...]:
     return tuple(found)
 
 
-_PORTS: Mapping[str, Callable[[Name], tuple[tuple[Port, ...], tuple[Port, ...]]]] = {
+_PORTS: Mapping[str, Callable[[Derivative], tuple[tuple[Port, ...], tuple[Port, ...]]]] = {
     "jvp": _jvp,
     "vjp": _vjp,
     "jacobian": _jacobian,
@@ -110,56 +113,108 @@ EQUATIONS = {
 
 
 def _in_words(function: Function) -> str:
-    extra = [port for port in function.inputs if function.variant_of and port.name in EXTRA]
-    method = function.method.removesuffix("".join(f"_{port.name}" for port in extra)).replace("_", " ")
+    extra = [port for port in function.inputs if function.plain is not function and port.name in EXTRA]
+    method = function.plain.method.replace("_", " ")
     said = ["external forces" if port.name == F_EXT.name else port.name for port in extra]
     return f"{method} with {' and '.join(said)}" if said else method
 
 
-def _size(name: Name) -> Size:
+def _size(origin: Derivative) -> Size:
     """About how long straight code is: a coordinate moves what it carries, so that a pair has what a link had."""
-    link, pair, triple, row = name.base.size
-    if name.kind in ("jvp", "vjp"):
+    link, pair, triple, row = origin.of.size
+    if origin.kind in ("jvp", "vjp"):
         return Size(3 * link, 3 * pair, 3 * triple, 3 * row)
-    if name.kind == "jacobian":
+    if origin.kind == "jacobian":
         return Size(link, link, pair + triple, row)
     return Size(3 * link, 3 * link, 3 * (pair + triple), 3 * row)
 
 
-def _columns(name: Name) -> Columns | None:
-    every = [port.name for port in name.base.inputs]
-    if name.kind == "jacobian":
-        return Columns(f"jvp_{name.of}", tuple(map(every.index, name.by)), False)
-    return Columns(f"jvp_vjp_{name.of}", tuple(range(len(every))), True) if name.kind == "hessian" else None
+def columns_of(function: Function) -> Columns | None:
+    """What gives a column of a Jacobian or of a Hessian; None for other functions."""
+    origin = function.origin
+    if not isinstance(origin, Derivative) or origin.kind not in ("jacobian", "hessian"):
+        return None
+    every = [port.name for port in origin.of.inputs]
+    if origin.kind == "jacobian":
+        return Columns(jvp(origin.of), tuple(map(every.index, origin.by)), False)
+    return Columns(jvp(vjp(origin.of)), tuple(range(len(every))), True)
 
 
-def derived(
-    name: Name, ways: Callable[[], Mapping[str, Route]], closed_ways: Callable[[], Mapping[str, Closed]]
-) -> Function:
-    """The specification."""
-    base, factor = name.base, LOOSER[name.kind]
-    more, outputs = _PORTS[name.kind](name)
+def derivative(kind: str, function: Function, by: Sequence[str] | str | None = None) -> Function:
+    """A derivative of a function by some of its inputs, None is all; UnsupportedError for inputs that it has not."""
+    every = tuple(port.name for port in function.inputs)
+    if function.repeat is not None and (kind != "vjp" or function.repeat.backwards):
+        raise UnsupportedError(f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say")
+    if by is None:
+        return _derived(Derivative(kind, function, every))
+    chosen = (by,) if isinstance(by, str) else tuple(by)
+    if not chosen or any(name not in every for name in chosen) or len(set(chosen)) < len(chosen):
+        raise UnsupportedError(
+            f"{kind}({function.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
+        )
+    return _derived(Derivative(kind, function, tuple(name for name in every if name in chosen)))
+
+
+def jvp(function: Function) -> Function:
+    """The derivative along tangents of the inputs."""
+    return derivative("jvp", function)
+
+
+def vjp(function: Function) -> Function:
+    """The derivatives of cotangents times the answers, by every input."""
+    return derivative("vjp", function)
+
+
+def jacobian(function: Function, by: Sequence[str] | str | None = None) -> Function:
+    """The derivatives of all answers by some inputs; None is all."""
+    return derivative("jacobian", function, by)
+
+
+def hessian(function: Function) -> Function:
+    """The symmetric second derivative of factors times the answers, by all inputs."""
+    return derivative("hessian", function)
+
+
+@lru_cache(4096)
+def _derived(origin: Derivative) -> Function:
+    base, factor = origin.of, LOOSER[origin.kind]
+    more, outputs = _PORTS[origin.kind](origin)
     accuracy = Accuracy(base.accuracy.float64 * factor, min(base.accuracy.float32 * factor, 0.05))
+    said = origin.by if origin.is_partial or (origin.kind == "jacobian" and names.ends_in_ports(base.name)) else ()
+    name = names.derivative(origin.kind, base.name, said)
+    is_rollout = base.repeat is not None
     return replace(
         base,
-        name=str(name),
-        method=f"{name.kind}_{base.method}" + str(name).removeprefix(f"{name.kind}_{name.of}"),
-        call=f"{name.kind}_{base.called}",
-        equation=EQUATIONS[name.kind].format(_in_words(base)),
+        name=name,
+        method=f"{origin.kind}_{base.method}" + name.removeprefix(f"{origin.kind}_{base.name}"),
+        call=f"{origin.kind}_{base.called}",
+        equation=EQUATIONS[origin.kind].format(_in_words(base)),
         inputs=(*base.inputs, *more),
         outputs=outputs,
-        ways=ways,
-        closed_ways=closed_ways,
-        size=_size(name),
-        columns=_columns(name),
+        ways=dict if is_rollout else partial(_ways, origin),
+        closed_ways=dict if is_rollout else partial(_closed_ways, origin),
+        size=_size(origin),
         accuracy=accuracy,
         condition=base.condition * factor,
         normal_form="exact",
-        takes_f_ext=False,
+        takes=(),
         composition=(),
-        inverse="",
+        inverse=None,
+        forced=None,
+        symbol="",
         parallel_ways=dict,
-        numbers=(),
-        variant_of="",
-        repeat=base.repeat and base.repeat._replace(backwards=True),
+        content="",
+        origin=origin,
     )
+
+
+def _ways(origin: Derivative) -> Mapping[str, Route]:
+    from condyle.derivatives.derived import ways
+
+    return ways(_derived(origin))
+
+
+def _closed_ways(origin: Derivative) -> Mapping[str, Closed]:
+    from condyle.derivatives.second import closed
+
+    return closed(_derived(origin))

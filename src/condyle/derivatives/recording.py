@@ -14,7 +14,7 @@ from typing import TypeAlias, cast
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
-from condyle.derivatives.names import name_of
+from condyle.derivatives.ports import jacobian
 from condyle.derivatives.products import (
     LEAST,
     SHARED,
@@ -26,7 +26,6 @@ from condyle.derivatives.products import (
     size_of,
     written_out,
 )
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.model.tree import Tree
@@ -40,43 +39,39 @@ from condyle.trace.structure import straight_size
 Values: TypeAlias = Sequence[Value]
 Multiply: TypeAlias = Callable[[Entries, Entries], Entries]
 
-FROZEN, COPY = "", "="
-"""What calls are named that only say that symbols are equal."""
+FROZEN, COPY = Function("", "", "", (), ()), Function("=", "", "", (), ())
+"""What is called where symbols are only said to be equal."""
 LONG = 60_000
 """Estimated operations above which a route that grows less is taken."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function by its short name. given: by port. first, end: its answers' leaves are these nodes."""
+    """A call of a function. given: by port. first, end: its answers' leaves are these nodes."""
 
-    function: str
+    function: Function
     given: tuple[tuple[Value, ...], ...]
     first: int
     end: int
 
     @property
-    def specification(self) -> Function:
-        return FUNCTIONS[self.function]
-
-    @property
     def is_equal(self) -> bool:
         """Whether it only says that its answers equal its arguments."""
-        return self.function in (FROZEN, COPY)
+        return self.function is FROZEN or self.function is COPY
 
     @property
     def is_frozen(self) -> bool:
         """Whether they equal them as numbers that nothing is differentiated by."""
-        return self.function == FROZEN
+        return self.function is FROZEN
 
     @property
     def ports(self) -> tuple[Port, ...]:
-        return self.specification.inputs
+        return self.function.inputs
 
     def answers(self, at: Recording) -> list[list[Value]]:
         """The leaves of its answers."""
         found, node = list[list[Value]](), self.first
-        for array in arrays(at.tree, self.specification.outputs):
+        for array in arrays(at.tree, self.function.outputs):
             found.append([Expr(at.graph, k) for k in range(node, node + array.size)])
             node += array.size
         return found
@@ -122,26 +117,25 @@ class Recording:
         """Fresh symbols that equal these: a sweep that begins at them ends there, later ones go through."""
         return self._equal(COPY, values)
 
-    def _equal(self, kind: str, values: Values) -> list[Value]:
+    def _equal(self, kind: Function, values: Values) -> list[Value]:
         leaves, first = self._fresh(len(values))
         self._of_port[self._ports - 1] = Call(kind, (tuple(values),), first, first + len(leaves))
         return leaves
 
     def jacobian(self, call: Call, by: Sequence[str]) -> dict[tuple[str, str], list[Value]]:
         """The blocks of a call's derivative, by output and input."""
-        name = str(name_of("jacobian", call.function, by))
-        pairs = [(output.name, one) for output in call.specification.outputs for one in by]
-        return dict(zip(pairs, self.call(name, *call.given), strict=True))
+        pairs = [(output.name, one) for output in call.function.outputs for one in by]
+        return dict(zip(pairs, self.call(jacobian(call.function, by), *call.given), strict=True))
 
-    def call(self, function: str, *given: Values) -> tuple[list[Value], ...]:
+    def call(self, function: Function, *given: Values) -> tuple[list[Value], ...]:
         """The answers of a function, each flat; of equal arguments the same ones."""
         key = (function, *(tuple(_identity(value) for value in values) for values in given))
         if key not in self._known:
             self._known[key] = self._called(function, tuple(map(tuple, given)))
         return self._known[key]
 
-    def _called(self, function: str, given: tuple[tuple[Value, ...], ...]) -> tuple[list[Value], ...]:
-        sizes = [array.size for array in arrays(self.tree, FUNCTIONS[function].outputs)]
+    def _called(self, function: Function, given: tuple[tuple[Value, ...], ...]) -> tuple[list[Value], ...]:
+        sizes = [array.size for array in arrays(self.tree, function.outputs)]
         leaves, first = self._fresh(sum(sizes))
         self._of_port[self._ports - 1] = Call(function, given, first, first + len(leaves))
         parts, begin = list[list[Value]](), 0
@@ -226,14 +220,13 @@ class Recording:
         given = [[of(x) for x in part] for part in call.given]
         return given if call.is_equal else self.answered(call.function, given)
 
-    def answered(self, function: str, given: Sequence[Values]) -> list[list[Value]]:
+    def answered(self, function: Function, given: Sequence[Values]) -> list[list[Value]]:
         """A function computed on scalars of any kind, its answers flat."""
-        of = FUNCTIONS[function]
-        route = of.routes[self._route(of)]
-        inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(of.inputs, given, strict=True)}
-        if of.normal_form not in self._forms:
-            self._forms[of.normal_form] = normal_form(self.tree, of.normal_form)
-        answers = cast("tuple[Output, ...]", route.run(Unrolled(self._forms[of.normal_form], inputs)))
+        route = function.routes[self._route(function)]
+        inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(function.inputs, given, strict=True)}
+        if function.normal_form not in self._forms:
+            self._forms[function.normal_form] = normal_form(self.tree, function.normal_form)
+        answers = cast("tuple[Output, ...]", route.run(Unrolled(self._forms[function.normal_form], inputs)))
         return cast("list[list[Value]]", [dense(x) for x in answers])
 
     def _route(self, of: Function) -> str:
@@ -250,13 +243,12 @@ def _identity(value: Value) -> object:
     return (value.index,) if isinstance(value, Expr) else value
 
 
-def recorded(at: Recording, function: str, given: Sequence[Values]) -> Sequence[Values]:
+def recorded(at: Recording, function: Function, given: Sequence[Values]) -> Sequence[Values]:
     """A function's answers in a recording: calls of a composed function stay closed, an algorithm is run."""
-    of = FUNCTIONS[function]
-    route = of.routes[of.route_names(at.tree.has_shared_coordinates)[0]]
+    route = function.routes[function.route_names(at.tree.has_shared_coordinates)[0]]
     record = getattr(route.run, "record", None)
     if record is not None:
-        return record(at, {port.name: x for port, x in zip(of.inputs, given, strict=True)})
+        return record(at, {port.name: x for port, x in zip(function.inputs, given, strict=True)})
     return at.answered(function, given)
 
 

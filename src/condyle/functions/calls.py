@@ -2,57 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from condyle.algorithms.matrix import dense
-from condyle.algorithms.stepping import turning_joints
-from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS, takes, variant
-from condyle.model.tree import Tree
-from condyle.scalar import Scalar
+from condyle import algorithms
+from condyle.specification import Function
+
+if TYPE_CHECKING:
+    from condyle.model.tree import Tree
+    from condyle.scalar import Scalar
+
+Values: TypeAlias = "Sequence[Any]"
+"""A quantity, flat."""
+ByName: TypeAlias = "Mapping[str, Values]"
+"""What a function takes, or answers."""
 
 
 def call(
     at: Any,
     given: Mapping[str, Sequence[Any]],
-    function: str,
+    function: Function,
     *inputs: Sequence[Any],
-    kind: str = "",
-    by: str = "",
+    derived: Callable[[Function], Function] = lambda function: function,
     more: Sequence[Sequence[Any]] = (),
 ) -> tuple[list[Any], ...]:
     """A function with what is given behind its own inputs (forces, numbers of the robot), as far as it depends on it.
 
-    kind, by: of a derivative, such as "jacobian_" and "_by_f_ext". more: what it takes behind all inputs.
+    derived: what is called of that, such as its `jvp`. more: what it takes behind all inputs.
     """
-    extra = [name for name in takes(function) if name in given]
-    return at.call(kind + variant(function, extra) + by, *inputs, *(given[name] for name in extra), *more)
-
-
-@dataclass(frozen=True)
-class ByCalls:
-    """How a step moves configurations where `integrate` stays a call: `condyle.algorithms.stepping.Moves`.
-
-    A velocity turns like a small change of q, of which `integrate` has the derivative.
-    """
-
-    at: Any
-
-    def along(self, q: Sequence[Any], u: Sequence[Any]) -> Sequence[Any]:
-        return self.at.call("integrate", q, u)[0]
-
-    def shift_and_turn(
-        self, q: Sequence[Any], shift: Sequence[Any], turn: Sequence[Any], fixed: Sequence[Any]
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
-        shifted, after = self.along(q, shift), list(fixed)
-        linear = [k for _, _, entries in turning_joints(self.at.tree) for k in entries]
-        velocity = [x if k in linear else 0.0 for k, x in enumerate(fixed)]
-        (turned,) = self.at.call("jvp_integrate", shifted, turn, velocity, [0.0] * len(fixed))
-        for k in linear:
-            after[k] = turned[k]
-        return self.along(shifted, turn), after
+    extra = [name for name in function.takes if name in given]
+    return at.call(derived(function.taking(*extra)), *inputs, *(given[name] for name in extra), *more)
 
 
 class Calls:
@@ -61,8 +40,8 @@ class Calls:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    def call(self, function: str, *given: Sequence[Scalar]) -> list[list[Scalar]]:
-        of = FUNCTIONS[function]
-        route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
-        inputs = {port.name: x for port, x in zip(of.inputs, given, strict=True)}
-        return [dense(cast(Any, x)) for x in route.run(Unrolled(self.tree, inputs))]
+    def call(self, function: Function, *given: Sequence[Scalar]) -> list[list[Scalar]]:
+        route = function.routes[function.route_names(self.tree.has_shared_coordinates)[0]]
+        inputs = {port.name: x for port, x in zip(function.inputs, given, strict=True)}
+        answers = route.run(algorithms.unrolled.Unrolled(self.tree, inputs))
+        return [algorithms.matrix.dense(cast(Any, x)) for x in answers]

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, found
-from condyle.functions.rollouts import name_of, parsed
+from condyle.functions import function_or_none
+from condyle.functions.repeat import repeat as repeated
 from condyle.specification import F_EXT, NEXT, Function, Port, Repeat
 
 SHORT = "rollout"
@@ -25,76 +25,76 @@ class OpenRollout(NamedTuple):
     @property
     def name(self) -> str:
         """What it is called in an export."""
-        of = self.repeat.of
+        of = self.repeat.of.name
         return SHORT + of.removeprefix("step") if f"{of}_".startswith("step_") else f"{SHORT}_{of}"
 
     @property
     def function(self) -> Function:
         """For documents alone: shapes are those of one step."""
-        base = FUNCTIONS[self.repeat.of]
+        base = self.repeat.of
         return replace(
             base,
             name=self.name,
             method=self.name,
             equation=f"{base.method.replace('_', ' ')}, `steps` times one after the other",
-            inputs=tuple(self._taken(port) for port in base.inputs),
-            outputs=tuple(self._given(port) for port in base.outputs),
-            takes_f_ext=False,
-            repeat=self.repeat,
+            inputs=tuple(self._input(port) for port in base.inputs),
+            outputs=tuple(self._output(port) for port in base.outputs),
+            takes=(),
+            origin=self.repeat,
         )
 
-    def _taken(self, port: Port) -> Port:
+    def _input(self, port: Port) -> Port:
         if port.name in self.repeat.carried:
             return replace(port, doc=f"{port.doc}, before the first step")
         return replace(port, doc=f"{port.doc}, {'for' if port.name in self.repeat.by_time else 'at'} every step")
 
-    def _given(self, port: Port) -> Port:
+    def _output(self, port: Port) -> Port:
         name = NEXT.format(port.name) if port.name in self.repeat.carried else port.name
         which = "summed over all steps" if port.name in self.repeat.summed else "of the steps that are kept"
         return replace(port, name=name, doc=f"{port.doc}, {which}")
 
-    def named(self, steps: int, every: int) -> str:
-        """The rollout of so many steps, by its name."""
+    def repeated(self, steps: int, every: int) -> Function:
+        """The rollout of so many steps; every: 0 for the last one alone."""
         of, _, _, by_time, _, summed, _ = self.repeat
-        return name_of(of, steps, by_time, every or 1, not every, summed)
+        return repeated(of, steps, by_time, every or 1, not every, summed)
 
 
-def opened(name: object) -> Repeat | None:
-    """The rollout that a name without numbers is of; None for any other name."""
+def open_rollout(of: Function, by_time: Iterable[str] = (), summed: Iterable[str] = ()) -> OpenRollout:
+    """A rollout of this function; UnsupportedError for what it cannot be."""
+    repeat = repeated(of, 1, by_time, summed=summed).repeat
+    assert repeat is not None
+    return OpenRollout(repeat)
+
+
+def opened(name: object) -> OpenRollout | None:
+    """The rollout that a name without numbers is of; None for any other name. What is one already stays."""
+    if isinstance(name, OpenRollout):
+        return name
     if not isinstance(name, str) or not name.startswith(SHORT):
         return None
     words = "_by_tau_of_step" if name == SHORT else name.removeprefix(SHORT)
-    repeat = parsed(f"{SHORT}_1{words}")
-    return repeat if repeat is not None and repeat.every == 1 else None
+    function = function_or_none(f"{SHORT}_1{words}")
+    repeat = None if function is None else function.repeat
+    return OpenRollout(repeat) if repeat is not None and not repeat.backwards and repeat.every == 1 else None
 
 
-def known_as(name: str) -> Function | None:
-    """The function of this name, or the one that a rollout of any number of steps is of."""
-    repeat = opened(name)
-    return found(name if repeat is None else repeat.of)
-
-
-def open_name(of: str, by_time: Iterable[str], summed: Iterable[str]) -> str:
-    """The name that is read back; UnsupportedError for what it cannot be."""
-    return name_of(of, 1, by_time, summed=summed).replace(f"{SHORT}_1", SHORT, 1)
-
-
-def named_by(own: str, options: Mapping[str, Sequence[str]]) -> str:
-    """What an export calls a rollout of this function."""
+def rollout_by(of: Function, options: Mapping[str, Sequence[str]]) -> OpenRollout:
+    """The rollout of a function that these options say."""
     if not set(options) <= {"by_time", "sum"}:
         raise UnsupportedError(f"rollout={dict(options)!r}: allowed are 'by_time' and 'sum', each a list of names")
-    return open_name(own, options.get("by_time", ()), options.get("sum", ()))
+    return open_rollout(of, options.get("by_time", ()), options.get("sum", ()))
 
 
-def open_rollouts(names: Iterable[str]) -> list[OpenRollout]:
-    """Those that names are of, and behind each the same with external forces, held, where it takes such.
+def open_rollouts(rollouts: Iterable[OpenRollout]) -> list[OpenRollout]:
+    """These, and behind each the same with external forces, held, where it takes such.
 
     UnsupportedError where two of them had one name in an export.
     """
-    found: dict[str, OpenRollout] = {}
-    for repeat in filter(None, map(opened, names)):
-        forced = [repeat._replace(of=f"{repeat.of}_{F_EXT.name}")] if FUNCTIONS[repeat.of].takes_f_ext else []
-        for one in map(OpenRollout, (repeat, *forced)):
-            if found.setdefault(one.name, one) != one:
-                raise UnsupportedError(f"functions: there are two rollouts of {one.repeat.of!r}; export one of them")
-    return list(found.values())
+    by_name: dict[str, OpenRollout] = {}
+    for rollout in rollouts:
+        of = rollout.repeat.of
+        forced = [OpenRollout(rollout.repeat._replace(of=of.taking(F_EXT)))] if of.takes_f_ext else []
+        for each in (rollout, *forced):
+            if by_name.setdefault(each.name, each) != each:
+                raise UnsupportedError(f"functions: there are two rollouts of {each.repeat.of.name!r}; export one of them")
+    return list(by_name.values())

@@ -7,12 +7,12 @@ from dataclasses import replace
 from types import FrameType
 from typing import NamedTuple
 
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Note, Program
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.operations import Node
+from condyle.specification import Function
 from condyle.trace.straight import trace
 
 ALGORITHMS = "condyle.algorithms."
@@ -58,7 +58,7 @@ class AttributedGraph(Graph):
         return made
 
 
-def attributed(tree: Tree, function: str, route: str) -> tuple[Program, list[Step]]:
+def attributed(tree: Tree, function: Function, route: str) -> tuple[Program, list[Step]]:
     """The cleaned straight-line Program of a route, and the step of each of its nodes."""
     from condyle.passes import pipeline
 
@@ -71,10 +71,10 @@ def attributed(tree: Tree, function: str, route: str) -> tuple[Program, list[Ste
     return cleaned, [names[int(note.stage)] for note in cleaned.notes]
 
 
-def has_steps(function: str, route: str) -> bool:
+def has_steps(function: Function, route: str) -> bool:
     """Whether the route is traced step by step: not, where it is recorded or has large products as they are."""
-    of = FUNCTIONS[function]
-    return route in of.routes and of.routes[route].whole is None and not of.routes[route].recorded
+    way = function.routes.get(route)
+    return way is not None and way.whole is None and not way.recorded
 
 
 def _step_of(frame: FrameType | None) -> Step:

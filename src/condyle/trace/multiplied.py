@@ -7,13 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from condyle.algorithms.normal_form import normal_form
-from condyle.functions import FUNCTIONS, expanded
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, verify_segments, whole
 from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.passes import pipeline
-from condyle.specification import MinusProduct
+from condyle.specification import Function, MinusProduct, expanded
 from condyle.trace.straight import arrays, run
 from condyle.trace.structure import Entries, connected, rows_of, written
 
@@ -21,19 +20,18 @@ UPPER, LOWER = "upper", "lower"
 """The last two outputs of the head: see `ltl.halves`."""
 
 
-def multiply(tree: Tree, function: str, route: str, f_ext: bool = False) -> Segmented:
+def multiply(tree: Tree, function: Function, route: str) -> Segmented:
     """A function whose outputs are products of joint-space matrices, as segments, not contracted."""
-    specification = FUNCTIONS[function]
-    way = specification.routes[route].factors
+    way = function.routes[route].factors
     assert way is not None
-    answers = arrays(tree, specification.outputs)
-    products = [step for step in expanded(specification) if isinstance(step, MinusProduct)]
-    given = {port.name for port in specification.inputs}
+    answers = arrays(tree, function.outputs)
+    products = [step for step in expanded(function) if isinstance(step, MinusProduct)]
+    given = {port.name for port in function.inputs}
     halves = () if products[0].left in given else (Array(UPPER, answers[0].shape), Array(LOWER, answers[0].shape))
     rights = tuple(Array(step.right, answers[0].shape) for step in products)
     left = tuple(array for array in answers if array.name not in {step.gives for step in products})
-    swept = normal_form(tree, specification.normal_form)
-    head = run(swept, function, way, arrays(tree, specification.ports(f_ext)), (*rights, *left, *halves))
+    swept = normal_form(tree, function.normal_form)
+    head = run(swept, function.name, way, arrays(tree, function.inputs), (*rights, *left, *halves))
     return multiplied(pipeline.apply(verify(head), pipeline.CLEAN), answers, products)
 
 

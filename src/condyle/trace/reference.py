@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
+from condyle.specification import Function
 
 Array = NDArray[np.floating]
 Output: TypeAlias = "Sequence[Scalar] | SparseMatrix"
 """An output of a route on `Unrolled`: all entries of an array, row by row, or a joint-space matrix."""
 
 
-def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, Array]) -> list[Array]:
+def evaluate(tree: Tree, function: Function, route: str, inputs: Mapping[str, Array]) -> list[Array]:
     """The outputs, each flat (n, size), for inputs by name, each flat (n or 1, size), in the inputs' dtype."""
     columns = {name: [number(rows[:, k]) for k in range(rows.shape[1])] for name, rows in inputs.items()}
     n = max(len(rows) for rows in inputs.values())
     dtype = next(iter(inputs.values())).dtype
     with np.errstate(all="ignore"):
-        outputs = FUNCTIONS[function].routes[route].run(Unrolled(tree, columns))
+        outputs = function.routes[route].run(Unrolled(tree, columns))
     return [_dense(cast("Output", output), n, dtype) for output in outputs]
 
 

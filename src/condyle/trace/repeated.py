@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.functions import FUNCTIONS
 from condyle.ir.repeated import Give, Repeated, Take, TimeLoop, verify_repeated
 from condyle.ir.sweep import Code
 from condyle.model.tree import Tree
@@ -15,7 +14,7 @@ from condyle.trace.straight import arrays
 
 def time_loop(repeat: Repeat) -> TimeLoop:
     """The time loop of a rollout (that of its vjp: `tape`)."""
-    base = FUNCTIONS[repeat.of]
+    base = repeat.of
     outputs = [port.name for port in base.outputs]
     takes = [
         Take(outputs.index(port.name)) if port.name in repeat.carried else Take(every=int(port.name in repeat.by_time))
@@ -33,23 +32,21 @@ def repeated(tree: Tree, function: Function, body: Code) -> Repeated:
 
 
 class Tape(NamedTuple):
-    """The vjp of a rollout as two loops: forward over `of`, which stores the states, then backward over `vjp`.
+    """The vjp of a rollout as two loops: forward over the function that is repeated, which stores the states, then
+    backward over its vjp.
 
     forward: one step less than the rollout; None for a rollout of one step. Its outputs are the carried values after
     every step. With those given at the start, they are the states before each step: inputs of the backward loop with a
-    time axis. The backward loop's other inputs are those of the rollout, then the cotangents. of, vjp: short names of
-    functions.
+    time axis. The backward loop's other inputs are those of the rollout, then the cotangents.
     """
 
-    of: str
-    vjp: str
     forward: TimeLoop | None
     backward: TimeLoop
 
 
 def tape(repeat: Repeat) -> Tape:
     """The loops of a rollout's vjp."""
-    base, vjp = FUNCTIONS[repeat.of], f"vjp_{repeat.of}"
+    base = repeat.of
     inputs, outputs = [port.name for port in base.inputs], [port.name for port in base.outputs]
     plain = time_loop(repeat)
     forward = TimeLoop(repeat.steps - 1, plain.takes, tuple(Give(outputs.index(name), 1) for name in repeat.carried))
@@ -63,7 +60,7 @@ def tape(repeat: Repeat) -> Tape:
         for k, name in enumerate(inputs)
     ]
     backward = TimeLoop(repeat.steps, tuple(takes), tuple(gives), backwards=True)
-    return Tape(repeat.of, vjp, forward if repeat.steps > 1 else None, backward)
+    return Tape(forward if repeat.steps > 1 else None, backward)
 
 
 def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:

@@ -38,7 +38,7 @@ def _handles(fields: Sequence[Field[object]]) -> Sequence[Handle[object]]:
 class Rolling:
     """`algorithms.sweeps.Sweeps` that record loops."""
 
-    def __init__(self, tree: Tree, f_ext: bool) -> None:
+    def __init__(self, tree: Tree, forces: bool) -> None:
         if tree.has_shared_coordinates:
             raise UnsupportedError("loops need every joint to move alone, and this robot has mimic joints")
         self.gravity, self.free_rotors, self.world_forces = cast(vec.Vector, tree.gravity), tree.has_free_rotors, False
@@ -53,7 +53,7 @@ class Rolling:
         self._turn()
         self.damping = None
         self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
-        if f_ext:
+        if forces:
             self.f_ext = External(ir.Ref("input", "f_ext"), ())
 
     def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:

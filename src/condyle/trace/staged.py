@@ -121,16 +121,16 @@ class _Stages(Unrolled):
         return self._left(super().pairs(*staged, entries, *given, own=at_start))
 
 
-def trace_staged(tree: Tree, routes: Sequence[tuple[str, Function, str]], f_ext: bool = False, base: int = 0) -> Staged:
+def trace_staged(tree: Tree, routes: Sequence[tuple[str, Function, str]], base: int = 0) -> Staged:
     """One Program with the outputs of all (letter, function, route), in order, and the inputs of all of them.
 
-    f_ext: external forces are an input too, after the others. base: the number of first coordinates whose motion may be
-    given. If it is not 0, FLOATS is the last input; where that is 0, M^-1 has zeros for these coordinates, and for the
+    External forces, where a function takes them, are after the other inputs. base: the number of first coordinates whose
+    motion may be given. If it is not 0, FLOATS is the last input; where that is 0, M^-1 has zeros for these coordinates, and for the
     others the inverse of their own mass matrix.
     """
     ports = {port.name: port for _, function, _ in routes for port in function.inputs}
-    if f_ext:
-        ports[F_EXT.name] = F_EXT
+    if F_EXT.name in ports:
+        ports[F_EXT.name] = ports.pop(F_EXT.name)
     inputs = (*arrays(tree, ports.values()), *((Array(FLOATS, (1,)),) if base else ()))
     graph = _Graph()
     given = leaves(graph, inputs)

@@ -8,28 +8,23 @@ from typing import cast
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar
-from condyle.specification import Port
+from condyle.specification import Function, Port
 from condyle.trace.reference import Output
 from condyle.trace.structure import sizes
 
 
-def trace(
-    tree: Tree, function: str, route: str, f_ext: bool = False, exact: bool = False, graph: Graph | None = None
-) -> Program:
+def trace(tree: Tree, function: Function, route: str, exact: bool = False, graph: Graph | None = None) -> Program:
     """The straight-line Program of one function by one route, with the tree's numbers as constants.
 
     exact: use the tree itself, whatever the function's normal form. graph: where the nodes go.
     """
-    specification = FUNCTIONS[function]
-    answers = arrays(tree, specification.named_outputs)
-    swept = tree if exact else normal_form(tree, specification.normal_form)
-    inputs = arrays(tree, specification.ports(f_ext))
-    return run(swept, function, specification.routes[route].run, inputs, answers, graph)
+    answers, inputs = arrays(tree, function.named_outputs), arrays(tree, function.inputs)
+    swept = tree if exact else normal_form(tree, function.normal_form)
+    return run(swept, function.name, function.routes[route].run, inputs, answers, graph)
 
 
 def run(

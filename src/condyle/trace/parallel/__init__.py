@@ -10,13 +10,11 @@ from condyle.trace.parallel.functions import by_links, pairs, solve
 from condyle.trace.parallel.segments import TracedSegments, floats, has_branches, is_chain
 
 
-def segmented(
-    tree: Tree, function: Function, route: ParallelRoute, f_ext: bool, lanes: int, guard: float
-) -> LinkParallel:
+def segmented(tree: Tree, function: Function, route: ParallelRoute, lanes: int, guard: float) -> LinkParallel:
     """The function of a chain, or of a tree's branches, in at most `lanes` segments. guard: see
     `articulated.Segments`."""
     assert route.segments is not None
-    segments = TracedSegments(tree, f_ext, lanes, guard)
+    segments = TracedSegments(tree, function.has_forces, lanes, guard)
     route.segments(segments)
     return segments.finished(function)
 
@@ -27,7 +25,7 @@ LANES = (1, 2, 4, 8, 16, 32, 64, 128)
 
 def best_lanes(tree: Tree, function: Function, route: ParallelRoute) -> int:
     """The number of lanes with the fewest operations in sequence: within a segment, plus in the scans."""
-    ops = segmented(tree, function, route, False, 1, 0.0).ops
+    ops = segmented(tree, function.without_forces, route, 1, 0.0).ops
     inside = sum(work(op.stage) for op in ops if isinstance(op, EachJoint))
     across = sum(work(op.stage) for op in ops if isinstance(op, Scan))
     return min(LANES, key=lambda lanes: -(-len(tree.links) // lanes) * inside + (lanes - 1).bit_length() * across)

@@ -34,17 +34,17 @@ SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in 
 
 
 def by_links(
-    tree: Tree, lanes: int, f_ext: bool, guard: float, run: Callable[..., object], *given: str, eliminates: bool = False
+    tree: Tree, lanes: int, forces: bool, guard: float, run: Callable[..., object], *given: str, eliminates: bool = False
 ) -> ir.LinkParallel:
     """run(links, *given) as a function of q and these ports. guard: see `articulated.Segments`. eliminates: the first
     result of run is the eliminations, and the records for `solve` are an output too.
     """
-    links = LaneLinks(tree, lanes, f_ext, guard)
+    links = LaneLinks(tree, lanes, forces, guard)
     links.sines()
     found = run(links, *(links.dofs(port) for port in given))
     if eliminates:
         links.answer("solver", _solver, cast("tuple[object, ...]", found)[0])
-    return links.finished(name_of(run).strip("_"), ("q", *given, *(("f_ext",) if f_ext else ())))
+    return links.finished(name_of(run).strip("_"), ("q", *given, *(("f_ext",) if forces else ())))
 
 
 def _solver(joint: Joint, eliminated: tuple[Elimination, ...]) -> tuple[object, ...]:

@@ -38,14 +38,14 @@ MOST = 6
 class LaneLinks(LaneOperations):
     """`Links` as lanes, at most `lanes` of them; every primitive adds operations. guard: see `articulated.Segments`."""
 
-    def __init__(self, tree: Tree, lanes: int, f_ext: bool = False, guard: float = 0.0) -> None:
+    def __init__(self, tree: Tree, lanes: int, forces: bool = False, guard: float = 0.0) -> None:
         self.tree, self.lanes, self.guard, links = tree, lanes, guard, tree.links
         self.gravity: Vector = vec.three([number(g) for g in tree.gravity])
         self.kinds: list[JointType] = list(dict.fromkeys(link.kind for link in links))
         super().__init__(tree.parents == list(range(-1, len(links) - 1)))
         self.partners = {} if self.chain else exchange_map(tree.parents, lanes).copy()
         masses = carried(tree.parents, numbers(tuple(link.numbers.mass for link in links)))
-        rows = [_row(*of)[: WIDTH if f_ext else FRAME] for of in zip(links, masses, tree.levers, strict=True)]
+        rows = [_row(*of)[: WIDTH if forces else FRAME] for of in zip(links, masses, tree.levers, strict=True)]
         absent = [*rows[0][:MASS], *[0.0] * (len(rows[0]) - MASS)]
         self.table = Table(rows + [absent] * (lanes - len(rows)))
         self.widths[ir.TABLE] = self.table.width
@@ -58,7 +58,7 @@ class LaneLinks(LaneOperations):
         self.inertia = Inertia(own.mass, own.first, own.second)
         self.lever = self.row[LEVER]
         self.carried_mass = self.row[CARRIED]
-        self.external = cast(Wrench, View(self._external)) if f_ext else None
+        self.external = cast(Wrench, View(self._external)) if forces else None
 
     def _external(self, here: Here) -> Wrench:
         return wrench_on(seen(here, refilled(IDENTITY, self.row[FRAME:])), here.stage.read("f_ext", 6))

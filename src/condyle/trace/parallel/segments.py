@@ -79,17 +79,17 @@ def floats(tree: Tree) -> bool:
 class TracedSegments(LaneOperations):
     """`Segments`, traced: a chain, or the branches of a tree, cut into segments of at most `length` joints."""
 
-    def __init__(self, tree: Tree, f_ext: bool, lanes: int, guard: float) -> None:
+    def __init__(self, tree: Tree, forces: bool, lanes: int, guard: float) -> None:
         super().__init__(is_chain(tree))
         self.branches = not self.chain
-        self.tree, self.f_ext, self.lanes, self.guard, self.free = tree, f_ext, lanes, guard, floats(tree)
+        self.tree, self.forces, self.lanes, self.guard, self.free = tree, forces, lanes, guard, floats(tree)
         links = tree.links[1:] if self.free else tree.links
         self.joints = len(links)
         self.length = -(-self.joints // lanes)
         self.partners: dict[str, tuple[Row, ...]] = {}
         first = range(0, lanes * self.length, self.length)
         spans = [(min(at, self.joints), max(0, min(self.length, self.joints - at))) for at in first]
-        rows = [_row(link)[: WIDTH if f_ext else OUTER] for link in links]
+        rows = [_row(link)[: WIDTH if forces else OUTER] for link in links]
         absent = _absent(rows[0])
         if self.branches:
             found = cut(tree, lanes)
@@ -100,10 +100,10 @@ class TracedSegments(LaneOperations):
         self.spans = tuple(spans)
         every = [[*rows[at : at + count], *[absent] * (self.length - count)] for at, count in spans]
         self.table = Table([row for lane in every for row in lane])
-        self.widths = {ir.TABLE: self.table.width, ir.IO: COLUMNS, **({ir.EXT: 6} if f_ext else {})}
+        self.widths = {ir.TABLE: self.table.width, ir.IO: COLUMNS, **({ir.EXT: 6} if forces else {})}
         self.down = vec.scale(-1.0, cast(Vector, tree.gravity))
         self.v, self.drive, self.answer = ((cast(Scalar, Entry(ir.IO, k)),) for k in (V, DRIVE, ANSWER))
-        self.external = (cast(Wrench, View(self._external)),) * f_ext
+        self.external = (cast(Wrench, View(self._external)),) * forces
         self.root = cast(Joint, View(self._root))
         self.base_v, self.base_drive = (cast("Sequence[Scalar]", View(partial(self._of_base, k))) for k in (1, 2))
         self.base_external = cast("Sequence[Wrench]", View(self._outer))
@@ -119,7 +119,7 @@ class TracedSegments(LaneOperations):
 
     def _outer(self, here: Here) -> tuple[Wrench, ...]:
         base = self.tree.links[0]
-        return (wrench_on(base.body_frame, self._of_base(3, here)),) if self.f_ext else ()
+        return (wrench_on(base.body_frame, self._of_base(3, here)),) if self.forces else ()
 
     def _external(self, here: Here) -> Wrench:
         row = self.table.read(here.stage)
@@ -206,7 +206,7 @@ class TracedSegments(LaneOperations):
 
     def finished(self, function: Function) -> ir.LinkParallel:
         """All operations, for the ports of this function."""
-        inputs = tuple(zip((port.name for port in function.ports(self.f_ext)), (Q, V, DRIVE, ir.NONE), strict=False))
+        inputs = tuple(zip((port.name for port in function.inputs), (Q, V, DRIVE, ir.NONE), strict=False))
         answer = function.outputs[0].name
         ops, base = self.ops, dict[str, int]()
         if self.free:

@@ -9,13 +9,18 @@ earlier K: these are the only large ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import Any, TypeAlias
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
 
 from condyle.algorithms.stepping import StepParts, displacement, step_parts, turning_joints
-from condyle.functions.calls import call
+from condyle.derivatives import jacobian as jacobian_of
+from condyle.functions.calls import ByName, Values, call
+from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES
+from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
+from condyle.functions.kinematics import INTEGRATE
 from condyle.functions.sparse_rows import (
     Combination,
     Rows,
@@ -31,20 +36,18 @@ from condyle.functions.sparse_rows import (
 )
 from condyle.integrators import METHODS, Method
 from condyle.model.joints.base import JointType
-from condyle.ports import ACTIVE, EXTRA, RISING
+from condyle.ports import ACTIVE, EXTRA, F_EXT, RISING
 from condyle.scalar import number
-from condyle.specification import Closed
-
-Values: TypeAlias = "Sequence[Any]"
 
 
 class StepDerivatives:
     """q, v: the rows of the state after one step. by: what they are by beside q, v and tau."""
 
-    def __init__(self, at: Any, given: Mapping[str, Values], by: Sequence[str]) -> None:
+    def __init__(self, at: Any, given: ByName, by: Sequence[str]) -> None:
         self.at, self.given, self.n = at, given, at.tree.nv
         self.extra = given.keys() & EXTRA.keys()
         self.held = [given[ACTIVE.name]] if ACTIVE.name in given else []
+        self.function = CONSTRAINED_FORWARD_DYNAMICS if self.held else FORWARD_DYNAMICS
         self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(given[name]) for name in by}}
         (self.h,) = given["dt"]
         self.q, self.v = self._after()
@@ -69,7 +72,7 @@ class StepDerivatives:
 
     def _after_first_order(self, method: Method, by_q: Combination, by_v: Combination) -> tuple[Rows, Rows]:
         tree, h, (q, v, tau) = self.at.tree, self.h, (self.given[name] for name in ("q", "v", "tau"))
-        (a, *_) = call(self.at, self.given, "cfd" if self.held else "fd", q, v, tau, *self.held)
+        (a, *_) = call(self.at, self.given, self.function, q, v, tau, *self.held)
         parts = step_parts(tree, method, v, [x + h * y for x, y in zip(v, a, strict=True)], h)
         after = by_v.plus(h, self._slope(q, v, by_q, by_v)).rows
         for kind, rates, _ in turning_joints(tree):
@@ -108,11 +111,11 @@ class StepDerivatives:
 
         def acceleration(q: Values, v: Values) -> Values:
             states.append((q, v))
-            return call(self.at, self.given, "cfd" if self.held else "fd", q, v, self.given["tau"], *self.held)[0]
+            return call(self.at, self.given, self.function, q, v, self.given["tau"], *self.held)[0]
 
         def move(q: Values, u: Values) -> Values:
             moves.append(u)
-            return self.at.call("integrate", q, u)[0]
+            return self.at.call(INTEGRATE, q, u)[0]
 
         u, _ = displacement(self.at.tree, method, acceleration, move, self.given["q"], self.given["v"], self.h)
         return states, [*moves, u]
@@ -131,12 +134,13 @@ class StepDerivatives:
     def _slopes(self, *state: Values) -> Sequence[Values]:
         """Of a by q, by v, by tau and by what is behind them."""
         held = self.held
-        function, derivatives = ("cfd", "dcfd") if held else ("fd", "dfd")
+        derivatives = CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES if held else FORWARD_DYNAMICS_DERIVATIVES
         extra = self.extra - {ACTIVE.name}
         if not extra:
             return call(self.at, self.given, derivatives, *state, *held)[: len(self.widths)]
-        by = "" if not held and extra <= self.widths.keys() else f"_by_{'_'.join(self.widths)}"
-        return call(self.at, self.given, function, *state, *held, kind="jacobian_", by=by)[: len(self.widths)]
+        by = None if not held and extra <= self.widths.keys() else tuple(self.widths)
+        derived = partial(jacobian_of, by=by)
+        return call(self.at, self.given, self.function, *state, *held, derived=derived)[: len(self.widths)]
 
     def _times(self, left: list[list[Any]], right: Combination) -> Rows:
         """A product with each part."""
@@ -202,7 +206,7 @@ def _ad(kind: JointType, x: Values) -> Values:
     return transposed([kind.bracket(x, unit_vector) for unit_vector in units])
 
 
-def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
+def jacobian(at: Any, given: ByName) -> ByName:
     """All but those by flags of contacts, and none where contacts may begin: these are differentiated."""
     if RISING.name in given:
         return {}
@@ -216,9 +220,14 @@ def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
     return found
 
 
+def matrices(at: Any, given: ByName) -> tuple[list[Any], ...]:
+    """A, B, and E where there are forces."""
+    made, n = StepDerivatives(at, given, [name for name in given if name == F_EXT.name]), at.tree.nv
+    rows = [*made.q, *made.v]
+    ends = [0, 2 * n, 3 * n, *([3 * n + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
+    return tuple(block(rows, range(*columns)) for columns in pairwise(ends))
+
+
 def block(rows: Rows, columns: Sequence[int]) -> list[Any]:
     """Some columns, flat."""
     return [row.get(k, 0.0) for row in rows for k in columns]
-
-
-RULES: Mapping[str, Mapping[str, Closed]] = {"step": {"jacobian": _jacobian}}

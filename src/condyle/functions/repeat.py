@@ -1,0 +1,108 @@
+"""Rollouts: a function repeated over time is a function again.
+
+`repeat(STEP, 50, by_time=("tau",), every=5)`: `step` 50 times, tau with a value for each step, the answers of every
+fifth; its name is "rollout_50_by_tau_every_5_of_step" (see `condyle.names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from condyle import names
+from condyle.errors import UnsupportedError
+from condyle.specification import Accuracy, Function, Port, Repeat
+
+MOST = 1 << 24
+"""Steps."""
+
+
+def repeat(
+    function: Function,
+    steps: int,
+    by_time: Iterable[str] = (),
+    every: int = 1,
+    last: bool = False,
+    summed: Iterable[str] = (),
+) -> Function:
+    """A function repeated; UnsupportedError for what cannot be. by_time, every, summed: as in `Repeat`."""
+    if function.repeat is not None:
+        raise UnsupportedError(f"rollout: {function.name!r} is a rollout; repeat the function that it is of")
+    steps, every = _whole("steps", steps), _whole("every", every)
+    if last and every > 1:
+        raise UnsupportedError(f"rollout: every={every} and last=True: give one of them")
+    inputs = {port.name for port in function.inputs}
+    carried = tuple(port.name for port in function.outputs if port.name in inputs)
+    by_time = _chosen("by_time", by_time, _others(function.inputs, carried), "inputs that are not carried")
+    summed = _chosen("sum", summed, _others(function.outputs, carried), "outputs that are not carried")
+    return _repeated(Repeat(function, steps, carried, by_time, 0 if last else every, summed))
+
+
+def _whole(what: str, number: object) -> int:
+    if not hasattr(number, "__index__") or isinstance(number, bool) or not 1 <= int(number) <= MOST:  # pyright: ignore
+        raise UnsupportedError(f"rollout: {what}={number!r}; give a whole number from 1 to {MOST}")
+    return int(number)  # pyright: ignore
+
+
+def _chosen(what: str, listed: Iterable[str], every: Sequence[str], of: str) -> tuple[str, ...]:
+    """The names in the order of the ports; UnsupportedError for what is none of them."""
+    asked = [listed] if isinstance(listed, str) else list(listed)
+    wrong = next((name for name in asked if name not in every), None)
+    if wrong is not None or len(set(asked)) < len(asked):
+        there = ", ".join(every) or "it has none"
+        raise UnsupportedError(f"rollout: {what}={listed!r}; give some of its {of}, each once: {there}")
+    return tuple(name for name in every if name in asked)
+
+
+def _others(ports: Iterable[Port], carried: Sequence[str]) -> list[str]:
+    return [port.name for port in ports if port.name not in carried]
+
+
+@lru_cache(maxsize=256)
+def _repeated(repeat: Repeat) -> Function:
+    base = repeat.of
+    times = "once" if repeat.steps == 1 else f"{repeat.steps} times"
+    loosest = (1e-3, 0.05)
+    accuracy = Accuracy(*(min(repeat.steps * x, most) for x, most in zip(base.accuracy, loosest, strict=True)))
+    return replace(
+        base,
+        name=names.rollout(base.name, repeat.steps, repeat.by_time, repeat.summed, repeat.every),
+        method=f"{base.method}_rollout",
+        call="rollout",
+        equation=f"{base.method.replace('_', ' ')} {times}, one after the other",
+        inputs=tuple(_input(port, repeat) for port in base.inputs),
+        outputs=tuple(_output(port, repeat) for port in base.outputs),
+        ways=dict,
+        closed_ways=dict,
+        parallel_ways=dict,
+        accuracy=accuracy,
+        takes=(),
+        composition=(),
+        inverse=None,
+        forced=None,
+        symbol="",
+        content="",
+        origin=repeat,
+    )
+
+
+def _input(port: Port, repeat: Repeat) -> Port:
+    if port.name in repeat.carried:
+        return replace(port, doc=f"{port.doc}, before the first step")
+    if port.name not in repeat.by_time:
+        return replace(port, doc=f"{port.doc}, at every step")
+    return _in_time(port, repeat.steps, "for each step")
+
+
+def _output(port: Port, repeat: Repeat) -> Port:
+    if port.name in repeat.summed:
+        return replace(port, doc=f"{port.doc}, summed over all steps", zeros="none", symmetric=False)
+    if not repeat.every:
+        return replace(port, doc=f"{port.doc}, of the last step")
+    which = "each step" if repeat.every == 1 else f"every {repeat.every} steps, and of the last"
+    return _in_time(port, repeat.rows, f"of {which}")
+
+
+def _in_time(port: Port, rows: int, doc: str) -> Port:
+    return replace(port, dims=(str(rows), *port.dims), doc=f"{port.doc}, {doc}", zeros="none", symmetric=False)
