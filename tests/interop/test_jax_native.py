@@ -13,6 +13,7 @@ import pytest
 
 jax = pytest.importorskip("jax")
 
+from condyle.functions import FUNCTIONS  # noqa: E402
 from condyle.interop.jax import wrap  # noqa: E402
 from condyle.interop.jax_calls import Engine  # noqa: E402
 from condyle.interop.jax_processor import number  # noqa: E402
@@ -38,7 +39,7 @@ def test_a_number_is_of_one_function_for_ever():
     numbers = {}
     for offset in (0.3, 0.3 + 1e-9, 0.3, 0.3 + 1e-9):
         engine = tip(offset)._maker.engine
-        numbers.setdefault(offset, set()).add(number(engine, "fk"))
+        numbers.setdefault(offset, set()).add(number(engine, FUNCTIONS["fk"]))
         del engine
         gc.collect()
     assert [len(each) for each in numbers.values()] == [1, 1] and len(set().union(*numbers.values())) == 2
@@ -60,7 +61,7 @@ def test_a_kept_program_of_another_robot_is_refused_and_says_what_differs():
 
 
 def test_arrays_that_do_not_fit_are_refused_by_the_handler(fixed):
-    called = number(Engine(fixed.dyn, None, "", True), "fd")
+    called = number(Engine(fixed.dyn, None, "", True), FUNCTIONS["fd"])
     call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((4, 3), np.float64))
     f = jax.jit(lambda *x: call(*x, number=np.int64(called), threads=np.int64(1)))
     row = np.zeros((4, 3))

@@ -15,6 +15,7 @@ import pytest
 
 import condyle
 from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
+from condyle.functions import FUNCTIONS
 from tests.devices import without_gpu
 from tests.interop.torch_cases import F64, arrays, fixed, floating, hyq, torch, wrap
 
@@ -247,7 +248,7 @@ def test_calls_on_a_gpu_with_a_fake_one(floating):
         ("|integrate", (q, more)),
     ):
         chain, name = what.split("|")
-        call = call_of(f"{chain}|{engine.key}|{name}")
+        call = call_of(chain + engine.what(FUNCTIONS[name]))
         found, want = call.on_gpu(given, 7), call.on_processor(given)
         assert all(torch.allclose(x, y) and x.shape == y.shape for x, y in zip(found, want, strict=True))
     assert set(streams) == {7}

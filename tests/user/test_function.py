@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,9 +12,11 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS
+from condyle.derivatives import vjp
+from condyle.functions import FUNCTIONS, function_or_none
 from condyle.user import CompiledFunction, UserFunction
 from condyle.user.state import HELD
+from condyle.user.traced import renamed
 
 TIP = "iiwa_link_7"
 GOAL = np.array([0.4, 0.1, 0.6])
@@ -229,17 +233,24 @@ def test_a_hessian_of_the_only_output() -> None:
     assert np.allclose(f.hessian()(np.array([3.0, 5.0])), [[0.0, 10.0], [10.0, 6.0]])
 
 
-def test_equal_traces_are_one_function_and_die_with_their_users(arm: condyle.Robot) -> None:
+def test_equal_traces_are_equal_functions_and_die_with_their_users(arm: condyle.Robot) -> None:
     one = arm.function(reach, inputs={"q": "nq", "v": "nv", "u": 7})
     other = arm.function(reach, inputs={"q": "nq", "v": "nv", "u": 7})
-    assert one.specification is other.specification
-    name = condyle.function(lambda x: x * 17.25, inputs={"x": 2}).specification.name
-    import gc
-
+    assert one.specification == other.specification and hash(one.specification) == hash(other.specification)
+    assert vjp(one.specification) == vjp(other.specification)
+    assert function_or_none(one.specification.name) is None  # a name alone says nothing of it
+    gone = weakref.ref(condyle.function(lambda x: x * 17.25, inputs={"x": 2}).specification)
     gc.collect()
-    with pytest.raises(KeyError):
-        _ = FUNCTIONS[name]
-    assert name not in FUNCTIONS and FUNCTIONS[one.specification.name] is one.specification
+    assert gone() is None
+
+
+def test_two_functions_of_one_name_are_two() -> None:
+    """Also as exports call them, which print the same name for both."""
+    one, other = (condyle.function(lambda x, k=k: k * x, inputs={"x": 2}).specification for k in (2.0, 3.0))
+    assert one != other and one.key != other.key
+    first, second = renamed(one, "scale"), renamed(other, "scale")
+    assert first.name == second.name == "scale" and vjp(first).name == "vjp_scale"
+    assert first != second and vjp(first) != vjp(second)
 
 
 def test_a_pickle_is_the_function_and_its_options(arm: condyle.Robot, reached: UserFunction) -> None:

@@ -42,7 +42,7 @@ def test_whole_powers_are_numbers_at_every_base(powers: tuple[int, ...], x: np.n
 def test_whole_powers_on_a_gpu() -> None:
     f = function(UPWARDS)
     kernels = f.compile(target="cuda")._dynamics._compiler.gpu_kernels
-    gpu = GpuFunction(kernels, f.specification.name, False, "float64", 132)
-    parts = gpu.launches(Form(1, kernels.usual(f.specification.name, False)))
+    gpu = GpuFunction(kernels, f.specification, "float64", 132)
+    parts = gpu.launches(Form(1, kernels.usual(f.specification)))
     (found,) = simulate(parts, [X[:, None]])
     np.testing.assert_allclose(found, values(UPWARDS, X), TOLERANCE)

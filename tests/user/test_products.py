@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.derivatives import jacobian, jvp
 from condyle.ir.segments import Segmented
 
 N = 5
@@ -122,7 +123,7 @@ def test_nothing_is_computed_twice_or_in_vain() -> None:
     """Each layer's product once, one product for each cotangent, none for what nobody asks."""
     f = condyle.function(network, inputs=CASES["network"][1])
     dynamics = f.compile()._dynamics
-    code = dynamics._compiler.best(f"jacobian_{f.specification.name}_by_x", False).code
+    code = dynamics._compiler.best(jacobian(f.specification, "x")).code
     assert isinstance(code, Segmented)
     assert sorted(one.shape for one in code.products) == [(14, 1), (40, 1), (40, 1), (40, 1)]
     assert sum(node[0] == "tanh" for program in code.programs for node in program.nodes) == 80
@@ -134,8 +135,8 @@ def test_structural_zeros_stay() -> None:
     upper = np.triu(np.ones((24, 24)))
     f = condyle.function(lambda a, b: (upper * a) @ (upper * b), inputs={"a": (24, 24), "b": (24, 24)})
     best = f.compile()._dynamics._compiler.best
-    (product,) = best(f.specification.name, False).code.products
-    made = best(f"jvp_{f.specification.name}", False).code
+    (product,) = best(f.specification).code.products
+    made = best(jvp(f.specification)).code
     assert [one.terms() for one in made.products] == [product.terms()] * 2
     a, b, da, db = (np.random.default_rng(k).normal(size=(N, 24, 24)) for k in range(4))
     found = f.compile().jvp()(a, b, da, db)
