@@ -155,6 +155,9 @@ def test_functions_and_robots_that_differ_have_keys_of_their_own():
     arms = [tool_arm(0.3).compile(frames=("tool",)), tool_arm(0.3 + 1e-9).compile(frames=("tool",))]
     moved = [lazy.wrap(dyn).frame_placements(da.zeros((4, 1), chunks=2)).translation for dyn in arms]
     assert moved[0].name != moved[1].name
+    at = [da.zeros((4, 1), chunks=2)] * 4
+    gradients = [lazy.wrap(arms[0]).vjp(name)(*at).q.name for name in ("fd", "forward_dynamics", "id")]
+    assert gradients[0] == gradients[1] != gradients[2]
     x, y = (part[:, 0, 0] for part in da.compute(*moved, scheduler="sync"))
     assert np.allclose(y - x, 1e-9, rtol=1e-6)
     robot = tool_arm()

@@ -6,7 +6,11 @@ import gc
 
 import pytest
 
+import condyle
+from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.functions.repeat import repeat
 from tests.interop.torch_cases import F64, torch, wrap
 from tests.zoo import tool_arm
 
@@ -50,3 +54,26 @@ def test_a_kept_graph_is_never_another_robots(tmp_path):
     assert len(keys) == 3
     with pytest.raises(UnsupportedError, match="differs in integrator"):
         engine_of(f"|{wrap(tool_arm(0.3).compile(frames=('tool',), integrator='rk4'))._maker.engine.key}|fk")
+
+
+def test_a_kept_graph_finds_its_function_by_name_and_checks_its_key():
+    """Also one that nobody has asked for in this process, of a user's function too."""
+    from condyle.interop.torch_calls import Engine
+
+    def gained(x):
+        return {"x": 2.0 * x, "y": x}
+
+    dyn, own = condyle.chain(2, 0).compile(threads=1), condyle.function(gained, {"x": 2}).compile()
+    for user, function in (
+        (None, FUNCTIONS["fd"].taking("f_ext", "inertias")),
+        (None, repeat(FUNCTIONS["step"], 3, ("tau",), every=2)),
+        (own.specification, jacobian(own.specification, "x")),
+        (own.specification, repeat(own.specification, 3, summed=("y",))),
+    ):
+        what = Engine(dyn, None, user).what(function)
+        other = Engine(dyn, None, user)
+        assert other.function(what) == function
+        with pytest.raises(UnsupportedError, match="is not the one of this version"):
+            other.function(what.rpartition("|")[0])
+        with pytest.raises(UnsupportedError, match="is not the one of this version"):
+            other.function(what[:-1])

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.derivatives import vjp
 from condyle.errors import UnsupportedError
 
 GAIN = 1.0
@@ -39,3 +40,12 @@ def test_a_pickle_that_would_be_another_function_is_refused(monkeypatch: pytest.
         copy.deepcopy(f)
     bound = condyle.function(partial(scaled_by, 5.0), {"x": 2}).compile()
     assert pickle.loads(pickle.dumps(bound))(np.ones(2)).tolist() == [5.0, 5.0]
+
+
+def test_a_function_alone_has_no_pickle() -> None:
+    """What is made of it has none either; the compiled function that has it does."""
+    compiled = condyle.function(scaled, {"x": 2}).compile()
+    for function in (compiled.specification, vjp(compiled.specification)):
+        with pytest.raises(UnsupportedError, match="scaled: a user's function has no pickle of its own"):
+            pickle.dumps(function)
+    assert pickle.loads(pickle.dumps(compiled)).specification == compiled.specification

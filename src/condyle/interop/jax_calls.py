@@ -1,9 +1,9 @@
 """The operation behind functions of JAX arrays: a primitive whose derivatives are again calls of it.
 
-A call is a chain of derivatives and a function: ("vj", fd) is the vjp of the jvp of fd. Its arguments all
-have the same batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv
-entries in a call. `jax_rules` has how calls are differentiated and mapped, `jax_scanned` derivatives of rollouts by
-a scan, `jax_processor` and `jax_gpu` what XLA's programs have in their place.
+A call is a chain of derivatives and a function: ("vj", fd) is the vjp of the jvp of fd. Its arguments all have the same
+batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv entries in a call.
+`jax_rules` has how calls are differentiated and mapped, `jax_scanned` derivatives of rollouts by a scan,
+`jax_processor` and `jax_gpu` what XLA's programs have in their place.
 """
 
 from __future__ import annotations

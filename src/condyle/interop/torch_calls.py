@@ -1,9 +1,9 @@
 """The operator behind functions of PyTorch tensors: `torch.ops.condyle.call(tensors, what)`.
 
 `what` says derivatives, engine and function: "vj|ENGINE|fd|KEY" is the vjp of the jvp of fd, whose key is KEY. PyTorch
-compiles graphs with it as a constant, so that it holds on to nothing else; the name is for graphs that are kept in
-files, which know a function by it alone. Tangents and cotangents of a configuration have nq entries here,
-the tangent's nv in front and zeros behind: PyTorch wants gradients in the shape of what they are of.
+compiles graphs with it as a constant, so that it holds on to nothing else; graphs that are kept in files find their
+function by its name. Tangents and cotangents of a configuration have nq entries here, the tangent's nv in front and
+zeros behind: PyTorch wants gradients in the shape of what they are of.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Engine:
 
     def function(self, what: str) -> Function:
         """The function of a call; UnsupportedError where a graph from elsewhere has one that is not known here."""
-        name, key = what.split("|")[2:]
+        name, _, key = what.split("|", 2)[2].partition("|")
         if key not in self._functions:
             read = Reader(self._bases, derivative, repeat).read(name)
             if read is None or read.key != key:
