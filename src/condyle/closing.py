@@ -28,6 +28,8 @@ from condyle.algorithms.contact_forces import MU, SHARE
 from condyle.algorithms.contact_scales import LINEAR, scales
 from condyle.dynamics import Dynamics
 from condyle.errors import ModelError, StateError, UnsupportedError
+from condyle.functions.constraints import CONSTRAINT_ERRORS, CONSTRAINT_JACOBIAN
+from condyle.functions.dynamics import MASS_MATRIX
 from condyle.model.change import suggest
 from condyle.model.contact import Contact
 from condyle.model.robot import Robot
@@ -132,7 +134,7 @@ class Loops:
         return np.linalg.norm(_times(_turned(held.axes), e), axis=1) <= LEAST * np.linalg.norm(e, axis=1)
 
     def _held(self, q: Reals, moves: Reals) -> _Held:
-        J, M = self._jacobian(q) * moves, np.array(self.dyn.call("m", (q,))[0], np.float64)
+        J, M = self._jacobian(q) * moves, np.array(self.dyn.call(MASS_MATRIX, (q,))[0], np.float64)
         sizes, axes = np.linalg.eigh(M)
         sizes = np.maximum(sizes, RANK * sizes.max(axis=-1, keepdims=True, initial=0.0) + TINY)  # bodies without mass
         A = (J @ axes) / np.sqrt(sizes)[..., None, :]
@@ -166,10 +168,10 @@ class Loops:
         return found.astype(kind, copy=False)
 
     def _errors(self, q: Reals) -> Reals:
-        return np.array(self.dyn.call("cerr", (q,))[0], np.float64)
+        return np.array(self.dyn.call(CONSTRAINT_ERRORS, (q,))[0], np.float64)
 
     def _jacobian(self, q: Reals) -> Reals:
-        return np.array(self.dyn.call("cjac", (q,))[0], np.float64)
+        return np.array(self.dyn.call(CONSTRAINT_JACOBIAN, (q,))[0], np.float64)
 
     def _moving(self, fixed: Sequence[str]) -> Reals:
         """1 for the entries of v that may change, 0 for those of joints that may not."""

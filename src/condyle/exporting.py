@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from numpy.typing import DTypeLike
@@ -12,23 +12,23 @@ from condyle.backends.common.facts import Facts
 from condyle.choices import BUNDLED, UNNAMED
 from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
-from condyle.derivatives import with_numbers
+from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
 from condyle.exports import EXPORTS, check_taken, options_of, write
-from condyle.functions import DEFAULT, takes
-from condyle.functions.open_rollouts import known_as, open_name, opened
+from condyle.functions import DEFAULT
+from condyle.functions.open_rollouts import OpenRollout, open_rollout
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.tree import tree_of
 from condyle.model.unapplied import say_unapplied
 from condyle.options import bound_of, check_choice, check_numbers, check_robot, numbers_of, routes_of
-from condyle.specification import F_EXT, UNBOUND, Bound
+from condyle.specification import F_EXT, UNBOUND, Bound, Derivative, Function
 from condyle.version import __version__
 
 
 def compiler_of(
-    robot: model.Robot, routes: Mapping[str, str] | None = None, name: str = "robot", bound: Bound = UNBOUND
+    robot: model.Robot, routes: Mapping[Function, str] | None = None, name: str = "robot", bound: Bound = UNBOUND
 ) -> Compiler:
     """What makes Programs of this robot and builds them."""
     return Compiler(tree_of(robot, bound), facts_of(robot, name), dict(routes or {}), robot=robot)
@@ -54,7 +54,7 @@ def export(
     robot: model.Robot,
     target: str,
     out: str | os.PathLike[str],
-    functions: Sequence[str] = DEFAULT,
+    functions: Sequence[str | Function | OpenRollout] = DEFAULT,
     name: str | None = None,
     dtype: DTypeLike | None = None,
     word: str | None = None,
@@ -90,7 +90,7 @@ def export(
         and an example that checks itself; both install a CMake package and a pkg-config file, and have each function
         that takes external forces once more, with f_ext. "casadi": a C file for `casadi.external`. "verilog": an
         accelerator with a test bench, a Makefile and report.json. robot.json holds the names of joints and quantities.
-    functions: short names; for "c" and "cuda" "rollout" too, which is step repeated.
+    functions: short names, or the functions; for "c" and "cuda" "rollout" too, which is step repeated.
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
     frames, reference_frame, integrator, contacts: as in `Robot.compile`, for "c", "cuda" and "casadi".
@@ -121,7 +121,7 @@ def export(
     check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step, bus_clock=bus_clock)
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
-    folder, functions = folder_of(out), functions_of(target, functions)
+    folder, listed = folder_of(out), functions_of(target, functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
     options |= {"step": step, "constants": constants, "folding": folding, "pipeline": pipeline}
@@ -136,15 +136,14 @@ def export(
     step_by = integrator or UNBOUND.integrator
     bound = bound_of(robot, frames, reference_frame or "local", integrator=step_by, contacts=held)
     numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts))
-    functions = _opened(functions, numbers)
-    check_solvable(robot, functions)
+    chosen = _opened(listed, numbers)
+    check_solvable(robot, chosen)
     say_unapplied(robot, numbers)
     named = prefix_of(robot) if name is None else name
     compiler = compiler_of(robot, name=named, bound=bound)
-    for known in map(known_as, functions):
-        if known is not None:
-            check_bound(compiler.tree, known, robot.frames)
-    job = Job(robot, compiler, folder, functions, bound, said)
+    for function in map(_called, chosen):
+        check_bound(compiler.tree, function, robot.frames)
+    job = Job(robot, compiler, folder, chosen, bound, said)
     try:
         check_folder(job.out)
         return write(target, job)
@@ -152,26 +151,36 @@ def export(
         raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error
 
 
-def _opened(functions: Sequence[str], numbers: Sequence[str]) -> tuple[str, ...]:
+def _called(function: Function | OpenRollout) -> Function:
+    """The function, or the one that a rollout of any number of steps is of."""
+    return function.repeat.of if isinstance(function, OpenRollout) else function
+
+
+def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str]) -> tuple[Function | OpenRollout, ...]:
     """The functions with these numbers of the robot as inputs, each with external forces once more."""
     if not numbers:
-        return (*functions,)
-    made: list[str] = []
-    for name in functions:
-        repeat = opened(name)
-        of = name if repeat is None else repeat.of
-        for forces in ((), (F_EXT.name,)) if F_EXT.name in takes(of) else ((),):
-            one = with_numbers(of, (*forces, *numbers))
-            made.append(one if repeat is None else open_name(one, repeat.by_time, repeat.summed))
-    return tuple(made)
+        return tuple(functions)
+    opened: list[Function | OpenRollout] = []
+    for function in functions:
+        of = _called(function)
+        for forces in ((), (F_EXT.name,)) if of.takes_f_ext else ((),):
+            taken = _with(of, (*forces, *numbers))
+            rollout = function.repeat if isinstance(function, OpenRollout) else None
+            opened.append(taken if rollout is None else open_rollout(taken, rollout.by_time, rollout.summed))
+    return tuple(opened)
 
 
-def check_solvable(robot: model.Robot, functions: Sequence[str]) -> None:
+def _with(function: Function, numbers: Sequence[str]) -> Function:
+    """The function that takes these too; of a derivative the same one of that."""
+    origin = function.origin
+    if not isinstance(origin, Derivative) or function.repeat is not None:
+        return function.taking(*numbers)
+    return derivative(origin.kind, _with(origin.of, numbers), origin.by if origin.is_partial else None)
+
+
+def check_solvable(robot: model.Robot, functions: Iterable[Function | OpenRollout]) -> None:
     """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
-    from condyle.hardware.functions import tasks
-
-    known = {name: task.function for name, task in tasks().items()}
-    if any(function.solves_own for name in functions if (function := known_as(name) or known.get(name)) is not None):
+    if any(_called(function).solves_own for function in functions):
         check_invertible(robot)
 
 

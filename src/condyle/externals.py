@@ -15,15 +15,14 @@ import numpy as np
 from condyle.backends.casadi.emit import text_of
 from condyle.backends.casadi.external import Family
 from condyle.compile.serial import Compiler
-from condyle.derivatives import parsed
+from condyle.derivatives import hessian, jacobian, vjp
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, NoFunctionError
-from condyle.functions.open_rollouts import opened
+from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import Q, V
 from condyle.model.robot import Robot
-from condyle.specification import Bound, Function
+from condyle.specification import Bound, Derivative, Function, Repeat
 from condyle.user.function import UserFunction
-from condyle.user.traced import called
+from condyle.user.traced import renamed
 
 HEAD = (
     "Written by Condyle: functions with CasADi's external interface. Build: cc -shared -fPIC -O1 -lm",
@@ -34,12 +33,14 @@ CURVED = "quaternions or planar joints"
 """What makes a configuration no plain vector."""
 
 
-def source_of(robot: Robot, compiler: Compiler, functions: Sequence[str], bound: Bound, called_so: str = "") -> str:
-    """The C text of some functions, by short name, called PREFIX_NAME; called_so: what one is called instead.
+def source_of(
+    robot: Robot, compiler: Compiler, functions: Sequence[Function | OpenRollout], bound: Bound, called_so: str = ""
+) -> str:
+    """The C text of some functions, called PREFIX_NAME; called_so: what one is called instead.
 
-    UnsupportedError for derivatives.
+    UnsupportedError for derivatives and rollouts.
     """
-    families = [_family_of(robot, compiler, name, bound, called_so or name) for name in functions]
+    families = [_family_of(robot, compiler, function, bound, called_so or function.name) for function in functions]
     return _text(compiler, families)
 
 
@@ -57,23 +58,24 @@ def _text(compiler: Compiler, families: Sequence[Family]) -> str:
     return text_of([one for family in families for one in family.externals()], lines)
 
 
-def _family_of(robot: Robot, compiler: Compiler, name: str, bound: Bound, own: str) -> Family:
-    if opened(name) is not None or parsed(name) is not None or FUNCTIONS[name].repeat is not None:
+def _family_of(robot: Robot, compiler: Compiler, function: Function | OpenRollout, bound: Bound, own: str) -> Family:
+    if isinstance(function, OpenRollout) or isinstance(function.origin, (Derivative, Repeat)):
         raise UnsupportedError(
-            f"target 'casadi': {name!r}: name the function itself, its derivatives come with it; a rollout is "
+            f"target 'casadi': {function.name!r}: name the function itself, its derivatives come with it; a rollout is "
             "F.mapaccum(T) of 'step', or of a function of yours"
         )
-    function = FUNCTIONS[name]
     if _is_flat(robot):
         return _plain(compiler, function, own)
     configurations = [port.name for port in function.inputs if "nq" in port.dims]
     if not configurations:
         return _plain(compiler, function, own)
     if configurations != [Q.name]:
-        raise UnsupportedError(f"target 'casadi': {name!r} of a robot with {CURVED}: it takes two configurations")
+        raise UnsupportedError(
+            f"target 'casadi': {function.name!r} of a robot with {CURVED}: it takes two configurations"
+        )
     if function.method.startswith("user_"):
         raise UnsupportedError(
-            f"target 'casadi': {name!r}, a function of yours of a robot with {CURVED}, cannot be exported; "
+            f"target 'casadi': {function.name!r}, a function of yours of a robot with {CURVED}, cannot be exported; "
             "condyle.interop.casadi.wrap(f.compile()) serves it"
         )
     return _on_manifold(robot, compiler, function, _library(function, bound), own, bound)
@@ -85,15 +87,10 @@ def _is_flat(robot: Robot) -> bool:
 
 
 def _plain(compiler: Compiler, function: Function, name: str) -> Family:
-    try:
-        derived = [compiler.straight(f"{kind}_{function.name}") for kind in ("jacobian", "vjp", "hessian")]
-    except NoFunctionError as error:  # of what is differentiated already and takes numbers of the robot
-        raise UnsupportedError(
-            f"target 'casadi': {name!r}: its Hessian needs {error.args[0]!r}, which is not there: leave inputs= out"
-        ) from error
+    derived = [compiler.straight(derive(function)) for derive in (jacobian, vjp, hessian)]
     inputs, outputs = ([port.name for port in ports] for ports in (function.inputs, function.outputs))
     symbol = f"{compiler.facts.name}_{name}"
-    return Family(symbol, tuple(inputs), _apart(inputs, outputs), compiler.straight(function.name), *derived)
+    return Family(symbol, tuple(inputs), _apart(inputs, outputs), compiler.straight(function), *derived)
 
 
 def _apart(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
@@ -103,7 +100,7 @@ def _apart(inputs: Sequence[str], outputs: Sequence[str]) -> tuple[str, ...]:
 
 def _library(function: Function, bound: Bound) -> Callable[..., Any]:
     """A function of the library, asked at a state: its answers by name."""
-    base = FUNCTIONS[function.variant_of or function.name]
+    base = function.plain
 
     def asked(at: Any, **given: Any) -> dict[str, Any]:
         if "frames" in base.options:
@@ -145,8 +142,7 @@ def _on_manifold(
     made = UserFunction(on_manifold, inputs, None, robot, True, options, robot_unbuilt, robot_unbuilt)
     frames = tuple(made.specification_frames)
     compiler = compiler if not frames else compiler_with(compiler, robot, bound._replace(frames=frames))
-    with called(made.specification, "function") as own:
-        family = _plain(compiler, FUNCTIONS[own], name)
+    family = _plain(compiler, renamed(made.specification, "function"), name)
     names = [port.name for port in function.inputs]
     return replace(family, inputs=tuple(names), outputs=_apart(names, [port.name for port in function.outputs]))
 

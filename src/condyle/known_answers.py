@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from condyle.backends.common.facts import Vectors
 from condyle.compile.serial import Compiler
-from condyle.functions import FUNCTIONS, Variant
+from condyle.functions import FUNCTIONS
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
 from condyle.model.robot import Robot
 from condyle.model.varied import contact_numbers, varied
-from condyle.ports import NUMBERS
+from condyle.ports import F_EXT, NUMBERS
 from condyle.specification import Function, Port
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
@@ -25,16 +25,15 @@ Reals = NDArray[np.floating]
 
 
 def vectors_of(
-    robot: Robot, compiler: Compiler, variant: Variant, dtype: str, held: Collection[str] = (), n: int = 5
+    robot: Robot, compiler: Compiler, function: Function, dtype: str, held: Collection[str] = (), n: int = 5
 ) -> Vectors:
     """States with the reference's answers, for the exported test. held: inputs that are one row for all of them."""
-    specification = variant.function
-    known, condition = _drawn(robot, compiler, specification, n)
-    inputs = tuple(_held(known[port.name], port.name in held).astype(dtype) for port in specification.inputs)
-    rows = {port.name: x.astype(np.float64) for port, x in zip(specification.inputs, inputs, strict=True)}
-    allowed = _allowed(specification, dtype, robot.nv, condition)
-    found = _reference(compiler, variant.of, rows)
-    moved = _reference(compiler, variant.of, {name: _rounded(x, dtype) for name, x in rows.items()})
+    known, condition = _drawn(robot, compiler, function, n)
+    inputs = tuple(_held(known[port.name], port.name in held).astype(dtype) for port in function.inputs)
+    rows = {port.name: x.astype(np.float64) for port, x in zip(function.inputs, inputs, strict=True)}
+    allowed = _allowed(function, dtype, robot.nv, condition)
+    found = _reference(compiler, function, rows)
+    moved = _reference(compiler, function, {name: _rounded(x, dtype) for name, x in rows.items()})
     return Vectors(inputs, found, allowed, (), _coarser(found, moved, allowed))
 
 
@@ -51,23 +50,24 @@ def rollout_vectors(
 ) -> Vectors:
     """The same of a rollout of `TIMES`, whose steps are short."""
     steps, every = TIMES
-    specification, repeat = FUNCTIONS[rollout.repeat.of], rollout.repeat
-    known, condition = _drawn(robot, compiler, specification, n * steps)
-    if DT in specification.inputs:
+    step, repeat = rollout.repeat.of, rollout.repeat
+    known, condition = _drawn(robot, compiler, step, n * steps)
+    if DT in step.inputs:
         known[DT.name] = 0.01 * np.abs(known[DT.name])
-    ports = specification.inputs
+    ports = step.inputs
     rows = [
         np.reshape(known[port.name], (n, -1)) if port.name in repeat.by_time else known[port.name][::steps]
         for port in ports
     ]
     inputs = tuple(_held(x, port.name in held).astype(dtype) for x, port in zip(rows, ports, strict=True))
-    kernel = compiler.build(name := rollout.named(steps, every), False, "numpy", "float64")
-    shapes = (port.shape(sizes(compiler.tree)) for port in FUNCTIONS[name].outputs)
+    repeated = rollout.repeated(steps, every)
+    kernel = compiler.build(repeated, "numpy", "float64")
+    shapes = (port.shape(sizes(compiler.tree)) for port in repeated.outputs)
     outputs = tuple(np.empty((n, math.prod(shape))) for shape in shapes)
     kernel(n, [x.astype(np.float64) for x in inputs], outputs, 1)
     moved = tuple(np.empty_like(output) for output in outputs)
     kernel(n, [_rounded(x.astype(np.float64), dtype) for x in inputs], moved, 1)
-    allowed = steps * _allowed(specification, dtype, robot.nv, condition)
+    allowed = steps * _allowed(step, dtype, robot.nv, condition)
     return Vectors(inputs, outputs, allowed, TIMES, _coarser(outputs, moved, allowed))
 
 
@@ -90,7 +90,7 @@ def _coarser(answers: Sequence[Reals], moved: Sequence[Reals], allowed: float) -
     return tuple(found)
 
 
-def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) -> tuple[dict[str, Reals], float]:
+def _drawn(robot: Robot, compiler: Compiler, function: Function, n: int) -> tuple[dict[str, Reals], float]:
     """Inputs of a function for n states, by name, and how large the condition number of M is there."""
     rng = np.random.default_rng(1)
     q, v = robot.random_state(n, rng)
@@ -100,8 +100,10 @@ def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) ->
     def fill(ports: Sequence[Port]) -> None:
         for port in ports:
             if port.name not in known and port.given_by:
-                fill(FUNCTIONS[port.given_by].inputs)
-                (known[port.name],) = _reference(compiler, port.given_by, known)
+                giver = FUNCTIONS[port.given_by]
+                giver = giver.taking(F_EXT) if F_EXT.name in known else giver
+                fill(giver.inputs)
+                (known[port.name],) = _reference(compiler, giver, known)
             elif port.name in flags:
                 known[port.name] = np.reshape(flags[port.name], (n, -1))
             elif NUMBERS.get(port.name) == port:
@@ -111,7 +113,7 @@ def _drawn(robot: Robot, compiler: Compiler, specification: Function, n: int) ->
                 known[port.name] = robot.random_state(n, rng).q if port.is_configuration else drawn
 
     nv = robot.nv
-    fill((*specification.inputs, M))
+    fill((*function.inputs, M))
     return known, float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
 
 
@@ -125,8 +127,8 @@ def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float
     return min(float(np.finfo(dtype).eps) * max(sums, function.condition * condition), useless)
 
 
-def _reference(compiler: Compiler, function: str, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
+def _reference(compiler: Compiler, function: Function, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
     """Answers, (n, size) each."""
-    given = {port.name: rows[port.name] for port in FUNCTIONS[function].ports("f_ext" in rows)}
+    given = {port.name: rows[port.name] for port in function.inputs}
     found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
     return tuple(np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found)

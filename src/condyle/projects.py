@@ -14,10 +14,10 @@ from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
 from condyle.compile.serial import Compiler
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, Variant, found, short_name, variants
+from condyle.functions import FUNCTIONS, function_or_none
 from condyle.functions.open_rollouts import OpenRollout, open_rollouts, opened
 from condyle.model.robot import Robot
-from condyle.specification import Bound, Function
+from condyle.specification import F_EXT, Bound, Function
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Job:
     robot: Robot
     compiler: Compiler
     out: Path
-    functions: tuple[str, ...]
+    functions: tuple[Function | OpenRollout, ...]
     bound: Bound
     options: Mapping[str, Any]
     """Those that the target alone takes, as far as they were said."""
@@ -37,16 +37,21 @@ class Job:
         return self.options.get("dtype", "float64")
 
     @property
-    def variants(self) -> list[Variant]:
-        return variants(name for name in self.functions if opened(name) is None)
+    def variants(self) -> list[Function]:
+        return variants(function for function in self.functions if isinstance(function, Function))
 
     @property
     def rollouts(self) -> list[OpenRollout]:
-        return open_rollouts(self.functions)
+        return open_rollouts(function for function in self.functions if isinstance(function, OpenRollout))
 
     @property
     def specifications(self) -> list[Function]:
-        return [one.function for one in (*self.variants, *self.rollouts)]
+        return [*self.variants, *(rollout.function for rollout in self.rollouts)]
+
+
+def variants(functions: Iterable[Function]) -> list[Function]:
+    """Each function, and behind it the same with external forces where it takes such."""
+    return list(dict.fromkeys(each for function in functions for each in (function, function.taking(F_EXT))))
 
 
 ALWAYS = ("README.md", "robot.json")
@@ -61,28 +66,37 @@ def folder_of(out: object) -> Path:
     return Path(said)
 
 
-def functions_of(target: str, functions: object) -> tuple[str, ...]:
+def functions_of(target: str, functions: object) -> tuple[Function | OpenRollout, ...]:
     """The functions that were named, each once; UnsupportedError for what is no list of them."""
-    allowed = tuple(dict.fromkeys((*FUNCTIONS, *(hardware.functions() if target == "verilog" else ()))))
+    plans = {name: task.function for name, task in hardware.functions().items()} if target == "verilog" else {}
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)
-    named = list(map(short_name, cast("Iterable[object]", functions))) if listed else []
-    there = tuple(hardware.functions()) if target == "verilog" else allowed
+    named = list(cast("Iterable[object]", functions)) if listed else []
     if not named:
-        raise UnsupportedError(f"functions={functions!r}: give a list of {', '.join(there)}, such as ('id', 'fd')")
-    for name in named:
-        if target != "verilog" and opened(name) is not None:
-            continue
-        if name not in allowed and (function := found(name)) is not None and function.repeat is not None:
-            raise UnsupportedError(f"functions: {name!r}: exports of rollouts, as 'rollout', take any number of steps")
-        if name not in allowed and found(name) is None:
-            also = "" if target == "verilog" else ", nor a derivative of one such as 'vjp_fd'"
-            raise UnsupportedError(f"functions: {name!r} is not one of {', '.join(map(repr, there))}{also}")
-        if name not in allowed and target == "verilog":
-            raise UnsupportedError(
-                f"functions: target 'verilog' has no {name!r}, targets 'c' and 'cuda' export it; 'verilog' has "
-                f"{', '.join(map(repr, there))}"
-            )
-    return tuple(dict.fromkeys(str(name) for name in named))
+        there = ", ".join(plans or FUNCTIONS)
+        raise UnsupportedError(f"functions={functions!r}: give a list of {there}, such as ('id', 'fd')")
+    return tuple(dict.fromkeys(_function_of(name, plans) for name in named))
+
+
+def _function_of(name: object, plans: Mapping[str, Function]) -> Function | OpenRollout:
+    """The function of a name, or a rollout of any number of steps. plans: those of target "verilog", none for others."""
+    rollout = None if plans else opened(name)
+    if rollout is not None:
+        return rollout
+    function = plans[name] if isinstance(name, str) and name in plans else function_or_none(name)
+    there = ", ".join(map(repr, plans or FUNCTIONS))
+    if function is None:
+        also = "" if plans else ", nor a derivative of one such as 'vjp_fd'"
+        raise UnsupportedError(f"functions: {name!r} is not one of {there}{also}")
+    if function.repeat is not None:
+        raise UnsupportedError(
+            f"functions: {function.name!r}: exports of rollouts, as 'rollout', take any number of steps"
+        )
+    if plans and function not in (*plans.values(), *FUNCTIONS.values()):
+        raise UnsupportedError(
+            f"functions: target 'verilog' has no {function.name!r}, targets 'c' and 'cuda' export it; 'verilog' has "
+            f"{there}"
+        )
+    return function
 
 
 def check_folder(out: Path) -> None:
@@ -108,7 +122,7 @@ def facts_of(job: Job) -> Facts:
     """With what each function computes that may be called."""
     return replace(
         job.compiler.facts,
-        functions={one.name: one.function for one in (*variants(FUNCTIONS), *job.variants, *job.rollouts)},
+        functions={one.name: one for one in (*variants(FUNCTIONS.values()), *job.specifications)},
     )
 
 

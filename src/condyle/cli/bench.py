@@ -29,6 +29,7 @@ from condyle.cli.export import add_functions, functions_that_run
 from condyle.cli.rivals.agreement import agreement, word_of
 from condyle.cli.states import Array, States, draw
 from condyle.cli.timing import WIDE, Call, Row, Sampling, interleaved, spelled_out
+from condyle.specification import Function
 from condyle.text import printable
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json(found)
     else:
-        _print(str(about["title"]), rows, others)
+        _print(str(about["title"]), rows, others, any(word_of(one) == "rollout" for one in arguments.functions))
     return 0
 
 
@@ -111,38 +112,38 @@ def measure(
     robot: Robot,
     dynamics: Dynamics,
     others: Mapping[str, Rival],
-    names: tuple[str, ...],
+    functions: tuple[Function, ...],
     batches: tuple[int, ...],
     sampling: Sampling,
 ) -> list[Row]:
     """Every function at every batch size, in the number type of `dynamics`; rivals have float64."""
     made = dynamics.n_frames, dynamics.contacts
-    states = draw(robot, max(batches), str(dynamics.dtype), names, 0, *made)
-    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", names, 0, *made) if others else states
-    cells = [(name, n) for name in names for n in batches]
+    states = draw(robot, max(batches), str(dynamics.dtype), functions, 0, *made)
+    exact = draw(robot, max(*batches, RIVAL_FEWEST), "float64", functions, 0, *made) if others else states
+    cells = [(function, n) for function in functions for n in batches]
     rows: list[Row] = []
-    for k, (name, n) in enumerate(cells):
-        progress(f"{name}, {n} states", k, len(cells))
-        calls = {OURS: call(dynamics, name, states.first(n))}
+    for k, (function, n) in enumerate(cells):
+        progress(f"{function.name}, {n} states", k, len(cells))
+        calls = {OURS: call(dynamics, function, states.first(n))}
         many = max(n, RIVAL_FEWEST)
-        arrays = exact.first(many).arguments(name)
-        word = word_of(name)
+        arrays = exact.first(many).arguments(function)
+        word = word_of(function)
         calls.update({other: rival.call(word, arrays) for other, rival in others.items() if word in rival.algorithms})
         found = interleaved(calls, sampling)
-        rows += [Row(name, n, engine, ns.per(n if engine == OURS else many)) for engine, ns in found.items()]
+        rows += [Row(function.name, n, engine, ns.per(n if engine == OURS else many)) for engine, ns in found.items()]
     progress("")
     return rows
 
 
-def call(dynamics: Dynamics, name: str, states: States, outputs: tuple[Array, ...] | None = None) -> Call:
+def call(dynamics: Dynamics, function: Function, states: States, outputs: tuple[Array, ...] | None = None) -> Call:
     """Our function at these states, its outputs reused."""
-    function, arguments, outputs = dynamics.function(name), states.arguments(name), outputs or states.outputs(name)
+    outputs = outputs or states.outputs(function)
     out = outputs[0] if len(outputs) == 1 else outputs
-    return spelled_out(function, arguments, out)
+    return spelled_out(dynamics.function(function), states.arguments(function), out)
 
 
 def _opened(
-    loaded: Loaded, against: tuple[str, ...], names: tuple[str, ...], frames: tuple[str, ...]
+    loaded: Loaded, against: tuple[str, ...], functions: tuple[Function, ...], frames: tuple[str, ...]
 ) -> dict[str, Rival]:
     """The rivals, each of which agrees with our float64 answers."""
     others: dict[str, Rival] = {}
@@ -150,9 +151,9 @@ def _opened(
     for k, library in enumerate(against):
         progress(f"building {library} for this machine; this is done once and takes minutes", k, len(against))
         rival = others[library] = rivals.opened(library, loaded.robot, frames)
-        for name in [name for name in names if word_of(name) in rival.algorithms]:
-            progress(f"comparing the answers of {library}, {name}", k, len(against))
-            agreement(loaded.robot, exact, rival, name)
+        for function in [function for function in functions if word_of(function) in rival.algorithms]:
+            progress(f"comparing the answers of {library}, {function.name}", k, len(against))
+            agreement(loaded.robot, exact, rival, function)
     return others
 
 
@@ -163,13 +164,13 @@ def _about(loaded: Loaded, dtype: str, target: str, threads: int | None) -> dict
     return {"title": title, "robot": robot.name, "fingerprint": robot.fingerprint, "nv": robot.nv, "dtype": dtype}
 
 
-def _print(title: str, rows: list[Row], others: Mapping[str, Rival]) -> None:
+def _print(title: str, rows: list[Row], others: Mapping[str, Rival], has_rollout: bool) -> None:
     show(f"{title}\n{machine.one_line()}\n")
     show(table(*_table(rows, list(others))))
     show(
         "\nns/state: the median of the samples; min: the smallest. Inputs and outputs are NumPy arrays, out= is reused"
     )
-    if any(word_of(row.function) == "rollout" for row in rows):
+    if has_rollout:
         show("rollout: the time is that of all steps")
     for name, rival in others.items():
         about = ", ".join(f"{key} {value}" for key, value in rival.about.items())

@@ -28,11 +28,10 @@ from condyle.cli.common import (
 from condyle.cli.differences import STEP, error
 from condyle.cli.export import functions_that_run
 from condyle.cli.states import Array, States, draw
-from condyle.derivatives import parsed
 from condyle.errors import SingularError, listed
 from condyle.functions import FUNCTIONS
-from condyle.functions.contacts import CONTACTS
-from condyle.specification import Function
+from condyle.functions.constraints import CONTACTS
+from condyle.specification import Derivative, Function
 
 if TYPE_CHECKING:
     from condyle import Contact, Dynamics, Robot
@@ -125,35 +124,35 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def compare(
-    robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...], named: tuple[str, ...] = ()
+    robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...], named: tuple[Function, ...] = ()
 ) -> list[Verdict]:
     """Each function against the reference (the programs' meaning, run in NumPy float64), then the laws.
 
     named: functions, else all; derivatives among them are held to differences of the reference too.
     """
-    served = list(named or dynamics.signature)
-    names = solvable(robot, served)
+    served = list(named) or [function for name, function in FUNCTIONS.items() if name in dynamics.signature]
+    solved = solvable(robot, served)
     contacts = dynamics.contacts
-    states = draw(robot, N_STATES, dtype, names, frames=len(frames), contacts=contacts)
+    states = draw(robot, N_STATES, dtype, solved, frames=len(frames), contacts=contacts)
     reference = robot.compile(target="numpy", frames=frames, contacts=contacts)
     drawn: dict[str, Array] = {name: array.astype(np.float64) for name, array in states.quantities.items()}
     exact = independent(robot, contacts, States(drawn, states.sizes, "float64"))
     states = States({name: array.astype(dtype) for name, array in exact.quantities.items()}, states.sizes, dtype)
     condition = float(np.max(np.linalg.cond(reference.mass_matrix(exact.quantities["q"])))) if robot.nv else 1.0
     verdicts: list[Verdict] = []
-    for name in names:
-        progress(f"checking {name}")
-        found, expected = answers(dynamics, name, states), answers(reference, name, exact)
-        worst = max(worst_of(FUNCTIONS[name], found, expected))
-        limit = allowed(FUNCTIONS[name], dtype, condition)
+    for function in solved:
+        progress(f"checking {function.name}")
+        found, expected = answers(dynamics, function, states), answers(reference, function, exact)
+        worst = max(worst_of(function, found, expected))
+        limit = allowed(function, dtype, condition)
         zeros = only_zeros(*found, *expected)
-        verdicts.append(Verdict(f"{name} against the reference", worst, limit, zeros))
-        derived = parsed(name)
-        if derived is not None:
-            solving = ROUNDINGS * condition * np.finfo("float64").eps / STEP if FUNCTIONS[name].solves else 0.0
-            off = error(robot, reference, derived, exact)
-            verdicts.append(Verdict(f"{name} against differences", off, max(DIFFERENCES, float(solving)), zeros))
-    verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in served if name not in names]
+        verdicts.append(Verdict(f"{function.name} against the reference", worst, limit, zeros))
+        if isinstance(function.origin, Derivative):
+            solving = ROUNDINGS * condition * np.finfo("float64").eps / STEP if function.solves else 0.0
+            off, limit = error(robot, reference, function, exact), max(DIFFERENCES, float(solving))
+            verdicts.append(Verdict(f"{function.name} against differences", off, limit, zeros))
+    unsolved = [function.name for function in served if function not in solved]
+    verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in unsolved]
     verdicts += laws(reference, exact, condition) if robot.nv else []
     progress("")
     return verdicts
@@ -178,14 +177,14 @@ def independent(robot: Robot, contacts: Sequence[Contact], states: States) -> St
     return replace(states, quantities={name: array[rows] for name, array in states.quantities.items()})
 
 
-def solvable(robot: Robot, served: list[str]) -> list[str]:
+def solvable(robot: Robot, served: list[Function]) -> list[Function]:
     """The functions that this robot has: all, or those that need no inverse of M where there never is one."""
     from condyle.api import check_solvable
 
     try:
         check_solvable(robot, served)
     except SingularError:
-        return [name for name in served if not FUNCTIONS[name].solves_own]
+        return [function for function in served if not function.solves_own]
     return served
 
 
@@ -222,11 +221,11 @@ def only_zeros(*arrays: Array) -> bool:
     return not any(map(np.any, arrays))
 
 
-def answers(dynamics: Dynamics, name: str, states: States) -> tuple[Array, ...]:
-    out = states.outputs(name)
-    if parsed(name) is not None:  # as it is named: the method of a step's takes flags of contacts too
-        return dynamics.call(name, states.arguments(name), None, out)
-    dynamics.function(name)(*states.arguments(name), out=out[0] if len(out) == 1 else out)
+def answers(dynamics: Dynamics, function: Function, states: States) -> tuple[Array, ...]:
+    out = states.outputs(function)
+    if isinstance(function.origin, Derivative):  # as it is named: the method of a step's takes flags of contacts too
+        return dynamics.call(function, states.arguments(function), out)
+    dynamics.function(function)(*states.arguments(function), out=out[0] if len(out) == 1 else out)
     return out
 
 

@@ -42,16 +42,16 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from condyle.api import compiler_of
     from condyle.explained import explained, page
+    from condyle.functions import function_of
     from condyle.options import bound_of
-    from condyle.packing import known_function
     from condyle.trace.structure import sizes
 
     check_page(arguments.html)
     loaded = load_aloud(arguments)
-    robot, name = loaded.robot, known_function(arguments.function).name
+    robot, function = loaded.robot, function_of(arguments.function)
     bound = bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))
-    compiler = compiler_of(robot, bound=bound, routes={name: arguments.route} if arguments.route else {})
-    found = explained(compiler, name, arguments.target, arguments.dtype, arguments.batch)
+    compiler = compiler_of(robot, bound=bound, routes={function: arguments.route} if arguments.route else {})
+    found = explained(compiler, function, arguments.target, arguments.dtype, arguments.batch)
     if arguments.html is not None:
         write_whole(arguments.html, page(found, robot.name, sizes(compiler.tree)))
     if arguments.json:

@@ -17,12 +17,14 @@ from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning, UnsupportedError
 from condyle.exports import EXPORTS, options_of
-from condyle.functions import DEFAULT, FUNCTIONS, found, short_name
+from condyle.functions import DEFAULT, FUNCTIONS, function_or_none
 from condyle.functions.open_rollouts import opened
-from condyle.functions.rollouts import name_of
+from condyle.functions.repeat import repeat
+from condyle.functions.steps import STEP
 from condyle.hardware.box_sources import box_of_effort, box_of_file, merged
 from condyle.hardware.functions import families, tasks
 from condyle.ports import NUMBERS
+from condyle.specification import Function
 
 STEPS = 50
 """Of what commands call a rollout where they run it."""
@@ -207,7 +209,7 @@ def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
 
 def add_functions(
     command: argparse.ArgumentParser,
-    type: Callable[[str], tuple[str, ...]],
+    type: Callable[[str], tuple[str | Function, ...]],
     examples: str = "derivatives too, such as id,vjp_fd,jacobian_fk_by_q,",
 ) -> None:
     """--functions; `type` knows the names."""
@@ -215,7 +217,7 @@ def add_functions(
         "--functions",
         metavar="NAME,NAME",
         type=type,
-        default=DEFAULT,
+        default=",".join(DEFAULT),
         help=f"functions by short name, {examples} or all (default: {','.join(DEFAULT)})",
     )
 
@@ -233,24 +235,34 @@ def hardware_options(arguments: argparse.Namespace, robot: condyle.Robot) -> dic
     return options | {"box": merged(box, arguments.box or {})}
 
 
-def functions(text: str, more: Iterable[str] = ()) -> tuple[str, ...]:
+def functions(text: str) -> tuple[Function, ...]:
     """A list such as id,dfd,vjp_fd of short names or methods' names; "all" is every function, no derivative."""
     if text == "all":
-        return tuple(FUNCTIONS)
-    names = ",".join(map(short_name, text.split(",")))
-    derived = [name for name in names.split(",") if found(name) is not None]
-    return words(names, (*FUNCTIONS, *more, *derived))
+        return tuple(FUNCTIONS.values())
+    return tuple(function for _, function in _read(text) if function is not None)
 
 
-def functions_that_run(text: str) -> tuple[str, ...]:
+def functions_that_run(text: str) -> tuple[Function, ...]:
     """The same; "rollout" is one of STEPS steps, whose last state is kept."""
-    rollout = name_of("step", STEPS, ("tau",), last=True)
+    rollout = repeat(STEP, STEPS, ("tau",), last=True).name
     return functions(",".join(rollout if word == "rollout" else word for word in text.split(",")))
 
 
 def named_functions(text: str) -> tuple[str, ...]:
-    """The same, rollouts of any number of steps, and what only an accelerator can do."""
-    return functions(text, (*tasks(), *(name for name in text.split(",") if opened(name) is not None)))
+    """The names of the same, of rollouts of any number of steps, and of what only an accelerator can do."""
+    if text == "all":
+        return tuple(FUNCTIONS)
+    rollouts = (word for word in text.split(",") if opened(word) is not None)
+    return tuple(name for name, _ in _read(text, (*tasks(), *rollouts)))
+
+
+def _read(text: str, more: Iterable[str] = ()) -> list[tuple[str, Function | None]]:
+    """The names of a list as they are printed, each with its function; `more` names are allowed that have none."""
+    read = [(word, function_or_none(word)) for word in text.split(",")]
+    named = [(word if function is None else function.name, function) for word, function in read]
+    derived = (name for name, function in named if function is not None)
+    words(",".join(name for name, _ in named), (*FUNCTIONS, *more, *derived))
+    return named
 
 
 def with_plans(named: tuple[str, ...], robot: condyle.Robot) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive
 from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
 from condyle.errors import UnsupportedError
 from condyle.hardware.accuracy import WORDS
+from condyle.hardware.functions import chosen
 from condyle.hardware.plans import STATES
 
 
@@ -70,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     functions = with_plans(arguments.functions, loaded.robot)
     options = hardware.Options(functions, name=_name(loaded.robot), **hardware_options(arguments, loaded.robot))
     robot = hardware.held(loaded.robot, options.root)
-    api.check_solvable(robot, options.functions)
+    api.check_solvable(robot, [task.function for task in chosen(options.functions)])
     if arguments.words is not None:
         return _words(arguments, robot, options)
     progress("generating ...")

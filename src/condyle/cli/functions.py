@@ -50,7 +50,7 @@ def runners(function: Function) -> list[str]:
         "straight": True,
         "loops": any(route.loops for route in function.routes.values()),
         "link-parallel": bool(function.parallel),
-        HARDWARE: function.name in tasks(),
+        HARDWARE: any(function == task.function for task in tasks().values()),
     }
     return [name for name, there in found.items() if there]
 

@@ -26,6 +26,7 @@ from condyle.cli.common import (
 )
 from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
+from condyle.specification import Function
 from condyle.text import printable
 
 DEEPEST = 12
@@ -148,7 +149,7 @@ def _functions(arguments: argparse.Namespace) -> int:
 
 
 def _counted(
-    robot: condyle.Robot, frames: tuple[str, ...], contacts: tuple[condyle.Contact, ...], also: tuple[str, ...]
+    robot: condyle.Robot, frames: tuple[str, ...], contacts: tuple[condyle.Contact, ...], also: tuple[Function, ...]
 ) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
     from condyle.api import compiler_of
@@ -157,7 +158,7 @@ def _counted(
     compiler = compiler_of(robot, bound=bound_of(robot, frames, contacts=contacts))
     named = dict.fromkeys([*compiler.functions, *also])
     counts = [compiler.counts(function) for function in named]
-    return counts, {function: compiler.compared(function) for function in named}
+    return counts, {function.name: compiler.compared(function) for function in named}
 
 
 def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 
 try:
     import matplotlib as mpl
@@ -106,7 +106,7 @@ def _bars(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(_tick))
     axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(f"{name}: {FUNCTIONS[name].method.replace('_', ' ')}", loc="left", fontsize=10)
+    axes.set_title(_title(name), loc="left", fontsize=10)
 
 
 def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
@@ -128,7 +128,12 @@ def _panel(axes: Axes, name: str, times: Times, engines: Sequence[str]) -> None:
     axes.grid(color=FAINT, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.set_title(f"{name}: {FUNCTIONS[name].method.replace('_', ' ')}", loc="left", fontsize=10)
+    axes.set_title(_title(name), loc="left", fontsize=10)
+
+
+def _title(name: str) -> str:
+    """Of a function that was measured, by its name in the results."""
+    return f"{name}: {function_of(name).method.replace('_', ' ')}"
 
 
 def _around(panels: Iterable[Times]) -> tuple[float, float]:

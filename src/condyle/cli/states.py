@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from condyle.functions import FUNCTIONS
 from condyle.model.contact import Contact
 from condyle.model.varied import contact_numbers, varied
 from condyle.ports import NUMBERS
-from condyle.specification import Port
+from condyle.specification import Function, Port
 
 if TYPE_CHECKING:
     from condyle import Robot
@@ -38,15 +38,14 @@ class States:
     def n(self) -> int:
         return len(self.quantities["q"])
 
-    def arguments(self, function: str) -> tuple[Array, ...]:
+    def arguments(self, function: Function) -> tuple[Array, ...]:
         """The inputs of a function, in calling order."""
         known = self.quantities
-        return tuple(known.get(_own(function, port), known[port.name]) for port in FUNCTIONS[function].inputs)
+        return tuple(known.get(_own(function, port), known[port.name]) for port in function.inputs)
 
-    def outputs(self, function: str) -> tuple[Array, ...]:
+    def outputs(self, function: Function) -> tuple[Array, ...]:
         """Fresh arrays for its answers."""
-        ports = FUNCTIONS[function].outputs
-        return tuple(np.zeros((self.n, *port.shape(self.sizes)), dtype=self.dtype) for port in ports)
+        return tuple(np.zeros((self.n, *port.shape(self.sizes)), dtype=self.dtype) for port in function.outputs)
 
     def first(self, n: int) -> States:
         """The first n of them."""
@@ -57,7 +56,7 @@ def draw(
     robot: Robot,
     n: int,
     dtype: str,
-    functions: Iterable[str] = (),
+    functions: Collection[Function] = (),
     rng: int = 0,
     frames: int = 0,
     contacts: Sequence[Contact] = (),
@@ -76,7 +75,7 @@ def draw(
     for name in ("a", "tau"):
         quantities[name] = generator.standard_normal((n, robot.nv))
     quantities["dt"] = np.full(n, DT)
-    for function, port in ((one, port) for one in functions or FUNCTIONS for port in FUNCTIONS[one].inputs):
+    for function, port in ((one, port) for one in functions or FUNCTIONS.values() for port in one.inputs):
         shape = (n, *port.shape(sizes))
         if port.name not in quantities:
             drawn = generator.standard_normal(shape)
@@ -86,13 +85,14 @@ def draw(
             if NUMBERS.get(port.name) == port:
                 quantities[port.name] = varied(robot, n, generator)[port.name]
             if port.given_by:
-                given = [quantities[taken.name] for taken in FUNCTIONS[port.given_by].inputs]
-                (quantities[port.name],) = robot.compile(target="numpy").call(port.given_by, given)
+                giver = FUNCTIONS[port.given_by]
+                given = [quantities[taken.name] for taken in giver.inputs]
+                (quantities[port.name],) = robot.compile(target="numpy").call(giver, given)
         elif quantities[port.name].shape != shape:
             quantities[_own(function, port)] = generator.standard_normal(shape)
     cast = {name: np.ascontiguousarray(array, dtype=dtype) for name, array in quantities.items()}
     return States(cast, sizes, dtype)
 
 
-def _own(function: str, port: Port) -> str:
+def _own(function: Function, port: Port) -> str:
     return f"{function} {port.name}"

@@ -20,8 +20,8 @@ OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contac
 def write(job: Job) -> list[Path]:
     compiler, order = job.compiler, order_of(job.robot)
     programs = [
-        *(replace(compiler.code(one.of, one.f_ext), name=one.name) for one in job.variants),
-        *(_open(one, compiler.code(one.repeat.of, False)) for one in job.rollouts),
+        *map(compiler.code, job.variants),
+        *(_open(one, compiler.code(one.repeat.of)) for one in job.rollouts),
     ]
     held = {program.name: held_of(body_of(program)) for program in programs}
     vectors = {one.name: vectors_of(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.variants}

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from condyle.backends.common.owned import write_owned
 from condyle.externals import source_of
-from condyle.functions import FUNCTIONS
-from condyle.functions.open_rollouts import opened
 from condyle.projects import Job, names_of
+from condyle.specification import Function
 
 OPTIONS = ("frames", "reference_frame", "integrator", "contacts")
 
@@ -27,11 +26,12 @@ Vectors are columns, one state a call. Jacobian and Hessian are found by their n
 
 def write(job: Job) -> list[Path]:
     name = job.compiler.facts.name
-    functions = [FUNCTIONS[function] if opened(function) is None else None for function in job.functions]
-    names = names_of(job.robot, job.bound, [one for one in functions if one is not None])
+    source = source_of(job.robot, job.compiler, job.functions, job.bound)
+    functions = [one for one in job.functions if isinstance(one, Function)]
+    names = names_of(job.robot, job.bound, functions)
     texts = {
-        f"{name}.c": source_of(job.robot, job.compiler, job.functions, job.bound),
+        f"{name}.c": source,
         "robot.json": json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n",
-        "README.md": _README.replace("NAME", name).replace("FN", job.functions[0]),
+        "README.md": _README.replace("NAME", name).replace("FN", functions[0].name),
     }
     return write_owned(job.out, texts)

@@ -16,7 +16,9 @@ OPTIONS = (
 
 
 def write(job: Job) -> list[Path]:
-    options = hardware.Options(job.functions, name=job.compiler.facts.name, **job.options)
+    names_of_tasks = tuple(function.name for function in job.functions)
+    options = hardware.Options(names_of_tasks, name=job.compiler.facts.name, **job.options)
     robot = hardware.held(job.robot, options.root)
-    names = names_of(robot, job.bound, [FUNCTIONS[name] for name in job.functions if name in FUNCTIONS])
+    library = [function for function in FUNCTIONS.values() if function in job.functions]
+    names = names_of(robot, job.bound, library)
     return hardware.export_verilog(robot, options, job.out, job.compiler.facts.version, names, order_of(robot))

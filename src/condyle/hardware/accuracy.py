@@ -32,8 +32,8 @@ def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[st
     plan = replace(plan, flags=True)  # clamped tasks are counted, with a flag or without
     for chunk in range(-(-n // CHUNK)):
         states = consistent(robot, sampled(robot, min(CHUNK, n - chunk * CHUNK), seed + chunk, plan.box), plan.box)
-        for function in plan.functions:
-            truth = answer_of(robot, function, states, plan.stepping.h)
+        for function, task in plan.tasks.items():
+            truth = answer_of(robot, task, states, plan.stepping.h)
             answer = evaluate(plan, function, task_of(plan, function, states))
             for name, each in task_errors(plan, function, answer, truth).items():
                 found[function].setdefault(name, []).append(each)

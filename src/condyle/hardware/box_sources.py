@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.compile.checks import check_invertible
 from condyle.errors import ShapeError, StateError, UnsupportedError
+from condyle.functions.dynamics import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX_INVERSE
 from condyle.hardware.box import ANGLE, LEAST, MOST, TURN, bounds_of_q, box_of, flat
 from condyle.hardware.plans import RANGES
-from condyle.hardware.states import answer_of, sampled
+from condyle.hardware.states import exact, sampled
 from condyle.model.array import reals
 from condyle.model.robot import Robot
 from condyle.options import check_numbers, check_robot
@@ -51,7 +52,7 @@ def box_of_states(
     robot.check_state(states["q"])
     if a is None:
         check_invertible(robot)
-        (states["a"],) = answer_of(robot, "fd", states, 0.0)
+        (states["a"],) = exact(robot, FORWARD_DYNAMICS, states)
     usual = box_of(robot, {}, None)
     box = {
         name: np.maximum(ROOM * np.abs(states[name]).max(axis=0), np.maximum(LEAST, STILL * usual[name]))
@@ -85,7 +86,7 @@ def box_of_effort(robot: Robot, percent: float = 10.0) -> Said:
         )
     states = sampled(robot, RANGES, 0)
     at_rest = {**states, "a": np.zeros_like(states["a"])}
-    (bias,), (inverse,) = (answer_of(robot, name, at_rest, 0.0) for name in ("id", "minv"))
+    (bias,), (inverse,) = (exact(robot, function, at_rest) for function in (INVERSE_DYNAMICS, MASS_MATRIX_INVERSE))
     motor = np.where(np.isfinite(robot.effort), robot.effort, 0.0)
     torque = np.where(motor > 0.0, 0.01 * percent * motor, np.abs(bias))
     rows = np.abs(np.reshape(inverse, (-1, robot.nv, robot.nv)))

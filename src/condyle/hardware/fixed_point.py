@@ -28,7 +28,7 @@ from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.numpy_kernel import NumpyKernel
-from condyle.specification import Port
+from condyle.specification import Function, Port
 from condyle.trace.structure import sizes
 
 Reals = NDArray[np.float64]
@@ -42,7 +42,7 @@ TARGETS = ("cpu", "numpy")
 
 
 class Compiled:
-    """Kernels of one robot's accelerators. functions: of one accelerator, or None for `families`.
+    """Kernels of one robot's accelerators. functions: names of those of one accelerator, or None for `families`.
 
     UnsupportedError, also at the first use of a function, for what cannot be planned.
     """
@@ -52,41 +52,44 @@ class Compiled:
         self.sizes = sizes(tree_of(robot))
         every = families(robot) if functions is None else (tuple(task.function.name for task in chosen(functions)),)
         self.families = every
-        self.tasks = {name: task for name, task in tasks().items() if any(name in family for family in every)}
+        chosen_tasks = [task for name, task in tasks().items() if any(name in family for family in every)]
+        self.tasks = {task.function: task for task in chosen_tasks}
         self._plans: dict[tuple[str, ...], Plan] = {}
-        self._kernels: dict[tuple[str, bool], Kernel] = {}
+        self._kernels: dict[Function, Kernel] = {}
         self._lock = threading.RLock()
         self._box = limits(robot, box_of(robot, options.box, options.f_ext))
         check_held(self._box, word_of(options.word))
 
-    def options_of(self, function: str) -> Options:
+    def options_of(self, function: Function) -> Options:
         """The options of the accelerator that has a function."""
-        return replace(self.options, functions=next(family for family in self.families if function in family))
+        name = function.plain.name
+        return replace(self.options, functions=next(family for family in self.families if name in family))
 
-    def plan(self, function: str) -> Plan:
+    def plan(self, function: Function) -> Plan:
         options = self.options_of(function)
         with self._lock:
             if options.functions not in self._plans:
                 self._plans[options.functions] = planned(self.robot, options)
             return self._plans[options.functions]
 
-    def smallest(self, function: str) -> Options:
+    def smallest(self, function: Function) -> Options:
         """The options of the smallest accelerator with these integers: one function, if its formats are the same."""
-        alone = replace(self.options, functions=(function,))
+        alone = replace(self.options, functions=(function.plain.name,))
         made = (self.plan(function), planned(self.robot, alone))
-        one, other = (_said(plan, function) for plan in made)
+        one, other = (_said(plan, function.plain.name) for plan in made)
         return alone if one == other else self.options_of(function)
 
-    def kernel(self, function: str, f_ext: bool) -> Kernel:
-        """Its last output is the flag, see `doubles.FLAG`; of the model one or zero."""
-        kernel = self._kernels.get((function, f_ext))
+    def kernel(self, function: Function) -> Kernel:
+        """Of a task's function, with or without external forces. Its last output is the flag, see `doubles.FLAG`; of
+        the model one or zero."""
+        kernel = self._kernels.get(function)
         if kernel is None:
             with self._lock:
-                kernel = self._kernels.get((function, f_ext)) or self._made(function, f_ext)
-                self._kernels[function, f_ext] = kernel
+                kernel = self._kernels.get(function) or self._made(function)
+                self._kernels[function] = kernel
         return kernel
 
-    def words(self, function: str, states: Mapping[str, Floats]) -> dict[Word, Integers]:
+    def words(self, function: Function, states: Mapping[str, Floats]) -> dict[Word, Integers]:
         """A task's words: inputs (n or 1, size) rounded and clamped; words of other functions are zero."""
         plan, n = self.plan(function), max(len(x) for x in states.values())
         whole: dict[str, Reals] = {}
@@ -94,72 +97,73 @@ class Compiled:
             size = 1 + max(other.index for other in plan.takes(word.name))
             given = np.asarray(states.get(word.name, np.zeros((1, size))), np.float64)
             whole[word.name] = np.broadcast_to(given, (n, size))
-        return task_of(plan, function, whole)
+        return task_of(plan, function.plain.name, whole)
 
-    def reals(self, function: str, answer: Answer) -> list[Reals]:
+    def reals(self, function: Function, answer: Answer) -> list[Reals]:
         """The outputs (n, size) in SI units, dense."""
-        plan, n = self.plan(function), len(answer.over)
-        ports = self.tasks[function].function.outputs
-        return [dense(plan, function, port.name, answer, np.zeros((n, self._size(port)))) for port in ports]
+        plan, name, n = self.plan(function), function.plain.name, len(answer.over)
+        return [dense(plan, name, port.name, answer, np.zeros((n, self._size(port)))) for port in function.outputs]
 
-    def line(self, function: str) -> str:
+    def line(self, function: Function) -> str:
         """A line for people: the code that runs, if it is known already."""
-        made = {f_ext: kernel for (name, f_ext), kernel in self._kernels.items() if name == function}
-        said = "; ".join(f"{kernel.description}{', with f_ext' * f_ext}" for f_ext, kernel in made.items())
-        return f"{function:10} {said or 'not compiled before its first call'}"
+        said = "; ".join(
+            kernel.description + (", with f_ext" if taken.has_forces else "")
+            for taken, kernel in self._kernels.items()
+            if taken.plain == function
+        )
+        return f"{function.name:10} {said or 'not compiled before its first call'}"
 
     def _size(self, port: Port) -> int:
         return int(np.prod(port.shape(self.sizes)))
 
-    def _made(self, function: str, f_ext: bool) -> Kernel:
-        kept = keep.find(self._key(function, f_ext), None) if self.target == "cpu" else None
+    def _made(self, function: Function) -> Kernel:
+        kept = keep.find(self._key(function), None) if self.target == "cpu" else None
         if kept is not None:
             return kept
         self.plan(function)  # an error if it cannot be planned
         why = self._why_not(function)
         if not why:
             try:
-                made = cpu.assembled(program_of(self.plan(function), function, f_ext, self.sizes), "float64")
+                made = cpu.assembled(program_of(self.plan(function), function, self.sizes), "float64")
                 kernel = cpu.load(made)
-                keep.keep(self._key(function, f_ext), made)
+                keep.keep(self._key(function), made)
                 return kernel
             except (UnsupportedError, BuildError) as error:
                 why = str(error)
-        ports = self.tasks[function].function.ports(f_ext)
-        return NumpyKernel(partial(self._model, function), ports, np.dtype("f8"), f"NumPy, {why}")
+        return NumpyKernel(partial(self._model, function), function.inputs, np.dtype("f8"), f"NumPy, {why}")
 
-    def _why_not(self, function: str) -> str:
+    def _why_not(self, function: Function) -> str:
         """Why a function is not compiled; empty if it is."""
-        plan, task = self.plan(function), self.tasks[function]
+        plan, task = self.plan(function), self.tasks[function.plain]
         leaves = [leaf for one in task.passes for leaf in one]
         length = sum(len(plan.datapaths[leaf.array].cones[leaf.group]) for leaf in leaves) * max(1, len(task.stages))
         if self.target == "numpy":
             return "as asked for"
         return f"{length} operations are too many to compile" if length > LONGEST else ""
 
-    def _model(self, function: str, inputs: Mapping[str, Floats]) -> list[Reals]:
+    def _model(self, function: Function, inputs: Mapping[str, Floats]) -> list[Reals]:
         n = max(len(x) for x in inputs.values())
         parts: list[list[Reals]] = []
         for first in range(0, n, CHUNK):
             states = {name: x if len(x) == 1 else x[first : first + CHUNK] for name, x in inputs.items()}
             known = {name: np.where(np.isfinite(x), x, 0.0) for name, x in states.items()}
-            answer = evaluate(self.plan(function), function, self.words(function, known))
+            answer = evaluate(self.plan(function), function.plain.name, self.words(function, known))
             flags = answer.over[:, None].astype(np.float64)
             for x in states.values():
                 flags = np.where(np.isfinite(x).all(axis=1, keepdims=True), flags, np.nan)
             parts.append([*self.reals(function, answer), flags])
         return [np.concatenate(part) for part in zip(*parts, strict=True)]
 
-    def _key(self, function: str, f_ext: bool) -> keep.Key:
+    def _key(self, function: Function) -> keep.Key:
         """All that a plan depends on: the robot with its limits, the options."""
         options = self.options_of(function)
         said = repr((replace(options, box={}), sorted(self._box.items(), key=str)))
-        return keep.Key(self.robot.identity, f"integers of {function}", f_ext, said, "float64")
+        return keep.Key(self.robot.identity, f"integers of {function.key}", said, "float64", f"integers of {function}")
 
 
-def _said(plan: Plan, function: str) -> list[object]:
-    """All that a function's integers depend on: the formats of its words, operations of the arrays behind the sines."""
-    task = plan.tasks[function]
+def _said(plan: Plan, name: str) -> list[object]:
+    """All that a task's integers depend on: the formats of its words, operations of the arrays behind the sines."""
+    task = plan.tasks[name]
     found: list[object] = [(word, format) for word, format in plan.formats.items() if task.takes(word, plan.base)]
     for array, group in dict.fromkeys(leaf for leaves in task.passes for leaf in leaves):
         path = plan.datapaths[array]

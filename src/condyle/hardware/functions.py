@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 
 from condyle.backends.fpga.steps import STAGES_OF
 from condyle.backends.fpga.tasks import (
@@ -26,26 +27,34 @@ from condyle.backends.fpga.tasks import (
     numbered,
 )
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, expanded, short_name
+from condyle.functions import FUNCTIONS, expanded, function_or_none
+from condyle.functions.dynamics import (
+    FORWARD_DYNAMICS,
+    FORWARD_DYNAMICS_DERIVATIVES,
+    INVERSE_DYNAMICS,
+    INVERSE_DYNAMICS_DERIVATIVES,
+    MASS_MATRIX,
+    MASS_MATRIX_INVERSE,
+)
 from condyle.functions.quantities import MINV, TAU, A, Q, V
 from condyle.integrators import METHODS
 from condyle.model.robot import Robot
+from condyle.ports import F_EXT
 from condyle.specification import Call, Composition, Function, MinusProduct, Port
 
 MASS = Leaf("mass", "M")
 UNITS = {
-    unit.function.name: unit
+    unit.function: unit
     for unit in (
-        Unit(BIAS, "R", FUNCTIONS["id"], "rnea"),
-        Unit(COLUMNS, "D", FUNCTIONS["did"], "closed_form"),
-        Unit(MASS, "M", FUNCTIONS["m"], "crba"),
-        Unit(INVERSE, "M", FUNCTIONS["minv"], "ltl"),
+        Unit(BIAS, "R", INVERSE_DYNAMICS, "rnea"),
+        Unit(COLUMNS, "D", INVERSE_DYNAMICS_DERIVATIVES, "closed_form"),
+        Unit(MASS, "M", MASS_MATRIX, "crba"),
+        Unit(INVERSE, "M", MASS_MATRIX_INVERSE, "ltl"),
     )
 }
-SOLVES = "fd"
-PASSES: Mapping[str, tuple[Leaf, ...]] = {
-    **{name: (unit.leaf,) for name, unit in UNITS.items()},
-    SOLVES: (BIAS, INVERSE, SOLVED),
+PASSES: Mapping[Function, tuple[Leaf, ...]] = {
+    **{function: (unit.leaf,) for function, unit in UNITS.items()},
+    FORWARD_DYNAMICS: (BIAS, INVERSE, SOLVED),
 }
 """The groups that a called function passes through."""
 WIRED = {frozenset(leaves) for leaves in PASSES.values()} | {frozenset((COLUMNS, PRODUCTS))}
@@ -58,7 +67,7 @@ NEXT = (
 )
 STEPS = tuple(STAGES_OF)
 """Integration steps: methods of `condyle.integrators`."""
-GIVEN = ("minv", "fd", "dfd")
+GIVEN = (MASS_MATRIX_INVERSE, FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES)
 """What there is for a base whose motion is given too, with the suffix: functions of a floating robot that move its
 joints alone (Yang 2023, the root's modes). With the base's rows and columns b, the joints' j:
 
@@ -70,10 +79,9 @@ as zero, a base so heavy that nothing moves it."""
 
 
 def tasks() -> dict[str, Task]:
-    """Every function that has a hardware plan, in the order of the families that have codes."""
-    own = {name: task for name, function in FUNCTIONS.items() if (task := _task(function)) is not None}
-    steps = [_step(name, METHODS[name].about, STAGES_OF[name]) for name in STEPS]
-    return numbered([list(own.values()), steps, [_of_a_given_base(own[name]) for name in GIVEN]])
+    """Every function that has a hardware plan, by name, in the order of the families that have codes."""
+    own = {function: task for function in FUNCTIONS.values() if (task := _task(function)) is not None}
+    return numbered([list(own.values()), list(map(_step, STEPS)), [_of_a_given_base(own[of]) for of in GIVEN]])
 
 
 def library() -> tuple[str, ...]:
@@ -81,16 +89,25 @@ def library() -> tuple[str, ...]:
     return tuple(name for name in tasks() if name in FUNCTIONS)
 
 
+def task_name(function: object) -> str:
+    """What a function is called in an accelerator. function: a value, or a short name or a method's, as people say it;
+    what names no function is given back."""
+    if isinstance(function, str) and function in tasks():
+        return function
+    known = function_or_none(function)
+    return str(function) if known is None else known.name
+
+
 def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
     """All that a robot's accelerator can do: the library's functions, the steps, and those of a given base if the base
     floats."""
-    given = tuple(f"{name}_given" for name in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
+    given = tuple(_given(of).name for of in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
     return tuple(family for family in (library(), STEPS, given) if family)
 
 
 def chosen(functions: Iterable[str]) -> tuple[Task, ...]:
-    """Those of the functions, in the order of their codes; UnsupportedError names what has a plan."""
-    known, wanted = tasks(), set(map(short_name, functions))
+    """Those of these names, in the order of their codes; UnsupportedError names what has a plan."""
+    known, wanted = tasks(), set(functions)
     for name in wanted - set(known):
         there = ", ".join(map(repr, known))
         raise UnsupportedError(f"functions: {name!r} has no hardware plan; those that have one are {there}")
@@ -99,7 +116,7 @@ def chosen(functions: Iterable[str]) -> tuple[Task, ...]:
 
 def _composition(function: Function) -> Composition:
     """The composition of a function down to units; for a unit the call of itself."""
-    return expanded(function) or (Call(function.name, tuple(port.name for port in function.outputs)),)
+    return expanded(function) or (Call(function, tuple(port.name for port in function.outputs)),)
 
 
 def _task(function: Function) -> Task | None:
@@ -125,7 +142,7 @@ def _passes(composition: Composition) -> tuple[tuple[Leaf, ...], ...]:
     passes: list[list[Leaf]] = [[]]
     solved: set[str] = set()
     for step in composition:
-        if isinstance(step, Call) and solved & {port.name for port in FUNCTIONS[step.function].inputs}:
+        if isinstance(step, Call) and solved & {port.name for port in step.function.inputs}:
             passes.append([])
         leaves = PASSES[step.function] if isinstance(step, Call) else (PRODUCTS,)
         passes[-1] += [leaf for leaf in leaves if leaf not in passes[-1]]
@@ -141,7 +158,7 @@ def _is_wired(passes: tuple[tuple[Leaf, ...], ...]) -> bool:
 
 def _words(calls: Iterable[Call]) -> dict[str, str]:
     """Of what calls give the names that the called functions have for it."""
-    outputs = [(call.gives, FUNCTIONS[call.function].outputs) for call in calls]
+    outputs = [(call.gives, call.function.outputs) for call in calls]
     return {name: port.name for gives, ports in outputs for name, port in zip(gives, ports, strict=True)}
 
 
@@ -154,18 +171,26 @@ PRODUCT_NAMES = {
 """What comes of each derivative of inverse dynamics, by its name in the library's own compositions."""
 
 
-def _step(name: str, said: str, stages: range) -> Task:
-    solved = FUNCTIONS[SOLVES]
-    function = Function(
-        name, "", f"q, v after a step of {said}, tau held", (Q, V, TAU), NEXT, takes_f_ext=True, condition=64.0
-    )
+def _step(method: str) -> Task:
     words = {port.name: port.name for port in NEXT}
-    return Task(function, _composition(solved), ((*PASSES[SOLVES], STEP),), words, stages)
+    passes = ((*PASSES[FORWARD_DYNAMICS], STEP),)
+    return Task(_stepping(method), _composition(FORWARD_DYNAMICS), passes, words, STAGES_OF[method], method=method)
+
+
+@cache
+def _stepping(method: str) -> Function:
+    equation = f"q, v after a step of {METHODS[method].about}, tau held"
+    return Function(method, method, equation, (Q, V, TAU), NEXT, takes=(F_EXT.name,), condition=64.0)
 
 
 def _of_a_given_base(task: Task) -> Task:
-    function = task.function
-    inputs = (*function.inputs, A) if task.solves else function.inputs
+    return replace(task, function=_given(task.function), base_given=True)
+
+
+@cache
+def _given(function: Function) -> Function:
+    """The same of the joints alone."""
+    name = f"{function.name}_given"
+    inputs = (*function.inputs, A) if TAU in function.inputs else function.inputs
     equation = f"{function.equation} of the joints, the motion of the base being given"
-    own = replace(function, name=f"{function.name}_given", method="", equation=equation, inputs=inputs)
-    return replace(task, function=own, base_given=True)
+    return replace(function, name=name, method=name, equation=equation, inputs=inputs)

@@ -19,7 +19,7 @@ from condyle.backends.fpga.tasks import Task
 from condyle.choices import OVERFLOWS
 from condyle.compile.stages import stages
 from condyle.errors import UnsupportedError
-from condyle.hardware.box import box_of, check_held, flat
+from condyle.hardware.box import FORCE, box_of, check_held, flat
 from condyle.hardware.functions import PRODUCT_NAMES, UNITS, chosen, library
 from condyle.hardware.states import limits, sampled
 from condyle.hardware.stepping import stepping_of
@@ -117,8 +117,9 @@ def planned(robot: Robot, options: Options) -> Plan:
     named = {(word.name, word.index): bound for word, bound in edges.items()}
     solving = any(task.function.solves for task in asked)  # without this, M may have no inverse
     units = tuple(unit for unit in UNITS.values() if solving or not unit.function.solves)
-    routes = [(unit.letter, unit.function, unit.route) for unit in units]
-    program = stages(tree, routes, options.f_ext is not None, base, named)
+    forces = () if options.f_ext is None else (FORCE,)
+    routes = [(unit.letter, unit.function.taking(*forces), unit.route) for unit in units]
+    program = stages(tree, routes, base, named)
     steps = any(task.stages for task in asked)
     stepping = stepping_of(robot, options.step, float(np.max(box["v"])), numbers.data) if steps else STANDING
     known = (asked, PRODUCT_NAMES, box, edges, stepping, base, branches_of(tree), options.echo)

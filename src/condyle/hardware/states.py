@@ -8,15 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.tasks import BIAS, INVERSE, Task
-from condyle.functions import FUNCTIONS
+from condyle.backends.fpga.tasks import Task
+from condyle.functions.dynamics import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX, MASS_MATRIX_INVERSE
+from condyle.functions.kinematics import INTEGRATE
+from condyle.functions.steps import STEP
 from condyle.hardware.box import FORCE, TURN, Box, bounds_of_q, box_of
-from condyle.hardware.functions import MASS, SOLVES, UNITS, tasks
 from condyle.integrators import METHODS
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.specification import UNBOUND, MinusProduct
-from condyle.trace.reference import evaluate as reference
+from condyle.specification import UNBOUND, Function, MinusProduct
+from condyle.trace.reference import evaluate
 
 Reals = NDArray[np.float64]
 
@@ -52,43 +53,40 @@ def limits(robot: Robot, box: Box) -> dict[Word, float]:
     return found
 
 
-NAMES = {unit.leaf: name for name, unit in UNITS.items()}
-"""The functions whose results the groups are."""
-
-
 def consistent(robot: Robot, states: Mapping[str, Reals], box: Box | None = None) -> dict[str, Reals]:
     """The states with their tau, within its bound in the box, and their Minv."""
-    (tau,), (inverse,) = (answer_of(robot, NAMES[leaf], states, 0.0) for leaf in (BIAS, INVERSE))
+    (tau,), (inverse,) = (exact(robot, function, states) for function in (INVERSE_DYNAMICS, MASS_MATRIX_INVERSE))
     most = (box or {}).get("tau", np.inf)
     return {**states, "tau": np.minimum(np.maximum(tau, np.negative(most)), most), "Minv": inverse}
 
 
-def answer_of(robot: Robot, function: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
-    """A function's outputs in float64, flat (n, size)."""
-    if function not in FUNCTIONS:
-        task = tasks()[function]
-        return _of_a_given_base(robot, task, states) if task.base_given else _stepped(robot, function, states, h)
-    tree = tree_of(robot)
-    given = {port.name: states[port.name] for port in FUNCTIONS[function].ports(FORCE in states)}
-    route = FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
-    return [np.asarray(exact, np.float64) for exact in reference(tree, function, route, given)]
+def answer_of(robot: Robot, task: Task, states: Mapping[str, Reals], h: float) -> list[Reals]:
+    """The outputs of a task's function in float64, flat (n, size). h: the step of integration steps."""
+    if task.method:
+        return _stepped(robot, task.method, states, h)
+    return _of_a_given_base(robot, task, states) if task.base_given else exact(robot, task.function, states)
+
+
+def exact(robot: Robot, function: Function, states: Mapping[str, Reals], integrator: str = "") -> list[Reals]:
+    """The reference's answers, with the external forces of the states, where they have any."""
+    tree = tree_of(robot, UNBOUND._replace(integrator=integrator) if integrator else UNBOUND)
+    taken = function.taking(FORCE) if FORCE in states else function
+    route = function.route_names(tree.has_shared_coordinates)[0]
+    inputs = {port.name: states[port.name] for port in taken.inputs}
+    return [np.asarray(answer, np.float64) for answer in evaluate(tree, taken, route, inputs)]
 
 
 def _stepped(robot: Robot, method: str, states: Mapping[str, Reals], h: float) -> list[Reals]:
     if METHODS[method].order == 1:  # of accelerators: q + h v, v + h a
-        (a,), moving = answer_of(robot, "fd", states, h), {"q": states["q"], "dv": h * states["v"]}
-        return [*answer_of(robot, "integrate", moving, h), states["v"] + h * a]
-    tree, step = tree_of(robot, UNBOUND._replace(integrator=method)), FUNCTIONS["step"]
-    given = {**states, "dt": np.full((1, 1), h)}
-    route = step.route_names(tree.has_shared_coordinates)[0]
-    answers = reference(tree, step.name, route, {port.name: given[port.name] for port in step.ports(FORCE in states)})
-    return [np.asarray(exact, np.float64) for exact in answers]
+        (a,), moving = exact(robot, FORWARD_DYNAMICS, states), {"q": states["q"], "dv": h * states["v"]}
+        return [*exact(robot, INTEGRATE, moving), states["v"] + h * a]
+    return exact(robot, STEP, {**states, "dt": np.full((1, 1), h)}, method)
 
 
 def _of_a_given_base(robot: Robot, task: Task, states: Mapping[str, Reals]) -> list[Reals]:
     """The composition, with the inverse of the mass matrix of the joints alone; entries of the base are zero."""
     base, n = robot.joints[0].nv, len(states["q"])
-    (mass,) = answer_of(robot, NAMES[MASS], states, 0.0)
+    (mass,) = exact(robot, MASS_MATRIX, states)
     square, joints = (n, robot.nv, robot.nv), np.arange(robot.nv) >= base
     inverse: Reals = np.zeros(square)
     inverse[:, base:, base:] = np.linalg.inv(np.reshape(mass, square)[:, base:, base:])
@@ -96,14 +94,14 @@ def _of_a_given_base(robot: Robot, task: Task, states: Mapping[str, Reals]) -> l
     for step in task.composition:
         if isinstance(step, MinusProduct):
             known[step.gives] = -inverse @ known[step.right]
-        elif step.function == SOLVES:
-            (c,) = answer_of(robot, NAMES[BIAS], known, 0.0)
+        elif step.function == FORWARD_DYNAMICS:
+            (c,) = exact(robot, INVERSE_DYNAMICS, known)
             a = (inverse @ (states["tau"] - c)[..., None])[..., 0]
             known |= dict.fromkeys(step.gives, a) | {"a": np.where(joints, a, states["a"])}
-        elif step.function == NAMES[INVERSE]:
+        elif step.function == MASS_MATRIX_INVERSE:
             known |= dict.fromkeys(step.gives, inverse)
         else:
-            answers = answer_of(robot, step.function, known, 0.0)
+            answers = exact(robot, step.function, known)
             known |= {name: np.reshape(by, square) for name, by in zip(step.gives, answers, strict=True)}
     answers = {**known, "a": np.where(joints, known["a"], 0.0)}
     return [np.reshape(answers[port.name], (n, -1)) for port in task.function.outputs]

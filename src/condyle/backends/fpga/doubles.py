@@ -24,7 +24,7 @@ from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Array, Program
 from condyle.passes.pipeline import ALL, apply
 from condyle.scalar import Scalar, cos, floor, maximum, minimum, number, reciprocal, rint, select, sin
-from condyle.specification import Port
+from condyle.specification import Function, Port
 
 EXACT = 2.0**53
 """Integers up to here are exact in float64."""
@@ -243,12 +243,12 @@ class Doubles:
         return Clamps().clamped(nearest, format)
 
 
-def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int]) -> Program:
-    """inputs: q, v, ... in SI units, f_ext the last where it is given, else it is zero; outputs: those of the function
+def program_of(plan: Plan, function: Function, sizes: Mapping[str, int]) -> Program:
+    """inputs: q, v, ... in SI units, f_ext the last where it is taken, else it is zero; outputs: those of the function
     in SI units, dense, then FLAG. sizes: of dimensions. UnsupportedError where words are too wide for float64.
     """
-    task, graph, arithmetic = plan.tasks[function], Graph(), Doubles()
-    ports = task.function.ports(f_ext)
+    task, graph, arithmetic = plan.tasks[function.plain.name], Graph(), Doubles()
+    ports = function.inputs
     numbers = {port.name: k for k, port in enumerate(ports)}
     given: dict[Word, Signal] = {}
     for word, format in plan.formats.items():
@@ -260,7 +260,7 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
     found = Run(plan, task, given, arithmetic).answer()
     reals = {
         word: _with_one_zero(graph, found[word].value * ldexp(1.0, -format.frac))
-        for word, format in plan.results[function]
+        for word, format in plan.results[task.function.name]
     }
     values = [
         (k, entry, reals[word])
@@ -269,7 +269,7 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
     ]
     values.append((len(task.function.outputs), 0, cast(Value, arithmetic.clamps.flag())))
     inputs, outputs = ([_array(port, sizes) for port in some] for some in (ports, task.function.outputs))
-    return apply(graph.program(function, inputs, [*outputs, Array(FLAG, (1,))], values), ALL)
+    return apply(graph.program(task.function.name, inputs, [*outputs, Array(FLAG, (1,))], values), ALL)
 
 
 def _placed(plan: Plan, task: Task, port: Port) -> list[tuple[Word, int]]:

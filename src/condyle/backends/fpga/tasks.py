@@ -52,8 +52,8 @@ class Task:
     """How an accelerator computes a function.
 
     composition: that of the function, down to units. passes: the groups of each pass, in their order. words: for each
-    output its name in the last group. stages: the numbers of an integration step's weights. base_given: the motion of
-    the base is an input.
+    output its name in the last group. stages: the numbers of an integration step's weights. method: of
+    `condyle.integrators`, for such a step. base_given: the motion of the base is an input.
     codes: one for each pass. A step with several stages has a second code for the words between two stages.
     """
 
@@ -63,6 +63,7 @@ class Task:
     words: Mapping[str, str] = field(default_factory=dict[str, str])
     stages: range = range(0)
     base_given: bool = False
+    method: str = ""
     codes: tuple[int, ...] = ()
 
     @property
@@ -87,7 +88,7 @@ class Task:
 
     @property
     def inputs(self) -> dict[str, Port]:
-        return {port.name: port for port in self.function.ports(self.function.takes_f_ext)}
+        return {port.name: port for port in self.function.every_input}
 
     @property
     def products(self) -> list[MinusProduct]:

@@ -10,9 +10,8 @@ import numpy as np
 from condyle.cli.check import answers, relative
 from condyle.cli.states import Array, draw
 from condyle.errors import BuildError
-from condyle.functions import FUNCTIONS
-from condyle.functions.rollouts import parsed
-from condyle.specification import Port
+from condyle.functions.steps import STEP
+from condyle.specification import Function, Port
 
 if TYPE_CHECKING:
     from condyle import Dynamics, Robot
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 N_STATES = 16
 
 
-def agreement(robot: Robot, dynamics: Dynamics, rival: Rival, function: str) -> float:
+def agreement(robot: Robot, dynamics: Dynamics, rival: Rival, function: Function) -> float:
     """The worst relative difference at random states; BuildError where it is more than the rival allows."""
     states = draw(robot, N_STATES, "float64", (function,), rng=1, frames=dynamics.n_frames)
-    ours, ports = answers(dynamics, function, states), FUNCTIONS[function].outputs
-    return held(robot, rival, word_of(function), states.arguments(function), ours, ports)
+    ours = answers(dynamics, function, states)
+    return held(robot, rival, word_of(function), states.arguments(function), ours, function.outputs)
 
 
 def held(
@@ -40,11 +39,12 @@ def held(
     return worst
 
 
-def word_of(function: str) -> str:
+def word_of(function: Function) -> str:
     """What rivals call a function: rollouts of so many steps, of which only the last state is kept, are one to them."""
-    repeat = parsed(function)
-    same = repeat is not None and (repeat.of, repeat.by_time, repeat.every) == ("step", ("tau",), 0)
-    return "rollout" if same else function
+    repeat = function.repeat
+    if repeat is None or repeat.backwards or (repeat.of, repeat.by_time, repeat.every) != (STEP, ("tau",), 0):
+        return function.name
+    return "rollout"
 
 
 def _error(robot: Robot, port: Port, theirs: Array, ours: Array) -> float:
