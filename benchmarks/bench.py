@@ -16,7 +16,7 @@ from benchmarks.robots import Case
 from condyle.cli.bench import call
 from condyle.cli.states import States, draw
 from condyle.cli.timing import Call, Sampling, interleaved
-from condyle.functions import DEFAULT
+from condyle.functions import DEFAULT, function_of
 from condyle.specification import UNBOUND, Bound
 
 BATCH = 256
@@ -43,7 +43,7 @@ class Subject:
         return self.robot.compile(target=target, dtype=dtype, threads=threads)
 
     def states(self, n: int, dtype: str = "float64") -> States:
-        return draw(self.robot, n, dtype, self.functions)
+        return draw(self.robot, n, dtype, [*map(function_of, self.functions)])
 
     def times(self, calls: Mapping[str, Call], per: Mapping[str, int] | int, clock: str = "cpu") -> dict[str, Any]:
         """Nanoseconds a state of each call, in turn; `per` is how many states a call has."""
@@ -56,20 +56,20 @@ def reused(
     dynamics: condyle.Dynamics, name: str, states: States, outputs: tuple[np.ndarray, ...] | None = None
 ) -> Call:
     """A call with out=, the same arrays each time."""
-    return call(dynamics, name, states, outputs)
+    return call(dynamics, function_of(name), states, outputs)
 
 
 def fresh(dynamics: condyle.Dynamics, name: str, states: States) -> Call:
     """A call that makes its outputs, which die at once, as a user's would in a loop."""
-    function, arguments = dynamics.function(name), states.arguments(name)
+    function, arguments = dynamics.function(name), states.arguments(function_of(name))
     return lambda: function(*arguments)
 
 
 def bytes_of(name: str, states: States) -> tuple[int, int]:
     """Bytes that a call reads and writes."""
     return (
-        sum(array.nbytes for array in states.arguments(name)),
-        sum(array.nbytes for array in states.outputs(name)),
+        sum(array.nbytes for array in states.arguments(function_of(name))),
+        sum(array.nbytes for array in states.outputs(function_of(name))),
     )
 
 

@@ -34,6 +34,7 @@ from condyle.cli.check import relative
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.errors import BuildError
+from condyle.functions import function_of
 
 RIVAL = Path(__file__).parent / "rivals" / "pinocchio_contacts.cpp"
 MOTION, SLOPES, COMPARED = 1e-9, 1e-7, 16
@@ -139,7 +140,7 @@ def measure(subject: Subject, sampling: Sampling) -> dict[str, Any]:
         "violation": violation(subject, dyn),
         "ns": timed(calls, sampling),
         "flags": patterns(subject, dyn, sampling),
-        "operations": {name: about.counts(name) for name in ("fd", "cfd", "dfd", "dcfd")},
+        "operations": {name: about.counts(function_of(name)) for name in ("fd", "cfd", "dfd", "dcfd")},
     }
     print(f"{subject.case.name:24s}", {k: round(x["minimum"]) for k, x in found["ns"].items()}, flush=True)
     return found

@@ -27,7 +27,7 @@ from benchmarks.robots import chosen
 from benchmarks.run import FULL, QUICK
 from condyle.cli.rivals.casadi_c import DERIVED, CasadiC
 from condyle.cli.timing import Sampling
-from condyle.derivatives.names import parsed
+from condyle.functions import function_of
 
 Array = NDArray[np.floating]
 ROBOTS = ("panda", "hyq-floating", "atlas-floating")
@@ -73,16 +73,10 @@ class Given:
 
     def arguments(self, name: str) -> list[Array]:
         """Of a function or a derivative: all but q have nv entries."""
-        from condyle.functions import FUNCTIONS
-
-        return [self.of(port.name, self.robot.nv) for port in FUNCTIONS[name].inputs]
-
-    def function(self, dynamics: condyle.Dynamics, name: str) -> Callable[..., Any]:
-        made = parsed(name)
-        return dynamics.function(name) if made is None else getattr(dynamics, made.kind)(made.of)
+        return [self.of(port.name, self.robot.nv) for port in function_of(name).inputs]
 
     def call(self, dynamics: condyle.Dynamics, name: str) -> Callable[[], object]:
-        function, arguments = self.function(dynamics, name), self.arguments(name)
+        function, arguments = dynamics.function(name), self.arguments(name)
         answer = function(*arguments)
         out = tuple(answer) if isinstance(answer, tuple) else answer
         return lambda: function(*arguments, out=out)
@@ -93,7 +87,7 @@ class Given:
         return [*own[:3], np.concatenate(own[3:], axis=-1)]
 
     def agreement(self, dynamics: condyle.Dynamics, casadi: CasadiC, name: str) -> float:
-        answer = self.function(dynamics, name)(*self.arguments(name))
+        answer = dynamics.function(name)(*self.arguments(name))
         ours = np.concatenate(answer, axis=-1) if isinstance(answer, tuple) else answer
         theirs = np.zeros_like(ours)
         casadi.answers(name, self.joined(name), [theirs])

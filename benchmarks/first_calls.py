@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from condyle.functions import function_of
+
 
 def one(name: str, functions: list[str]) -> dict[str, Any]:
     """First use of each function here, one state."""
@@ -26,14 +28,14 @@ def one(name: str, functions: list[str]) -> dict[str, Any]:
     ready = time.perf_counter()
     robot = case.load()
     loaded = time.perf_counter()
-    states = draw(robot, 1, "float64", ("id", "m") if "difd" not in functions else functions)
+    states = draw(robot, 1, "float64", [*map(function_of, ("id", "m") if "difd" not in functions else functions)])
     before = peak_mb()
     dynamics = robot.compile(threads=1)
     times: dict[str, float] = {}
     worked = time.process_time()
     for function in functions:
         at = time.perf_counter()
-        dynamics.function(function)(*states.arguments(function))
+        dynamics.function(function)(*states.arguments(function_of(function)))
         times[function] = time.perf_counter() - at
     return {
         "import_s": imported - start,

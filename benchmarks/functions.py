@@ -28,7 +28,7 @@ from condyle.cli import rivals
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.options import bound_of
 from condyle.specification import Bound
 
@@ -53,7 +53,7 @@ class Framed(Subject):
         return self.robot.compile(target=target, dtype=dtype, threads=threads, frames=self.frames)
 
     def states(self, n: int, dtype: str = "float64") -> States:
-        return draw(self.robot, n, dtype, self.functions, frames=1)
+        return draw(self.robot, n, dtype, [*map(function_of, self.functions)], frames=1)
 
 
 def measure(subject: Framed) -> dict[str, Any]:
@@ -74,11 +74,11 @@ def measure(subject: Framed) -> dict[str, Any]:
 
 
 def batch(subject: Framed, dynamics: condyle.Dynamics, rival: Rival, states: States, name: str) -> dict[str, Any]:
-    agreed = agreement(subject.robot, dynamics, rival, name)
+    agreed = agreement(subject.robot, dynamics, rival, function_of(name))
     calls = {
         "dense": reused(dynamics, name, states),
         "packed": packed(dynamics, name, states),
-        RIVAL: rival.call(name, states.arguments(name)),
+        RIVAL: rival.call(name, states.arguments(function_of(name))),
     }
     with pinned():
         ns = subject.times(calls, BATCH)
@@ -95,13 +95,13 @@ def one(subject: Framed, dynamics: condyle.Dynamics, state: States) -> dict[str,
     """One state from Python."""
     rival, found = PinocchioPython(subject.robot, subject.frames), dict[str, Any]()
     for name in (name for name in ONE if name in subject.functions):
-        answer = dynamics.function(name)(*(array[0] for array in state.arguments(name)))
+        answer = dynamics.function(name)(*(array[0] for array in state.arguments(function_of(name))))
         outputs = answer if isinstance(answer, tuple) else (answer,)
         single = States({key: array[0] for key, array in state.quantities.items()}, state.sizes, state.dtype)
         calls = {
             "out": reused(dynamics, name, single, outputs),
             "fresh": fresh(dynamics, name, single),
-            rival.name: rival.single(name, single.arguments(name)),
+            rival.name: rival.single(name, single.arguments(function_of(name))),
         }
         with pinned():
             found[name] = subject.times(calls, 1)

@@ -26,6 +26,7 @@ from benchmarks.gpu_time import Machine
 from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.kernel import CudaKernel, Sizes
 from condyle.cli.states import draw
+from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.ir.count import instructions
 from condyle.runtime.cuda.answers import DeviceArray
@@ -120,12 +121,13 @@ def fits(device: Gpu, sizes: Sizes, n: int) -> bool:
 def row(
     dyn: GpuDynamics, device: Gpu, machine: Machine, name: str, function: str, n: int, plan: Plan
 ) -> dict[str, Any]:
-    few = draw(condyle.load(name), min(n, 1024), str(dyn.dtype), (function,)).arguments(function)
+    called = FUNCTIONS[function]
+    few = draw(condyle.load(name), min(n, 1024), str(dyn.dtype), (called,)).arguments(called)
     host = [np.resize(np.asarray(array), (n, *np.shape(array)[1:])) for array in few]
     kernel = sized(dyn, function, n)
     sizes, dtype = kernel.sizes, str(dyn.dtype)
     code = gpu_time.code_bytes(kernel)
-    operations = n * instructions(dyn._compiler.code(function, False))
+    operations = n * instructions(dyn._compiler.code(called))
     floors = machine.floor_us(operations, n * (sizes.inputs + sizes.outputs), code, dtype)
     found: dict[str, Any] = {"robot": name, "dtype": dtype, "function": function, "n": n}
     found["kernel_us"] = on_gpu(dyn, device, function, host, plan.launches)
@@ -139,7 +141,7 @@ def row(
             one[...] = array
         found["copies_us"] = gpu_time.copies_alone(device, n * sizes.inputs, n * sizes.outputs, repeats)
         out = arrays[k] if len(arrays) == k + 1 else arrays[k:]
-        found["pinned_us"] = gpu_time.on_host(lambda: dyn.call(function, inputs[:k], None, out), repeats)
+        found["pinned_us"] = gpu_time.on_host(lambda: dyn.call(function, inputs[:k], out), repeats)
         found["staged_us"] = gpu_time.on_host(lambda: dyn.call(function, host), repeats)
     return found
 
@@ -151,7 +153,7 @@ def on_gpu(dyn: GpuDynamics, device: Gpu, function: str, host: Sequence[np.ndarr
         answers = dyn.call(function, inputs)  # type: ignore[arg-type]
     return gpu_time.in_graph(
         device,
-        lambda stream: dyn.on(stream).call(function, inputs, None, answers),  # type: ignore[arg-type]
+        lambda stream: dyn.on(stream).call(function, inputs, answers),  # type: ignore[arg-type]
         launches,
     )
 

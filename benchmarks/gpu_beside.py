@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from condyle.functions import function_of
+
 SECONDS = 150
 FUNCTIONS = {"id": "inverse_dynamics", "fd": "forward_dynamics", "dfd": "forward_dynamics_gradient"}
 
@@ -52,7 +54,7 @@ def work() -> None:
         states = draw(robot, 70, dtype)
         dyn = robot.compile(target="cuda", dtype=dtype)
         for name in dyn.signature:
-            answers = dyn.call(name, states.arguments(name))
+            answers = dyn.call(name, states.arguments(function_of(name)))
             assert all(np.isfinite(answer).all() for answer in answers), name
 
 
@@ -81,7 +83,7 @@ def grid_work(batches: tuple[int, ...]) -> None:
         times[name] = {}
         for n in batches:
             pinned = []
-            for array in draw(condyle.load("iiwa14"), n, "float32", (name,)).arguments(name):
+            for array in draw(condyle.load("iiwa14"), n, "float32", (function_of(name),)).arguments(function_of(name)):
                 pinned.append(handle.pinned_empty(array.shape))
                 pinned[-1][:] = array
             call = getattr(handle, method)

@@ -36,7 +36,7 @@ from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.parallel import LinkParallelCompiler
-from condyle.functions import DEFAULT
+from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.model.tree import tree_of
 
 PATH = results.FOLDER / "gpu_code.json"
@@ -105,8 +105,8 @@ def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> I
     made, dtype = api.compiler_of(robot).gpu_kernels, dtype_of(bits)
     seen: set[str] = set()
     for function in DEFAULT:
-        usual = Form(1, made.usual(function, False))
-        for part in GpuFunction(made, function, False, dtype, KNOWN_MULTIPROCESSORS).launches(usual).launches:
+        usual = Form(1, made.usual(function_of(function), False))
+        for part in GpuFunction(made, FUNCTIONS[function], dtype, KNOWN_MULTIPROCESSORS).launches(usual).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))
                 yield {"function": function, "lanes": 1, "steps": 0}, part
@@ -122,7 +122,7 @@ def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]
     dtype = dtype_of(bits)
     seen: set[str] = set()
     for function in DEFAULT:
-        for part in compiler.gpu(function, False, dtype, KNOWN_MULTIPROCESSORS).launches(LINK_PARALLEL).launches:
+        for part in compiler.gpu(FUNCTIONS[function], dtype, KNOWN_MULTIPROCESSORS).launches(LINK_PARALLEL).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))
                 lanes = part.texts[0].block or WARP // part.texts[0].states

@@ -19,7 +19,7 @@ from condyle import api
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.target import ARCHITECTURES
-from condyle.functions import DEFAULT, Variant
+from condyle.functions import DEFAULT, FUNCTIONS
 
 CASES = [*(("iiwa14", 32, arch) for arch in ARCHITECTURES), ("iiwa14", 64, "sm_90"), ("atlas", 32, "sm_90")]
 KERNEL = re.compile(
@@ -50,7 +50,7 @@ def version() -> str:
 def build(name: str, bits: int, arch: str) -> tuple[float, list[dict[str, Any]]]:
     """Seconds, and one row a kernel."""
     compiler = api.compiler_of(api.load(name), name=name)
-    planned = plan(*compiler.gpu_kernels.exported([Variant(name) for name in DEFAULT]))
+    planned = plan(*compiler.gpu_kernels.exported([FUNCTIONS[name] for name in DEFAULT]))
     real = "float" if bits == 32 else "double"
     used = ", ".join(f"(void *){name}::{kernel.name}_kernel<{real}>" for kernel in planned.kernels)
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ from condyle.backends.cpu.target import Isa
 from condyle.cli.rivals.rival import Array as Numbers
 from condyle.cli.timing import Call
 from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of
 from condyle.operations import TRIGONOMETRIC
@@ -58,7 +59,7 @@ class Kernels:
 
     def assembled(self, name: str, sines: bool = True) -> Assembled | None:
         """sines: False leaves sines and cosines to the caller, who gives them as one more input."""
-        program = self.compiler.code(name, False)
+        program = self.compiler.code(FUNCTIONS[name])
         if self.isa is None or not isinstance(program, Program):
             return None
         return assemble(program if sines else without_sines(program), self.isa, BITS["float64"])
@@ -74,7 +75,7 @@ class Kernels:
 
     def operations(self, name: str) -> int:
         """Multiplications and additions of one state, a multiply-add as two."""
-        return int(self.compiler.best(name, False).counts.arithmetic)
+        return int(self.compiler.best(FUNCTIONS[name]).counts.arithmetic)
 
     def one_state(self, name: str, arrays: Sequence[Numbers], out: Sequence[Numbers]) -> Call | None:
         """The form for one state, called from C for every row of `arrays`; answers go to the first row of `out`."""

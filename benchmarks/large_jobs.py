@@ -53,7 +53,7 @@ def mapped(states: int) -> dict[str, Any]:
     def bare() -> float:
         start = time.perf_counter()
         for _ in range(count):
-            dyn.call("id", source, None, out)
+            dyn.call("id", source, out)
         return time.perf_counter() - start
 
     def parts() -> Iterator[tuple[np.ndarray, ...]]:
@@ -65,7 +65,7 @@ def mapped(states: int) -> dict[str, Any]:
         dyn.map("id", parts(), lambda begin, answers: None, progress=False)
         return time.perf_counter() - start
 
-    dyn.call("id", source, None, out)
+    dyn.call("id", source, out)
     before = peak_mb()
     times = [(bare(), job()) for _ in range(2)]
     least_bare, least_job = (min(column) for column in zip(*times, strict=True))
@@ -96,7 +96,7 @@ def in_memory(dyn: condyle.Dynamics, robot: condyle.Robot) -> dict[str, float]:
         start = time.perf_counter()
         for begin in range(0, n, CHUNK):
             part = slice(begin, begin + CHUNK)
-            dyn.call("id", [x[part] for x in source], None, out[part])
+            dyn.call("id", [x[part] for x in source], out[part])
         return time.perf_counter() - start
 
     def job() -> float:

@@ -21,7 +21,7 @@ from benchmarks.first_calls import peak_mb
 from benchmarks.humanoid import humanoid
 from benchmarks.robots import Case
 from condyle import Robot
-from condyle.functions import DEFAULT
+from condyle.functions import DEFAULT, function_of
 
 TIAGO = Case("tiago-dual-floating", "tiago_description/robots/tiago_dual.urdf", floating=True)
 ROBOTS: dict[str, Callable[[], Robot]] = {
@@ -57,8 +57,8 @@ def one(name: str, function: str, dtype: str) -> None:
     """The first call of one function in this process; prints JSON."""
     from condyle.cli.states import draw
 
-    robot = ROBOTS[name]()
-    arguments = draw(robot, 1, dtype, ("id", "m") if function != "difd" else (function,)).arguments(function)
+    robot, needed = ROBOTS[name](), ("id", "m") if function != "difd" else (function,)
+    arguments = draw(robot, 1, dtype, [*map(function_of, needed)]).arguments(function_of(function))
     dynamics = robot.compile(dtype=dtype, threads=1)
     before, at = peak_mb(), time.process_time()
     dynamics.function(function)(*arguments)

@@ -35,6 +35,7 @@ from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.timing import Sampling
 from condyle.compile import parallel as scanned
+from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
@@ -156,7 +157,9 @@ def one_state(n: int, dtype: str, function: str, robot: condyle.Robot | None = N
     ours = time.perf_counter() - start
     a, b = microseconds([lambda: serial(*state, out=out), lambda: scan(*state, out=out)])
     row = {"links": n, "serial_us": a, "chunks_us": b, "ratio": round(a / b, 2)}
-    row["serial"] = "straight" if isinstance(compiler_of(robot, routes).code(function, False), Program) else "rolled"
+    named = None if routes is None else {FUNCTIONS[name]: route for name, route in routes.items()}
+    code = compiler_of(robot, named).code(FUNCTIONS[function])
+    row["serial"] = "straight" if isinstance(code, Program) else "rolled"
     row["difference"] = difference
     row |= {
         "serial_build_s": round(built, 2),
@@ -177,8 +180,11 @@ def beside_pinocchio() -> dict[str, Any]:
     found: dict[str, Any] = {"links": links, "states": states, "rival": dict(rival.about), "ns": {}}
     for name in subject.functions:
         dynamics = subject.dynamics()
-        apart = agreement(robot, dynamics, rival, name)
-        calls = {"condyle": reused(dynamics, name, drawn), "pinocchio": rival.call(name, drawn.arguments(name))}
+        apart = agreement(robot, dynamics, rival, function_of(name))
+        calls = {
+            "condyle": reused(dynamics, name, drawn),
+            "pinocchio": rival.call(name, drawn.arguments(function_of(name))),
+        }
         found["ns"][name] = {**subject.times(calls, states), "agreement": apart}
         print(name, found["ns"][name], flush=True)
     return found
@@ -187,7 +193,7 @@ def beside_pinocchio() -> dict[str, Any]:
 def _work(robot: condyle.Robot, function: str, dtype: str) -> int:
     """Memory of the chunks: workspace and table."""
     isa, bits = supported()[0], 32 if dtype == "float32" else 64
-    made = assemble_chain(segmented(tree_of(robot), function, False, lanes(dtype), 1e-6), isa, bits)
+    made = assemble_chain(segmented(tree_of(robot), FUNCTIONS[function], lanes(dtype), 1e-6), isa, bits)
     return (made.work * isa.vector_bytes + len(made.table)) // 1024
 
 
@@ -230,8 +236,8 @@ def numpy_row(n: int, dtype: str) -> dict[str, Any]:
     ):
         serial, parallel = microseconds(
             [
-                lambda: reference.evaluate(tree, function, route, inputs),  # noqa: B023
-                lambda: evaluate(tree, function, scan, inputs),  # noqa: B023
+                lambda: reference.evaluate(tree, FUNCTIONS[function], route, inputs),  # noqa: B023
+                lambda: evaluate(tree, FUNCTIONS[function], scan, inputs),  # noqa: B023
             ],
             3,
             1,

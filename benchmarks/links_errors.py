@@ -19,13 +19,14 @@ from benchmarks import chains, links, results
 from benchmarks.parallel import evaluate, segmented
 from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, lanes, supported
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import Tree, tree_of
 from condyle.trace import reference
 
 FILE = results.FOLDER / "scan-errors.json"
 CHAINS = (8, 30, 100, 300, 1000)
 TREES = (33, 100, 300)
-FUNCTIONS = (("id", "a", 1.0, "rnea", ("sums", "lie")), ("fd", "tau", 0.1, "aba", ("elements", "abia")))
+MEASURED = (("id", "a", 1.0, "rnea", ("sums", "lie")), ("fd", "tau", 0.1, "aba", ("elements", "abia")))
 """A function, what drives it and how strongly, its serial route, its scans."""
 
 Array = np.ndarray
@@ -51,9 +52,9 @@ def worst(
         tree, state = tree_of(robot), robot.random_state(1, seed)
         drive = np.random.default_rng(seed).standard_normal((1, n))
         known = {"q": chains.single(state.q), "v": chains.single(state.v)}
-        for function, name, size, serial, _ in FUNCTIONS:
+        for function, name, size, serial, _ in MEASURED:
             inputs = {**known, name: chains.single(size * drive)}
-            (want,) = reference.evaluate(tree, function, serial, _as(inputs, np.longdouble))
+            (want,) = reference.evaluate(tree, FUNCTIONS[function], serial, _as(inputs, np.longdouble))
             for dtype in (np.float64, np.float32):
                 for route, answer in run(tree, function, _as(inputs, dtype), dtype).items():
                     key = f"{function} {route} {dtype.__name__}"
@@ -66,16 +67,16 @@ def worst(
 def answers(tree: Tree, function: str, given: Inputs, dtype: type) -> dict[str, Array]:
     """The serial algorithm and every scan, by NumPy."""
     del dtype
-    serial, scans = next((serial, scans) for name, _, _, serial, scans in FUNCTIONS if name == function)
-    found = {serial: reference.evaluate(tree, function, serial, given)[0]}
-    return found | {route: evaluate(tree, function, route, given)[0] for route in scans}
+    serial, scans = next((serial, scans) for name, _, _, serial, scans in MEASURED if name == function)
+    found = {serial: reference.evaluate(tree, FUNCTIONS[function], serial, given)[0]}
+    return found | {route: evaluate(tree, FUNCTIONS[function], route, given)[0] for route in scans}
 
 
 def answers_of_chain(tree: Tree, function: str, given: Inputs, dtype: type) -> dict[str, Array]:
     """The same, and the processor's chunks."""
     got = np.empty((1, tree.nv), dtype)
     guard = GUARD * float(np.finfo(dtype).eps)
-    made = segmented(tree, function, False, lanes(dtype.__name__), guard)
+    made = segmented(tree, FUNCTIONS[function], lanes(dtype.__name__), guard)
     build_chain(made, dtype.__name__, supported()[0])(1, list(given.values()), [got], 1)
     return answers(tree, function, given, dtype) | {"chunks": got}
 

@@ -98,6 +98,6 @@ def measured(activation: str, sampling: Sampling) -> dict[str, Any]:
         "gflops": gflops,
         "peak_gflops": highest,
         "share": gflops / highest,
-        "ceiling": TERMS / int(made._dynamics._compiler.counts(user.specification.name)["instructions"]),
+        "ceiling": TERMS / int(made._dynamics._compiler.counts(user.specification)["instructions"]),
         "agreement": error,
     }

@@ -1,4 +1,4 @@
-"""Functions parallel in the links by name: by NumPy, as segments of a chain, as a GPU's launches."""
+"""Functions parallel in the links: by NumPy, as segments of a chain, as a GPU's launches."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from condyle.compile import launches
 from condyle.functions import FUNCTIONS
 from condyle.ir.link_parallel import LinkParallel
 from condyle.model.tree import Tree
-from condyle.specification import ParallelRoute
+from condyle.specification import Function, ParallelRoute
 from condyle.trace import parallel as traced
 
 ROUTES = {name: tuple(function.parallel) for name, function in FUNCTIONS.items()}
 
 
-def evaluate(tree: Tree, function: str, route: str, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+def evaluate(tree: Tree, function: Function, route: str, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs, each flat (n, size), by NumPy."""
-    return array_phases.evaluate(tree, FUNCTIONS[function].parallel[route], inputs)
+    return array_phases.evaluate(tree, function.parallel[route], inputs)
 
 
-def segment_route(function: str) -> ParallelRoute:
+def segment_route(function: Function) -> ParallelRoute:
     """The route that segments have."""
-    return next(route for route in FUNCTIONS[function].parallel.values() if route.segments)
+    return next(route for route in function.parallel.values() if route.segments)
 
 
-def segmented(tree: Tree, function: str, f_ext: bool, lanes: int, guard: float) -> LinkParallel:
+def segmented(tree: Tree, function: Function, lanes: int, guard: float) -> LinkParallel:
     """A chain, or branches, in so many segments."""
-    return traced.segmented(tree, FUNCTIONS[function], segment_route(function), f_ext, lanes, guard)
+    return traced.segmented(tree, function, segment_route(function), lanes, guard)
 
 
-def parts(tree: Tree, function: str, f_ext: bool, dtype: str) -> Parts:
+def parts(tree: Tree, function: Function, dtype: str) -> Parts:
     """What a GPU launches."""
-    return launches.parts(tree, FUNCTIONS[function], f_ext, dtype)
+    return launches.parts(tree, function, dtype)

@@ -18,7 +18,7 @@ from condyle.cli.rivals.agreement import held
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.functions import FUNCTIONS
-from condyle.functions.rollouts import name_of
+from condyle.functions.repeat import repeat
 
 Array = NDArray[np.floating]
 Maker = Callable[[], Call]
@@ -54,7 +54,7 @@ class Plan:
 
     def rollout(self, dynamics: condyle.Dynamics, last: bool = True) -> Callable[..., Any]:
         """Of the torques that `rolled` gives."""
-        return dynamics.function(name_of("step", self.steps, ("tau",), last=last))
+        return dynamics.function(repeat(FUNCTIONS["step"], self.steps, ("tau",), last=last))
 
     def states(self, n: int = BATCH) -> tuple[Array, Array, Array]:
         """q, v, tau at random."""

@@ -13,7 +13,8 @@ import numpy as np
 from benchmarks import results
 from benchmarks.robots import chosen
 from benchmarks.steps_common import DT, Plan
-from condyle.functions.rollouts import name_of
+from condyle.functions import FUNCTIONS
+from condyle.functions.repeat import repeat
 
 ROLLOUTS, STEPS = 100_000, 100
 
@@ -32,7 +33,7 @@ def one(name: str, n: int, steps: int) -> dict[str, Any]:
     """In this process: the memory in use before, without inputs and answers, counts for neither side."""
     (case,) = chosen([name])
     robot = case.load()
-    rollout = robot.compile(threads=1).function(name_of("step", steps, ("tau",), last=True))
+    rollout = robot.compile(threads=1).function(repeat(FUNCTIONS["step"], steps, ("tau",), last=True))
     few = robot.random_state(256, 0)
     rollout(*few, np.zeros((256, steps, robot.nv)), DT)
     before = _peak()

@@ -15,7 +15,8 @@ from condyle.cli import rivals
 from condyle.cli.rivals.mujoco_rollout import MujocoRollout
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.timing import Call
-from condyle.functions.rollouts import name_of
+from condyle.functions import FUNCTIONS
+from condyle.functions.repeat import repeat
 
 RIVALS = ("mujoco-batch", "pinocchio")
 
@@ -118,11 +119,11 @@ def gradient(plan: Plan) -> dict[str, Any]:
     """Cotangents of everything that a rollout takes, from cotangents of its last state."""
     q, v, tau = plan.rolled()
     dynamics = plan.dynamics()
-    name, bar = name_of("step", plan.steps, ("tau",), last=True), np.ones_like(v)
+    rollout, bar = repeat(FUNCTIONS["step"], plan.steps, ("tau",), last=True), np.ones_like(v)
     steps = plan.rollouts * plan.steps
     makers: dict[str, tuple[Maker, int]] = {
         "rollout": (lambda: reusing(plan.rollout(dynamics), q, v, tau, DT), steps),
-        "vjp": (lambda: reusing(dynamics.vjp(name), q, v, tau, DT, bar, bar), steps),
+        "vjp": (lambda: reusing(dynamics.vjp(rollout), q, v, tau, DT, bar, bar), steps),
     }
     return Timed.of(makers).measured(plan)
 

@@ -26,6 +26,7 @@ from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
 from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.errors import CondyleError
+from condyle.functions import function_of
 from experiments.numbers import digits
 
 FULL, QUICK = Sampling("wall", 25, 0.004, 4.0), Sampling("wall", 5, 0.0005, 0.2)
@@ -77,12 +78,12 @@ class Timed:
         for engine, (_, dtype, _) in OURS.items():
             if engine in self.engines:
                 dynamics = self.ours[engine]
-                calls[engine], per[engine] = call(dynamics, function, self._states(function, n, dtype)), n
+                calls[engine], per[engine] = call(dynamics, function_of(function), self._states(function, n, dtype)), n
         many = max(n, RIVAL_FEWEST)
         states = self._states(function, many, "float64")
         for name, rival in self.others.items():
             if self._agrees(name, rival, function):
-                calls[name], per[name] = rival.call(function, states.arguments(function)), many
+                calls[name], per[name] = rival.call(function, states.arguments(function_of(function))), many
         found = interleaved(calls, QUICK if self.quick else FULL)
         ns = {name: asdict(spread.per(per[name])) for name, spread in found.items()}
         ns |= self._threaded(function, n)
@@ -126,7 +127,7 @@ class Timed:
             return []
 
     def _states(self, function: str, n: int, dtype: str) -> States:
-        return draw(self.robot, n, dtype, (function,))
+        return draw(self.robot, n, dtype, (function_of(function),))
 
     def _agrees(self, name: str, rival: Rival, function: str) -> bool:
         """Its answers are compared with ours before anything is timed."""
@@ -134,7 +135,7 @@ class Timed:
             self.absent[f"{name} {function}"] = f"{name} has no {function}"
             return False
         try:
-            self.agreed[f"{name} {function}"] = agreement(self.robot, self.exact, rival, function)
+            self.agreed[f"{name} {function}"] = agreement(self.robot, self.exact, rival, function_of(function))
         except CondyleError as error:
             self.absent[f"{name} {function}"] = str(error)
             return False
@@ -148,7 +149,7 @@ class Timed:
         repeats = max(1, SHARE // share)
         calls: list[Call] = []
         for k, rival in enumerate(self.several):
-            mine = [array[k * share : (k + 1) * share] for array in states.arguments(function)]
+            mine = [array[k * share : (k + 1) * share] for array in states.arguments(function_of(function))]
             if len(mine[0]):
                 calls.append(rival.call(function, [np.concatenate([array] * repeats) for array in mine]))
         with ThreadPoolExecutor(cores()) as pool:

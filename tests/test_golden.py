@@ -11,7 +11,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.compile.serial import Compiler
-from condyle.functions import Variant
+from condyle.functions import FUNCTIONS
 from condyle.ir.show import show
 from condyle.model.tree import tree_of
 from condyle.trace.rolled import roll
@@ -30,7 +30,7 @@ def two_link() -> condyle.Robot:
 @pytest.fixture(scope="module")
 def compiler() -> Compiler:
     robot = two_link()
-    return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, "golden", "two_link"))
+    return Compiler(tree_of(robot), Facts(robot.nq, robot.nv, robot.fingerprint, "golden", "two_link", FUNCTIONS))
 
 
 def own(text: str, function: str) -> str:
@@ -42,18 +42,19 @@ def own(text: str, function: str) -> str:
 
 @pytest.mark.parametrize("function", ["id", "fd", "m", "dfd"])
 def test_straight_c(compiler: Compiler, golden, function: str) -> None:
-    golden(f"two_link_{function}.c.txt", own(source(compiler.code(function, False), compiler.facts, 64).main, function))
+    text = source(compiler.code(FUNCTIONS[function]), compiler.facts, 64).main
+    golden(f"two_link_{function}.c.txt", own(text, function))
 
 
 def test_rolled_c(compiler: Compiler, golden) -> None:
-    golden("two_link_id_rolled.c.txt", own(source(roll(compiler.tree, "id"), compiler.facts, 64).main, "id"))
+    golden("two_link_id_rolled.c.txt", own(source(roll(compiler.tree, FUNCTIONS["id"]), compiler.facts, 64).main, "id"))
 
 
 def test_cuda_cpp(compiler: Compiler, golden) -> None:
     joints = dict.fromkeys("qva", (0, 1))
-    text = header(plan(*compiler.gpu_kernels.exported([Variant("id")])), compiler.facts, joints)
+    text = header(plan(*compiler.gpu_kernels.exported([FUNCTIONS["id"]])), compiler.facts, joints)
     golden("two_link_id.cuh.txt", text[text.index("/* id:") : text.index("/* Stops template argument deduction")])
 
 
 def test_program_text(compiler: Compiler, golden) -> None:
-    golden("two_link_id.program.txt", show(compiler.best("id", False).code))
+    golden("two_link_id.program.txt", show(compiler.best(FUNCTIONS["id"]).code))

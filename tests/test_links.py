@@ -16,6 +16,7 @@ from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu.target import ISAS
 from condyle.compile import parallel as scanned
 from condyle.functions import DEFAULT, FUNCTIONS
+from tests.forces import function_with
 from tests.laws.robots import relative, robot_named, states
 
 
@@ -149,7 +150,7 @@ def test_segments_take_outer_forces_and_a_floating_base() -> None:
         arguments = (some.q, some.v, some.a, some.f_ext)
         want = getattr(serial, method)(*arguments)
         assert relative(getattr(scan, method)(*arguments), want) < 2e-14
-        assert "segments" in scan.kernel("fd" if method[0] == "f" else "id", True).description
+        assert "segments" in scan.kernel(function_with(method)).description
 
 
 def test_the_c_target_has_no_scans(robot: condyle.Robot) -> None:
@@ -162,12 +163,12 @@ def test_every_crossover_is_of_a_scan_that_is_there() -> None:
         assert target in ("cpu", "numpy")
         assert isa in (ISAS if target == "cpu" else ("",))
         assert dtype in ("float64", "float32")
-        assert function in (("fd", "id") if target == "cpu" else DEFAULT)
+        assert function.name in (("fd", "id") if target == "cpu" else DEFAULT)
         assert crossover.links > 1 and crossover.states >= 1
 
 
 def test_auto_takes_what_was_measured_to_be_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = {("numpy", "", "float64", "fd"): scanned.Crossover(4, 2)}
+    table = {("numpy", "", "float64", FUNCTIONS["fd"]): scanned.Crossover(4, 2)}
     monkeypatch.setattr(scanned, "crossovers", lambda: table)
     for n, batch, scans in ((4, 2, True), (4, 3, False), (3, 1, False)):
         robot = condyle.chain(n, rng=1)

@@ -41,7 +41,7 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_nothing_long_is_traced(function: str, traced: list[int]) -> None:
     """107 velocities: straight code of difd has 1.3 million operations."""
     router = Router(tree_of(humanoid(107)), compiler_of(humanoid(38)).facts)
-    code = router.code(function, False)
+    code = router.code(FUNCTIONS[function])
     assert isinstance(code, Rolled if function in ("dfd", "difd") else (Rolled, Program))
     assert max(traced, default=0) < MOST
 
@@ -50,7 +50,7 @@ def test_nothing_long_is_traced(function: str, traced: list[int]) -> None:
 @pytest.mark.parametrize("function", ["dfd", "difd"])
 def test_joints_that_mimic_are_multiplied_by_loops(function: str, traced: list[int]) -> None:
     robot = humanoid(60, mimic=True)
-    code = compiler_of(robot).code(function, False)
+    code = compiler_of(robot).code(FUNCTIONS[function])
     assert isinstance(code, Segmented)
     assert max(traced) < MOST
 
@@ -60,16 +60,16 @@ def test_shorter_robots_stay_straight() -> None:
     """Atlas on the ground and floating: nothing but code without loops."""
     for floating in (False, True):
         compiler = compiler_of(condyle.load("atlas", floating_base=floating))
-        assert isinstance(compiler.code("difd", False), Program)
+        assert isinstance(compiler.code(FUNCTIONS["difd"]), Program)
 
 
 def test_a_target_without_loops_is_given_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routing, "LONGEST", 0)
     compiler = compiler_of(humanoid(42, mimic=True))
-    assert isinstance(compiler.best("difd", False).code, Segmented)
-    assert isinstance(compiler.straight("difd"), Program)
-    assert not compiler.is_rolled("difd")
-    assert compiler.work("difd")["route"] == "closed_form, products rolled"
+    assert isinstance(compiler.best(FUNCTIONS["difd"]).code, Segmented)
+    assert isinstance(compiler.straight(FUNCTIONS["difd"]), Program)
+    assert not compiler.is_rolled(FUNCTIONS["difd"])
+    assert compiler.work(FUNCTIONS["difd"])["route"] == "closed_form, products rolled"
 
 
 @pytest.mark.parametrize("function", ["dfd", "difd"])
@@ -79,10 +79,11 @@ def test_products_are_foreseen(function: str, name: str) -> None:
     from condyle.trace.structure import products, written
 
     router = compiler_of(condyle.load(name, floating_base=True))
-    did = router.best("did", False)
+    did = router.best(FUNCTIONS["did"])
     assert isinstance(did.code, Program)
     foreseen = did.counts.arithmetic + products(FUNCTIONS[function].inverts, *written(did.code))
-    best = min(router.traced(function, route, False).counts.arithmetic for route in router.candidates(function))
+    called = FUNCTIONS[function]
+    best = min(router.traced(called, route).counts.arithmetic for route in router.candidates(called))
     assert 0.7 * best < foreseen < (1.05 if function == "difd" else 1.0) * best
 
 

@@ -12,6 +12,7 @@ from condyle.ir.count import count
 from condyle.ir.interp import run
 from condyle.ir.verify import verify
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.trace.straight import trace
 from condyle.trace.structure import sizes
 from tests.laws.robots import robot_named
@@ -21,14 +22,13 @@ TREE = tree_of(robot_named("tree-1"))
 
 @pytest.mark.parametrize("function", DEFAULT)
 def test_ports_are_those_of_the_signature(function: str) -> None:
-    about = FUNCTIONS[function]
     route = FUNCTIONS[function].route_names(False)[0]
-    for forces in {False, about.takes_f_ext}:
-        program = verify(trace(TREE, function, route, forces))
-        assert program.name == function
-        assert [array.name for array in program.inputs] == [port.name for port in about.ports(forces)]
+    for about in {FUNCTIONS[function], FUNCTIONS[function].taking(F_EXT)}:
+        program = verify(trace(TREE, about, route))
+        assert program.name == about.name
+        assert [array.name for array in program.inputs] == [port.name for port in about.inputs]
         assert [array.name for array in program.arrays] == [port.name for port in about.outputs]
-        for array, port in zip((*program.inputs, *program.arrays), (*about.ports(forces), *about.outputs), strict=True):
+        for array, port in zip((*program.inputs, *program.arrays), (*about.inputs, *about.outputs), strict=True):
             assert array.shape == port.shape(sizes(TREE))
 
 
@@ -36,16 +36,17 @@ def test_every_route_of_every_function_is_traced_soundly() -> None:
     small = tree_of(condyle.random_tree(2, rng=4))
     for function in DEFAULT:
         for route in FUNCTIONS[function].route_names(False):
-            verify(trace(small, function, route))
+            verify(trace(small, FUNCTIONS[function], route))
 
 
 def test_the_same_robot_gives_the_same_program() -> None:
-    assert trace(TREE, "id", "rnea") == trace(tree_of(robot_named("tree-1")), "id", "rnea")
+    assert trace(TREE, FUNCTIONS["id"], "rnea") == trace(tree_of(robot_named("tree-1")), FUNCTIONS["id"], "rnea")
 
 
 def test_regrouping_saves_operations() -> None:
     chain = tree_of(condyle.chain(6))
-    assert count(trace(chain, "id", "rnea")).arithmetic < count(trace(chain, "id", "rnea", exact=True)).arithmetic
+    joint_space, exact = (trace(chain, FUNCTIONS["id"], "rnea", exact) for exact in (False, True))
+    assert count(joint_space).arithmetic < count(exact).arithmetic
 
 
 def test_regrouping_moves_mass_and_loses_none_of_it() -> None:
@@ -64,7 +65,7 @@ def test_entries_that_are_always_zero_are_no_outputs() -> None:
     for name in ("left", "right"):
         builder.body(name, mass=1.0, com=(0.1, 0.0, 0.0), inertia=0.01 * np.eye(3))
         builder.joint(name, parent="base", child=name, type="continuous", axis=(0, 1, 0))
-    program = trace(tree_of(builder.build()), "m", "crba")
+    program = trace(tree_of(builder.build()), FUNCTIONS["m"], "crba")
     assert {(output.index) for output in program.outputs} == {0, 3}
     (M,) = run(program, [np.array([[0.3, 0.4]])])
     assert M[0, 0, 1] == M[0, 1, 0] == 0.0

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from condyle.derivatives import KINDS
-from condyle.functions import FUNCTIONS
+from condyle.derivatives import KINDS, derivative
+from condyle.functions import FUNCTIONS, function_of
 from condyle.hardware.functions import tasks
 from condyle.methods import result_of
 from condyle.specification import F_EXT, Function, Port
@@ -55,6 +55,7 @@ Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
 def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[object, ...]]: ...
+def answer_names(function: Function) -> tuple[str, ...]: ...
 def result_of(function: Function) -> type[tuple[object, ...]] | None: ...
 def made(function: Function, answers: Sequence[object]) -> object: ...
 def method_of(function: Function) -> Callable[..., object]: ...
@@ -112,7 +113,8 @@ def answers(function: Function) -> str:
 
 def derived(kind: str, name: str) -> str:
     """What it takes behind the function's inputs, and its answers, as `Dynamics` names them."""
-    base, function = FUNCTIONS[name], FUNCTIONS[f"{kind}_{name}"]
+    base = FUNCTIONS[name]
+    function = derivative(kind, base)
     more = [port.name for port in function.inputs[len(base.inputs) :]]
     answers = [port.name for port in (base.inputs if kind == "vjp" else function.outputs)]
     return f"{', '.join(more)} → {', '.join(answers)}" if more else ", ".join(answers)
@@ -120,7 +122,7 @@ def derived(kind: str, name: str) -> str:
 
 def stub() -> str:
     """The whole file for type checkers."""
-    answering = (*FUNCTIONS.values(), FUNCTIONS["rollout_1_by_tau_of_step"])
+    answering = (*FUNCTIONS.values(), function_of("rollout_1_by_tau_of_step"))
     made = [result for function in answering if (result := _result(function))]
     methods = ["\nclass Methods:", *(_method(function) for function in FUNCTIONS.values())]
     return STUB_HEAD + "\n".join([*made, *methods]) + "\n"

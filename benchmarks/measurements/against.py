@@ -14,6 +14,7 @@ from condyle.cli import rivals
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.errors import CondyleError
+from condyle.functions import function_of
 
 PLACES = 3
 OURS = {"condyle": "cpu", "condyle-c": "c"}
@@ -35,11 +36,11 @@ def measure(subject: Subject) -> dict[str, Any]:
             if name not in rival.algorithms or name in absent.get(other, {}):
                 continue
             try:
-                agreed[other] = agreement(robot, ours["condyle"][0], rival, name)
+                agreed[other] = agreement(robot, ours["condyle"][0], rival, function_of(name))
             except CondyleError as error:
                 absent.setdefault(other, {})[name] = str(error)
                 continue
-            calls[other] = rival.call(name, states.arguments(name))
+            calls[other] = rival.call(name, states.arguments(function_of(name)))
         with pinned():
             functions[name] = {**_middle(subject.times(calls, BATCH)), "agreement": agreed}
         _show(subject, name, functions[name]["ns"])

@@ -10,6 +10,7 @@ from typing import Any
 
 from benchmarks.bench import Subject, bytes_of, pinned, reused
 from benchmarks.probes import mover
+from condyle.functions import function_of
 
 BATCHES = (16, 64, 256, 4096, 65536)
 LARGEST_BYTES = 3 << 30
@@ -25,11 +26,11 @@ def measure(subject: Subject) -> dict[str, Any]:
             total = sum(bytes_of(name, states))
             if total > LARGEST_BYTES:
                 continue
-            outputs = states.outputs(name)
+            outputs = states.outputs(function_of(name))
             calls = {
                 "condyle": reused(dynamics, name, states, outputs),
-                "floor-cached": mover(states.arguments(name), outputs, streaming=False),
-                "floor-streamed": mover(states.arguments(name), outputs, streaming=True),
+                "floor-cached": mover(states.arguments(function_of(name)), outputs, streaming=False),
+                "floor-streamed": mover(states.arguments(function_of(name)), outputs, streaming=True),
             }
             with pinned():
                 functions[name][str(n)] = {"bytes": total, **subject.times(calls, n)}

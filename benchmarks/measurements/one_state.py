@@ -14,6 +14,7 @@ from benchmarks.rivals.pinocchio_python import PinocchioPython
 from condyle.cli import rivals
 from condyle.cli.rivals.rival import Rival
 from condyle.errors import CondyleError
+from condyle.functions import function_of
 
 
 def measure(subject: Subject) -> dict[str, Any]:
@@ -22,15 +23,15 @@ def measure(subject: Subject) -> dict[str, Any]:
     others = _others(subject)
     functions: dict[str, Any] = {}
     for name in subject.functions:
-        answer = dynamics.function(name)(*one.arguments(name))
+        answer = dynamics.function(name)(*one.arguments(function_of(name)))
         outputs = answer if isinstance(answer, tuple) else (answer,)
         calls = {"condyle": reused(dynamics, name, one, outputs), "condyle-fresh": fresh(dynamics, name, one)}
         calls["nothing"] = lambda: None
         per = dict.fromkeys(calls, 1)
         for other, rival in others.items():
             if name in rival.algorithms:
-                calls[other], per[other] = rival.call(name, states.arguments(name)), BATCH
-        if kernel := kernels.one_state(name, states.arguments(name), states.outputs(name)):
+                calls[other], per[other] = rival.call(name, states.arguments(function_of(name))), BATCH
+        if kernel := kernels.one_state(name, states.arguments(function_of(name)), states.outputs(function_of(name))):
             calls["kernel"], per["kernel"] = kernel, BATCH
         with pinned():
             functions[name] = subject.times(calls, per)

@@ -8,7 +8,7 @@ import condyle
 from benchmarks.bench import Subject, bytes_of, pinned, reused
 from condyle.cli.states import States
 from condyle.cli.timing import Call, spelled_out
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.quantities import MINV
 
 BATCHES = (16, 256, 4096, 65536)
@@ -35,7 +35,7 @@ def packed(dynamics: condyle.Dynamics, name: str, states: States) -> Call:
     function, ports = dynamics.function(name), FUNCTIONS[name].inputs
     arguments = [
         dynamics.pack(array, MINV.name if port == MINV else "")
-        for port, array in zip(ports, states.arguments(name), strict=True)
+        for port, array in zip(ports, states.arguments(function_of(name)), strict=True)
     ]
     out = function(*arguments)
     return spelled_out(function, arguments, out)

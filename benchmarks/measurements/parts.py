@@ -14,6 +14,7 @@ import numpy as np
 from benchmarks.bench import BATCH, Subject, pinned, reused
 from benchmarks.kernels import Kernels
 from benchmarks.probes import Code, batches
+from condyle.functions import function_of
 
 TIMES = 8
 
@@ -25,7 +26,8 @@ def measure(subject: Subject) -> dict[str, Any]:
         whole, bare, isa = kernels.assembled(name), kernels.assembled(name, sines=False), kernels.isa
         if whole is None or bare is None or isa is None:
             continue
-        rows = batches(kernels.rows(whole), states.arguments(name), states.outputs(name), TIMES)
+        function = function_of(name)
+        rows = batches(kernels.rows(whole), states.arguments(function), states.outputs(function), TIMES)
         tiles = TIMES * BATCH // isa.lanes(64)
         calls = {"call": reused(dynamics, name, states), "rows": rows}
         per = {"call": BATCH, "rows": TIMES * BATCH}

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.bench import Subject, bytes_of, pinned, reused
 from benchmarks.measurements.packed import packed
 from condyle.cli.timing import Call
+from condyle.functions import function_of
 
 BATCHES = (16, 32, 64, 128, 256, 4096, 65536)
 MANY = 4096
@@ -35,7 +36,8 @@ def measure(subject: Subject) -> dict[str, Any]:
             states = all_states.first(n)
             if sum(bytes_of(name, states)) > LARGEST_BYTES:
                 continue
-            outputs = states.outputs(name)  # the same memory for all: where it lies changes a small batch by a tenth
+            # the same memory for all: where it lies changes a small batch by a tenth
+            outputs = states.outputs(function_of(name))
             calls = {str(threads): reused(dynamics[threads], name, states, outputs) for threads in THREADS}
             if n >= MANY:
                 calls |= {f"{threads} packed": packed(dynamics[threads], name, states) for threads in THREADS}

@@ -10,6 +10,7 @@ from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model.tree import Tree, tree_of
+from condyle.ports import F_EXT
 from condyle.trace.reference import evaluate
 
 ROUNDING = 1e-10  # the condition of M (to 1e4) times a few hundred roundings
@@ -29,9 +30,9 @@ def answers(tree: Tree, robot: condyle.Robot, function: str) -> list[np.ndarray]
     q, v = robot.random_state(4, rng)
     known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
     known["f_ext"] = rng.normal(size=(4, 6 * len(robot.bodies)))
-    known["Minv"] = evaluate(tree_of(robot), "minv", "ltl", known)[0]
-    ports = FUNCTIONS[function].ports(FUNCTIONS[function].takes_f_ext)
-    return list(evaluate(tree, function, FIRST[function], {port.name: known[port.name] for port in ports}))
+    known["Minv"] = evaluate(tree_of(robot), FUNCTIONS["minv"], "ltl", known)[0]
+    ports = FUNCTIONS[function].taking(F_EXT).inputs
+    return list(evaluate(tree, FUNCTIONS[function], FIRST[function], {port.name: known[port.name] for port in ports}))
 
 
 @pytest.mark.parametrize("function", DEFAULT)

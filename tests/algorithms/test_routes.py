@@ -12,6 +12,7 @@ from condyle.api import compiler_of
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp import run
 from condyle.passes import pipeline
+from condyle.ports import F_EXT
 from condyle.trace.straight import trace
 from tests.accuracies import ROUNDING, SOLVED
 from tests.laws.evaluated import reference, tree_for
@@ -69,8 +70,9 @@ def test_program_means_what_the_reference_does(name: str, function: str, route: 
     want = reference(robot, function, *inputs, f_ext=given.f_ext if forces else None)
     if forces:
         inputs.append(given.f_ext)
-    plain = pipeline.apply(trace(tree, function, route, forces, exact=True), pipeline.CLEAN)
-    regrouped = pipeline.apply(trace(tree, function, route, forces), pipeline.CLEAN)
+    forced = FUNCTIONS[function].taking(F_EXT)
+    plain = pipeline.apply(trace(tree, forced, route, exact=True), pipeline.CLEAN)
+    regrouped = pipeline.apply(trace(tree, forced, route), pipeline.CLEAN)
     contracted = pipeline.apply(regrouped, pipeline.CODE)
     for program in (plain, regrouped, contracted):
         assert agree(tuple(run(program, inputs)), want, LOOSE.get(function, ROUNDING))
@@ -137,6 +139,7 @@ def test_baselines_have_their_papers_names() -> None:
     robot = robot_named("chain")
     for function, alias in (("did", "grid"), ("dfd", "minv+grid"), ("difd", "grid")):
         assert alias in [route.alias for route in FUNCTIONS[function].routes.values()]
-    named = [compiler_of(robot, {"did": name}).best("did", False) for name in ("grid", "plancher2021")]
+    did = FUNCTIONS["did"]
+    named = [compiler_of(robot, {did: name}).best(did) for name in ("grid", "plancher2021")]
     assert named[0] == named[1]
-    assert compiler_of(robot).best("did", False).route != "plancher2021"
+    assert compiler_of(robot).best(did).route != "plancher2021"

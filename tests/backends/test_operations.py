@@ -36,6 +36,7 @@ from condyle.backends.fpga.lower import Source, lower
 from condyle.backends.fpga.target import word_of
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.ir.count import count, work
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
@@ -206,7 +207,7 @@ def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
     with pytest.raises(UnsupportedError, match=f"target cuda with 8 lanes a state {message}"):
         grouped(program, 8, 64)
     kernels = cast(GpuKernels, SimpleNamespace(size=lambda *_: Size(program), usual=lambda *_: WHOLE))
-    assert GpuFunction(kernels, "id", False, "float64", 132).form(1) == Form(1)
+    assert GpuFunction(kernels, FUNCTIONS["id"], "float64", 132).form(1) == Form(1)
 
 
 @needs("ptxas")
@@ -248,14 +249,16 @@ def together() -> Program:
 
 def whole(program: Program) -> Composed:
     """A function that is one call of itself."""
-    call = Call(program.name, tuple(array.name for array in program.arrays))
-    return Composed(Function(program.name, program.name, "", (), ()), program.inputs, program.arrays, (call,))
+    function = Function(program.name, program.name, "", (), ())
+    call = Call(function, tuple(array.name for array in program.arrays))
+    return Composed(function, program.inputs, program.arrays, (call,))
 
 
 @needs("nvcc")
 def test_cuda_cpp_compiles(tmp_path: Path) -> None:
     text = tmp_path / "all.cu"
-    text.write_text(header(plan([whole(together())], {"all": together()}), Facts(1, 1, "f", "v", "robot"), {}))
+    made = whole(together())
+    text.write_text(header(plan([made], {made.function: together()}), Facts(1, 1, "f", "v", "robot"), {}))
     subprocess.run(["nvcc", "-std=c++17", "-arch=sm_80", "-Werror", "all-warnings", "-c", str(text), "-o",
                     str(tmp_path / "all.o")], check=True)  # fmt: skip
 

@@ -14,6 +14,7 @@ from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
+from condyle.functions import FUNCTIONS
 from condyle.model.placement import Placement, about
 from condyle.model.tree import tree_of
 from condyle.options import bound_of
@@ -116,7 +117,7 @@ def test_the_kernel_of_a_gpu_does_too() -> None:
     robot = four_bar(TILTS[2])
     compiler = Compiler(tree_of(robot, bound_of(robot, contacts=robot.contacts)), Facts(3, 3), {})
     kernels = GpuKernels(compiler, TARGET)
-    made = GpuFunction(kernels, "cfd", False, "float64", 132).launches(Form(1, kernels.usual("cfd", False)))
+    made = GpuFunction(kernels, FUNCTIONS["cfd"], "float64", 132).launches(Form(1, kernels.usual(FUNCTIONS["cfd"])))
     q, v = closed()
     a, force = simulate(made, [x[None] for x in (q, v, np.zeros(3), np.ones(1))])
     want, exact = answers(four_bar().compile("numpy"))

@@ -13,7 +13,7 @@ from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.model.tree import Tree, tree_of
 from condyle.options import bound_of
 from condyle.trace.reference import evaluate
@@ -46,9 +46,9 @@ def bound(name: str) -> Tree:
 
 def call(name: str, function: str, given: list[Array]) -> list[Array]:
     """The reference of a function in the numbers of its inputs, answers flat."""
-    ports = [port.name for port in FUNCTIONS[function].inputs]
-    route = FUNCTIONS[function].route_names(False)[0]
-    return evaluate(bound(name), function, route, dict(zip(ports, given, strict=True)))
+    ports = [port.name for port in function_of(function).inputs]
+    route = function_of(function).route_names(False)[0]
+    return evaluate(bound(name), function_of(function), route, dict(zip(ports, given, strict=True)))
 
 
 def state(name: str) -> list[Array]:
@@ -112,7 +112,8 @@ def test_the_kernel_of_a_gpu_has_the_same() -> None:
     kernels = GpuKernels(compiler, TARGET)
     for function in ("dcfd", "vjp_cfd"):
         inputs = [*state(name), *([np.ones((1, 3)), np.ones((1, 6))] if function == "vjp_cfd" else [])]
-        made = GpuFunction(kernels, function, False, "float64", 132).launches(Form(1, kernels.usual(function, False)))
+        called = function_of(function)
+        made = GpuFunction(kernels, called, "float64", 132).launches(Form(1, kernels.usual(called)))
         for found, want in zip(simulate(made, inputs), call(name, function, inputs), strict=True):
             assert apart(np.asarray(found), want) < BY_MATRIX
 

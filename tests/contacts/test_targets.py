@@ -14,7 +14,7 @@ from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.model.contact import anchors_of, gains_of
 from condyle.model.tree import tree_of
 from condyle.options import bound_of
@@ -58,7 +58,7 @@ def inputs(name: str) -> list[Array]:
     def drawn(port: Port) -> Array:
         return rng.normal(size=(N, *port.shape(sizes(compiled("numpy")._compiler.tree))))
 
-    return [states()[port.name] if port.name in states() else drawn(port) for port in FUNCTIONS[name].inputs]
+    return [states()[port.name] if port.name in states() else drawn(port) for port in function_of(name).inputs]
 
 
 @cache
@@ -80,7 +80,7 @@ def spread() -> float:
 
 def allowed(name: str, dtype: str) -> float:
     """What is promised at random states of real robots, or so many roundings times what solving costs here."""
-    return max(getattr(FUNCTIONS[name].accuracy, dtype), 30.0 * float(np.finfo(dtype).eps) * spread())
+    return max(getattr(function_of(name).accuracy, dtype), 30.0 * float(np.finfo(dtype).eps) * spread())
 
 
 def test_the_rows_are_independent() -> None:
@@ -99,7 +99,7 @@ def test_machine_code(name: str) -> None:
     one = dyn.call(name, [x[0] for x in given])
     assert worst([x[None] for x in one], [x[:1] for x in want]) < allowed(name, "float64")
     if name in PLAIN:
-        packed = [dyn.pack(x, port.name) for x, port in zip(given, FUNCTIONS[name].inputs, strict=True)]
+        packed = [dyn.pack(x, port.name) for x, port in zip(given, function_of(name).inputs, strict=True)]
         assert worst([x.dense() for x in dyn.call(name, packed)], want) < allowed(name, "float64")
 
 
@@ -125,7 +125,7 @@ def test_kernels_of_a_gpu_compute_it_too(name: str) -> None:
     """A thread a state, as PTX that is interpreted."""
     bound = bound_of(CASE.robot, contacts=CASE.contacts)
     kernels = GpuKernels(Compiler(tree_of(CASE.robot, bound), Facts(CASE.robot.nq, CASE.robot.nv), {}), TARGET)
-    made = GpuFunction(kernels, name, False, "float64", 132).launches(Form(1, kernels.usual(name, False)))
+    made = GpuFunction(kernels, function_of(name), "float64", 132).launches(Form(1, kernels.usual(function_of(name))))
     found = simulate(made, [np.reshape(x, (N, -1)) for x in inputs(name)])
     assert worst(found, [np.reshape(x, (N, -1)) for x in known(name)]) < allowed(name, "float64")
 

@@ -15,6 +15,7 @@ from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.answers import DeviceArray
 from condyle.runtime.cuda.driver import Gpu
+from condyle.specification import Function
 
 GUARD = 65
 """Numbers before and after an array. It is odd, so addresses are multiples of one number and of no more."""
@@ -38,7 +39,7 @@ class Bench:
         return dyn
 
     def inputs(self, function: str, n: int, dtype: str = "float64") -> list[np.ndarray]:
-        return list(draw(condyle.load("iiwa14"), n, dtype, (function,)).arguments(function))
+        return list(draw(condyle.load("iiwa14"), n, dtype, (FUNCTIONS[function],)).arguments(FUNCTIONS[function]))
 
     def upload(self, arrays: list[np.ndarray]) -> list[DeviceArray]:
         with self.gpu.current():
@@ -90,11 +91,11 @@ class Guarded:
             self.gpu.driver("cuMemFree", self.address)
 
 
-def in_place(dyn: GpuDynamics, gpu: Gpu, function: str, states: States) -> list[np.ndarray]:
+def in_place(dyn: GpuDynamics, gpu: Gpu, function: Function, states: States) -> list[np.ndarray]:
     """The answers of a call with guarded arrays."""
     given = [Guarded(gpu, x.shape, states.dtype).fill(x) for x in states.arguments(function)]
     outs = [Guarded(gpu, x.shape, states.dtype) for x in states.outputs(function)]
-    dyn.call(function, given, None, outs[0] if len(outs) == 1 else tuple(outs))
+    dyn.call(function, given, outs[0] if len(outs) == 1 else tuple(outs))
     found = [out.numbers() for out in outs]
     for array in (*given, *outs):
         array.free()
@@ -104,15 +105,15 @@ def in_place(dyn: GpuDynamics, gpu: Gpu, function: str, states: States) -> list[
 class Reference:
     """Answers of the processor in float64, and how far they may be from those in another type."""
 
-    def __init__(self, robot: condyle.Robot, n: int, dtype: str, functions: Sequence[str] = ()) -> None:
+    def __init__(self, robot: condyle.Robot, n: int, dtype: str, functions: Sequence[Function] = ()) -> None:
         self.states = draw(robot, n, dtype, functions)
         drawn = {name: array.astype(np.float64) for name, array in self.states.quantities.items()}
         self.exact = States(drawn, self.states.sizes, "float64")
         self.dyn = robot.compile(target="cpu")
         self.condition = float(np.linalg.cond(self.dyn.mass_matrix(drawn["q"])).max())
 
-    def hold(self, function: str, found: Sequence[np.ndarray]) -> None:
+    def hold(self, function: Function, found: Sequence[np.ndarray]) -> None:
         """The first rows of the answers, as many as were computed."""
         wanted = answers(self.dyn, function, self.exact)
         worst = max(relative(a, b[: len(a)]) for a, b in zip(found, wanted, strict=True))
-        assert worst <= allowed(FUNCTIONS[function], self.states.dtype, self.condition), function
+        assert worst <= allowed(function, self.states.dtype, self.condition), function

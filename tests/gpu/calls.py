@@ -15,6 +15,7 @@ from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from tests.backends.cuda.fake_driver import FakeDriver
+from tests.forces import function_with
 
 ARGUMENTS = {"q": (7,), "v": (7,), "a": (7,), "tau": (7,), "f_ext": (7, 6), "Minv": (7, 7)}
 
@@ -40,12 +41,12 @@ def dynamics(dtype: str = "float64", kernels: str | Mapping[str, str] = "auto") 
 
 def given(function: str, n: int, f_ext: bool = False, seed: int = 0) -> list[np.ndarray]:
     rng = np.random.default_rng(seed)
-    return [rng.uniform(-1, 1, (n, *ARGUMENTS[port.name])) for port in FUNCTIONS[function].ports(f_ext)]
+    return [rng.uniform(-1, 1, (n, *ARGUMENTS[port.name])) for port in function_with(function, f_ext).inputs]
 
 
 def wanted(function: str, arguments: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-    inputs = len(FUNCTIONS[function].inputs)
-    return condyle.load("iiwa14").compile(target="numpy").call(function, arguments[:inputs], *arguments[inputs:])
+    called = function_with(function, len(arguments) > len(FUNCTIONS[function].inputs))
+    return condyle.load("iiwa14").compile(target="numpy").call(called, arguments)
 
 
 def same(got: object, want: tuple[np.ndarray, ...]) -> None:

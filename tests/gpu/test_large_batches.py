@@ -16,6 +16,7 @@ from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.kernel import CudaKernel
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.planned import planned, scratch_bytes
+from condyle.functions import FUNCTIONS
 from condyle.ir.repeated import Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.cuda import driver as drivers
@@ -42,8 +43,8 @@ FORMS: dict[str, Callable[[], Parts]] = {
     "group32": lambda: formed("id", 32),
     "split": lambda: formed("difd", 1, "split"),
     "rollout": rolled,
-    "links of a warp": lambda: by_links(tree_of(condyle.chain(3, rng=1)), "dfd", False, "float32"),
-    "links of a block": lambda: by_links(tree_of(condyle.chain(34, rng=1)), "id", False, "float32"),
+    "links of a warp": lambda: by_links(tree_of(condyle.chain(3, rng=1)), FUNCTIONS["dfd"], "float32"),
+    "links of a block": lambda: by_links(tree_of(condyle.chain(34, rng=1)), FUNCTIONS["id"], "float32"),
 }
 
 

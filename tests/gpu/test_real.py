@@ -9,6 +9,7 @@ import condyle
 from benchmarks import gpu_beside
 from condyle.backends.cuda import kernel as kernels
 from condyle.cli.check import answers, solvable
+from condyle.functions import FUNCTIONS
 from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import Gpu
 from tests.gpu.bench import Bench, Reference
@@ -27,7 +28,7 @@ def test_reference(bench: Bench) -> None:
 
 def agree(robot: condyle.Robot, dyn: GpuDynamics, dtype: str, n: int) -> None:
     reference = Reference(robot, n, dtype)
-    for function in solvable(robot, list(dyn.signature)):
+    for function in solvable(robot, [FUNCTIONS[name] for name in dyn.signature]):
         reference.hold(function, answers(dyn, function, reference.states))
 
 

@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle.cli.check import solvable
 from condyle.errors import UnsupportedError
-from condyle.functions import DEFAULT
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.gpu import GpuDynamics
 from tests.gpu.bench import Bench, Guarded, Reference, in_place
 
@@ -61,13 +61,13 @@ def test_every_form_gives_the_same_bits(bench: Bench, dtype: str) -> None:
 @pytest.mark.parametrize("function", PARTITIONS)
 def test_named_forms(bench: Bench, function: str) -> None:
     """Several launches with scratch between them."""
-    n = 1000 if bench.real else 5
+    n, called = 1000 if bench.real else 5, FUNCTIONS[function]
     for robot in robots(bench):
-        reference = Reference(robot, n, "float64", (function,))
+        reference = Reference(robot, n, "float64", (called,))
         for words in PARTITIONS[function]:
             dyn = compiled(robot, "float64", kernels={function: words})
             try:
-                reference.hold(function, in_place(dyn, bench.gpu, function, reference.states))
+                reference.hold(called, in_place(dyn, bench.gpu, called, reference.states))
             except UnsupportedError:
                 assert bench.real
                 assert "group" in words
@@ -77,7 +77,8 @@ def test_named_forms(bench: Bench, function: str) -> None:
 def test_links(bench: Bench, links: int) -> None:
     """A lane is a link: several states a warp, and one a block."""
     n, robot = 70 if bench.real else 2, condyle.chain(links, rng=1)
-    functions = solvable(robot, list(DEFAULT)) if bench.real else ["id"] if links > 3 else ["minv", "fd"]
+    names = DEFAULT if bench.real else ("id",) if links > 3 else ("minv", "fd")
+    functions = solvable(robot, [FUNCTIONS[name] for name in names])
     reference = Reference(robot, n, "float64", functions)
     dyn = compiled(robot, "float64", links="scan")
     for function in functions:
@@ -96,7 +97,7 @@ def test_rollouts(bench: Bench, kept: str) -> None:
     wanted = robot.compile(target="cpu").call(name, given)
     there = [Guarded(bench.gpu, x.shape, "float64").fill(x) for x in given]
     outs = [Guarded(bench.gpu, np.shape(x), "float64") for x in wanted]
-    compiled(robot, "float64").call(name, there, None, tuple(outs))
+    compiled(robot, "float64").call(name, there, tuple(outs))
     for out, want in zip(outs, wanted, strict=True):
         # 50 steps of 1 ms change an error of 1e-15 by less than 1e4
         np.testing.assert_allclose(out.numbers(), want, rtol=0, atol=1e-11 * max(1.0, float(np.abs(want).max())))

@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 
 from condyle import Contact
-from condyle.functions import FUNCTIONS
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
-from condyle.specification import UNBOUND, Bound
+from condyle.specification import UNBOUND, Bound, Function
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
+from tests.forces import function_with
 
 Array = np.ndarray
 
@@ -24,7 +24,7 @@ def tree_for(robot: Robot, bound: Bound = UNBOUND) -> Tree:
 
 def reference(
     robot: Robot,
-    function: str,
+    function: str | Function,
     *inputs: Array,
     f_ext: Array | None = None,
     route: str | None = None,
@@ -34,17 +34,14 @@ def reference(
 ) -> Array | tuple[Array, ...]:
     """A function by one route (the first, unless named); inputs (n, ...), outputs (n, ...)."""
     tree = tree_for(robot, Bound(frames, force_frame=force_frame, contacts=contacts))
-    name = route or FUNCTIONS[function].route_names(tree.has_shared_coordinates)[0]
-    ports = FUNCTIONS[function]
+    called = function_with(function, f_ext is not None)
+    name = route or called.route_names(tree.has_shared_coordinates)[0]
     given = inputs if f_ext is None else (*inputs, f_ext)
-    rows = {
-        port.name: array.reshape(len(array), -1)
-        for port, array in zip(ports.ports(f_ext is not None), given, strict=True)
-    }
+    rows = {port.name: array.reshape(len(array), -1) for port, array in zip(called.inputs, given, strict=True)}
     n = max(len(array) for array in given)
-    flat = evaluate(tree, function, name, rows)
+    flat = evaluate(tree, called, name, rows)
     shaped = tuple(
-        result.reshape(n, *port.shape(sizes(tree))) for port, result in zip(ports.outputs, flat, strict=True)
+        result.reshape(n, *port.shape(sizes(tree))) for port, result in zip(called.outputs, flat, strict=True)
     )
     return shaped[0] if len(shaped) == 1 else shaped
 

@@ -12,10 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-import condyle.derivatives  # noqa: F401  names of derivatives are found from here on
 from condyle import Builder, Contact, Dynamics, Robot
 from condyle.backends.cuda.target import TARGET
-from condyle.functions import AUXILIARY, FUNCTIONS
+from condyle.functions import AUXILIARY, FUNCTIONS, function_of
 from condyle.model.generate import random_body
 from condyle.model.placement import Placement
 from condyle.model.tree import tree_of
@@ -155,7 +154,7 @@ def case_of(name: str) -> Case:
 @cache
 def contacts_of(function: str, shift: tuple[float, float, float]) -> tuple[Contact, ...]:
     """A point held in the world, which its gains draw to its anchor, and two bodies held together."""
-    known = FUNCTIONS[function]
+    known = function_of(function)
     if "contacts" not in known.options:
         return ()
     x, y, z = (one + more for one, more in zip((0.5, 0.75, -0.25), shift, strict=True))
@@ -167,7 +166,7 @@ def contacts_of(function: str, shift: tuple[float, float, float]) -> tuple[Conta
 
 def bound(name: str, function: str, frame: str, far: bool) -> Bound:
     shift = case_of(name).shift if far else (0.0, 0.0, 0.0)
-    frames = ("root0", "root0_a", "root0_d", "root0_c") if "frames" in FUNCTIONS[function].options else ()
+    frames = ("root0", "root0_a", "root0_d", "root0_c") if "frames" in function_of(function).options else ()
     return Bound(frames, frame, force_frame=frame, contacts=contacts_of(function, shift))
 
 
@@ -197,7 +196,7 @@ def inputs(name: str, function: str, far: bool) -> tuple[Array, ...]:
             return np.full(N, 0.0078125)
         return numbers[port.name] if port.name in numbers else rng.uniform(-1.0, 1.0, (N, *port.shape(sizes(tree))))
 
-    return tuple(drawn(port) for port in FUNCTIONS[function].inputs)
+    return tuple(drawn(port) for port in function_of(function).inputs)
 
 
 def moved_by(name: str, port: Port, want: Array) -> Array:
@@ -216,13 +215,13 @@ def moved_by(name: str, port: Port, want: Array) -> Array:
 
 def check(name: str, function: str, frame: str, dtype: str, near: list[Array], far: list[Array]) -> None:
     """Positions move with the base; of a base that q moves, all else keeps its bits, but for errors of anchors."""
-    for port, one, other in zip(FUNCTIONS[function].outputs, near, far, strict=True):
+    for port, one, other in zip(function_of(function).outputs, near, far, strict=True):
         change = moved_by(name, port, np.asarray(one, np.float64))
         assert np.isfinite(other).all()
         if change.any():
             most = 4.0 * float(np.finfo(dtype).eps) * np.abs(one + change).max()
             assert np.abs(other - (one + change)).max() < most, (port.name, frame, dtype)
-        elif case_of(name).near is case_of(name).far and "contacts" not in FUNCTIONS[function].options:
+        elif case_of(name).near is case_of(name).far and "contacts" not in function_of(function).options:
             assert np.array_equal(one, other), (port.name, frame, dtype)
         else:
             assert relative(other, one) < ALLOWED[dtype], (port.name, frame, dtype)
@@ -230,7 +229,7 @@ def check(name: str, function: str, frame: str, dtype: str, near: list[Array], f
 
 def compare(name: str, function: str, target: str, dtypes: tuple[str, ...], links: str = "serial") -> None:
     """Of both places, in both reference frames in which a function is compiled."""
-    depends = {"reference_frame", "force_frame"} & set(FUNCTIONS[function].options)
+    depends = {"reference_frame", "force_frame"} & set(function_of(function).options)
     for frame in FRAMES if depends else FRAMES[:1]:
         for dtype in dtypes:
             answers = []
@@ -259,7 +258,7 @@ def test_nor_does_it_in_kernels_of_a_gpu(function: str) -> None:
         what = made(case.near, function, 32, target=TARGET, frames=fixed.frames, contacts=fixed.contacts)
         given = [np.reshape(x, (N, -1)) for x in inputs("floating", function, bool(far))]
         answers.append(simulate(what, given))
-    shapes = [port.shape(sizes(tree_of(case.near, bounds[0]))) for port in FUNCTIONS[function].outputs]
+    shapes = [port.shape(sizes(tree_of(case.near, bounds[0]))) for port in function_of(function).outputs]
     shaped = [[np.reshape(x, (N, *shape)) for x, shape in zip(each, shapes, strict=True)] for each in answers]
     check("floating", function, FRAMES[0], "float32", *shaped)
 

@@ -25,6 +25,7 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, combine
 from condyle.model.placement import IDENTITY
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.scalar import number
 from condyle.spatial.transform import IDENTITY as STILL
 from condyle.trace.reference import evaluate
@@ -80,11 +81,11 @@ def given(robot: Robot, function: str, n: int = 3) -> dict[str, Array]:
     some = states(robot, n, seed=4)
     known = {"q": some.q, "v": some.v, "a": some.a, "tau": some.a, "f_ext": some.f_ext.reshape(n, -1)}
     known["Minv"] = reference(robot, "minv", some.q).reshape(n, -1)
-    return {port.name: known[port.name] for port in FUNCTIONS[function].ports(FUNCTIONS[function].takes_f_ext)}
+    return {port.name: known[port.name] for port in FUNCTIONS[function].taking(F_EXT).inputs}
 
 
 def answers(robot: Robot, function: str, inputs: dict[str, Array], route: str = "") -> list[Array]:
-    return evaluate(tree_of(robot), function, route or FUNCTIONS[function].route_names(False)[0], inputs)
+    return evaluate(tree_of(robot), FUNCTIONS[function], route or FUNCTIONS[function].route_names(False)[0], inputs)
 
 
 def with_point_mass(robot: Robot, mass: float) -> Robot:
@@ -169,18 +170,18 @@ def test_every_route_straight_rolled_and_scanned(name: str, function: str) -> No
     robot = ROBOTS[name]()
     tree, inputs = tree_of(robot), given(robot, function)
     want = answers(robot, function, inputs)
-    f_ext = "f_ext" in inputs
+    forced = FUNCTIONS[function].taking(F_EXT)
 
     def agree(found: list[Array]) -> bool:
         return all(relative(np.reshape(x, y.shape), y) < SOLVED for x, y in zip(found, want, strict=True))
 
     for route in FUNCTIONS[function].route_names(False):
         assert agree(answers(robot, function, inputs, route)), route
-        program = trace(tree, function, route, f_ext)
+        program = trace(tree, forced, route)
         assert agree(interp.run(program, list(inputs.values()), np.float64)), route
-    assert agree(run_rolled(roll(tree, function, f_ext), list(inputs.values())))
+    assert agree(run_rolled(roll(tree, forced), list(inputs.values())))
     for route in scans.ROUTES[function]:
-        assert agree(scans.evaluate(tree, function, route, inputs)), route
+        assert agree(scans.evaluate(tree, forced, route, inputs)), route
 
 
 @pytest.mark.parametrize("target", ["cpu", slow("c")])
@@ -200,8 +201,8 @@ def test_compiled(function: str, target: str) -> None:
 @pytest.mark.parametrize("function", ["id", "fd"])
 def test_chunks_of_a_chain(function: str) -> None:
     robot = floating(ROTOR, 9)
-    inputs = given(robot, function)
-    made = segmented(tree_of(robot), function, True, supported()[0].lanes(64), GUARD * float(np.finfo(float).eps))
+    inputs, forced = given(robot, function), FUNCTIONS[function].taking(F_EXT)
+    made = segmented(tree_of(robot), forced, supported()[0].lanes(64), GUARD * float(np.finfo(float).eps))
     found = np.zeros((3, robot.nv))
     build_chain(made, "float64", supported()[0])(3, list(inputs.values()), [found], 1)
     assert relative(found, answers(robot, function, inputs)[0]) < SOLVED
@@ -212,7 +213,7 @@ def test_chunks_of_a_chain(function: str) -> None:
 def test_links_in_the_lanes_of_a_gpu(name: str, function: str) -> None:
     robot = ROBOTS[name]()
     tree, inputs = tree_of(robot), given(robot, function)
-    (found,) = simulate(scans.parts(tree, function, "f_ext" in inputs, "float64"), list(inputs.values()))
+    (found,) = simulate(scans.parts(tree, FUNCTIONS[function].taking(F_EXT), "float64"), list(inputs.values()))
     (want,) = answers(robot, function, inputs)
     assert relative(found.reshape(want.shape), want) < 1e-10
 

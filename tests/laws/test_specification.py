@@ -15,9 +15,9 @@ import pytest
 from condyle import Robot
 from condyle.backends.cuda.target import TARGET
 from condyle.cli.check import worst_of
-from condyle.functions import FUNCTIONS, expanded, registered
+from condyle.functions import FUNCTIONS, registered
 from condyle.model.varied import contact_numbers
-from condyle.specification import Call, Function
+from condyle.specification import Call, Function, expanded
 from tests.backends.cuda.simulate import made, simulate
 from tests.functions.first_moment import FIRST_MOMENT
 from tests.held import held
@@ -162,8 +162,7 @@ def test_a_composition_is_what_its_routes_compute(name: str, function: str) -> N
     known = dict(zip((p.name for p in FUNCTIONS[function].inputs), arguments(robot, function, given), strict=True))
     for step in expanded(FUNCTIONS[function]):
         if isinstance(step, Call):
-            called = FUNCTIONS[step.function]
-            taken = [known[x] for x in step.takes or [port.name for port in called.inputs]]
+            taken = [known[x] for x in step.takes or [port.name for port in step.function.inputs]]
             known.update(zip(step.gives, parts(reference(robot, step.function, *taken)), strict=True))
         else:
             known[step.gives] = -known[step.left] @ known[step.right]

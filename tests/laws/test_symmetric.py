@@ -61,7 +61,7 @@ def test_both_triangles_are_one_expression(function: str) -> None:
     for robot in robots():
         tree = tree_for(robot)
         for route in FUNCTIONS[function].route_names(tree.has_shared_coordinates):
-            program = trace(tree, function, route)
+            program = trace(tree, FUNCTIONS[function], route)
             entry = {output.index: output.node for output in program.outputs}
             for index, node in entry.items():
                 row, column = divmod(index, tree.nv)
@@ -80,9 +80,10 @@ def test_the_reference(function: str) -> None:
 def test_loops_and_scans(function: str) -> None:
     for robot in robots()[2::4]:
         tree, inputs, k = tree_for(robot), given(robot, FUNCTIONS[function], 3), SYMMETRIC[function]
-        check_symmetric(run_rolled(roll(tree, function), inputs)[k])
+        check_symmetric(run_rolled(roll(tree, FUNCTIONS[function]), inputs)[k])
         rows = {port.name: x for port, x in zip(FUNCTIONS[function].inputs, inputs, strict=True)}
-        check_symmetric(np.reshape(evaluate(tree, function, ROUTES[function][0], rows)[k], (3, tree.nv, tree.nv)))
+        found = evaluate(tree, FUNCTIONS[function], ROUTES[function][0], rows)[k]
+        check_symmetric(np.reshape(found, (3, tree.nv, tree.nv)))
 
 
 def check_packed(dyn: Dynamics, robot: Robot, name: str, n: int) -> None:
@@ -118,7 +119,7 @@ def test_loops_as_machine_code(function: str) -> None:
     for robot in small():
         tree, q = tree_for(robot), robot.random_state(9, 0).q
         layouts = tuple(tuple(layout_of(tree, x, lanes) for x in of) for of in (signature.inputs, signature.outputs))
-        kernel = build.load(build.assembled(roll(tree, function), "float64", layouts=layouts), layouts)
+        kernel = build.load(build.assembled(roll(tree, signature), "float64", layouts=layouts), layouts)
         dense = np.empty((9, robot.nv * robot.nv))
         kernel(9, [q], [dense], 1)
         check_symmetric(np.reshape(dense, (9, robot.nv, robot.nv)))

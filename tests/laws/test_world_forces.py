@@ -16,6 +16,7 @@ from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.specification import Bound
 from condyle.trace.rolled import roll
 from tests.accuracies import ROUNDING, SOLVED
@@ -129,9 +130,10 @@ def compiler_for(robot: Robot, force_frame: str = WORLD) -> Compiler:
 def test_kept_kernels_are_told_apart(function: str) -> None:
     robot = robot_named("floating-3")
     local, world = compiler_for(robot, "local"), compiler_for(robot)
-    assert local._key(function, False, "float64") == world._key(function, False, "float64")
-    assert local._key(function, True, "float64") != world._key(function, True, "float64")
-    assert local._key(function, True, "float64").routes == "[]"  # what it was before there was such an option
+    plain, forced = FUNCTIONS[function], FUNCTIONS[function].taking(F_EXT)
+    assert local._key(plain, "float64") == world._key(plain, "float64")
+    assert local._key(forced, "float64") != world._key(forced, "float64")
+    assert local._key(forced, "float64").routes == "[]"  # what it was before there was such an option
 
 
 @pytest.mark.parametrize("function", ["id", slow("did"), slow("dfd")])
@@ -139,11 +141,9 @@ def test_kernels_of_a_gpu_take_them_too(function: str) -> None:
     robot = robot_named("floating-3")
     given = states(robot, 5)
     inputs = arguments(robot, function, given)
-    kernels = GpuKernels(compiler_for(robot))
-    made = GpuFunction(kernels, function, True, "float64", 132)
-    found = simulate(
-        made.launches(Form(1, kernels.usual(function, True))), [np.reshape(x, (5, -1)) for x in (*inputs, given.f_ext)]
-    )
+    kernels, forced = GpuKernels(compiler_for(robot)), FUNCTIONS[function].taking(F_EXT)
+    made = GpuFunction(kernels, forced, "float64", 132).launches(Form(1, kernels.usual(forced)))
+    found = simulate(made, [np.reshape(x, (5, -1)) for x in (*inputs, given.f_ext)])
     exact = parts(reference(robot, function, *inputs, f_ext=given.f_ext, force_frame=WORLD))
     for one, want in zip(found, exact, strict=True):
         assert relative(one, np.reshape(want, (5, -1))) < allowed(function, "float64")
@@ -176,4 +176,4 @@ def test_long_robots_answer_by_numpy() -> None:
     assert relative(dyn.inverse_dynamics(given.q, given.v, given.a, f_ext=given.f_ext), want) < ROUNDING
     assert "loops over 320 links" in dyn.explain()
     with pytest.raises(UnsupportedError, match="force_frame='local'"):
-        roll(tree_of(robot, Bound(force_frame=WORLD)), "id", f_ext=True)
+        roll(tree_of(robot, Bound(force_frame=WORLD)), FUNCTIONS["id"].taking(F_EXT))

@@ -68,10 +68,11 @@ def test_numbers_that_are_drawn_are_of_robots() -> None:
     assert {name: array.shape[1:] for name, array in found.items()} == {
         name: port.shape({"n_bodies": len(robot.bodies), "nv": robot.nv}) for name, port in NUMBERS.items()
     }
-    drawn = draw(robot, 20, "float64", ("fd_inertias_armature",))
+    fd, m = (FUNCTIONS[name].taking("inertias", "armature") for name in ("fd", "m"))
+    drawn = draw(robot, 20, "float64", (fd,))
     assert condyle.physical_inertias(drawn.quantities["inertias"]).all() and drawn.quantities["armature"].min() >= 0.0
-    q, numbers = drawn.quantities["q"], drawn.arguments("fd_inertias_armature")[3:]
-    assert FUNCTIONS["m_inertias_armature"].inputs[1:] == FUNCTIONS["fd_inertias_armature"].inputs[3:]
+    q, numbers = drawn.quantities["q"], drawn.arguments(fd)[3:]
+    assert m.inputs[1:] == fd.inputs[3:]
     opened = robot.compile(target="numpy", inputs=("inertias", "armature"))
     M = opened.mass_matrix(q, inertias=numbers[0], armature=numbers[1])
     assert np.linalg.cond(M).max() < 10.0 * np.linalg.cond(opened.mass_matrix(q)).max()

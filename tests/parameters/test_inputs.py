@@ -12,7 +12,7 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Robot, ShapeError, SingularError, UnsupportedError
-from condyle.functions import FUNCTIONS, variant
+from condyle.functions import FUNCTIONS
 from condyle.model.inertias import with_parameters
 from condyle.ports import NUMBERS
 from tests.laws.robots import changed, relative, robot_named, states
@@ -268,8 +268,9 @@ def test_one_compile_serves_all_and_nothing_else_changes() -> None:
     again = pickle.loads(pickle.dumps(dyn))
     q, v, tau, _ = states(robot, 3)
     assert np.array_equal(again.forward_dynamics(q, v, tau), dyn.forward_dynamics(q, v, tau))
-    assert variant("fd", NUMBERS) == "fd_inertias_gravity_armature_damping" and variant("fk", NUMBERS) == "fk"
-    assert variant("fd", ("gravity", "f_ext")) == "fd_f_ext_gravity"
+    fd, fk = FUNCTIONS["fd"], FUNCTIONS["fk"]
+    assert fd.taking(*NUMBERS).name == "fd_inertias_gravity_armature_damping" and fk.taking(*NUMBERS) is fk
+    assert fd.taking("gravity", "f_ext").name == "fd_f_ext_gravity"
 
 
 def test_high_derivatives_of_a_step_with_open_numbers() -> None:

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.errors import DTypeError, ShapeError
 from condyle.functions import FUNCTIONS
+from condyle.ports import F_EXT
 from condyle.runtime.arrays import Binder, Call
 from condyle.runtime.rows import MOST_DIMS
 
@@ -18,7 +19,8 @@ ID, M, DFD, DIFD = (FUNCTIONS[name] for name in ("id", "m", "dfd", "difd"))
 
 
 def bind(function, dtype, args, f_ext=None, out=None) -> Call:
-    return Binder(function, SIZES, np.dtype(dtype)).bind(args, f_ext, out)
+    called, given = (function, args) if f_ext is None else (function.taking(F_EXT), (*args, f_ext))
+    return Binder(called, SIZES, np.dtype(dtype)).bind(given, out)
 
 
 def act(call: Call) -> tuple[np.ndarray, ...]:
@@ -196,7 +198,7 @@ def test_external_forces() -> None:
         bind(ID, F64, (q, v, a), f_ext=np.zeros((3, 30)))
     with pytest.raises(DTypeError, match=r"f_ext is dict, expected an array: robot\.f_ext"):
         bind(ID, F64, (q, v, a), f_ext={"lf_foot": 1})  # type: ignore[arg-type]
-    with pytest.raises(UnsupportedError, match="external"):
+    with pytest.raises(ShapeError, match=r"mass_matrix\(q\): 2 arguments given, expected 1"):
         bind(M, F64, (q,), f_ext=np.zeros((5, 6)))
 
 

@@ -15,6 +15,7 @@ from condyle.runtime import packed as module
 from condyle.runtime._native import PackedBase
 from condyle.runtime.layout import Layout, full, layout, sparse
 from condyle.runtime.packed import pack_rows
+from tests.forces import function_with
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4}
 Dyn = Callable[..., Dynamics]
@@ -43,13 +44,13 @@ def arguments(robot: Robot, name: str, n: int, dtype: str, f_ext: bool = False) 
     rng = np.random.default_rng(n)
     q, v = robot.random_state(n, rng)
     known = {"q": q, "v": v}
-    for port in FUNCTIONS[name].ports(f_ext):
+    for port in function_with(name, f_ext).inputs:
         shape = port.shape({"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)})
         if port.name == "Minv":
             known["Minv"] = robot.compile("numpy").mass_matrix_inverse(q)
         elif port.name not in known:
             known[port.name] = rng.uniform(-1.0, 1.0, (n, *shape))
-    return {port.name: known[port.name].astype(dtype) for port in FUNCTIONS[name].ports(f_ext)}
+    return {port.name: known[port.name].astype(dtype) for port in function_with(name, f_ext).inputs}
 
 
 def listed(results: object) -> tuple[object, ...]:

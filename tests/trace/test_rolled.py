@@ -14,6 +14,8 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import Tree, tree_of
+from condyle.ports import F_EXT
+from condyle.specification import Function
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll, rolled_route
 from tests.zoo import every_joint
@@ -23,15 +25,15 @@ TOLERANCE = 1e-10
 N = 5
 
 
-def rows(robot: condyle.Robot, tree: Tree, function: str, f_ext: bool) -> dict[str, np.ndarray]:
+def rows(robot: condyle.Robot, tree: Tree, function: Function) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(3)
     q, v = robot.random_state(N, rng)
     known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
-    if f_ext:
+    if function.has_forces:
         known["f_ext"] = rng.normal(size=(N, 6 * len(robot.bodies)))
-    if function == "difd":
-        known["Minv"] = evaluate(tree, "minv", "ltl", known)[0]
-    return {port.name: known[port.name] for port in FUNCTIONS[function].ports(f_ext)}
+    if function.plain is FUNCTIONS["difd"]:
+        known["Minv"] = evaluate(tree, FUNCTIONS["minv"], "ltl", known)[0]
+    return {port.name: known[port.name] for port in function.inputs}
 
 
 def close(found: np.ndarray, expected: np.ndarray) -> bool:
@@ -48,10 +50,10 @@ def robot(request: pytest.FixtureRequest) -> condyle.Robot:
 
 @pytest.mark.parametrize("function", DEFAULT)
 def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, function: str) -> None:
-    tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
-    inputs = rows(robot, tree, function, f_ext)
-    rolled = roll(tree, function, f_ext)
-    expected = evaluate(tree, function, "ltl" if function in ("fd", "minv") else FIRST[function], inputs)
+    tree, forced = tree_of(robot), FUNCTIONS[function].taking(F_EXT)
+    inputs = rows(robot, tree, forced)
+    rolled = roll(tree, forced)
+    expected = evaluate(tree, forced, "ltl" if function in ("fd", "minv") else FIRST[function], inputs)
     for found, answer in zip(run_rolled(rolled, list(inputs.values())), expected, strict=True):
         assert close(found, answer)
 
@@ -63,9 +65,9 @@ FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "dif
 @pytest.mark.parametrize("function", DEFAULT)
 def test_c_agrees_with_the_interpreter(function: str) -> None:
     robot = condyle.random_tree(4, 9)
-    tree, f_ext = tree_of(robot), FUNCTIONS[function].takes_f_ext
-    inputs = list(rows(robot, tree, function, f_ext).values())
-    rolled = roll(tree, function, f_ext)
+    tree, forced = tree_of(robot), FUNCTIONS[function].taking(F_EXT)
+    inputs = list(rows(robot, tree, forced).values())
+    rolled = roll(tree, forced)
     expected = [answer.reshape(N, -1) for answer in run_rolled(rolled, inputs)]
     found = [np.full_like(answer, np.nan) for answer in expected]
     build(rolled, Facts(robot.nq, robot.nv))(N, inputs, found, 1)
@@ -74,14 +76,14 @@ def test_c_agrees_with_the_interpreter(function: str) -> None:
 
 
 def test_every_function_has_loops() -> None:
-    assert all(rolled_route(function) for function in DEFAULT)
+    assert all(rolled_route(FUNCTIONS[function]) for function in DEFAULT)
 
 
 def test_mass_matrix_and_inverse_are_symmetric_to_the_bit() -> None:
     robot = condyle.chain(6, 1)
     tree = tree_of(robot)
     for function in ("m", "minv"):
-        (matrix,) = run_rolled(roll(tree, function), [robot.random_state(N, 0).q])
+        (matrix,) = run_rolled(roll(tree, FUNCTIONS[function]), [robot.random_state(N, 0).q])
         assert np.array_equal(matrix, np.swapaxes(matrix, 1, 2))
 
 
@@ -95,7 +97,7 @@ def test_shared_coordinates_are_refused() -> None:
         builder.joint("k", type="revolute", parent="a", child="b", axis=(0, 0, 1), mimic=("j", 0.5, 0.1))
         robot = builder.build()
     with pytest.raises(UnsupportedError, match="mimic"):
-        roll(tree_of(robot), "id")
+        roll(tree_of(robot), FUNCTIONS["id"])
 
 
 @pytest.mark.slow  # a long chain is compiled
@@ -104,7 +106,7 @@ def test_a_long_chain_is_compiled_as_loops_and_agrees() -> None:
     q, v = robot.random_state(2, 0)
     dyn = robot.compile(target="c")
     found = dyn.inverse_dynamics_derivatives(q, v, v)
-    assert isinstance(dyn._compiler.best("did", False).code, Rolled)
+    assert isinstance(dyn._compiler.best(FUNCTIONS["did"]).code, Rolled)
     expected = robot.compile(target="numpy").inverse_dynamics_derivatives(q, v, v)
     assert all(close(one, answer) for one, answer in zip(found, expected, strict=True))
 
@@ -118,7 +120,7 @@ def test_explain_and_counts_say_rolled() -> None:
 
 def test_memory_is_linear_in_the_links() -> None:
     """The workspace of forward dynamics, in slots a link, is the same for 100 and 1000 links."""
-    per_link = [layout(roll(tree_of(condyle.chain(n, 0)), "fd")).size / n for n in (100, 1000)]
+    per_link = [layout(roll(tree_of(condyle.chain(n, 0)), FUNCTIONS["fd"])).size / n for n in (100, 1000)]
     assert abs(per_link[0] - per_link[1]) < 2.0  # rows that are passed on are shared by more links
 
 
@@ -126,12 +128,12 @@ def test_sweeps_are_shared() -> None:
     """Forward dynamics has three sweeps: outward, inward, outward; its gradient adds an inward sweep, pairs and
     columns."""
     for function, loops in (("id", 3), ("fd", 4), ("did", 4), ("dfd", 9)):
-        assert len(roll(tree_of(condyle.chain(9, 0)), function).loops) == loops
+        assert len(roll(tree_of(condyle.chain(9, 0)), FUNCTIONS[function]).loops) == loops
 
 
 def test_places_are_given_out_again() -> None:
     """Two entries share a place only if, joint by joint, the last read of one is before the first write of the
     other."""
-    place = layout(roll(tree_of(condyle.chain(9, 0)), "fd"))
+    place = layout(roll(tree_of(condyle.chain(9, 0)), FUNCTIONS["fd"]))
     assert place.block_width < len(place.kept)
     assert len(set(place.kept.values())) == len(place.kept)

@@ -9,6 +9,7 @@ import condyle
 from condyle import Robot
 from condyle.functions import FUNCTIONS, quantities
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.trace.structure import layout_of
 
 ROBOTS = [
@@ -29,12 +30,18 @@ def test_zeros_and_mirrors_hold(seed: int, floating: bool, types: str) -> None:
     dyn, tree = robot.compile("numpy"), tree_of(robot)
     rng = np.random.default_rng(seed)
     q, v = robot.random_state(5, rng)
-    f_ext = rng.uniform(-1, 1, (5, len(robot.bodies), 6))
-    known = {"q": q, "v": v, "a": v[::-1], "tau": v[::-1], "Minv": dyn.mass_matrix_inverse(q)}
+    known = {
+        "f_ext": rng.uniform(-1, 1, (5, len(robot.bodies), 6)),
+        "q": q,
+        "v": v,
+        "a": v[::-1],
+        "tau": v[::-1],
+        "Minv": dyn.mass_matrix_inverse(q),
+    }
     left_out = 0
     for name in ("m", "minv", "did", "dfd", "difd"):
-        function = FUNCTIONS[name]
-        arrays = dyn.call(name, [known[port.name] for port in function.inputs], f_ext if function.takes_f_ext else None)
+        function = FUNCTIONS[name].taking(F_EXT)
+        arrays = dyn.call(function, [known[port.name] for port in function.inputs])
         for port, array in zip(function.outputs, arrays, strict=True):
             layout = layout_of(tree, port, 8)
             rows = np.reshape(array, (5, -1))

@@ -43,7 +43,7 @@ def given(name: str, function: str, dtype: type = np.float64, n: int = 2) -> tup
     tree, some = tree_of(robot), states(robot, n)
     known = {"q": some.q, "v": some.v, "a": some.a, "tau": some.a}
     if function == "difd":
-        known["Minv"] = reference.evaluate(tree, "minv", "aba", {"q": some.q})[0]
+        known["Minv"] = reference.evaluate(tree, FUNCTIONS["minv"], "aba", {"q": some.q})[0]
     inputs = {port.name: known[port.name] for port in FUNCTIONS[function].inputs}
     if FUNCTIONS[function].takes_f_ext:
         inputs["f_ext"] = some.f_ext.reshape(n, -1)
@@ -52,7 +52,7 @@ def given(name: str, function: str, dtype: type = np.float64, n: int = 2) -> tup
 
 def error(tree: Tree, function: str, got: list[np.ndarray], inputs: dict[str, np.ndarray]) -> float:
     exact = {key: value.astype(np.float64) for key, value in inputs.items()}
-    want = reference.evaluate(tree, function, FUNCTIONS[function].route_names(False)[0], exact)
+    want = reference.evaluate(tree, FUNCTIONS[function], FUNCTIONS[function].route_names(False)[0], exact)
     return max(relative(one, two) for one, two in zip(got, want, strict=True))
 
 
@@ -60,13 +60,13 @@ def error(tree: Tree, function: str, got: list[np.ndarray], inputs: dict[str, np
 @pytest.mark.parametrize("name", ["chain", "every joint", "hyq_floating", "floating-2", "long limbs"])
 def test_scans_agree_with_the_reference(name: str, function: str, route: str) -> None:
     tree, inputs = given(name, function)
-    assert error(tree, function, evaluate(tree, function, route, inputs), inputs) < ALLOWED[function]
+    assert error(tree, function, evaluate(tree, FUNCTIONS[function], route, inputs), inputs) < ALLOWED[function]
 
 
 @pytest.mark.parametrize(("function", "route"), EVERY)
 def test_float32_stays_float32(function: str, route: str) -> None:
     tree, inputs = given("every joint", function, np.float32)
-    got = evaluate(tree, function, route, inputs)
+    got = evaluate(tree, FUNCTIONS[function], route, inputs)
     assert all(output.dtype == np.float32 for output in got)
     assert error(tree, function, got, inputs) < SINGLE[function]
 
@@ -75,7 +75,7 @@ def test_an_answer_that_is_not_finite_spoils_its_own_state_only() -> None:
     tree, inputs = given("chain", "fd")
     inputs["v"] = inputs["v"].copy()
     inputs["v"][1, 3] = np.nan
-    (got,) = evaluate(tree, "fd", "elements", inputs)
+    (got,) = evaluate(tree, FUNCTIONS["fd"], "elements", inputs)
     assert np.isfinite(got[0]).all()
     assert np.isnan(got[1]).any()
 
@@ -90,11 +90,11 @@ def exact(n: int, rng: int, name: str) -> tuple[Tree, dict[str, np.ndarray], np.
     tree = tree_of(robot)
     route = "rnea" if name == "a" else "aba"
     longer = {key: value.astype(np.longdouble) for key, value in inputs.items()}
-    return tree, inputs, reference.evaluate(tree, function, route, longer)[0]
+    return tree, inputs, reference.evaluate(tree, FUNCTIONS[function], route, longer)[0]
 
 
 def run(tree: Tree, inputs: dict[str, np.ndarray], function: str, route: str, dtype: type) -> np.ndarray:
-    return evaluate(tree, function, route, {key: value.astype(dtype) for key, value in inputs.items()})[0]
+    return evaluate(tree, FUNCTIONS[function], route, {key: value.astype(dtype) for key, value in inputs.items()})[0]
 
 
 @pytest.mark.parametrize(("n", "rng"), [(100, 3), (1000, 3)])
@@ -113,7 +113,7 @@ def test_forward_dynamics_of_a_long_chain_in_float32(n: int, rng: int) -> None:
     """At most ten times what the serial articulated-body algorithm with symmetric inertias loses."""
     tree, inputs, want = exact(n, rng, "tau")
     single = {key: value.astype(np.float32) for key, value in inputs.items()}
-    (serial,) = reference.evaluate(tree, "fd", "aba", single)
+    (serial,) = reference.evaluate(tree, FUNCTIONS["fd"], "aba", single)
     assert relative(run(tree, inputs, "fd", "elements", np.float32), want) < 10 * relative(serial, want)
     if supported():
         assert relative(in_chunks(tree, inputs, "fd", "float32"), want) < 10 * relative(serial, want)
@@ -123,7 +123,7 @@ def in_chunks(tree: Tree, inputs: dict[str, np.ndarray], function: str, dtype: s
     """The processor's answer, the chain in chunks."""
     isa = supported()[0]
     guard = GUARD * float(np.finfo(dtype).eps)
-    made = segmented(tree, function, False, isa.lanes(32 if dtype == "float32" else 64), guard)
+    made = segmented(tree, FUNCTIONS[function], isa.lanes(32 if dtype == "float32" else 64), guard)
     kernel = build_chain(made, dtype, isa)
     n = len(inputs["q"])
     got = np.empty((n, tree.nv), dtype)
@@ -138,8 +138,8 @@ def test_forward_dynamics_of_a_large_tree(n: int) -> None:
     tree, state = tree_of(robot), robot.random_state(1, 1)
     inputs = {"q": state.q, "v": state.v, "tau": 0.1 * np.random.default_rng(0).standard_normal((1, n))}
     longer = {key: value.astype(np.longdouble) for key, value in inputs.items()}
-    (want,) = reference.evaluate(tree, "fd", "aba", longer)
-    assert relative(evaluate(tree, "fd", "elements", inputs)[0], want) < 1e-13
+    (want,) = reference.evaluate(tree, FUNCTIONS["fd"], "aba", longer)
+    assert relative(evaluate(tree, FUNCTIONS["fd"], "elements", inputs)[0], want) < 1e-13
 
 
 def test_the_reference_in_float32_computes_in_float32() -> None:

@@ -24,6 +24,7 @@ from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from tests.accuracies import PROGRAMS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
+from tests.forces import function_with
 from tests.processor import slow
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
@@ -165,11 +166,11 @@ def wanted(name: str, floating: bool, function: str, f_ext: bool) -> tuple[Progr
     known = {"q": q, "v": v, "a": rng.normal(size=(n, robot.nv)), "tau": rng.normal(size=(n, robot.nv))}
     known["Minv"] = robot.compile(target="numpy").mass_matrix_inverse(q).reshape(n, -1)
     known["f_ext"] = rng.normal(size=(n, 6 * len(robot.bodies)))
-    program = compiler.code(function, f_ext)
+    program = compiler.code(function_with(function, f_ext))
     assert isinstance(program, Program)
     inputs = [known[array.name].astype(np.float32).astype(np.float64) for array in program.inputs]
     want = empty(program, n)
-    compiler.build(function, f_ext, "numpy", "float64")(n, inputs, want, 1)
+    compiler.build(function_with(function, f_ext), "numpy", "float64")(n, inputs, want, 1)
     return program, inputs, want
 
 

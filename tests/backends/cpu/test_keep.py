@@ -13,6 +13,7 @@ from condyle.backends.cpu.build import assembled, load, supported
 from condyle.backends.cpu.object_code import from_bytes, to_bytes
 from condyle.compile.serial import Compiler
 from condyle.errors import BuildError
+from condyle.functions import FUNCTIONS
 from condyle.runtime import cache, own
 from tests.backends.c.small import empty, states, tangle
 
@@ -131,7 +132,7 @@ def test_switched_off_nothing_is_kept(empty_cache: Path, monkeypatch: pytest.Mon
 
 def test_a_robot_without_a_fingerprint_is_not_kept() -> None:
     made = assembled(tangle(1), "float64")
-    key = module.Key("", "id", False, "[]", "float64")
+    key = module.Key("", FUNCTIONS["id"].key, "[]", "float64", "id")
     module.keep(key, made)
     assert module.find(key, None) is None and not cache.entries()
 

@@ -22,6 +22,7 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.trace.reference import evaluate
@@ -47,9 +48,8 @@ def rolled(name: str, function: str) -> tuple[Rolled, list[np.ndarray]]:
     known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
     known["f_ext"] = rng.normal(size=(35, 6 * len(robot.bodies)))
     if function == "difd":
-        known["Minv"] = evaluate(tree_of(robot), "minv", "ltl", known)[0]
-    f_ext = FUNCTIONS[function].takes_f_ext
-    code = roll(tree_of(robot), function, f_ext)
+        known["Minv"] = evaluate(tree_of(robot), FUNCTIONS["minv"], "ltl", known)[0]
+    code = roll(tree_of(robot), FUNCTIONS[function].taking(F_EXT))
     return code, [known[array.name].reshape(35, -1) for array in code.inputs]
 
 
@@ -116,7 +116,7 @@ def test_a_bad_state_stays_alone() -> None:
 
 def test_code_does_not_grow_with_the_robot() -> None:
     """The same machine code for 60 and 600 links; tables and workspace grow in proportion."""
-    made = [assemble_rolled(roll(tree_of(condyle.chain(n, 0)), "fd"), AVX512, 64) for n in (60, 600)]
+    made = [assemble_rolled(roll(tree_of(condyle.chain(n, 0)), FUNCTIONS["fd"]), AVX512, 64) for n in (60, 600)]
     assert abs(len(made[0].text) - len(made[1].text)) < 500  # distances of more bytes
     assert 9 < len(made[1].constants) / len(made[0].constants) < 11
     assert made[1].numbers[0] - 2 * FRONT < 11 * (made[0].numbers[0] - 2 * FRONT)

@@ -18,6 +18,7 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.interp_segments import run_segments
 from condyle.ir.segments import Product, Segmented, whole
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.trace.reference import evaluate
@@ -37,17 +38,18 @@ def case(request: pytest.FixtureRequest) -> tuple[Robot, Segmented, list[np.ndar
     robot = Robot.of(every_joint(floating))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routing, "LONGEST", 0)
-        code = compiler_of(robot).code(function, True)
+        code = compiler_of(robot).code(FUNCTIONS[function].taking(F_EXT))
     assert isinstance(code, Segmented)
     rng = np.random.default_rng(2)
     q, v = robot.random_state(STATES, rng)
     known = {"q": q, "v": v, "a": rng.normal(size=v.shape), "tau": rng.normal(size=v.shape)}
     known["f_ext"] = rng.normal(size=(STATES, 6 * len(robot.bodies)))
-    known["Minv"] = evaluate(tree_of(robot), "minv", "ltl", known)[0]
+    known["Minv"] = evaluate(tree_of(robot), FUNCTIONS["minv"], "ltl", known)[0]
     inputs = [known[array.name].reshape(STATES, -1) for array in code.inputs]
-    flat = {port.name: known[port.name] for port in FUNCTIONS[function].ports(True)}
+    forced = FUNCTIONS[function].taking(F_EXT)
+    flat = {port.name: known[port.name] for port in forced.inputs}
     route = "ltl+closed_form" if function == "dfd" else "closed_form"
-    return robot, code, inputs, [x.reshape(STATES, -1) for x in evaluate(tree_of(robot), function, route, flat)]
+    return robot, code, inputs, [x.reshape(STATES, -1) for x in evaluate(tree_of(robot), forced, route, flat)]
 
 
 def answers(kernel: Kernel, code: Segmented, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:

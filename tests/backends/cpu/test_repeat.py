@@ -14,6 +14,7 @@ from condyle.backends.cpu.assemble import full_layouts
 from condyle.backends.cpu.build import build, lanes, supported
 from condyle.backends.cpu.repeat import repeated
 from condyle.compile.repeated import SteppedKernel
+from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Program
 from condyle.ir.repeated import Give, Take, TimeLoop
@@ -47,14 +48,14 @@ def network() -> Segmented:
         return {"x": np.tanh(w @ x + b), "total": np.sum(x), "b_next": 0.5 * b}
 
     f = condyle.function(layer, inputs={"x": 24, "w": (24, 24), "b": 24}).compile(target="numpy")
-    code = f._dynamics._compiler.code(f._function.name, False)
+    code = f._dynamics._compiler.code(f._function)
     assert isinstance(code, Segmented) and code.held == {"w"}
     return code
 
 
 def sweeps() -> Rolled:
     """Blocks of machine code that do two tiles at once."""
-    return roll(tree_of(condyle.chain(9, 1)), "fd", False)
+    return roll(tree_of(condyle.chain(9, 1)), FUNCTIONS["fd"])
 
 
 BODIES = {"crossed": crossed, "network": network, "sweeps": sweeps}

@@ -18,6 +18,7 @@ from condyle.compile.serial import Compiler
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.runtime import machine
 from condyle.runtime.native import NativeKernel
 from tests.backends.c.small import empty, states, tangle, toy
@@ -91,7 +92,7 @@ def test_angles_from_everywhere(way: tuple[Isa, str]) -> None:
 @cache
 def robot_program(name: str, floating: bool, function: str) -> Program:
     robot = condyle.load(name, floating_base=floating)
-    program = Compiler(tree_of(robot), Facts(robot.nq, robot.nv)).code(function, FUNCTIONS[function].takes_f_ext)
+    program = Compiler(tree_of(robot), Facts(robot.nq, robot.nv)).code(FUNCTIONS[function].taking(F_EXT))
     assert isinstance(program, Program)
     return program
 

@@ -16,8 +16,9 @@ from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
-from condyle.functions import DEFAULT, Variant
+from condyle.functions import DEFAULT, function_of
 from condyle.runtime import cache, loading
+from condyle.specification import Function
 from tests.backends.cuda.simulate import kernels
 
 Floats = NDArray[np.floating]
@@ -25,9 +26,8 @@ SHIM = Path(__file__).parent / "shim"
 TYPES = {"float64": "double", "float32": "float"}
 
 
-def planned(one: Robot, names: Sequence[str | Variant] = tuple(DEFAULT)) -> Plan:
-    named = [Variant(name) if isinstance(name, str) else name for name in names]
-    return plan(*kernels(one).exported(named))
+def planned(one: Robot, functions: Sequence[str | Function] = DEFAULT) -> Plan:
+    return plan(*kernels(one).exported([*map(function_of, functions)]))
 
 
 def text(found: Plan, facts: Facts, joints: Mapping[str, Sequence[int]] | None = None) -> str:

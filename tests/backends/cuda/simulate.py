@@ -17,12 +17,12 @@ from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
-from condyle.functions import FUNCTIONS
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.specification import Bound
 from tests.backends.cuda.interpret import launch, parse
 from tests.backends.cuda.memory import Memory
+from tests.forces import function_with
 
 Floats = NDArray[np.floating]
 
@@ -39,7 +39,7 @@ def compiler(one: Robot, frames: tuple[str, ...] = (), contacts: tuple[Contact, 
 
 @cache
 def code(one: Robot, function: str, f_ext: bool) -> Program:
-    program = compiler(one).code(function, f_ext and FUNCTIONS[function].takes_f_ext)
+    program = compiler(one).code(function_with(function, f_ext))
     assert isinstance(program, Program)
     return program
 
@@ -53,12 +53,12 @@ def kernels(
 
 def kernel(one: Robot, function: str, bits: int, f_ext: bool, target: Target) -> Part:
     """One kernel; those of split functions are those of the plain ones."""
-    return kernels(one, target).part(function, f_ext, f"float{bits}", 1)
+    return kernels(one, target).part(function_with(function, f_ext), f"float{bits}", 1)
 
 
 def on_gpu(one: Robot, function: str, bits: int, f_ext: bool = False, target: Target = TARGET) -> GpuFunction:
     """The function on a GPU of 132 multiprocessors."""
-    return GpuFunction(kernels(one, target), function, f_ext, f"float{bits}", 132)
+    return GpuFunction(kernels(one, target), function_with(function, f_ext), f"float{bits}", 132)
 
 
 def made(
@@ -71,9 +71,9 @@ def made(
     contacts: tuple[Contact, ...] = (),
 ) -> Parts:
     """A thread a state."""
-    known = kernels(one, target, frames, contacts)
-    form = Form(1, known.usual(function, f_ext))
-    return GpuFunction(known, function, f_ext, f"float{bits}", 132).launches(form)
+    known, forced = kernels(one, target, frames, contacts), function_with(function, f_ext)
+    form = Form(1, known.usual(forced))
+    return GpuFunction(known, forced, f"float{bits}", 132).launches(form)
 
 
 def simulate(

@@ -13,7 +13,7 @@ from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels, partitions_of
-from condyle.functions import FUNCTIONS, Variant, registered
+from condyle.functions import FUNCTIONS, registered
 from condyle.functions.quantities import TAU, Q, V
 from condyle.model.tree import tree_of
 from condyle.specification import Call, Function, MinusProduct, Route
@@ -39,9 +39,9 @@ OWN = Function(
     DFD.outputs[:1],
     routes,
     composition=(
-        Call("minv", ("inverse",)),
-        Call("fd", ("a",)),
-        Call("did", ("by_q", "by_v")),
+        Call(FUNCTIONS["minv"], ("inverse",)),
+        Call(FUNCTIONS["fd"], ("a",)),
+        Call(FUNCTIONS["did"], ("by_q", "by_v")),
         MinusProduct("inverse", "by_q", DFD.outputs[0].name),
     ),
 )
@@ -58,15 +58,13 @@ def kernels() -> Iterator[GpuKernels]:
 def wanted(inputs: list[Floats]) -> Floats:
     one = robot("iiwa14")
     rows = dict(zip(("q", "v", "tau"), inputs, strict=True))
-    return np.reshape(
-        evaluate(tree_of(one), "dfd", compiler(one).reference_route("dfd"), rows)[0], (len(inputs[0]), -1)
-    )
+    return np.reshape(evaluate(tree_of(one), DFD, compiler(one).reference_route(DFD), rows)[0], (len(inputs[0]), -1))
 
 
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_launches(kernels: GpuKernels, lanes: int) -> None:
-    function = GpuFunction(kernels, "own", False, "float64", 132)
-    assert list(partitions_of("own")) == ["split", "completely-fused"]
+    function = GpuFunction(kernels, OWN, "float64", 132)
+    assert list(partitions_of(OWN)) == ["split", "completely-fused"]
     inputs = given(robot("iiwa14"), "dfd", 7)
     for partition, number in (("split", 4), ("completely-fused", 1)):
         made = function.launches(Form(lanes, partition))
@@ -79,7 +77,7 @@ def test_launches(kernels: GpuKernels, lanes: int) -> None:
 @needs("g++")
 def test_export(kernels: GpuKernels, tmp_path: Path) -> None:
     """A product that is left over, and quantities in arrays of a thread's own."""
-    library = compile_library(tmp_path, plan(*kernels.exported([Variant("own")])), "composed", 7, 7)
+    library = compile_library(tmp_path, plan(*kernels.exported([OWN])), "composed", 7, 7)
     assert [kernel.name for kernel in library.found.kernels] == ["minv", "fd", "did"]
     inputs = given(robot("iiwa14"), "dfd", 7)
     for got in (library.kernels("own", inputs), library.threads("own", inputs, False)):

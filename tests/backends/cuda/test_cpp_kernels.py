@@ -14,9 +14,10 @@ import condyle
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.parts import Composed
 from condyle.cli.check import allowed
-from condyle.functions import DEFAULT, FUNCTIONS, variants
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
+from condyle.projects import variants
 from condyle.specification import Call, Function
 from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
@@ -55,8 +56,8 @@ def test_every_function(library: Libraries, name: str, floating: bool) -> None:
     one, code = robot(name, floating), library(name, floating)
     for function in DEFAULT:
         inputs = [array.astype(np.float32).astype(np.float64) for array in given(one, function, 45)]
-        rows = dict(zip((port.name for port in FUNCTIONS[function].ports(False)), inputs, strict=True))
-        wanted = evaluate(tree_of(one), function, compiler(one).reference_route(function), rows)
+        rows = dict(zip((port.name for port in FUNCTIONS[function].inputs), inputs, strict=True))
+        wanted = evaluate(tree_of(one), FUNCTIONS[function], compiler(one).reference_route(FUNCTIONS[function]), rows)
         for dtype in TYPES:
             got = code.kernels(function, [array.astype(dtype) for array in inputs])
             for mine, want in zip(got, wanted, strict=True):
@@ -77,16 +78,16 @@ def test_every_function(library: Libraries, name: str, floating: bool) -> None:
 )
 def test_external_forces(tmp_path: Path, one: condyle.Robot) -> None:
     """Each function that takes them, as a function of its own."""
-    every = variants(name for name in DEFAULT if FUNCTIONS[name].takes_f_ext)
+    every = variants(FUNCTIONS[name] for name in DEFAULT if FUNCTIONS[name].takes_f_ext)
     code = compile_library(tmp_path, planned(one, every), one.name, one.nq, one.nv)
     for variant in every:
-        inputs = given(one, variant.of, 33, variant.f_ext)
-        rows = dict(zip((port.name for port in variant.function.inputs), inputs, strict=True))
-        wanted = evaluate(tree_of(one), variant.of, compiler(one).reference_route(variant.of), rows)
+        inputs = given(one, variant.plain.name, 33, variant.has_forces)
+        rows = dict(zip((port.name for port in variant.inputs), inputs, strict=True))
+        wanted = evaluate(tree_of(one), variant, compiler(one).reference_route(variant), rows)
         got = code.kernels(variant.name, inputs)
         for mine, want in zip(got, wanted, strict=True):
             error = float(np.abs(mine - np.reshape(want, mine.shape)).max() / np.abs(want).max())
-            assert error <= allowed(FUNCTIONS[variant.of], "float64", condition(one)), variant
+            assert error <= allowed(variant, "float64", condition(one)), variant
         neither_order_nor_batch_matters(code, variant.name, inputs)
 
 
@@ -188,7 +189,8 @@ def test_small_programs(tmp_path: Path) -> None:
     programs = {"id": toy(), "fd": tangle(3), "minv": tangle(5), "did": toy(width=9, side=6), "m": odd}
     programs = {name: dataclasses.replace(program, name=name) for name, program in programs.items()}
     made = [alone(program) for program in programs.values()]
-    code = compile_library(tmp_path, plan(made, programs), "toy", 3, 3)
+    called = {whole.function: program for whole, program in zip(made, programs.values(), strict=True)}
+    code = compile_library(tmp_path, plan(made, called), "toy", 3, 3)
     for name, program in programs.items():
         inputs = states(program, 37)
         with np.errstate(all="ignore"):
@@ -222,7 +224,7 @@ def test_the_shim_notices_a_missing_barrier(tmp_path: Path, monkeypatch: pytest.
     one = robot("iiwa14")
     code = compile_library(tmp_path, planned(one, ("m",)), "iiwa14", 7, 7)
     q = given(one, "m", 64)
-    (wanted,) = evaluate(tree_of(one), "m", "crba", {"q": q[0]})
+    (wanted,) = evaluate(tree_of(one), FUNCTIONS["m"], "crba", {"q": q[0]})
     (got,) = code.kernels("m", q)
     assert not np.allclose(got, np.reshape(wanted, got.shape))
 
@@ -238,5 +240,5 @@ def test_the_shim_notices_writes_outside(library: Libraries) -> None:
 def alone(program: Program) -> Composed:
     """A function that is one call of itself."""
     function = Function(program.name, program.name, "", (), ())
-    call = Call(program.name, tuple(array.name for array in program.arrays))
+    call = Call(function, tuple(array.name for array in program.arrays))
     return Composed(function, program.inputs, program.arrays, (call,))

@@ -20,7 +20,7 @@ from condyle.backends.cuda.parts import Part, Parts, grouped, straight
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import partitions_of
 from condyle.errors import UnsupportedError
-from condyle.functions import DEFAULT, FUNCTIONS, expanded
+from condyle.functions import DEFAULT, FUNCTIONS, expanded, function_of
 from condyle.ir.program import Array, Output, Program
 from condyle.specification import MinusProduct
 from tests.backends.c.small import states, tangle, toy
@@ -28,6 +28,7 @@ from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import code, kernel, kernels, on_gpu, robot, simulate
 from tests.backends.cuda.test_kernels import check_made, given
+from tests.forces import function_with
 from tests.processor import slow
 
 RESULTS = FOLDER / "gpu_code.json"
@@ -62,7 +63,7 @@ def hold(one: Robot, function: str, bits: int, lanes: int, f_ext: bool = False) 
     made = whole(program, bits, lanes_of(one, function, bits, lanes, f_ext))
     answers = check_made(one, function, bits, made, f_ext, 5)
     inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, 5, f_ext)]
-    target = TARGET if kernels(one).usual(function, f_ext) == WHOLE else UNLIMITED
+    target = TARGET if kernels(one).usual(function_with(function, f_ext)) == WHOLE else UNLIMITED
     thread = whole(program, bits, kernel(one, function, bits, f_ext, target))
     for got, want in zip(answers, simulate(thread, inputs), strict=True):
         np.testing.assert_array_equal(got, want)
@@ -185,22 +186,22 @@ def test_partitionings_agree(lanes: int) -> None:
 
 
 def test_words_for_forms() -> None:
-    known = {function: partitions_of(function) for function in DEFAULT}
+    known = {function: partitions_of(FUNCTIONS[function]) for function in DEFAULT}
     assert {name: list(words) for name, words in known.items() if len(words) > 1} == {
         "dfd": ["split", "fused", "completely-fused"],
         "difd": ["split", "completely-fused"],
     }
-    assert requested("id", "auto", known["id"]) == Request() == requested("id", "", known["id"])
-    assert requested("dfd", "group8 fused", known["dfd"]) == Request((8,), "fused")
+    assert requested(FUNCTIONS["id"], "auto", known["id"]) == Request() == requested(FUNCTIONS["id"], "", known["id"])
+    assert requested(FUNCTIONS["dfd"], "group8 fused", known["dfd"]) == Request((8,), "fused")
     assert str(Form(8, "fused")) == "group8 fused" and str(Form()) == "thread"
     for function in ("dfd", "difd"):
         for partition in known[function]:
-            assert requested(function, f"{partition} thread", known[function]) == Request((1,), partition)
+            assert requested(function_of(function), f"{partition} thread", known[function]) == Request((1,), partition)
     for function in DEFAULT:
         with pytest.raises(UnsupportedError):
-            requested(function, "group8 thread", known[function])
+            requested(function_of(function), "group8 thread", known[function])
     with pytest.raises(UnsupportedError, match="it can be one of auto, group, thread"):
-        requested("m", "split", known["m"])
+        requested(FUNCTIONS["m"], "split", known["m"])
 
 
 def test_few_states_take_groups_and_many_take_threads() -> None:
@@ -247,11 +248,11 @@ def test_what_does_not_fit_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> Non
         raise UnsupportedError("no room")
 
     one = compiler_of(robot("iiwa14"))
-    assert one.gpu("did", False, "float32", 132).form(1).lanes > 1
+    assert one.gpu(FUNCTIONS["did"], "float32", 132).form(1).lanes > 1
     monkeypatch.setattr("condyle.compile.gpu.grouped", too_large)
     other = compiler_of(robot("iiwa14"))
-    assert other.gpu("did", False, "float32", 132).form(1) == Form()
+    assert other.gpu(FUNCTIONS["did"], "float32", 132).form(1) == Form()
     other.kernels = {"did": "group16"}
-    named = other.gpu("did", False, "float32", 132)
+    named = other.gpu(FUNCTIONS["did"], "float32", 132)
     with pytest.raises(UnsupportedError, match="no room"):
         named.launches(named.form(1))

@@ -20,6 +20,7 @@ from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.simulate import Floats, compiler, made, robot, simulate
+from tests.forces import function_with
 from tests.processor import slow
 
 ARM, QUADRUPED = ("iiwa14", False), ("hyq", True)
@@ -46,15 +47,15 @@ def given(one: Robot, function: str, n: int, f_ext: bool = False, seed: int = 0)
     known["q"][1:2, turning] += 2000.0 * np.pi
     known["q"][2:3, turning] += 4e5
     if function == "difd":
-        (inverse,) = evaluate(tree_of(one), "minv", "ltl", {"q": known["q"]})
+        (inverse,) = evaluate(tree_of(one), FUNCTIONS["minv"], "ltl", {"q": known["q"]})
         known["Minv"] = inverse
-    return [known[port.name] for port in FUNCTIONS[function].ports(f_ext)]
+    return [known[port.name] for port in function_with(function, f_ext).inputs]
 
 
 @cache
 def condition(one: Robot) -> float:
     """The worst of M at the states that are tested."""
-    (M,) = evaluate(tree_of(one), "m", "crba", {"q": given(one, "m", 37)[0]})
+    (M,) = evaluate(tree_of(one), FUNCTIONS["m"], "crba", {"q": given(one, "m", 37)[0]})
     return float(np.linalg.cond(np.reshape(M, (-1, one.nv, one.nv))).max())
 
 
@@ -65,10 +66,10 @@ def check(one: Robot, function: str, bits: int, f_ext: bool = False, n: int = 37
 def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n: int) -> list[Floats]:
     """Every text of a function, to the contract's accuracy, which allows for the condition of M; what the last gave."""
     inputs = [array.astype(f"f{bits // 8}") for array in given(one, function, n, f_ext)]
-    names = [port.name for port in FUNCTIONS[function].ports(f_ext)]
+    names = [port.name for port in function_with(function, f_ext).inputs]
     rows = {name: array.astype(np.float64) for name, array in zip(names, inputs, strict=True)}
-    route = compiler(one).reference_route(function)
-    wanted = evaluate(tree_of(one), function, route, rows)
+    route = compiler(one).reference_route(FUNCTIONS[function])
+    wanted = evaluate(tree_of(one), FUNCTIONS[function], route, rows)
     most = allowed(FUNCTIONS[function], f"float{bits}", condition(one))
     answers: list[Floats] = []
     for choice in range(max(len(part.texts) for part in what.launches)):

@@ -21,6 +21,7 @@ from condyle.trace.parallel import by_links, solve
 from condyle.trace.reference import evaluate
 from tests.backends.cuda.simulate import simulate
 from tests.backends.cuda.test_links import robot_for
+from tests.forces import function_with
 from tests.laws.robots import relative, states
 from tests.processor import slow
 
@@ -47,10 +48,10 @@ def test_matrices(name: str, n: int, dtype: str, function: str) -> None:
     inverse = np.random.default_rng(1).standard_normal((n, robot.nv * robot.nv))
     known = {"q": some.q, "v": some.v, "a": some.a, "tau": 0.1 * some.a, "Minv": inverse}
     known["f_ext"] = some.f_ext.reshape(n, -1)
-    f_ext = dtype == "float64" and FUNCTIONS[function].takes_f_ext
-    inputs = {port.name: known[port.name] for port in FUNCTIONS[function].ports(f_ext)}
-    got = simulate(parts(tree, function, f_ext, dtype), list(inputs.values()))
-    for one, want in zip(got, evaluate(tree, function, SERIAL[function], inputs), strict=True):
+    forced = function_with(function, dtype == "float64")
+    inputs = {port.name: known[port.name] for port in forced.inputs}
+    got = simulate(parts(tree, forced, dtype), list(inputs.values()))
+    for one, want in zip(got, evaluate(tree, FUNCTIONS[function], SERIAL[function], inputs), strict=True):
         assert relative(one, want) < BOUNDS[dtype]
         if function in ("m", "minv"):
             square = one.reshape(n, robot.nv, robot.nv)
@@ -60,13 +61,14 @@ def test_matrices(name: str, n: int, dtype: str, function: str) -> None:
 def test_columns_are_solved_where_they_lie() -> None:
     """No thread reads what another one writes, also where the last warp has nothing to do."""
     robot = condyle.chain(3, rng=1)
-    made = parts(tree_of(robot), "dfd", False, "float32")
+    made = parts(tree_of(robot), FUNCTIONS["dfd"], "float32")
     solve = made.launches[3].texts[0]
     assert solve.tasks == 1 and solve.states > 1
     some = states(robot, 3)
     for block in (32, 64):
         (got, *_) = simulate(made, [some.q, some.v, 0.1 * some.a], block)
-    (want, *_) = evaluate(tree_of(robot), "dfd", SERIAL["dfd"], {"q": some.q, "v": some.v, "tau": 0.1 * some.a})
+    inputs = {"q": some.q, "v": some.v, "tau": 0.1 * some.a}
+    (want, *_) = evaluate(tree_of(robot), FUNCTIONS["dfd"], SERIAL["dfd"], inputs)
     assert relative(got, want) < 1e-4
 
 
@@ -86,7 +88,7 @@ def test_columns_meet_in_device_memory_each_task_in_its_own() -> None:
     assert columns.texts[0].tasks == 5 and columns.writes[1].size == 5 * 60 * lanes
     inputs = {"q": robot.random_state(2, 0).q}
     (got,) = simulate(Parts("minv", 64, (q,), (inverse,), (before, columns)), list(inputs.values()))
-    (want,) = evaluate(tree, "minv", "aba", inputs)
+    (want,) = evaluate(tree, FUNCTIONS["minv"], "aba", inputs)
     assert relative(got, want) < BOUNDS["float64"]
 
 
@@ -95,7 +97,7 @@ def test_columns_meet_in_device_memory_each_task_in_its_own() -> None:
 def test_the_assembler_takes_matrices(arch: str, dtype: str) -> None:
     pytest.importorskip("cuda.bindings.nvjitlink", reason="pip install 'condyle[cuda]'")
     tree = tree_of(condyle.chain(33, rng=1))
-    made = [parts(tree, function, False, dtype).launches for function in ("dfd", "difd", "m")]
+    made = [parts(tree, FUNCTIONS[function], dtype).launches for function in ("dfd", "difd", "m")]
     for ptx in {part.texts[0].ptx for part in (*made[0], *made[1][1:], *made[2][1:])}:
         _, usage = link(ptx, arch)
         assert usage.registers <= 255

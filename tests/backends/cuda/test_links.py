@@ -24,6 +24,7 @@ from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
+from tests.forces import function_with
 from tests.laws.robots import relative, states
 from tests.processor import slow
 from tests.trace.parallel.test_segments import GUARD, passive, robot_of
@@ -41,20 +42,15 @@ BASES = [
 
 
 def forward(kind: str, n: int, bits: int, chunks: int = 0, f_ext: bool = False) -> Parts:
-    tree = tree_of(robot_of(kind, n))
-    code = segmented(
-        tree,
-        "fd",
-        f_ext,
-        chunks or best_lanes(tree, FUNCTIONS["fd"], segment_route("fd")),
-        GUARD * float(np.finfo(f"f{bits // 8}").eps),
-    )
+    tree, fd = tree_of(robot_of(kind, n)), function_with("fd", f_ext)
+    lanes = chunks or best_lanes(tree, fd, segment_route(fd))
+    code = segmented(tree, fd, lanes, GUARD * float(np.finfo(f"f{bits // 8}").eps))
     return linked(code, *ports_of(robot_of(kind, n), "fd", f_ext), bits)
 
 
 def ports_of(robot: condyle.Robot, function: str, f_ext: bool) -> tuple[list[Array], list[Array]]:
-    size, ports = sizes(tree_of(robot)), FUNCTIONS[function]
-    inputs, outputs = ([Array(p.name, p.shape(size)) for p in some] for some in (ports.ports(f_ext), ports.outputs))
+    size, ports = sizes(tree_of(robot)), function_with(function, f_ext)
+    inputs, outputs = ([Array(p.name, p.shape(size)) for p in some] for some in (ports.inputs, ports.outputs))
     return inputs, outputs
 
 
@@ -72,7 +68,7 @@ def test_forward_dynamics(kind: str, n: int, bits: int, states: int) -> None:
     """Chains of every kind; several states a warp, one a warp, one a block."""
     inputs = passive(robot_of(kind, n), states)
     (got,) = simulate(forward(kind, n, bits), list(inputs.values()), block=64)
-    (want,) = evaluate(tree_of(robot_of(kind, n)), "fd", "aba", inputs)
+    (want,) = evaluate(tree_of(robot_of(kind, n)), FUNCTIONS["fd"], "aba", inputs)
     assert relative(got, want) < BOUNDS[bits]
 
 
@@ -84,7 +80,7 @@ def test_outer_forces_and_floating_bases(kind: str, n: int, chunks: int, f_ext: 
     inputs = passive(robot, 3)
     if f_ext:
         inputs["f_ext"] = states(robot, 3).f_ext.reshape(3, -1)
-    (want,) = evaluate(tree_of(robot), "fd", "aba", inputs)
+    (want,) = evaluate(tree_of(robot), FUNCTIONS["fd"], "aba", inputs)
     for bits in BOUNDS:
         (got,) = simulate(forward(kind, n, bits, chunks, f_ext), list(inputs.values()))
         assert relative(got, want) < BOUNDS[bits]
@@ -95,7 +91,7 @@ def test_any_number_of_lanes(chunks: int) -> None:
     """Chunks that the chain does not fill, and lanes without a link, change nothing."""
     inputs = passive(robot_of("mixed", 37), 2)
     (got,) = simulate(forward("mixed", 37, 64, chunks), list(inputs.values()))
-    (want,) = evaluate(tree_of(robot_of("mixed", 37)), "fd", "aba", inputs)
+    (want,) = evaluate(tree_of(robot_of("mixed", 37)), FUNCTIONS["fd"], "aba", inputs)
     assert relative(got, want) < BOUNDS[64]
 
 
@@ -103,7 +99,7 @@ def test_any_number_of_lanes(chunks: int) -> None:
 def test_a_long_chain() -> None:
     inputs = passive(robot_of("revolute", 1024), 1)
     (got,) = simulate(forward("revolute", 1024, 64), list(inputs.values()))
-    (want,) = evaluate(tree_of(robot_of("revolute", 1024)), "fd", "aba", inputs)
+    (want,) = evaluate(tree_of(robot_of("revolute", 1024)), FUNCTIONS["fd"], "aba", inputs)
     assert relative(got, want) < 1e-10  # thirty times as many links
 
 
@@ -128,7 +124,7 @@ def test_the_same_chain_gives_the_same_bytes() -> None:
 
 def test_one_text_serves_all_chains_of_a_kind() -> None:
     """The robot's numbers are data."""
-    code = segmented(tree_of(robot_of("mixed", 12)), "fd", False, 4, 1e-6)
+    code = segmented(tree_of(robot_of("mixed", 12)), FUNCTIONS["fd"], 4, 1e-6)
     other = dataclasses.replace(code, table=tuple(tuple(2.0 * x for x in row) for row in code.table))
     ports = [Array(name, (12,)) for name in ("q", "v", "tau")]
     first, second = (linked(one, ports, [Array("a", (12,))], 32).launches[0] for one in (code, other))
@@ -160,7 +156,7 @@ def test_inverse_dynamics(name: str, bits: int) -> None:
     if forced:
         inputs["f_ext"] = some.f_ext.reshape(n, -1)
     (got,) = simulate(inverse(robot, bits, forced), list(inputs.values()))
-    (want,) = evaluate(tree_of(robot), "id", "rnea", inputs)
+    (want,) = evaluate(tree_of(robot), FUNCTIONS["id"], "rnea", inputs)
     assert relative(got, want) < (2e-5 if bits == 32 else 1e-13)
 
 
@@ -199,7 +195,7 @@ def test_forward_dynamics_of_trees(name: str, bits: int) -> None:
     inputs = passive(robot, 3) | {"f_ext": states(robot, 3).f_ext.reshape(3, -1)}
     given = list(inputs.values())[: 4 if bits == 64 else 3]
     (got,) = simulate(tree_forward(robot, bits, bits == 64), given)
-    (want,) = evaluate(tree_of(robot), "fd", "aba", dict(list(inputs.items())[: len(given)]))
+    (want,) = evaluate(tree_of(robot), FUNCTIONS["fd"], "aba", dict(list(inputs.items())[: len(given)]))
     assert relative(got, want) < BOUNDS[bits]
 
 
@@ -210,7 +206,7 @@ def test_elements_meet_in_device_memory_where_shared_memory_is_too_small() -> No
     assert parts.scratch and parts.launches[0].texts[0].pool < TARGET.shared
     assert not tree_forward(robot, 64, False).scratch
     (got,) = simulate(parts, list(inputs.values()))
-    (want,) = evaluate(tree_of(robot), "fd", "aba", inputs)
+    (want,) = evaluate(tree_of(robot), FUNCTIONS["fd"], "aba", inputs)
     assert relative(got, want) < BOUNDS[64]
     lines = parts.launches[0].texts[0].ptx.split("\n")
     loads = next(k for k, line in enumerate(lines) if "ld.global.f64" in line)

@@ -13,11 +13,13 @@ from condyle.backends.common.facts import BITS
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.backends.cpu.chain import Made, assemble_chain
 from condyle.backends.cpu.target import ISAS, Isa
+from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.trace import reference
 from condyle.trace.parallel import has_branches, is_chain
 from condyle.trace.parallel.branches import branches, cut
+from tests.forces import function_with
 from tests.laws.robots import changed, relative
 
 BOUNDS = {"float64": 1e-11, "float32": 1e-4}  # rounding of three dozen links, times a passive chain's condition
@@ -90,10 +92,11 @@ def test_chunks_agree_with_the_reference(kind: str, n: int, isa: Isa, dtype: str
         if function == "id":
             inputs = {"a" if name == "tau" else name: value for name, value in inputs.items()}
         guard = GUARD * float(np.finfo(dtype).eps)
-        kernel = build_chain(segmented(tree, function, "f_ext" in inputs, isa.lanes(BITS[dtype]), guard), dtype, isa)
+        forced = function_with(function, "f_ext" in inputs)
+        kernel = build_chain(segmented(tree, forced, isa.lanes(BITS[dtype]), guard), dtype, isa)
         got = np.zeros((3, robot.nv), dtype)
         kernel(3, [x.astype(dtype) for x in inputs.values()], [got], 1)
-        (want,) = reference.evaluate(tree, function, serial, inputs)
+        (want,) = reference.evaluate(tree, FUNCTIONS[function], serial, inputs)
         assert relative(got, want) < BOUNDS[dtype]
 
 
@@ -121,10 +124,11 @@ def test_limbs_agree_with_the_reference(name: str, isa: Isa, dtype: str) -> None
         for given in (inputs, inputs | outer):
             known = {"a" if function == "id" and key == "tau" else key: value for key, value in given.items()}
             guard = GUARD * float(np.finfo(dtype).eps)
-            kernel = build_chain(segmented(tree, function, "f_ext" in known, chunks, guard), dtype, isa)
+            forced = function_with(function, "f_ext" in known)
+            kernel = build_chain(segmented(tree, forced, chunks, guard), dtype, isa)
             got = np.zeros((3, robot.nv), dtype)
             kernel(3, [x.astype(dtype) for x in known.values()], [got], 1)
-            (want,) = reference.evaluate(tree, function, serial, known)
+            (want,) = reference.evaluate(tree, FUNCTIONS[function], serial, known)
             assert relative(got, want) < BOUNDS[dtype]
 
 
@@ -148,13 +152,13 @@ def test_what_is_a_chain() -> None:
 
 def test_the_same_chain_gives_the_same_bytes() -> None:
     tree = tree_of(condyle.chain(9, rng=1))
-    one, two = (assemble_chain(segmented(tree, "fd", False, 16, 1e-6), ISAS["avx512"], 32) for _ in range(2))
+    one, two = (assemble_chain(segmented(tree, FUNCTIONS["fd"], 16, 1e-6), ISAS["avx512"], 32) for _ in range(2))
     assert one == two
 
 
 def test_memory_and_code_do_not_grow_faster_than_the_chain() -> None:
     trees = [tree_of(condyle.chain(n, rng=1)) for n in (64, 512)]
-    small, large = (assemble_chain(segmented(tree, "fd", False, 16, 1e-6), ISAS["avx512"], 32) for tree in trees)
+    small, large = (assemble_chain(segmented(tree, FUNCTIONS["fd"], 16, 1e-6), ISAS["avx512"], 32) for tree in trees)
     assert large.work < 8 * small.work
     assert len(large.table) == 8 * len(small.table)
     assert len(large.text) <= 1.1 * len(small.text)  # displacements grow, the code does not
@@ -178,9 +182,9 @@ def test_one_spoiled_state_spoils_no_other() -> None:
 @needs_machine
 def test_words_that_lead_out_of_the_data_are_refused() -> None:
     isa = supported()[0]
-    refuses(isa, assemble_chain(segmented(tree_of(floating(5)), "fd", True, isa.lanes(64), 1e-15), isa, 64))
+    refuses(isa, assemble_chain(segmented(tree_of(floating(5)), function_with("fd"), isa.lanes(64), 1e-15), isa, 64))
     tree = tree_of(chains.tree(TREES["limbs"], 3))
-    refuses(isa, assemble_chain(segmented(tree, "id", False, isa.lanes(64), 1e-15), isa, 64))
+    refuses(isa, assemble_chain(segmented(tree, FUNCTIONS["id"], isa.lanes(64), 1e-15), isa, 64))
 
 
 def refuses(isa: Isa, made: Made) -> None:
