@@ -16,13 +16,13 @@ from typing import Any, Protocol
 from condyle.functions import FUNCTIONS
 from condyle.options import bound_arguments, opened_by
 from condyle.ports import OPEN
-from condyle.specification import F_EXT, Function, Port
+from condyle.specification import F_EXT, Derivative, Function, Port
 
 
 class Caller(Protocol):
     """What methods are put on."""
 
-    def call(self, name: str, args: Sequence[Any], f_ext: Any, out: Any) -> tuple[Any, ...]: ...
+    def call(self, function: Function, args: Sequence[Any], out: Any = None) -> tuple[Any, ...]: ...
 
 
 @cache
@@ -55,9 +55,17 @@ def _again(method: str, parts: tuple[str, ...], answers: tuple[Any, ...]) -> tup
     return result_type(method, parts)(*answers)
 
 
+def answer_names(function: Function) -> tuple[str, ...]:
+    """What answers are called: of a vjp as the inputs that they are cotangents of, else as the outputs."""
+    origin = function.origin
+    if isinstance(origin, Derivative) and origin.kind == "vjp":
+        return tuple(port.name for port in origin.of.inputs)
+    return tuple(port.name for port in function.outputs)
+
+
 def result_of(function: Function) -> type[tuple[Any, ...]] | None:
     """The same; None for a function with one answer, which is a bare array."""
-    parts = tuple(port.name for port in function.outputs)
+    parts = answer_names(function)
     return result_type(function.method, parts) if len(parts) > 1 else None
 
 
@@ -69,17 +77,17 @@ def made(function: Function, answers: Sequence[Any]) -> Any:
 
 def method_of(function: Function) -> Callable[..., Any]:
     """The method of a function: inputs, external forces where it takes them, and `out`, by position or by name."""
-    signature, optional = signature_of(function), function.takes_f_ext or function.forced
+    signature, optional = signature_of(function), function.takes_f_ext or function.forced is not None
 
     def method(self: Caller, *args: Any, **named: Any) -> Any:
         closed = next((name for name in named if name in OPEN and name in function.numbers), None)
         bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
-        if f_ext is not None and function.forced:
-            forced = FUNCTIONS[function.forced]
-            return made(forced, self.call(forced.name, (*given, f_ext), None, out))
-        return made(function, self.call(function.name, given, f_ext, out))
+        if f_ext is None:
+            return made(function, self.call(function, given, out))
+        forced = function.forced or function.taking(F_EXT)
+        return made(function.forced or function, self.call(forced, (*given, f_ext), out))
 
     method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"
     method.__doc__ = document_of(function)
@@ -100,7 +108,7 @@ def document_of(function: Function, answers: Sequence[str] = ()) -> str:
 
     answers: their names, where these are not those of the outputs.
     """
-    forces = function.takes_f_ext or bool(function.forced)
+    forces = function.takes_f_ext or function.forced is not None
     renamed = [replace(port, name=name) for port, name in zip(function.outputs, answers, strict=False)]
     outputs = renamed or function.outputs
     returned, *more = outputs

@@ -125,7 +125,9 @@ class Reader:
 
     def _rollouts(self, name: str) -> Iterator[Function]:
         head = _ROLLOUT.fullmatch(name)
-        for start in _starts(head[2], _OF) if head else ():
+        if head is None:
+            return
+        for start in _starts(head[2], _OF):
             function = self._printed(head[2][start + len(_OF) :])
             if function is not None:
                 for options in _options(head[2][:start], function):

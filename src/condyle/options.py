@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from condyle.choices import FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
 from condyle.errors import UnsupportedError
-from condyle.functions import short_name
+from condyle.functions import FUNCTIONS, function_or_none
 from condyle.identity import digest
 from condyle.model.change import suggest
 from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.robot import Frame, Robot
 from condyle.ports import ACTIVE, ANCHORS, FRICTION_NUMBERS, GAINS, GAPS, IMPULSE0, NORMALS, NUMBERS
-from condyle.specification import UNBOUND, Bound
+from condyle.specification import UNBOUND, Bound, Function
 from condyle.version import __version__
 
 
@@ -150,14 +150,19 @@ def opened_by(number: str | None) -> str:
     return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
 
 
-def routes_of(routes: Mapping[str, str] | None) -> dict[str, str]:
-    """The routes by the short names of their functions; UnsupportedError for what is no mapping."""
+def routes_of(routes: Mapping[str, str] | None) -> dict[Function, str]:
+    """The routes by their functions; UnsupportedError for what is no mapping, and for what names none."""
     if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
-    named = {short_name(name): route for name, route in (routes or {}).items()}
-    if len(named) < len(routes or {}):
-        raise UnsupportedError(f"routes={routes!r}: a function is named twice, give each one route")
-    return named
+    by_function: dict[Function, str] = {}
+    for name, route in (routes or {}).items():
+        function = function_or_none(name)
+        if function is None:
+            raise UnsupportedError(f"routes: there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+        if function in by_function:
+            raise UnsupportedError(f"routes={routes!r}: a function is named twice, give each one route")
+        by_function[function] = route
+    return by_function
 
 
 def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:

@@ -6,4 +6,5 @@ from condyle.derivatives.ports import derivative as derivative
 from condyle.derivatives.ports import hessian as hessian
 from condyle.derivatives.ports import jacobian as jacobian
 from condyle.derivatives.ports import jvp as jvp
+from condyle.derivatives.ports import taking as taking
 from condyle.derivatives.ports import vjp as vjp

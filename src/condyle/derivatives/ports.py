@@ -144,7 +144,9 @@ def derivative(kind: str, function: Function, by: Sequence[str] | str | None = N
     """A derivative of a function by some of its inputs, None is all; UnsupportedError for inputs that it has not."""
     every = tuple(port.name for port in function.inputs)
     if function.repeat is not None and (kind != "vjp" or function.repeat.backwards):
-        raise UnsupportedError(f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say")
+        raise UnsupportedError(
+            f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say"
+        )
     if by is None:
         return _derived(Derivative(kind, function, every))
     chosen = (by,) if isinstance(by, str) else tuple(by)
@@ -153,6 +155,14 @@ def derivative(kind: str, function: Function, by: Sequence[str] | str | None = N
             f"{kind}({function.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
         )
     return _derived(Derivative(kind, function, tuple(name for name in every if name in chosen)))
+
+
+def taking(function: Function, *ports: Port | str) -> Function:
+    """The function that takes these too; of a derivative, the same one of the function that does."""
+    origin = function.origin
+    if not isinstance(origin, Derivative) or function.repeat is not None:
+        return function.taking(*ports)
+    return derivative(origin.kind, taking(origin.of, *ports), origin.by if origin.is_partial else None)
 
 
 def jvp(function: Function) -> Function:

@@ -28,7 +28,7 @@ def _jacobian(function: Function, base: Function, at: Any, given: Mapping[str, V
     """Of the gradient g in the tangent space at the inputs: D_j g_i = H_ij + g . [e_j, e_i] / 2, and of factors J^T."""
     every = [given[port.name] for port in function.inputs]
     plain = every[: len(base.inputs)]
-    (second,) = at.call(hessian(base), *every)
+    (curvature,) = at.call(hessian(base), *every)
     gradient, first_order = at.call(function, *every), at.call(jacobian(base), *plain)
     widths, heights = sizes_of(at.tree, base.inputs), sizes_of(at.tree, base.outputs)
     starts = [sum(widths[:k]) for k in range(len(widths))]
@@ -36,7 +36,7 @@ def _jacobian(function: Function, base: Function, at: Any, given: Mapping[str, V
     found: list[Values] = []
     for i, (first, height) in enumerate(zip(starts, widths, strict=True)):
         for j, (second, width) in enumerate(zip(starts, widths, strict=True)):
-            block = [second[(first + k) * n + second + l] for k in range(height) for l in range(width)]
+            block = [curvature[(first + k) * n + second + l] for k in range(height) for l in range(width)]
             if i == j and base.inputs[i].is_configuration:
                 _add_brackets(at.tree, gradient[i], block)
             found.append(block)

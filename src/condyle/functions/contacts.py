@@ -291,7 +291,9 @@ class _At:
         self.q, self.v = given["q"], given["v"]
         self.extra = [name for name in EXTRA if name in given and name != ACTIVE.name]
         self.flags = [flag for flag, one in zip(given[ACTIVE.name], at.tree.contacts, strict=True) for _ in one.rows]
-        self.a, self.force = self.call(CONSTRAINED_FORWARD_DYNAMICS, self.q, self.v, given[TAU.name], given[ACTIVE.name])
+        self.a, self.force = self.call(
+            CONSTRAINED_FORWARD_DYNAMICS, self.q, self.v, given[TAU.name], given[ACTIVE.name]
+        )
         self.f = self.rows(self.force)
 
     def call(self, function: Function, *inputs: Values, **derivative: Any) -> tuple[list[Any], ...]:
@@ -364,7 +366,9 @@ def _jacobian(at: Any, given: ByName) -> ByName:
     """
     from condyle.scalar import matrix_product
 
-    answers = call(at, given, CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES, given["q"], given["v"], given[TAU.name], given[ACTIVE.name])
+    answers = call(
+        at, given, CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES, given["q"], given["v"], given[TAU.name], given[ACTIVE.name]
+    )
     found = {port.name: x for port, x in zip((*DA, *DFORCE), answers, strict=True)}
     of, n = _At(at, given), at.tree.nv
     left = {"gains", "anchors", *(MOVING_MASS if algorithms.contact_ranks.depends(at.tree) else ())}

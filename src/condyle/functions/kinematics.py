@@ -258,7 +258,10 @@ def _jacobian_fk(at: Any, given: ByName) -> ByName:
     from condyle.spatial import vector as vec
 
     n = at.tree.nv
-    (rotation, _), (columns,) = at.call(FRAME_PLACEMENTS, given["q"]), at.call(FRAME_JACOBIANS_IN_WORLD_AXES, given["q"])
+    (rotation, _), (columns,) = (
+        at.call(FRAME_PLACEMENTS, given["q"]),
+        at.call(FRAME_JACOBIANS_IN_WORLD_AXES, given["q"]),
+    )
     by_rotation: list[Any] = [0.0] * (len(rotation) * n)
     by_translation: list[Any] = []
     for frame in range(len(rotation) // 9):

@@ -96,5 +96,7 @@ def open_rollouts(rollouts: Iterable[OpenRollout]) -> list[OpenRollout]:
         forced = [OpenRollout(rollout.repeat._replace(of=of.taking(F_EXT)))] if of.takes_f_ext else []
         for each in (rollout, *forced):
             if by_name.setdefault(each.name, each) != each:
-                raise UnsupportedError(f"functions: there are two rollouts of {each.repeat.of.name!r}; export one of them")
+                raise UnsupportedError(
+                    f"functions: there are two rollouts of {each.repeat.of.name!r}; export one of them"
+                )
     return list(by_name.values())

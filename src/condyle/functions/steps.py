@@ -64,9 +64,7 @@ _WITHOUT_FORCES = Function(
     (Q, V, TAU, DT),
     (A, B),
     lambda: {
-        "chain": Route(
-            _Derivatives(), recorded=True, parts=(FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES, INTEGRATE)
-        )
+        "chain": Route(_Derivatives(), recorded=True, parts=(FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES, INTEGRATE))
     },
     Size(900, 400, 10),
     Accuracy(1e-8, 5e-5),
@@ -134,7 +132,9 @@ class _Step:
 
         def acceleration(q: Vector, v: Vector) -> Vector:
             held = [given[ACTIVE.name]] if ACTIVE.name in given else []
-            return call(at, given, CONSTRAINED_FORWARD_DYNAMICS if held else FORWARD_DYNAMICS, q, v, given["tau"], *held)[0]
+            return call(
+                at, given, CONSTRAINED_FORWARD_DYNAMICS if held else FORWARD_DYNAMICS, q, v, given["tau"], *held
+            )[0]
 
         if RISING.name in given:
             landed = call(at, given, IMPULSE_DYNAMICS, given["q"], given["v"], _landing(given), _no_bounce(given))

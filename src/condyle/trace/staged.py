@@ -124,9 +124,9 @@ class _Stages(Unrolled):
 def trace_staged(tree: Tree, routes: Sequence[tuple[str, Function, str]], base: int = 0) -> Staged:
     """One Program with the outputs of all (letter, function, route), in order, and the inputs of all of them.
 
-    External forces, where a function takes them, are after the other inputs. base: the number of first coordinates whose
-    motion may be given. If it is not 0, FLOATS is the last input; where that is 0, M^-1 has zeros for these coordinates, and for the
-    others the inverse of their own mass matrix.
+    External forces, where a function takes them, are after the other inputs. base: the number of first coordinates
+    whose motion may be given. If it is not 0, FLOATS is the last input; where that is 0, M^-1 has zeros for these
+    coordinates, and for the others the inverse of their own mass matrix.
     """
     ports = {port.name: port for _, function, _ in routes for port in function.inputs}
     if F_EXT.name in ports:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from condyle.algorithms.stepping import first_order
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.functions.calls import ByCalls
+from condyle.functions.kinematics import ByCalls
 from condyle.functions.quantities import Q, V
 from condyle.integrators import METHODS
 from condyle.methods import made

@@ -34,7 +34,13 @@ SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in 
 
 
 def by_links(
-    tree: Tree, lanes: int, forces: bool, guard: float, run: Callable[..., object], *given: str, eliminates: bool = False
+    tree: Tree,
+    lanes: int,
+    forces: bool,
+    guard: float,
+    run: Callable[..., object],
+    *given: str,
+    eliminates: bool = False,
 ) -> ir.LinkParallel:
     """run(links, *given) as a function of q and these ports. guard: see `articulated.Segments`. eliminates: the first
     result of run is the eliminations, and the records for `solve` are an output too.
