@@ -9,6 +9,7 @@ import numpy as np
 
 from condyle import CondyleError, Dynamics, OutOfMemoryError, Robot
 from condyle.functions import FUNCTIONS
+from condyle.ports import F_EXT
 from condyle.runtime.rows import broadcast
 from condyle.specification import Port
 from fuzz import arrays_odd as odd
@@ -121,7 +122,9 @@ def check_out(results: Sequence[np.ndarray], out: outs.Out | None) -> None:
 
 def compare(rng: Rng, dyn: Dynamics, name: str, numbers: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
     """Compares with the call on C-ordered arrays of one batch shape, bit by bit; rarely with the reference too."""
-    dims = [len(port.dims) for port in FUNCTIONS[name].ports(len(numbers) > len(FUNCTIONS[name].inputs))]
+    function = FUNCTIONS[name]
+    taken = function.taking(F_EXT) if len(numbers) > len(function.inputs) else function
+    dims = [len(port.dims) for port in taken.inputs]
     batch = broadcast([x.shape[: x.ndim - d] for x, d in zip(numbers, dims, strict=True)])
     assert batch is not None
     wide = [np.array(np.broadcast_to(x, batch + x.shape[x.ndim - d :])) for x, d in zip(numbers, dims, strict=True)]

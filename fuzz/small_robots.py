@@ -9,6 +9,7 @@ import numpy as np
 import condyle
 from condyle import Contact, Dynamics, Robot
 from condyle.functions import FUNCTIONS
+from condyle.ports import F_EXT
 from condyle.specification import Port
 
 TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
@@ -53,7 +54,8 @@ def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
 
 def ports(rng: np.random.Generator, name: str) -> tuple[Port, ...]:
     """The input ports of a call of this function, sometimes with external forces."""
-    return FUNCTIONS[name].ports(FUNCTIONS[name].takes_f_ext and bool(rng.random() < 0.4))
+    function = FUNCTIONS[name]
+    return (function.taking(F_EXT) if function.takes_f_ext and bool(rng.random() < 0.4) else function).inputs
 
 
 def dims(robot: Robot, port: Port) -> tuple[int, ...]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import condyle
+from condyle import hardware
+from condyle.derivatives import vjp
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
+from condyle.functions.open_rollouts import OpenRollout, open_rollout
+from condyle.ports import F_EXT
+from condyle.specification import Function
 
-ARM = condyle.chain(2, 0)
+ARM, FD = condyle.chain(2, 0), FUNCTIONS["fd"]
 
 
 @pytest.mark.parametrize("out", ["", "  ", None, 3, b"x", "a\0b", ["x"]])
@@ -31,8 +38,31 @@ def test_what_names_no_functions(functions: object, tmp_path: Path) -> None:
 def test_methods_in_place_of_short_names_are_the_same_export(tmp_path: Path) -> None:
     for folder, names in (("short", ("fd", "vjp_fd")), ("long", ("forward_dynamics", "vjp_forward_dynamics"))):
         condyle.export(ARM, "c", tmp_path / folder, names)
-    short, long = (sorted((tmp_path / folder).iterdir()) for folder in ("short", "long"))
-    assert [path.read_text() for path in short] == [path.read_text() for path in long]
+    assert texts(tmp_path / "short") == texts(tmp_path / "long")
+
+
+@pytest.mark.parametrize(
+    ("target", "names", "functions"),
+    [
+        (
+            "c",
+            ("fd", "vjp_fd", "fd_f_ext", "rollout"),
+            (FD, vjp(FD), FD.taking(F_EXT), open_rollout(FUNCTIONS["step"], ("tau",))),
+        ),
+        ("casadi", ("fd",), (FD,)),
+        ("verilog", ("fd", "euler"), (FD, hardware.functions()["euler"].function)),
+    ],
+)
+def test_functions_in_place_of_names_are_the_same_export(
+    target: str, names: Sequence[str], functions: Sequence[Function | OpenRollout], tmp_path: Path
+) -> None:
+    condyle.export(ARM, target, tmp_path / "names", names)
+    condyle.export(ARM, target, tmp_path / "functions", functions)
+    assert texts(tmp_path / "names") == texts(tmp_path / "functions")
+
+
+def texts(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 
 
 def test_a_function_named_twice_is_written_once(tmp_path: Path) -> None:

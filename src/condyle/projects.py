@@ -78,7 +78,7 @@ def functions_of(target: str, functions: object) -> tuple[Function | OpenRollout
 
 
 def _function_of(name: object, plans: Mapping[str, Function]) -> Function | OpenRollout:
-    """The function of a name, or a rollout of any number of steps. plans: those of target "verilog", none for others."""
+    """The function of a name, or a rollout of any number of steps. plans: of target "verilog", none for others."""
     rollout = None if plans else opened(name)
     if rollout is not None:
         return rollout

@@ -31,16 +31,17 @@ def told(*words: str, capsys: pytest.CaptureFixture[str]) -> dict:  # type: igno
 @pytest.mark.parametrize("name", ["id", "fd", "dfd", "cor", "step"])
 def test_steps_add_up_to_the_counts_of_the_compiler(name: str) -> None:
     compiler = compiler_of(ARM)
-    found = explained(compiler, name, "cpu", "float64")
+    function = FUNCTIONS[name]
+    found = explained(compiler, function, "cpu", "float64")
     assert found.counts is not None and found.steps
     assert Counts(*map(sum, zip(*(one.counts for one in found.steps), strict=True))) == found.counts
-    assert found.instructions == compiler.counts(name)["instructions"]
+    assert found.instructions == compiler.counts(function)["instructions"]
 
 
 def test_an_attributed_trace_is_the_trace() -> None:
-    tree = tree_of(ARM)
-    program, of = attributed(tree, "id", "rnea")
-    plain = pipeline.apply(trace(tree, "id", "rnea"), pipeline.CLEAN)
+    tree, function = tree_of(ARM), FUNCTIONS["id"]
+    program, of = attributed(tree, function, "rnea")
+    plain = pipeline.apply(trace(tree, function, "rnea"), pipeline.CLEAN)
     assert (program.nodes, program.outputs) == (plain.nodes, plain.outputs)
     assert len(of) == len(program.nodes)
 
@@ -57,7 +58,7 @@ def test_steps_are_functions_of_the_algorithm_and_say_its_equations(capsys) -> N
 def test_routes_are_all_named_with_the_reason(capsys) -> None:
     found = told("iiwa14", "fd", capsys=capsys)
     routes = {one["route"]: one for one in found["routes"]}
-    compared = compiler_of(ARM).compared("fd")
+    compared = compiler_of(ARM).compared(FUNCTIONS["fd"])
     assert found["routes"][0]["route"] == next(iter(compared)) and "fewest" in found["routes"][0]["why"]
     for name, arithmetic in compared.items():
         assert routes[name]["counts"]["mul"] + routes[name]["counts"]["add"] == arithmetic
@@ -77,7 +78,7 @@ def test_derivatives_compositions_and_loops_say_what_they_are(capsys) -> None:
     assert derived["counts"]["mul"] and not derived["steps"] and "composed of other" in derived["without_steps"]
     composed = told("iiwa14", "dstep", capsys=capsys)
     assert not composed["steps"] and "composed of other functions" in composed["without_steps"]
-    long = explained(compiler_of(condyle.chain(400, 0)), "id", "cpu", "float64")
+    long = explained(compiler_of(condyle.chain(400, 0)), FUNCTIONS["id"], "cpu", "float64")
     assert "loops" in long.form and "loops" in long.missing and not long.steps
 
 
@@ -97,7 +98,7 @@ def test_the_page_holds_everything_and_nothing_of_a_name_is_markup(tmp_path) -> 
         assert part in text
     assert "<script" not in text and "http" not in text
     compiler = compiler_of(ARM)
-    odd = page(explained(compiler, "id", "cpu", "float64"), "<b>x</b>\n", sizes(compiler.tree))
+    odd = page(explained(compiler, FUNCTIONS["id"], "cpu", "float64"), "<b>x</b>\n", sizes(compiler.tree))
     assert "<b>x" not in odd and "&lt;b&gt;x" in odd
 
 

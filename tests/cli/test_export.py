@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from condyle.functions import DEFAULT, FUNCTIONS, variant
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ports import ACTIVE
 
 
@@ -63,7 +63,7 @@ def test_the_seven_are_what_an_export_has_and_all_are_all(run, pendulum, tmp_pat
     assert not (tmp_path / "b").exists()
     every = ("--functions", "all", "--frames", "rod", "--contacts", "rod")
     assert run(*common, "--out", str(tmp_path / "b"), *every).status == 0
-    assert written(tmp_path / "b", "rod") == {variant(name, [ACTIVE.name]) for name in FUNCTIONS}
+    assert written(tmp_path / "b", "rod") == {function.taking(ACTIVE).name for function in FUNCTIONS.values()}
     assert json.loads((tmp_path / "b" / "robot.json").read_text())["frames"] == ["rod"]
     verilog = run(*common[:3], "verilog", "--out", str(tmp_path / "v"), "--functions", "all")
     assert verilog.status == 0, verilog.err

@@ -11,6 +11,8 @@ import condyle
 from condyle import FixedPoint, Robot, UnsupportedError, hardware
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of
+from condyle.functions import FUNCTIONS
+from condyle.ports import F_EXT
 from tests.backends.fpga.conftest import ball_and_plane
 from tests.processor import slow
 from tests.programs import needs
@@ -32,29 +34,29 @@ def states(robot: Robot, n: int, box: Mapping[str, object], f_ext: float | None 
 def same_as_the_model(fx: FixedPoint, name: str, given: Mapping[str, np.ndarray], f_ext: bool = False) -> int:
     """Every bit of every answer; how many words."""
     compiled = fx._compiled
-    plan, task = compiled.plan(name), compiled.tasks[name]
+    function = next(function for function in compiled.tasks if function.name == name)
+    plan, taken = compiled.plan(function), function.taking(F_EXT) if f_ext else function
     want = evaluate(plan, name, task_of(plan, name, given))
     n = len(want.over)
-    shapes = [(n, *port.shape(compiled.sizes)) for port in task.function.ports(f_ext)]
-    args = [np.reshape(given[port.name], shape) for port, shape in zip(task.function.ports(f_ext), shapes, strict=True)]
+    args = [np.reshape(given[port.name], (n, *port.shape(compiled.sizes))) for port in taken.inputs]
     forces = args.pop() if f_ext else None
     value, flag = fx.call(name, args, forces)
     values = value if isinstance(value, tuple) else (value,)
-    for port, got in zip(task.function.outputs, values, strict=True):
+    for port, got in zip(function.outputs, values, strict=True):
         flat = np.reshape(got, (n, -1))
         exact = dense(plan, name, port.name, want, np.zeros_like(flat))
         assert flat.tobytes() == exact.tobytes(), (name, port.name)
     np.testing.assert_array_equal(flag, want.over)
     assert want.over.any() or name in ("m", "minv", "minv_given")
-    assert "machine code" in compiled.kernel(name, f_ext).description
+    assert "machine code" in compiled.kernel(taken).description
     return len(plan.results[name]) * n
 
 
 def test_formats_are_those_of_inputs_and_outputs() -> None:
     fx = condyle.fixed_point(condyle.chain(2, 0))
-    for name in fx.functions[:7]:
-        task = fx._compiled.tasks[name].function
-        assert set(fx.formats(name)) == {port.name for port in (*task.inputs, *task.outputs)}, name
+    for function in [*fx._compiled.tasks][:7]:
+        ports = {port.name for port in (*function.inputs, *function.outputs)}
+        assert set(fx.formats(function)) == ports == set(fx.formats(function.name)), function.name
 
 
 EVERY = ("27x18", "q12.10")
@@ -75,7 +77,7 @@ def test_every_function_is_the_model_on_every_bit(robot: Robot, word: str) -> No
     fx = condyle.fixed_point(robot, word, HARD, f_ext=FORCE, functions=functions)
     given = states(robot, 60, HARD, FORCE)
     for name in fx.functions:
-        same_as_the_model(fx, name, given, fx._compiled.tasks[name].function.takes_f_ext)
+        same_as_the_model(fx, name, given, hardware.functions()[name].function.takes_f_ext)
 
 
 def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
@@ -135,11 +137,11 @@ def test_a_million_words_of_iiwa14_are_those_of_the_verilog() -> None:
     robot = condyle.load("iiwa14")
     box, words = {"v": 10, "a": 100}, 0
     fx = condyle.fixed_point(robot, box=box)
-    for name in fx.functions:
-        task, plan = fx._compiled.tasks[name], fx._compiled.plan(name)
+    for function in fx._compiled.tasks:
+        name, plan = function.name, fx._compiled.plan(function)
         n = -(-SHARES.get(name, 10_000) // len(plan.results[name]))
         given = states(robot, n, box)
-        args = [np.reshape(given[port.name], (n, *port.shape(fx._compiled.sizes))) for port in task.function.inputs]
+        args = [np.reshape(given[port.name], (n, *port.shape(fx._compiled.sizes))) for port in function.inputs]
         value, flag = fx.simulate(name, *args)
         want, flags = fx.call(name, args)
         for x, y in zip(*(x if isinstance(x, tuple) else (x,) for x in (value, want)), strict=True):
@@ -159,7 +161,7 @@ def test_a_kernel_is_kept_for_one_robot_and_box_alone() -> None:
     def key(box: float = 3.0, **limits: float) -> object:
         builder = condyle.Builder("arm").body("a", mass=1.0, com=(0.0, 0.0, 0.1), inertia=np.eye(3) * 0.1)
         robot = builder.joint("j", parent="world", child="a", type="revolute", axis=(0, 1, 0), **limits).build()
-        return condyle.fixed_point(robot, box={"v": box, "a": 20.0})._compiled._key("id", False)
+        return condyle.fixed_point(robot, box={"v": box, "a": 20.0})._compiled._key(FUNCTIONS["id"])
 
     given = [key(), key(upper=1.0, lower=-1.0), key(upper=np.nextafter(1.0, 2.0), lower=-1.0), key(velocity=2.0)]
     given += [key(np.nextafter(3.0, 4.0)), key(armature=1e-12), key(damping=0.1)]

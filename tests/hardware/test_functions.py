@@ -40,7 +40,7 @@ INVERSE_AGAIN = Function(
     FUNCTIONS["minv"].outputs,
     FUNCTIONS["minv"].ways,
     normal_form="joint_space",
-    composition=(Call("minv", ("Minv",)),),
+    composition=(Call(FUNCTIONS["minv"], ("Minv",)),),
 )
 
 
@@ -88,9 +88,9 @@ def test_five_bits_of_code(tmp_path: Path) -> None:
     "changed",
     [
         {"composition": ()},
-        {"composition": (Call("id", ("tau",)),)},
-        {"composition": (Call("minv", ("Minv",), ("p",)),)},
-        {"composition": (Call("m", ("M",)), Call("minv", ("Minv",)))},
+        {"composition": (Call(FUNCTIONS["id"], ("tau",)),)},
+        {"composition": (Call(FUNCTIONS["minv"], ("Minv",), ("p",)),)},
+        {"composition": (Call(FUNCTIONS["m"], ("M",)), Call(FUNCTIONS["minv"], ("Minv",)))},
     ],
 )
 def test_a_function_without_a_plan_is_refused_by_name(tmp_path: Path, changed: dict[str, object]) -> None:

@@ -12,6 +12,7 @@ from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of, worst
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 from condyle.model.rooted import Rooted
 from condyle.model.tree import tree_of
 from condyle.trace.reference import evaluate as reference
@@ -65,7 +66,7 @@ def test_external_forces_count(robot) -> None:
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 2e-2
     loaded = hardware.sampled(robot, 300, 1, acc.plan.box)
-    (bare,) = reference(tree_of(robot), "id", "rnea", {name: loaded[name] for name in ("q", "v", "a")})
+    (bare,) = reference(tree_of(robot), FUNCTIONS["id"], "rnea", {name: loaded[name] for name in ("q", "v", "a")})
     tau = hardware.consistent(robot, loaded)["tau"]
     assert np.abs(tau - bare).max() > 100.0 * found["id"]["tau_absolute"]
 
@@ -104,7 +105,7 @@ def test_steps_in_a_row_follow_the_floats() -> None:
             like = Word(word.name[0], word.index)
             assert format == acc.plan.formats[like]
             given[like] = answer[word]
-        q, v = hardware.answer_of(robot, "rk4", exact, h)
+        q, v = hardware.answer_of(robot, hardware.functions()["rk4"], exact, h)
         exact = {**exact, "q": q, "v": v}
     for word, format in acc.plan.results["rk4"]:
         name = word.name[0]
@@ -128,7 +129,7 @@ def test_steps_along_curves_follow_the_floats_and_keep_quaternions_unit(robot) -
         answer = evaluate(plan, "rk4", given)
         inside &= ~answer.over
         given |= {Word(word.name[0], word.index): value for word, value in answer.words.items()}
-        q, v = hardware.answer_of(robot, "rk4", exact, h)
+        q, v = hardware.answer_of(robot, hardware.functions()["rk4"], exact, h)
         exact = {**exact, "q": q, "v": v}
     assert inside.mean() > 0.7  # others became faster than the box allows
     found = {name: dense(plan, "rk4", f"{name}_next", answer, exact[name])[inside] for name in "qv"}
@@ -161,7 +162,7 @@ def test_a_given_base_moves_as_told() -> None:
         assert row["clamped"] == 0.0
         assert worst(row) < 1e-3, function
     states = hardware.consistent(robot, hardware.sampled(robot, 20, 3))
-    (a,) = hardware.answer_of(robot, "fd_given", states, 0.0)
+    (a,) = hardware.answer_of(robot, hardware.functions()["fd_given"], states, 0.0)
     assert np.abs(a[:, 6:] - states["a"][:, 6:]).max() < 1e-9  # tau was made of this motion
     far = {**states, "tau": np.where(np.arange(robot.nv) < 6, 1e6, states["tau"])}
     told = {**states, "a": np.where(np.arange(robot.nv) < 6, states["a"], 1e6)}
@@ -173,11 +174,11 @@ def test_a_given_base_moves_as_told() -> None:
     wild["a"][4, 2] = 101.0
     assert evaluate(plan, "fd_given", task_of(plan, "fd_given", wild)).over.tolist() == [k == 4 for k in range(20)]
     # difd with this inverse: the derivatives of the same joints
-    (inverse,) = hardware.answer_of(robot, "minv_given", states, 0.0)
+    (inverse,) = hardware.answer_of(robot, hardware.functions()["minv_given"], states, 0.0)
     by = dense(
         plan, "difd", "da_dq", evaluate(plan, "difd", task_of(plan, "difd", {**states, "Minv": inverse})), inverse
     )
-    exact = hardware.answer_of(robot, "dfd_given", states, 0.0)[0]
+    exact = hardware.answer_of(robot, hardware.functions()["dfd_given"], states, 0.0)[0]
     assert np.abs(by - exact).max() < 1e-3 * np.abs(exact).max()
 
 
@@ -204,7 +205,7 @@ def test_a_chosen_root_answers_for_the_users() -> None:
     tau = both.force(states["q"], dense(acc.plan, "id", "tau", answers["id"], np.zeros((50, n))))
     mass = both.mass(states["q"], dense(acc.plan, "m", "M", answers["m"], np.zeros((50, n * n))).reshape(50, n, n))
     for found, name, route in ((tau, "id", "rnea"), (mass.reshape(50, -1), "m", "crba")):
-        (exact,) = reference(tree_of(robot), name, route, states)
+        (exact,) = reference(tree_of(robot), FUNCTIONS[name], route, states)
         assert np.abs(found - exact).max() < 1e-3 * np.abs(exact).max(), name
 
 

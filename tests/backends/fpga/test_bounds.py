@@ -27,6 +27,7 @@ from condyle.backends.fpga.vectors import task_of
 from condyle.errors import BuildError
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
+from condyle.ports import F_EXT
 from condyle.spatial import vector as vec
 from condyle.trace import magnitudes
 from condyle.trace.lengths import Moving
@@ -80,7 +81,9 @@ def traced(robot: Robot, f_ext: float | None = None) -> tuple[Staged, dict[int, 
     tree = tree_of(robot)
     box = hardware.box_of(robot, {}, f_ext)
     edges = {(word.name, word.index): x for word, x in hardware.limits(robot, box).items()}
-    staged = trace_staged(normal_form(tree, "joint_space"), hardware.ROUTES, f_ext is not None)
+    forces = () if f_ext is None else (F_EXT,)
+    routes = [(letter, function.taking(*forces), route) for letter, function, route in hardware.ROUTES]
+    staged = trace_staged(normal_form(tree, "joint_space"), routes)
     found = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
     return staged, found, box
 
@@ -167,7 +170,7 @@ def test_no_pivot_is_smaller_than_its_floor(name: str) -> None:
         assert 10 <= (below > 0.0).sum() < robot.nv
     else:
         assert (below > 0.0).all()
-    (mass,) = hardware.answer_of(robot, "m", hardware.sampled(robot, 300, 5), 0.0)
+    (mass,) = hardware.answer_of(robot, hardware.functions()["m"], hardware.sampled(robot, 300, 5), 0.0)
     left = mass.reshape(-1, robot.nv, robot.nv).copy()
     for k in reversed(range(robot.nv)):
         assert left[:, k, k].min() > 0.999999 * below[k], k

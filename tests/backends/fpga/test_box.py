@@ -166,7 +166,7 @@ def test_without_torque_a_task_is_flagged_only_where_its_acceleration_leaves_the
     plan = hardware.planned(robot, hardware.Options(("fd", "dfd"), box=wide))
     states = hardware.consistent(robot, hardware.sampled(robot, 1000, 5, plan.box), plan.box)
     states["tau"] *= 0.0
-    (a,) = hardware.answer_of(robot, "fd", states, 0.0)
+    (a,) = hardware.answer_of(robot, hardware.functions()["fd"], states, 0.0)
     left = (np.abs(a) > plan.box["a"]).any(axis=1)
     for function in ("fd", "dfd"):
         flagged = evaluate(plan, function, task_of(plan, function, states)).over
@@ -253,7 +253,7 @@ def test_errors_are_quantiles_and_maxima_of_tasks_without_a_flag() -> None:
     states["a"][7] = 1e3
     for function, flagged in (("id", [k == 7 for k in range(40)]), ("m", [False] * 40)):
         answer = evaluate(plan, function, task_of(plan, function, states))
-        (truth,) = hardware.answer_of(ROBOT, function, states, 0.0)
+        (truth,) = hardware.answer_of(ROBOT, plan.tasks[function], states, 0.0)
         each = task_errors(plan, function, answer, [truth])
         name, port = next(iter(each)), plan.tasks[function].function.outputs[0].name
         far = np.abs(dense(plan, function, port, answer, truth) - truth).max(axis=1)

@@ -32,7 +32,7 @@ def test_mujoco_agrees(name: str, floating: bool) -> None:
     exact = {"id", "fd", "m", "minv", "step", "rollout"}
     assert set(rival.algorithms) == exact | (set() if floating else {"did", "dfd", "dstep"})
     for function in set(rival.algorithms) & {"id", "fd", "m", "minv", "did", "dfd"}:
-        assert agreement(robot, dynamics, rival, function) < rival.tolerance(function)
+        assert agreement(robot, dynamics, rival, FUNCTIONS[function]) < rival.tolerance(function)
 
 
 @pytest.mark.parametrize(("name", "floating"), ARMS)
@@ -45,7 +45,7 @@ def test_pinocchio_python_agrees(name: str, floating: bool) -> None:
     rival = PinocchioPython(robot, frames)
     assert {"fk", "jac"} <= set(rival.algorithms)
     for function in rival.algorithms:
-        assert agreement(robot, robot.compile(target="numpy", frames=frames), rival, function) < 1e-8
+        assert agreement(robot, robot.compile(target="numpy", frames=frames), rival, FUNCTIONS[function]) < 1e-8
 
 
 def test_armature_slides_balls_and_branches_agree() -> None:
@@ -54,14 +54,14 @@ def test_armature_slides_balls_and_branches_agree() -> None:
     robot = condyle.random_tree(7, rng=3, types=types)
     rival, dynamics = rivals.opened("mujoco", robot), robot.compile(target="numpy")
     for function in ("id", "fd", "m", "minv"):
-        assert agreement(robot, dynamics, rival, function) < 1e-8
+        assert agreement(robot, dynamics, rival, FUNCTIONS[function]) < 1e-8
 
 
 def test_another_robot_is_noticed() -> None:
     pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
     robot, heavier = (condyle.chain(3, rng=seed) for seed in (0, 1))
     with pytest.raises(BuildError, match=r"differ by .* in m; nothing was timed"):
-        agreement(robot, robot.compile(target="numpy"), rivals.opened("mujoco", heavier), "m")
+        agreement(robot, robot.compile(target="numpy"), rivals.opened("mujoco", heavier), FUNCTIONS["m"])
     assert comparing.N_STATES > 1
 
 
