@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.ports import ACTIVE
 
 
@@ -75,7 +75,7 @@ def written(folder: Path, name: str) -> set[str]:
     found = {path.stem[len(name) + 1 :] for path in folder.glob(f"{name}_*.c")} - {"facts"}
     forced = {function for function in found if function.endswith("_f_ext")}
     plain = found - forced
-    assert forced == {f"{function}_f_ext" for function in plain if FUNCTIONS[function].takes_f_ext}
+    assert forced == {f"{function}_f_ext" for function in plain if function_of(function).takes_f_ext}
     return {name for name in plain if "_f_ext_" not in name}
 
 

@@ -136,11 +136,11 @@ def test_second_derivatives_are_those_of_first_ones() -> None:
 def test_a_gpu_computes_the_same(plane: UserFunction) -> None:
     """A thread a state, as PTX that is interpreted."""
     kernels = plane.compile(target="cuda").dynamics._compiler.gpu_kernels
-    name = plane.specification.name
-    gpu = GpuFunction(kernels, name, False, "float64", 132)
+    function = plane.specification
+    gpu = GpuFunction(kernels, function, "float64", 132)
     given, wanted = given_to(plane, 3), plane.reference(*given_to(plane, 3))
     rows = [np.reshape(x, (3, -1)) for x in given]
-    for x, y in zip(simulate(gpu.launches(Form(1, kernels.usual(name, False))), rows), wanted, strict=True):
+    for x, y in zip(simulate(gpu.launches(Form(1, kernels.usual(function))), rows), wanted, strict=True):
         np.testing.assert_allclose(x, y, rtol=1e-10, atol=1e-11)
 
 
