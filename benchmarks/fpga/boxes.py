@@ -45,7 +45,7 @@ def _free(robot: condyle.Robot, plan: Plan, states: int) -> dict[str, int]:
     for chunk in range(states // CHUNK):
         given = hardware.consistent(robot, hardware.sampled(robot, CHUNK, 1 + chunk, plan.box))
         given["tau"] = np.zeros_like(given["tau"])
-        (a,) = hardware.answer_of(robot, "fd", given, 0.0)
+        (a,) = hardware.answer_of(robot, plan.tasks["fd"], given, 0.0)
         inside = (np.abs(a) <= plan.box["a"]).all(axis=1)
         found["inside"] += int(inside.sum())
         for function in ("fd", "dfd"):

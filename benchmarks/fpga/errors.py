@@ -34,7 +34,7 @@ def measure(row: str, states: int = STATES) -> dict[str, Any]:
         given = consistent(robot, sampled(robot, CHUNK, 1 + chunk, plan.box))
         for function, found in functions.items():
             answer = evaluate(plan, function, task_of(plan, function, given))
-            truth = answer_of(robot, function, given, 0.0)
+            truth = answer_of(robot, plan.tasks[function], given, 0.0)
             rows = errors_of(task_errors(plan, function, answer, truth))
             maxima = {name: value for name, value in rows.items() if name.endswith(("absolute", "relative"))}
             found["flagged"] += int(answer.over.sum())

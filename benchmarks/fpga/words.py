@@ -45,7 +45,7 @@ def of_states(robot: condyle.Robot, plan: Plan, n: int) -> dict[str, list[float]
         for name, errors in found.items():
             answer, task = evaluate(plan, name, task_of(plan, name, given)), plan.tasks[name]
             worst = np.zeros(CHUNK)
-            for port, exact in zip(task.function.outputs, answer_of(robot, name, given, 0.0), strict=True):
+            for port, exact in zip(task.function.outputs, answer_of(robot, task, given, 0.0), strict=True):
                 apart = np.abs(dense(plan, name, port.name, answer, exact) - exact)
                 worst = np.maximum(worst, apart.max(axis=1) / np.abs(exact).max(axis=1))
             errors += worst[~answer.over].tolist()
