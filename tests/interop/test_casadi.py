@@ -206,8 +206,20 @@ def test_numbers_and_routes_are_those_of_compile():
     want = dyn.jacobian("fd")(q, v, tau, inertias=heavier, gravity=g)
     np.testing.assert_allclose(found[3].reshape(3, 10, 3).transpose(0, 2, 1), want.da_dinertias, atol=1e-8)
     np.testing.assert_allclose(found[4], want.da_dgravity, atol=1e-9)
-    with pytest.raises(UnsupportedError, match="leave inputs= out"):
-        _ = wrap(robot.compile(target="numpy", inputs=("gravity",))).step_derivatives
+
+
+def test_derivatives_of_a_step_take_numbers_too():
+    """Their Jacobian by gravity is that of differences."""
+    dyn = condyle.chain(1, 0).compile(target="numpy", inputs=("gravity",))
+    F, g, step = wrap(dyn).step_derivatives, np.array([1.0, 2.0, 3.0]), 1e-5 * np.eye(3)
+    np.testing.assert_allclose(
+        np.array(F(0.3, 0.2, 1.0, 0.1, g)[0]), dyn.step_derivatives([0.3], [0.2], [1.0], 0.1, gravity=g).A
+    )
+    A = lambda g: np.array(F(0.3, 0.2, 1.0, 0.1, g)[0]).ravel(order="F")  # noqa: E731
+    found = np.array(F.jacobian()(0.3, 0.2, 1.0, 0.1, g, 0, 0)[4])
+    want = np.stack([(A(g + e) - A(g - e)) / 2e-5 for e in step], axis=1)
+    assert np.abs(want).max() > 0.01
+    np.testing.assert_allclose(found, want, atol=1e-9)
 
 
 def test_numbers_of_a_robot_with_quaternions():

@@ -16,6 +16,7 @@ import pytest
 import condyle
 from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.specification import Function
 from tests.devices import without_gpu
 from tests.interop.torch_cases import F64, arrays, fixed, floating, hyq, torch, wrap
 
@@ -120,8 +121,8 @@ def test_opcheck(floating):
     engine = Engine(floating.dyn, None)
     q, v, tau = (x.detach() for x in floating.args)
     numbers = [torch.from_numpy(np.array(floating.robot.inertias)), torch.from_numpy(np.array(floating.robot.gravity))]
-    name = f"|{engine.key}|fd_inertias_gravity"
-    for what, given in ((name, [q, v, tau, *numbers]), ("v" + name, [q, v, tau, *numbers, v])):
+    plain = engine.what(FUNCTIONS["fd"].taking("inertias", "gravity"))
+    for what, given in ((plain, [q, v, tau, *numbers]), ("v" + plain, [q, v, tau, *numbers, v])):
         torch.library.opcheck(torch.ops.condyle.call, (given, what))
 
 
@@ -221,9 +222,9 @@ class FakeGpu:
     def __init__(self, dyn: condyle.Dynamics) -> None:
         self.dyn = dyn
 
-    def call(self, name: str, args: Any, f_ext: Any, out: Any) -> None:
-        assert f_ext is None and all(x.is_contiguous() for x in args)
-        self.dyn.call(name, arrays(*args), None, tuple(arrays(*out)))
+    def call(self, function: Function, args: Any, out: Any) -> None:
+        assert all(x.is_contiguous() for x in args)
+        self.dyn.call(function, arrays(*args), tuple(arrays(*out)))
 
 
 def test_calls_on_a_gpu_with_a_fake_one(floating):
