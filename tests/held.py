@@ -5,22 +5,23 @@ from __future__ import annotations
 from functools import cache
 
 from condyle import Contact, Robot
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.functions.constraints import CONTACTS
 from condyle.model.placement import Placement
+from condyle.specification import Function
 
 OFF = Placement.from_rpy((0.1, -0.2, 0.15), (0.3, 0.2, -0.4))
 
 
 @cache
-def held(robot: Robot, function: str = "cfd") -> tuple[Contact, ...]:
+def held(robot: Robot, function: str | Function = "cfd") -> tuple[Contact, ...]:
     """A point beside the frame that most joints move: fewer than three contradict its rows, and their forces are what
     rounding leaves. None where no body moves, and none for functions that know no contacts.
 
     Steps know them by flags that are open numbers: they are tested in `tests/contacts`.
     """
     tip = max(robot.frames, key=lambda name: (coordinates_before(robot, name), list(robot.frames).index(name)))
-    if robot.frames[tip].body < 0 or CONTACTS[0] not in FUNCTIONS[function].options:
+    if robot.frames[tip].body < 0 or CONTACTS[0] not in function_of(function).options:
         return ()
     return (Contact(tip, placement=OFF, gains=(0.0, 0.5)),)
 

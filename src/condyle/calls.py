@@ -167,11 +167,11 @@ class Call:
         return [f"d{name}" for name in self._optional] if is_jvp else []
 
     def _signature(self) -> Signature:
-        """The inputs, external forces and `out` by position or by name; numbers and tangents by name."""
+        """The inputs, external forces and `out` by position or by name; numbers and their tangents by name."""
         either, keyword = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
         taken = [Parameter(port.name, either) for port in self.function.inputs if self._is_needed(port.name)]
-        options = [F_EXT.name, "out"] if self._with_forces else ["out"]
-        named = [*self._numbers, *self._tangents]
+        forces = [name for name in (F_EXT.name, DF_EXT) if name in (*self._optional, *self._tangents)]
+        options, named = [*forces, "out"], [x for x in (*self._numbers, *self._tangents) if x not in forces]
         taken += [Parameter(name, either, default=None) for name in options]
         return Signature([*taken, *(Parameter(name, keyword, default=None) for name in named)])
 

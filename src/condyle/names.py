@@ -94,27 +94,29 @@ class Reader:
             return self._functions[name]
         if name not in self._read:
             self._read[name] = None
-            readings = (function for function in self._readings(name) if function.name == name)
-            self._read[name] = next(readings, None)
+            readings = [function for said, function in self._readings(name) if said == name]
+            exact = (function for function in readings if function.name == name)
+            self._read[name] = next(exact, readings[0] if readings else None)
         return self._read[name]
 
-    def _readings(self, name: str) -> Iterator[Function]:
-        """Every way to read a name that is no short one."""
+    def _readings(self, name: str) -> Iterator[tuple[str, Function]]:
+        """Every way to read a name that is no short one, and how it is said; all inputs of a Jacobian may be named."""
         kind, _, rest = name.partition("_")
         if kind in KINDS and rest:
             yield from self._derivatives(kind, rest)
-        yield from self._takings(name)
-        yield from self._rollouts(name)
+        for function in (*self._takings(name), *self._rollouts(name)):
+            yield function.name, function
 
-    def _derivatives(self, kind: str, rest: str) -> Iterator[Function]:
+    def _derivatives(self, kind: str, rest: str) -> Iterator[tuple[str, Function]]:
         function = self._printed(rest)
         if function is not None:
-            yield from self._tried(self._derivative, kind, function, None)
+            yield from ((derived.name, derived) for derived in self._tried(self._derivative, kind, function, None))
         for start in _starts(rest, _BY) if kind == "jacobian" else ():
             function = self._printed(rest[:start])
             every = [port.name for port in function.inputs] if function else []
             for by in _lists(rest[start + len(_BY) :], every) if function else ():
-                yield from self._tried(self._derivative, kind, function, by)
+                for derived in self._tried(self._derivative, kind, function, by):
+                    yield f"{kind}_{rest}", derived
 
     def _takings(self, name: str) -> Iterator[Function]:
         for start in _starts(name, "_"):

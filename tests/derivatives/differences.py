@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-import condyle.derivatives  # noqa: F401  names of derivatives are found from here on
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, function_of
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.model.varied import contact_numbers
@@ -53,15 +52,15 @@ class State:
     @cached_property
     def point(self) -> list[Array]:
         rng = np.random.default_rng(self.seed)
-        return [self._drawn(port, rng) for port in FUNCTIONS[self.function].inputs]
+        return [self._drawn(port, rng) for port in function_of(self.function).inputs]
 
     @cached_property
     def tangent(self) -> list[Array]:
-        return self.small(FUNCTIONS[self.function].inputs, 1)
+        return self.small(function_of(self.function).inputs, 1)
 
     @cached_property
     def cotangent(self) -> list[Array]:
-        return self.small(FUNCTIONS[self.function].outputs, 2)
+        return self.small(function_of(self.function).outputs, 2)
 
     def _drawn(self, port: Port, rng: np.random.Generator) -> Array:
         if port.is_configuration:
@@ -81,9 +80,9 @@ class State:
 
     def call(self, name: str, given: Sequence[Array]) -> list[Array]:
         """The reference of a function, flat."""
-        function = FUNCTIONS[name]
+        function = function_of(name)
         route = function.route_names(self.tree.has_shared_coordinates)[0]
-        return evaluate(self.tree, name, route, dict(zip((p.name for p in function.inputs), given, strict=True)))
+        return evaluate(self.tree, function, route, dict(zip((p.name for p in function.inputs), given, strict=True)))
 
     def derived(self, kind: str, *more: Sequence[Array]) -> list[Array]:
         return self.call(f"{kind}_{self.function}", [*self.point, *(x for part in more for x in part)])
@@ -93,7 +92,7 @@ class State:
     ) -> list[Array]:
         """A function where its inputs are moved by so many tangents, answers seen from that at the point itself."""
         name, point, tangent = name or self.function, point or self.point, tangent or self.tangent
-        function, moved = FUNCTIONS[name], list[Array]()
+        function, moved = function_of(name), list[Array]()
         for port, x, dx in zip(function.inputs, point, tangent, strict=True):
             change, base = steps[:, None] * dx.astype(L), np.repeat(x.astype(L), len(steps), 0)
             moved.append(self.call("integrate", [base, change])[0] if port.is_configuration else base + change)

@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from tests.derivatives.differences import Array, State
 
 casadi = pytest.importorskip("casadi")
@@ -19,12 +19,13 @@ casadi = pytest.importorskip("casadi")
 def in_casadi(state: State, function: str) -> tuple[list[Any], list[Any]]:
     """Inputs and answers as columns of its symbols."""
     inputs = [
-        casadi.SX.sym(port.name, x.shape[1]) for port, x in zip(FUNCTIONS[function].inputs, state.point, strict=True)
+        casadi.SX.sym(port.name, x.shape[1]) for port, x in zip(function_of(function).inputs, state.point, strict=True)
     ]
     columns = {
-        port.name: [x[k] for k in range(x.numel())] for port, x in zip(FUNCTIONS[function].inputs, inputs, strict=True)
+        port.name: [x[k] for k in range(x.numel())]
+        for port, x in zip(function_of(function).inputs, inputs, strict=True)
     }
-    answers = next(iter(FUNCTIONS[function].routes.values())).run(Unrolled(state.tree, columns))
+    answers = next(iter(function_of(function).routes.values())).run(Unrolled(state.tree, columns))
     return inputs, [casadi.vertcat(*dense(answer)) for answer in answers]  # type: ignore[arg-type]
 
 

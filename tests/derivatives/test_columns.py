@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle import UnsupportedError
 from condyle.compile import routes
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.model.tree import tree_of
 from condyle.trace.structure import straight_size
 from tests.processor import slow
@@ -20,7 +20,7 @@ TREE = condyle.random_tree(3, 5, types=("revolute", "helical", "spherical"), flo
 
 def shorten(monkeypatch: pytest.MonkeyPatch, function: str) -> None:
     """Lets straight code be as long as that of one column."""
-    monkeypatch.setattr(routes, "LARGEST", straight_size(tree_of(TREE), FUNCTIONS[function].size))
+    monkeypatch.setattr(routes, "LARGEST", straight_size(tree_of(TREE), function_of(function).size))
 
 
 def given(function: str) -> list[np.ndarray]:
@@ -55,13 +55,13 @@ def test_a_hessian(function: str, target: str, monkeypatch: pytest.MonkeyPatch) 
 def test_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten(monkeypatch, "jvp_id")
     compiler = TREE.compile()._compiler
-    line = compiler.line("jacobian_id", "cpu", "float64", 1)
+    line = compiler.line(function_of("jacobian_id"), "cpu", "float64", 1)
     n = 3 * TREE.nv
     assert "columns" in line and f"{n} times: jvp_id" in line
-    row, one = compiler.counts("jacobian_id"), compiler.counts("jvp_id")
+    row, one = compiler.counts(function_of("jacobian_id")), compiler.counts(function_of("jvp_id"))
     assert row["route"] == f"{n} x jvp_id" and row["mul"] == n * int(one["mul"])
     with pytest.raises(UnsupportedError, match="column by column; elsewhere call jvp_id"):
-        compiler.straight("jacobian_id")
+        compiler.straight(function_of("jacobian_id"))
 
 
 def test_a_long_chain_answers_in_time() -> None:

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from tests.derivatives.differences import State, every_function
 from tests.held import held
 from tests.processor import slow
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
-VECTORS = [name for name in every_function() if FUNCTIONS[name].is_vector]
+VECTORS = [name for name in every_function() if function_of(name).is_vector]
 QUICK = ("id", "fk", "ke", "integrate")
 TREE = condyle.random_tree(3, 5, types=("revolute", "helical", "spherical"), floating_base=True)
 
@@ -28,13 +28,13 @@ def test_every_kind(function: str, dtype: str) -> None:
     for kind in KINDS:
         name = f"{kind}_{function}"
         expected = state.derived(kind, *([more[kind]] if kind in more else []))
-        ports = FUNCTIONS[name].inputs
+        ports = function_of(name).inputs
         given = [*state.point, *more.get(kind, [])]
-        shapes = [dyn._compiler.layouts(name, False, "numpy", dtype)[0][k].dims for k in range(len(ports))]
+        shapes = [dyn._compiler.layouts(function_of(name), "numpy", dtype)[0][k].dims for k in range(len(ports))]
         rows = [np.repeat(x, 3, 0).reshape(3, *dims).astype(dtype) for x, dims in zip(given, shapes, strict=True)]
         for one, theirs in zip(dyn.call(name, rows), expected, strict=True):
             flat = np.reshape(one, (3, -1)).astype(np.float64)
             scale = max(1.0, float(np.max(np.abs(theirs), initial=0.0)))
             assert np.array_equal(flat[0], flat[2], equal_nan=True)
-            allowed = getattr(FUNCTIONS[name].accuracy, dtype)
+            allowed = getattr(function_of(name).accuracy, dtype)
             np.testing.assert_allclose(flat[1], theirs[0], atol=allowed * scale, rtol=0, err_msg=name)

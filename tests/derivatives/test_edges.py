@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.increments import fractions
 from condyle.scalar import number
@@ -34,7 +34,7 @@ def test_turns_of_any_size(function: str, size: float) -> None:
     given = (
         [q, dv, dq, ddv]
         if function == "jvp_integrate"
-        else [q, dv, dq, ddv, *state.small(FUNCTIONS["jvp_integrate"].inputs, 5)]
+        else [q, dv, dq, ddv, *state.small(function_of("jvp_integrate").inputs, 5)]
     )
     exact = state.call(function, [x.astype(L) for x in given])
     assert error(state.call(function, given), [exact[0].astype(np.float64)]) < ROUNDINGS
@@ -84,7 +84,8 @@ def test_the_fractions_are_one_function_on_both_sides() -> None:
 def test_both_ways_to_solve_with_m_agree() -> None:
     state = State(condyle.random_tree(6, 3, floating_base=True), "solve")
     given = dict(zip(("q", "tau"), state.point, strict=True))
-    by_factors, by_elimination = (evaluate(state.tree, "solve", route, given)[0] for route in ("ltl", "aba"))
+    solve = function_of("solve")
+    by_factors, by_elimination = (evaluate(state.tree, solve, route, given)[0] for route in ("ltl", "aba"))
     assert error([by_factors], [by_elimination]) < 1e-11
     (mass,) = state.call("m", [state.point[0]])
     nv = state.robot.nv

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, function_of
 from condyle.model.robot import Robot
 from tests.derivatives.differences import DIFFERENCES, FOURTH, SECOND, State, error, every_function, first
 from tests.zoo import every_joint
@@ -34,7 +34,7 @@ MIMIC = (("every joint", "id"), ("every joint", "difference"))
 
 def _cases(functions: list[str], small: tuple[str, ...] = ()) -> list[object]:
     """Matrices of bigger robots are slow to differentiate, and so are those that are solved for; small: of an arm."""
-    quick = {name: "tree" if FUNCTIONS[name].is_vector and name not in small else "arm" for name in functions}
+    quick = {name: "tree" if function_of(name).is_vector and name not in small else "arm" for name in functions}
     marks = {
         (robot, name): []
         if (robot == quick[name] and name not in LONG) or (robot, name) in MIMIC
@@ -46,7 +46,7 @@ def _cases(functions: list[str], small: tuple[str, ...] = ()) -> list[object]:
 
 
 def _allowed(kind: str, state: State) -> float:
-    return FUNCTIONS[f"{kind}_{state.function}"].accuracy.float64 + DIFFERENCES
+    return function_of(f"{kind}_{state.function}").accuracy.float64 + DIFFERENCES
 
 
 @pytest.mark.parametrize(("robot", "function"), _cases(every_function()))
@@ -68,7 +68,7 @@ def test_first_derivatives(robot: str, function: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("robot", "function"), _cases([name for name in every_function() if FUNCTIONS[name].is_vector], SMALL)
+    ("robot", "function"), _cases([name for name in every_function() if function_of(name).is_vector], SMALL)
 )
 def test_hessian(robot: str, function: str) -> None:
     check_hessian(State(ROBOTS[robot](), function))
@@ -99,8 +99,8 @@ def check_hessian(state: State) -> None:
 def test_a_vjp_is_differentiated_again(function: str) -> None:
     """By the Hessian and the Jacobian of the function, where that is known."""
     state, h = State(ROBOTS["tree"](), function), 1e-4
-    point, ports = [*state.point, *state.cotangent], FUNCTIONS[f"vjp_{function}"].inputs
-    tangent = [*state.tangent, *state.small(FUNCTIONS[function].outputs, 7)]
+    point, ports = [*state.point, *state.cotangent], function_of(f"vjp_{function}").inputs
+    tangent = [*state.tangent, *state.small(function_of(function).outputs, 7)]
     expected = first(state.along(h * FOURTH[0], f"vjp_{function}", point, tangent), h)
     blocks = iter(state.call(f"jacobian_vjp_{function}", point))
     found = [
@@ -117,7 +117,7 @@ def test_a_vjp_is_differentiated_again(function: str) -> None:
     "function", [name for name, one in FUNCTIONS.items() if "reference_frame" in one.options or name == "fk"]
 )
 def test_frames_in_every_reference_frame(function: str, reference_frame: str) -> None:
-    if FUNCTIONS[function].reference_frames and reference_frame not in FUNCTIONS[function].reference_frames:
+    if function_of(function).reference_frames and reference_frame not in function_of(function).reference_frames:
         pytest.skip("it has no meaning there")
     state, h = State(ROBOTS["tree"](), function, reference_frame), 1e-4
     along = state.derived("jvp", state.tangent)

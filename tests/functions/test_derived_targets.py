@@ -19,9 +19,10 @@ from condyle.cli import main
 from condyle.cli.check import relative
 from condyle.cli.differences import error
 from condyle.cli.states import Array, States, draw
-from condyle.derivatives import KINDS, parsed
-from condyle.functions import FUNCTIONS
+from condyle.derivatives import KINDS
+from condyle.functions import FUNCTIONS, function_of
 from condyle.runtime.toolchain import find_compiler
+from condyle.specification import Function
 from tests.backends.cuda.simulate import made, simulate
 from tests.held import held
 from tests.processor import slow
@@ -55,12 +56,12 @@ def frames() -> tuple[str, ...]:
 @cache
 def known(name: str) -> tuple[States, tuple[Array, ...]]:
     """Random states, and what NumPy answers."""
-    states = draw(robot(), N, "float64", [name], frames=1, contacts=held(robot(), name))
-    return states, compiled("numpy", name=name).call(name, states.arguments(name))
+    states = draw(robot(), N, "float64", [function_of(name)], frames=1, contacts=held(robot(), name))
+    return states, compiled("numpy", name=name).call(name, states.arguments(function_of(name)))
 
 
 def allowed(name: str, dtype: str = "float64") -> float:
-    function = FUNCTIONS[name]
+    function = function_of(name)
     solving = function.condition * CONDITION * float(np.finfo(dtype).eps)
     return max(getattr(function.accuracy, dtype), solving)
 
@@ -71,14 +72,14 @@ def worst(found: tuple[Array, ...], want: tuple[Array, ...]) -> float:
 
 def is_long(kind: str, function: str) -> bool:
     """Second derivatives, and first ones of matrices, of what solves with M: seconds each."""
-    return kind in ("hessian", "jacobian") and FUNCTIONS[function].solves and not FUNCTIONS[function].is_vector
+    return kind in ("hessian", "jacobian") and function_of(function).solves and not function_of(function).is_vector
 
 
 SWEPT = ("cfric",)
 """Its residual is zero but for rounding at a solution, and has no derivative there; tests/contacts/test_friction.py."""
 EVERY = [function for function in FUNCTIONS if function not in SWEPT]
 NAMES = [f"{kind}_{function}" for kind in KINDS for function in EVERY]
-FORCED = [f"{kind}_{function}_f_ext" for kind in KINDS for function in EVERY if FUNCTIONS[function].takes_f_ext]
+FORCED = [f"{kind}_{function}_f_ext" for kind in KINDS for function in EVERY if function_of(function).takes_f_ext]
 QUICK = [name if not (name.startswith("hessian") or is_long(*name.split("_", 1))) else slow(name) for name in NAMES]
 
 
@@ -91,11 +92,11 @@ def test_the_robot_is_what_the_tests_say() -> None:
 def test_machine_code_computes_what_numpy_does(name: str) -> None:
     """Dense, packed, one state; and the answer is that of differences."""
     states, want = known(name)
-    given, call = states.arguments(name), compiled("cpu", name=name).function(name)
-    assert error(robot(), compiled("numpy", name=name), parsed(name), states) < max(1e-6, allowed(name))
+    given, call = states.arguments(function_of(name)), compiled("cpu", name=name).function(name)
+    assert error(robot(), compiled("numpy", name=name), function_of(name), states) < max(1e-6, allowed(name))
     many = compiled("cpu", name=name).call(name, given)
     assert worst(many, want) < allowed(name)
-    packed = [call.pack(x, port.name) for x, port in zip(given, FUNCTIONS[name].inputs, strict=True)]
+    packed = [call.pack(x, port.name) for x, port in zip(given, function_of(name).inputs, strict=True)]
     found = tuple(x.dense() for x in compiled("cpu", name=name).call(name, packed))
     assert worst(found, want) < allowed(name)
     one = compiled("cpu", name=name).call(name, [x[0] for x in given])
@@ -107,7 +108,7 @@ def test_machine_code_computes_what_numpy_does(name: str) -> None:
 @pytest.mark.parametrize(("target", "dtype"), [("cpu", "float32"), ("numpy", "float32"), slow("c", "float64")])
 def test_other_targets_and_numbers(name: str, target: str, dtype: str) -> None:
     states, want = known(name)
-    given = [x.astype(dtype) for x in states.arguments(name)]
+    given = [x.astype(dtype) for x in states.arguments(function_of(name))]
     assert worst(compiled(target, dtype, name).call(name, given), want) < allowed(name, dtype)
 
 
@@ -115,7 +116,7 @@ def test_other_targets_and_numbers(name: str, target: str, dtype: str) -> None:
 def test_kernels_of_a_gpu_compute_it_too(name: str) -> None:
     """A thread a state, as PTX that is interpreted."""
     states, want = known(name)
-    given = [np.reshape(x, (N, -1)) for x in states.arguments(name)]
+    given = [np.reshape(x, (N, -1)) for x in states.arguments(function_of(name))]
     found = simulate(made(robot(), name, 64, target=TARGET, frames=frames(), contacts=held(robot(), name)), given)
     assert worst(tuple(found), tuple(np.reshape(x, (N, -1)) for x in want)) < allowed(name)
 
@@ -123,7 +124,8 @@ def test_kernels_of_a_gpu_compute_it_too(name: str) -> None:
 def test_a_gpu_is_told_of(tmp_path: Path) -> None:
     dyn = robot().compile(target="cuda", kernels={"vjp_id": "thread"})
     assert "thread, estimated" in dyn.vjp("id").explain(100)
-    assert dyn.vjp("id").memory(100) >= 8 * 100 * sum(x.size for x in known("vjp_id")[0].first(1).arguments("vjp_id"))
+    states, _ = known("vjp_id")
+    assert dyn.vjp("id").memory(100) >= 8 * 100 * sum(x.size for x in states.first(1).arguments(function_of("vjp_id")))
     with pytest.raises(UnsupportedError, match="no function 'vjp_idd'"):
         robot().compile(target="cuda", kernels={"vjp_idd": "thread"})
 
@@ -144,7 +146,7 @@ def test_c_projects_pass_their_own_tests(dtype: str, tmp_path: Path) -> None:
     strict = ["-std=c99", "-O0", "-Wall", "-Wextra", "-Werror", "-pedantic"]
     subprocess.run([find_compiler().path, *strict, *sources, "-lm", "-o", str(tmp_path / "check")], check=True)
     done = subprocess.run([str(tmp_path / "check")], check=True, capture_output=True, text=True)
-    answers = sum(len(FUNCTIONS[name].outputs) for name in (*EXPORTED, "fd"))  # fd with forces too
+    answers = sum(len(function_of(name).outputs) for name in (*EXPORTED, "fd"))  # fd with forces too
     assert done.stdout.count(" right ") == answers and "WRONG" not in done.stdout
     header = (tmp_path / "iiwa14.h").read_text()
     assert "/* vjp_fd_f_ext: the derivative of the cotangent times forward dynamics with external forces, by" in header
@@ -164,7 +166,7 @@ def test_the_header_of_cuda_passes_its_own_test(tmp_path: Path) -> None:
 
     exported("cuda", tmp_path)
     done = subprocess.run([str(build_example(tmp_path, tmp_path))], capture_output=True, text=True, check=True)
-    answers = sum(len(FUNCTIONS[name].outputs) for name in (*EXPORTED, "fd"))
+    answers = sum(len(function_of(name).outputs) for name in (*EXPORTED, "fd"))
     assert done.stdout.count(" right ") == 2 * answers and "WRONG" not in done.stdout
     assert "*h_H, *d_H;  // 441" in (tmp_path / "iiwa14.cuh").read_text()
 
@@ -202,13 +204,13 @@ def test_differences_see_a_wrong_entry(name: str) -> None:
     class Wrong:
         """One entry off by a thousandth of the largest."""
 
-        def call(self, asked: str, given: object) -> tuple[Array, ...]:
+        def call(self, asked: Function, given: object) -> tuple[Array, ...]:
             found = right(asked, given)
-            if asked != name:
+            if asked.name != name:
                 return found
             first = found[0].copy()
             first.reshape(-1)[-1] += 1e-3 * np.abs(first).max()
             return (first, *found[1:])
 
-    assert error(robot(), compiled("numpy", name=name), parsed(name), states) < 1e-6
-    assert error(robot(), Wrong(), parsed(name), states) > 1e-6
+    assert error(robot(), compiled("numpy", name=name), function_of(name), states) < 1e-6
+    assert error(robot(), Wrong(), function_of(name), states) > 1e-6

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import condyle
-import condyle.functions
 from condyle import UnsupportedError
-from condyle.derivatives.names import KINDS
-from condyle.functions import FUNCTIONS, Functions, NoFunctionError, found, short_name
+from condyle.derivatives import KINDS, derivative
+from condyle.functions import FUNCTIONS, function_of, function_or_none
+from condyle.specification import F_EXT
 
 ROBOT = condyle.chain(2, 0)
 DYN = ROBOT.compile(target="numpy")
@@ -25,12 +25,13 @@ def test_methods_and_short_names_cannot_be_confused() -> None:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_every_method_names_its_function(name: str) -> None:
-    method = FUNCTIONS[name].method
-    assert short_name(name) == short_name(method) == name
+    function = FUNCTIONS[name]
+    method = function.method
+    assert function_of(name) is function_of(method) is function_of(function) is function
     for kind in KINDS:
-        assert short_name(f"{kind}_{method}") == short_name(f"{kind}_{name}") == f"{kind}_{name}"
-    if FUNCTIONS[name].takes_f_ext:
-        assert short_name(f"{method}_f_ext") == f"{name}_f_ext"
+        assert function_of(f"{kind}_{method}") == function_of(f"{kind}_{name}") == derivative(kind, function)
+    if function.takes_f_ext:
+        assert function_of(f"{method}_f_ext") == function.taking(F_EXT)
 
 
 @pytest.mark.parametrize(
@@ -40,14 +41,17 @@ def test_every_method_names_its_function(name: str) -> None:
         ("vjp_jvp_mass_matrix", "vjp_jvp_m"),
         ("mass_matrix_inverse", "minv"),
         ("rollout_5_by_tau_of_step", "rollout_5_by_tau_of_step"),
-        ("dynamics", "dynamics"),
-        ("", ""),
-        (None, None),
-        (["fd"], ["fd"]),
     ],
 )
-def test_names_that_are_made_of_others(said: object, meant: object) -> None:
-    assert short_name(said) == meant
+def test_names_that_are_made_of_others(said: str, meant: str) -> None:
+    assert function_of(said).name == meant
+
+
+@pytest.mark.parametrize("said", ["dynamics", "", None, ["fd"], "vjp_", "jacobian_fd_by_", "fd_" * 400])
+def test_what_names_no_function(said: object) -> None:
+    assert function_or_none(said) is None
+    with pytest.raises(UnsupportedError, match="there is no function"):
+        function_of(said)
 
 
 def test_a_dynamics_takes_both() -> None:
@@ -103,19 +107,4 @@ def test_commands_take_both(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         said.append(capsys.readouterr().out)
     assert said[0] == said[1]
     assert main(["check", "iiwa14", "--functions", "mass_matrix,jacobian_mass_matrix_by_q", "--target", "numpy"]) == 0
-    assert "jacobian_m_by_q against differences" in capsys.readouterr().out
-
-
-def test_only_a_missing_name_is_no_function(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fault of a maker is not taken for a name that there is not."""
-
-    def faulty(name: str) -> None:
-        if name == "what":
-            _ = {}["row"]
-
-    monkeypatch.setattr(Functions, "makers", [*Functions.makers, faulty])
-    with pytest.raises(KeyError, match="row"):
-        found("what")
-    assert found("nothing") is None
-    with pytest.raises(NoFunctionError, match="nothing"):
-        _ = FUNCTIONS["nothing"]
+    assert "jacobian_m against differences" in capsys.readouterr().out

@@ -18,6 +18,8 @@ from condyle.backends.c.build import CKernel
 from condyle.backends.common.facts import Facts
 from condyle.compile.repeated import GradientKernel, SteppedKernel
 from condyle.dynamics import Dynamics
+from condyle.functions import function_of
+from condyle.functions.repeat import repeat
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Program
 from condyle.ir.repeated import Give, Take, TimeLoop
@@ -165,7 +167,7 @@ def test_gradients_go_backward_in_c() -> None:
     wanted = robot.compile(target="numpy").call(name, (*given, *bars))
     for x, y in zip(found, wanted, strict=True):
         assert np.abs(x - y).max() <= 1e-11 * max(1.0, np.abs(y).max())
-    kernel = cast(GradientKernel, dyn._kernels[name, False])
+    kernel = cast(GradientKernel, dyn._kernels[function_of(name)])
     assert "4 steps a tile" in kernel.backward.description
     assert kernel.forward is not None and "3 steps a tile" in kernel.forward.description
 
@@ -180,25 +182,25 @@ def test_a_network_in_the_loop() -> None:
     """A body with products of matrices, whose weights stay where the caller has them."""
     f = condyle.function(controlled, inputs={"x": 14, "u": 14, "w0": (40, 14), "w1": (14, 40)})
     made, rng = f.compile(target="c", threads=1), np.random.default_rng(2)
-    dyn, of = made._dynamics, f.specification.name
-    assert isinstance(dyn._compiler.code(of, False), Segmented)
+    dyn, of = made._dynamics, f.specification
+    assert isinstance(dyn._compiler.code(of), Segmented)
     x, u = rng.normal(size=(19, 14)), rng.normal(size=(19, 5, 14))
     w0, w1 = rng.normal(size=(40, 14)) / 4, rng.normal(size=(14, 40)) / 6
     for weights in ((w0, w1), (np.broadcast_to(w0, (19, 40, 14)).copy(), w1)):
-        found = dyn.call(f"rollout_5_by_u_sum_cost_last_of_{of}", (x, u, *weights))
+        found = dyn.call(repeat(of, 5, ("u",), last=True, summed=("cost",)), (x, u, *weights))
         at, cost = x, np.zeros(19)
         for t in range(5):
             at, now = made(at, u[:, t].copy(), *weights)
             cost = now if t == 0 else cost + now
         same(found, (at, cost))
-    by = dyn.call(f"rollout_5_by_u_w1_last_of_{of}", (x, u, w0, np.broadcast_to(w1, (5, 14, 40))))
+    by = dyn.call(repeat(of, 5, ("u", "w1"), last=True), (x, u, w0, np.broadcast_to(w1, (5, 14, 40))))
     same(by[:1], (at,))
 
 
 def test_a_long_chain_in_the_loop() -> None:
     """A body in loops over joints."""
     dyn = condyle.chain(120, rng=1).compile(target="c", threads=1)
-    assert isinstance(dyn._compiler.code("id", False), Rolled)
+    assert isinstance(dyn._compiler.code(function_of("id")), Rolled)
     rng = np.random.default_rng(5)
     q, v, a = (rng.uniform(-1, 1, (5, 3, 120)) for _ in range(3))
     (found,) = dyn.call("rollout_3_by_q_v_a_of_id", (q, v, a))
@@ -207,4 +209,4 @@ def test_a_long_chain_in_the_loop() -> None:
     same((found,), (np.stack(steps, 1),))
     held = [dyn.inverse_dynamics(q[:, t].copy(), v[:, t].copy(), a[:, 0].copy()) for t in range(3)]
     same((total,), (held[0] + held[1] + held[2],))
-    assert "3 steps a tile" in cast(NativeKernel, dyn._kernels["rollout_3_by_q_v_a_of_id", False]).description
+    assert "3 steps a tile" in cast(NativeKernel, dyn._kernels[function_of("rollout_3_by_q_v_a_of_id")]).description

@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle.backends.cuda import repeat
 from condyle.backends.cuda.parts import Parts
-from condyle.functions import FUNCTIONS
+from condyle.functions import function_of
 from condyle.ir.interp_repeated import run_repeated
 from condyle.ir.program import Array, Program
 from condyle.ir.repeated import Give, Repeated, Take, TimeLoop
@@ -62,13 +62,13 @@ def test_every_way_to_take_and_to_give(backwards: bool, bits: int) -> None:
     ],
 )
 def test_repeated_steps(robot: condyle.Robot) -> None:
-    body = cast(Program, compiler(robot).code("step", False))
+    body = cast(Program, compiler(robot).code(function_of("step")))
     q, v, tau, dt = states(robot, 5, 3)
     names = ("rollout_3_by_tau_of_step", "rollout_3_by_tau_every_2_of_step", "rollout_3_by_tau_last_of_step")
     for name, torques in (*((name, tau) for name in names), ("rollout_3_last_of_step", tau[:, 0])):
         given = (q, v, torques, dt)
         flat = [x.reshape(len(x), -1) for x in given]
-        repeated = FUNCTIONS[name].repeat
+        repeated = function_of(name).repeat
         assert repeated is not None
         _, made = looped(body, time_loop(repeated))
         wanted = robot.compile(target="numpy").call(name, given)

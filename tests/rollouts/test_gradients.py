@@ -10,6 +10,7 @@ import pytest
 import condyle
 from condyle import Robot, UnsupportedError
 from condyle.compile import repeated
+from condyle.functions import function_of
 from tests.laws.robots import robot_named
 from tests.processor import slow
 
@@ -138,7 +139,7 @@ def test_it_is_explained_and_kept_small() -> None:
     dyn.vjp("rollout")(*given, bar, bar)
     (line,) = (line for line in dyn.explain(10).splitlines() if line.startswith("vjp_rollout"))
     assert "some rollouts at a time" in line and f"{T} times: vjp_step" in line
-    kernel = dyn._kernels[f"vjp_rollout_{T}_by_tau_of_step", False]
+    kernel = dyn._kernels[function_of(f"vjp_rollout_{T}_by_tau_of_step")]
     assert isinstance(kernel, repeated.GradientKernel)
     for threads in (1, 8):
         piece, state = kernel.piece(10**6, threads), T * 14 * 8

@@ -7,31 +7,36 @@ from dataclasses import replace
 import pytest
 
 import condyle
-from condyle.functions import FUNCTIONS, registered
-from condyle.functions.rollouts import name_of, parsed
+from condyle.functions import function_of, function_or_none, registered
+from condyle.functions.repeat import repeat
 from condyle.specification import Function, Port, Repeat
 
 CARRIED = ("q", "v")
 
 
 @pytest.mark.parametrize(
-    ("name", "repeat"),
+    ("name", "origin"),
     [
-        ("rollout_50_by_tau_of_step", Repeat("step", 50, CARRIED, ("tau",))),
-        ("rollout_50_by_tau_every_5_of_step", Repeat("step", 50, CARRIED, ("tau",), 5)),
-        ("rollout_50_by_tau_last_of_step", Repeat("step", 50, CARRIED, ("tau",), 0)),
-        ("rollout_7_of_step", Repeat("step", 7, CARRIED)),
-        ("rollout_7_last_of_step", Repeat("step", 7, CARRIED, (), 0)),
-        ("rollout_7_by_tau_dt_f_ext_of_step_f_ext", Repeat("step_f_ext", 7, CARRIED, ("tau", "dt", "f_ext"))),
-        ("rollout_7_by_q_v_sum_kinetic_energy_last_of_ke", Repeat("ke", 7, (), ("q", "v"), 0, ("kinetic_energy",))),
-        ("rollout_7_by_q_of_jacobian_fd_by_q", Repeat("jacobian_fd_by_q", 7, (), ("q",))),
+        ("rollout_50_by_tau_of_step", Repeat(function_of("step"), 50, CARRIED, ("tau",))),
+        ("rollout_50_by_tau_every_5_of_step", Repeat(function_of("step"), 50, CARRIED, ("tau",), 5)),
+        ("rollout_50_by_tau_last_of_step", Repeat(function_of("step"), 50, CARRIED, ("tau",), 0)),
+        ("rollout_7_of_step", Repeat(function_of("step"), 7, CARRIED)),
+        ("rollout_7_last_of_step", Repeat(function_of("step"), 7, CARRIED, (), 0)),
+        (
+            "rollout_7_by_tau_dt_f_ext_of_step_f_ext",
+            Repeat(function_of("step_f_ext"), 7, CARRIED, ("tau", "dt", "f_ext")),
+        ),
+        (
+            "rollout_7_by_q_v_sum_kinetic_energy_last_of_ke",
+            Repeat(function_of("ke"), 7, (), ("q", "v"), 0, ("kinetic_energy",)),
+        ),
+        ("rollout_7_by_q_of_jacobian_fd_by_q", Repeat(function_of("jacobian_fd_by_q"), 7, (), ("q",))),
     ],
 )
-def test_a_name_is_read_back(name: str, repeat: Repeat) -> None:
-    assert parsed(name) == repeat
-    of, steps, _, by_time, every, summed, _ = repeat
-    assert name_of(of, steps, by_time, every or 1, not every, summed) == name
-    assert FUNCTIONS[name].name == name
+def test_a_name_is_read_back(name: str, origin: Repeat) -> None:
+    assert function_of(name).origin == origin
+    of, steps, _, by_time, every, summed, _ = origin
+    assert repeat(of, steps, by_time, every or 1, not every, summed).name == name
 
 
 @pytest.mark.parametrize(
@@ -51,8 +56,7 @@ def test_a_name_is_read_back(name: str, repeat: Repeat) -> None:
     ],
 )
 def test_other_names_are_no_functions(name: str) -> None:
-    with pytest.raises(KeyError):
-        FUNCTIONS[name]
+    assert function_or_none(name) is None
 
 
 def odd(*names: str) -> Function:
@@ -60,36 +64,34 @@ def odd(*names: str) -> Function:
     return Function("odd", "odd", "odd", ports, tuple(replace(port, name=f"of_{port.name}") for port in ports))
 
 
-def test_names_that_read_in_two_ways_are_refused() -> None:
-    with registered(odd("u", "v", "u_v")):
-        assert parsed(name_of("odd", 3, ("u", "v"))) == Repeat("odd", 3, (), ("u", "v"))
-        with pytest.raises(condyle.UnsupportedError, match="cannot be told apart"):
-            name_of("odd", 3, ("u_v",))
+def test_functions_whose_names_are_equal_are_not() -> None:
+    """A name that could be two functions is read as one of them; as values they are told apart."""
+    function = odd("u", "v", "u_v")
+    both, joined = repeat(function, 3, ("u", "v")), repeat(function, 3, ("u_v",))
+    assert both.name == joined.name and both != joined and both.key != joined.key
+    with registered(function):
+        assert function_of(both.name) == both
 
 
 def test_words_of_the_grammar_may_be_names_of_ports() -> None:
-    with registered(odd("of", "every_5", "last", "sum_x", "by")):
+    with registered(odd("of", "every_5", "last", "sum_x", "by")) as function:
         for by in (("of",), ("every_5",), ("last",), ("sum_x",), ("by", "of"), ("of", "last")):
             for options in ({}, {"every": 5}, {"last": True}, {"summed": ("of_of", "of_by")}):
-                try:
-                    name = name_of("odd", 3, by, **options)
-                except condyle.UnsupportedError:
-                    continue
-                repeat = parsed(name)
-                assert repeat is not None and set(repeat.by_time) == set(by)
+                rollout = repeat(function, 3, by, **options)
+                assert function_of(rollout.name).name == rollout.name
+                assert {port.name for port in rollout.inputs if port.dims} == set(by)
 
 
 def test_ports_have_a_time_axis() -> None:
-    function = FUNCTIONS["rollout_12_by_tau_every_5_of_step"]
+    function = function_of("rollout_12_by_tau_every_5_of_step")
     assert function.signature == "(nq),(nv),(12,nv),()->(3,nq),(3,nv)"
-    assert FUNCTIONS[f"vjp_{function.name}"].signature == ("(nq),(nv),(12,nv),(),(3,nv),(3,nv)->(nv),(nv),(12,nv),()")
+    assert function_of(f"vjp_{function.name}").signature == ("(nq),(nv),(12,nv),(),(3,nv),(3,nv)->(nv),(nv),(12,nv),()")
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"of": "nothing"}, "'nothing' is no function that can be repeated"),
-        ({"of": "rollout_3_of_step"}, "is no function that can be repeated"),
+        ({"function": function_of("rollout_3_of_step")}, "'rollout_3_of_step' is a rollout; repeat the function"),
         ({"steps": 0}, "steps=0; give a whole number from 1"),
         ({"every": 0}, "every=0; give a whole number from 1"),
         ({"every": 1.5}, "every=1.5; give a whole number from 1"),
@@ -99,9 +101,9 @@ def test_ports_have_a_time_axis() -> None:
     ],
 )
 def test_errors(options: dict[str, object], message: str) -> None:
-    given = {"of": "step", "steps": 5, **options}
+    given = {"function": function_of("step"), "steps": 5, **options}
     with pytest.raises(condyle.UnsupportedError, match=message):
-        name_of(**given)  # type: ignore[arg-type]
+        repeat(**given)  # type: ignore[arg-type]
 
 
 def test_of_a_rollout_there_is_vjp_alone() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
@@ -148,7 +148,7 @@ class Router:
         for name, route in function.routes.items():
             if route.whole is not None or route.recorded:
                 made = cast(Code, route.whole(self.tree)) if route.whole else self._recorded(function, route)
-                return Traced(name, made, count(made))
+                return Traced(name, replace(made, name=function.name), count(made))
         return None
 
     def _recorded(self, function: Function, route: Route) -> Code:
