@@ -61,6 +61,14 @@ def test_functions_in_place_of_names_are_the_same_export(
     assert texts(tmp_path / "names") == texts(tmp_path / "functions")
 
 
+def test_casadi_has_several_functions_of_a_floating_base(tmp_path: Path) -> None:
+    """Each is recorded with quaternions of length one, apart from the others."""
+    robot = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+    condyle.export(robot, "casadi", tmp_path, ("m", "ke"))
+    text = (tmp_path / "robot.c").read_text()
+    assert "/* robot_m(q) -> (M) */" in text and "/* robot_ke(q, v) -> (kinetic_energy) */" in text
+
+
 def texts(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 

@@ -146,7 +146,6 @@ class FixedPoint:
     def _shadow(self, function: Function, kernel: NativeKernel) -> None:
         """Puts a native callable in front of a method, for plain calls; all others are left to the method."""
         inputs, outputs = self._binders[function].specs
-        inputs = inputs[: len(function.inputs)]
         result = result_type(f"{function.method}_flagged", (*(spec.name for spec in outputs), FLAG))
         method = _method(function).__get__(self)
         every = (*outputs, ArraySpec(FLAG, (), 1))
