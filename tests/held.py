@@ -6,7 +6,7 @@ from functools import cache
 
 from condyle import Contact, Robot
 from condyle.functions import FUNCTIONS
-from condyle.functions.contacts import CONTACTS
+from condyle.functions.constraints import CONTACTS
 from condyle.model.placement import Placement
 
 OFF = Placement.from_rpy((0.1, -0.2, 0.15), (0.3, 0.2, -0.4))

@@ -18,3 +18,45 @@ numbers or symbols), `joint` and `placed` (a joint and its body), `values`, `mat
 | q ⊕ dv, q1 ⊖ q0, one step of time | `configurations`, `stepping` |
 | the same, parallel in the links | `parallel/` |
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
+    from condyle.algorithms import configurations as configurations
+    from condyle.algorithms import contact_derivatives as contact_derivatives
+    from condyle.algorithms import contact_elimination as contact_elimination
+    from condyle.algorithms import contact_forces as contact_forces
+    from condyle.algorithms import contact_friction as contact_friction
+    from condyle.algorithms import contact_products as contact_products
+    from condyle.algorithms import contact_ranks as contact_ranks
+    from condyle.algorithms import contacts as contacts
+    from condyle.algorithms import crba as crba
+    from condyle.algorithms import damping as damping
+    from condyle.algorithms import derivatives as derivatives
+    from condyle.algorithms import energy as energy
+    from condyle.algorithms import free_base as free_base
+    from condyle.algorithms import jacobians as jacobians
+    from condyle.algorithms import kinematics as kinematics
+    from condyle.algorithms import least_forces as least_forces
+    from condyle.algorithms import ltl as ltl
+    from condyle.algorithms import matrix as matrix
+    from condyle.algorithms import mminvgen as mminvgen
+    from condyle.algorithms import momentum as momentum
+    from condyle.algorithms import parallel as parallel
+    from condyle.algorithms import regressor as regressor
+    from condyle.algorithms import rnea as rnea
+    from condyle.algorithms import rotors as rotors
+    from condyle.algorithms import solvers as solvers
+    from condyle.algorithms import stepping as stepping
+    from condyle.algorithms import unrolled as unrolled
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A file of this folder, imported at its first use: to describe a function imports no algorithm."""
+    if name.startswith("_"):  # what Python asks every module for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

@@ -31,7 +31,7 @@ from condyle.cli.states import Array, States, draw
 from condyle.derivatives import parsed
 from condyle.errors import SingularError, listed
 from condyle.functions import FUNCTIONS
-from condyle.functions.contacts import CONTACTS
+from condyle.functions.constraints import CONTACTS
 from condyle.specification import Function
 
 if TYPE_CHECKING:

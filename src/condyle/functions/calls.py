@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from condyle.algorithms.matrix import dense
-from condyle.algorithms.stepping import turning_joints
-from condyle.algorithms.unrolled import Unrolled
-from condyle.functions import FUNCTIONS, takes, variant
-from condyle.model.tree import Tree
-from condyle.scalar import Scalar
+from condyle import algorithms
+
+if TYPE_CHECKING:
+    from condyle.model.tree import Tree
+    from condyle.scalar import Scalar
+
+Values: TypeAlias = "Sequence[Any]"
+"""A quantity, flat."""
+ByName: TypeAlias = "Mapping[str, Values]"
+"""What a function takes, or answers."""
 
 
 def call(
@@ -27,6 +31,8 @@ def call(
 
     kind, by: of a derivative, such as "jacobian_" and "_by_f_ext". more: what it takes behind all inputs.
     """
+    from condyle.functions import takes, variant  # the registry
+
     extra = [name for name in takes(function) if name in given]
     return at.call(kind + variant(function, extra) + by, *inputs, *(given[name] for name in extra), *more)
 
@@ -47,7 +53,7 @@ class ByCalls:
         self, q: Sequence[Any], shift: Sequence[Any], turn: Sequence[Any], fixed: Sequence[Any]
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         shifted, after = self.along(q, shift), list(fixed)
-        linear = [k for _, _, entries in turning_joints(self.at.tree) for k in entries]
+        linear = [k for _, _, entries in algorithms.stepping.turning_joints(self.at.tree) for k in entries]
         velocity = [x if k in linear else 0.0 for k, x in enumerate(fixed)]
         (turned,) = self.at.call("jvp_integrate", shifted, turn, velocity, [0.0] * len(fixed))
         for k in linear:
@@ -62,7 +68,10 @@ class Calls:
         self.tree = tree
 
     def call(self, function: str, *given: Sequence[Scalar]) -> list[list[Scalar]]:
+        from condyle.functions import FUNCTIONS  # the registry
+
         of = FUNCTIONS[function]
         route = of.routes[of.route_names(self.tree.has_shared_coordinates)[0]]
         inputs = {port.name: x for port, x in zip(of.inputs, given, strict=True)}
-        return [dense(cast(Any, x)) for x in route.run(Unrolled(self.tree, inputs))]
+        answers = route.run(algorithms.unrolled.Unrolled(self.tree, inputs))
+        return [algorithms.matrix.dense(cast(Any, x)) for x in answers]

@@ -1,17 +1,44 @@
-"""Motion with contacts: accelerations and forces, impacts, and the matrices behind them."""
+"""Motion with contacts: accelerations and forces, impacts.
+
+Derivatives are known in closed form. With s the flags, a and f solve M a + c - (s J)ᵀ f = tau and s (J a + gamma) +
+(1 - s) f = 0. Small changes of all else are right-hand sides of the same matrix; its transpose is the same, f of
+another sign. So a jvp is that of the residuals and a solve, a vjp a solve and that of the residuals.
+
+That leaves out how the filter of `contact_forces` changes, which matters where rows depend on each other. Where they do
+in all configurations (`contact_ranks`), a jvp and a vjp are differentiated instead, and dcfd adds this change.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from condyle import algorithms
+from condyle.functions.calls import ByName, Calls, Values, call
+from condyle.functions.constraints import (
+    BOOK,
+    MATRICES,
+    REDUCED,
+    SOLVING,
+    Answers,
+    Way,
+    by_both,
+    constrained,
+    contact_function,
+    flat,
+)
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, TAU, A, Q, V
-from condyle.ports import ACTIVE, FRICTION_NUMBERS, NUMBERS
-from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
+from condyle.ports import ACTIVE, ARMATURE, EXTRA, FRICTION_NUMBERS, INERTIAS, NUMBERS
+from condyle.specification import Accuracy, Port, Route, Size
 
-CONTACTS = ("contacts",)
-OFF = "zero in rows and columns of contacts that are off; symmetric"
+if TYPE_CHECKING:
+    from condyle.algorithms.contact_forces import Constrained
+    from condyle.algorithms.contact_products import Rows
+    from condyle.algorithms.contacts import Row
+    from condyle.algorithms.unrolled import Unrolled
+    from condyle.scalar import Scalar
+
 FORCE = Port("force", ("n_contacts", "6"), "N, N m", "contact", "[force; torque] on the body, in the contact's axes")
 IMPULSE = Port("impulse", FORCE.dims, "N s, N m s", "contact", "[linear; angular] impulse on the body")
 RESTITUTION = Port("restitution", ("n_contacts",), "1", "-", "coefficient of restitution, 0 to 1", is_fraction=True)
@@ -22,17 +49,6 @@ GAMMA = Port(
     "m/s^2, rad/s^2",
     "contact",
     "acceleration J a + gamma of what contacts hold: zero where they are on",
-)
-ERROR = Port("error", ("n_rows",), "m, rad", "contact", "placement of each contact relative to its anchor")
-J = Port("J", ("n_rows", "nv"), "m | 1", "contact", "Jacobian of all contacts: J v is the velocity of what they hold")
-KKT = Port("kkt", ("nv + n_rows", "nv + n_rows"), "mixed", "-", f"[M, J^T; J, 0]; {OFF}")
-KINV = replace(KKT, name="kinv", doc=f"inverse of [M, J^T; J, 0]; {OFF}")
-G = Port("delassus", ("n_rows", "n_rows"), "1/kg", "contact", f"J M^-1 J^T; {OFF}")
-GINV = replace(
-    G,
-    name="ginv",
-    unit="kg",
-    doc=f"pseudo-inverse of J M^-1 J^T; {OFF}",
 )
 X, Y = replace(TAU, name="x", given_by=""), replace(GAMMA, name="y", doc="J a where it is on, f where it is off")
 ROWS = replace(GAMMA, name="f", unit="N, N m", doc="forces row by row")
@@ -45,12 +61,9 @@ PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "impulse on the body
 RESIDUAL = Port("residual", (), "m/s", "-", "distance from complementarity: zero at an exact solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
-SINGULAR = Accuracy(1e-5, 5e-2)
-"""Where rows depend on others, rounding of G grows by 1e8 in its pseudo-inverse; elsewhere as in forces."""
-CONDITION = 512.0
-"""Forces are solved for with a matrix that M^-1 is in."""
 GAINED = (*NUMBERS, "gains", "anchors")
 """What motion with contacts depends on beside the state."""
+MOVING_MASS = (INERTIAS.name, ARMATURE.name)
 
 
 def _by(of: Port, by: Port, unit: str) -> Port:
@@ -61,197 +74,320 @@ DA = tuple(replace(port, zeros="none", symmetric=False) for port in (DA_DQ, DA_D
 DFORCE = (_by(FORCE, Q, "N, N m"), _by(FORCE, V, "N s, N m s"), _by(FORCE, TAU, "mixed"))
 DGAMMA = (_by(GAMMA, Q, "1/s^2"), _by(GAMMA, V, "1/s"))
 
+CONSTRAINED_FORWARD_DYNAMICS = contact_function(
+    replace(
+        SOLVING,
+        source=f"{BOOK}; Carpentier, Budhiraja, Mansard 2021",
+        takes_f_ext=True,
+        numbers=GAINED,
+        closed_ways=lambda: {"jvp": _jvp, "vjp": _vjp, "jacobian": _jacobian},
+    ),
+    "cfd",
+    "constrained_forward_dynamics",
+    "M a + c = tau + J^T force, J a + gamma = 0 where contacts are on",
+    (Q, V, TAU, ACTIVE),
+    (A, FORCE),
+    lambda: by_both(_cfd, Size(500, 0, 0, 3)),
+    Size(150, 0, 3, 1),
+    SOLVED,
+)
 
-def _routes(name: str) -> Mapping[str, Route]:
-    from condyle.functions.contacts_routes import ROUTES
+CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES = contact_function(
+    replace(SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes_f_ext=True, numbers=GAINED),
+    "dcfd",
+    "constrained_forward_dynamics_derivatives",
+    "derivatives of a and force by q, v and tau: -K^-1 times those of the residuals",
+    (Q, V, TAU, ACTIVE),
+    (*DA, *DFORCE),
+    lambda: {"ltl+closed_form": Route(_dcfd)},
+    Size(500, 0, 27, 5),
+    DERIVED,
+)
 
-    return ROUTES[name]
+IMPULSE_DYNAMICS = contact_function(
+    replace(SOLVING, source="Featherstone 2008, section 11.7"),
+    "impact",
+    "impulse_dynamics",
+    "M (v_next - v) = J^T impulse, J v_next = - restitution J v where contacts are on",
+    (Q, V, ACTIVE, RESTITUTION),
+    (V_AFTER, IMPULSE),
+    lambda: by_both(_impact, Size(400, 0, 0, 3)),
+    Size(70, 0, 2, 1),
+    SOLVED,
+)
 
+CONTACT_SOLVE = contact_function(
+    replace(
+        SOLVING,
+        source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
+        takes_f_ext=True,
+        contact_kinds=("point",),
+        numbers=(*NUMBERS, *FRICTION_NUMBERS),
+    ),
+    "cfric",
+    "contact_solve",
+    "M (v_next - v) = dt (tau - c) + J^T p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
+    "p_t opposite to the slip; an approximation by a fixed number of sweeps",
+    (Q, V, TAU, ACTIVE, DT_AHEAD, FRICTION),
+    (V_AFTER, PUSH, RESIDUAL),
+    lambda: {"gauss_seidel": Route(_cfric)},
+    Size(3000, 60, 2),
+    Accuracy(1e-7, 2e-2),
+)
 
-def _rules(name: str) -> Mapping[str, Closed]:
-    from condyle.functions.contacts_rules import RULES
-
-    return RULES[name]
-
-
-BOOK = "Featherstone 2008, section 8.8"
-PLACED = Function("", "", "", (), (), source="Featherstone 2008, section 8.3", options=CONTACTS)
-"""What functions of contacts share. They have a meaning for a robot that was compiled with contacts only."""
-REDUCED = replace(PLACED, source=BOOK, normal_form="joint_space")
-"""The same of answers that are joint-space quantities alone."""
-SOLVING = replace(REDUCED, condition=CONDITION, numbers=("inertias", "armature"))
-"""The same of answers that are solved for with M."""
-
-
-def _of(
-    shared: Function,
-    name: str,
-    method: str,
-    equation: str,
-    inputs: tuple[Port, ...],
-    outputs: tuple[Port, ...],
-    size: Size,
-    accuracy: Accuracy = PLACED.accuracy,
-) -> Function:
-    """A function of contacts: what it shares with others, and what is its own."""
-    return replace(
-        shared,
-        name=name,
-        method=method,
-        equation=equation,
-        inputs=inputs,
-        outputs=outputs,
-        ways=partial(_routes, name),
-        size=size,
-        accuracy=accuracy,
-    )
-
+CONSTRAINED_INVERSE_DYNAMICS = contact_function(
+    replace(SOLVING, numbers=tuple(NUMBERS)),
+    "cid",
+    "constrained_inverse_dynamics",
+    "tau + J^T force = M a + c, with the least force that leaves no torque on a floating base",
+    (Q, V, A, ACTIVE),
+    (TAU, FORCE),
+    lambda: {"rnea": Route(_cid)},
+    Size(40, 9),
+    SOLVED,
+)
 
 CONSTRAINED = (
-    _of(
-        replace(
-            SOLVING,
-            source=f"{BOOK}; Carpentier, Budhiraja, Mansard 2021",
-            takes_f_ext=True,
-            numbers=GAINED,
-            closed_ways=partial(_rules, "cfd"),
-        ),
-        "cfd",
-        "constrained_forward_dynamics",
-        "M a + c = tau + J^T force, J a + gamma = 0 where contacts are on",
-        (Q, V, TAU, ACTIVE),
-        (A, FORCE),
-        Size(150, 0, 3, 1),
-        SOLVED,
-    ),
-    _of(
-        replace(SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes_f_ext=True, numbers=GAINED),
-        "dcfd",
-        "constrained_forward_dynamics_derivatives",
-        "derivatives of a and force by q, v and tau: -K^-1 times those of the residuals",
-        (Q, V, TAU, ACTIVE),
-        (*DA, *DFORCE),
-        Size(500, 0, 27, 5),
-        DERIVED,
-    ),
-    _of(
-        replace(SOLVING, source="Featherstone 2008, section 11.7"),
-        "impact",
-        "impulse_dynamics",
-        "M (v_next - v) = J^T impulse, J v_next = - restitution J v where contacts are on",
-        (Q, V, ACTIVE, RESTITUTION),
-        (V_AFTER, IMPULSE),
-        Size(70, 0, 2, 1),
-        SOLVED,
-    ),
-    _of(
-        replace(
-            SOLVING,
-            source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
-            takes_f_ext=True,
-            contact_kinds=("point",),
-            numbers=(*NUMBERS, *FRICTION_NUMBERS),
-        ),
-        "cfric",
-        "contact_solve",
-        "M (v_next - v) = dt (tau - c) + J^T p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
-        "p_t opposite to the slip; an approximation by a fixed number of sweeps",
-        (Q, V, TAU, ACTIVE, DT_AHEAD, FRICTION),
-        (V_AFTER, PUSH, RESIDUAL),
-        Size(3000, 60, 2),
-        Accuracy(1e-7, 2e-2),
-    ),
-    _of(
-        replace(SOLVING, numbers=tuple(NUMBERS)),
-        "cid",
-        "constrained_inverse_dynamics",
-        "tau + J^T force = M a + c, with the least force that leaves no torque on a floating base",
-        (Q, V, A, ACTIVE),
-        (TAU, FORCE),
-        Size(40, 9),
-        SOLVED,
-    ),
-    _of(
-        SOLVING,
-        "kkt",
-        "constraint_matrix_inverse",
-        "[M, J^T; J, 0]^-1",
-        (Q, ACTIVE),
-        (KINV,),
-        Size(70, 0, 5, 3),
-        SINGULAR,
-    ),
-    _of(
-        replace(REDUCED, numbers=SOLVING.numbers),
-        "kktm",
-        "constraint_matrix",
-        "[M, J^T; J, 0]",
-        (Q, ACTIVE),
-        (KKT,),
-        Size(30, 0, 1),
-    ),
-    _of(
-        replace(SOLVING, condition=64.0),
-        "delassus",
-        "delassus_matrix",
-        "J M^-1 J^T",
-        (Q, ACTIVE),
-        (G,),
-        Size(50, 0, 2, 1),
-        Accuracy(1e-9, 5e-5),
-    ),
-    _of(
-        SOLVING,
-        "delassusinv",
-        "delassus_matrix_inverse",
-        "(J M^-1 J^T)^-1",
-        (Q, ACTIVE),
-        (GINV,),
-        Size(10, 0, 2, 3),
-        SINGULAR,
-    ),
-    _of(PLACED, "cjac", "constraint_jacobian", "J(q) of all contacts, those that are off too", (Q,), (J,), Size(10, 4)),
-    _of(
-        replace(PLACED, numbers=("anchors",)),
-        "cerr",
-        "constraint_errors",
-        "how far contacts are from their anchors: translation in the contact's axes, logarithm of the rotation",
-        (Q,),
-        (ERROR,),
-        Size(10, 4),
-    ),
+    CONSTRAINED_FORWARD_DYNAMICS,
+    CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES,
+    IMPULSE_DYNAMICS,
+    CONTACT_SOLVE,
+    CONSTRAINED_INVERSE_DYNAMICS,
+    *MATRICES,
 )
 
-AUXILIARY = (
-    _of(
-        replace(REDUCED, takes_f_ext=True, numbers=GAINED, closed_ways=partial(_rules, "cres")),
-        "cres",
-        "constraint_residuals",
-        "tau = M a + c - J^T force, and J a + gamma",
-        (Q, V, A, FORCE),
-        (TAU, GAMMA),
-        Size(70, 5),
-        Accuracy(1e-11, 5e-5),
-    ),
-    _of(
-        replace(REDUCED, source="Singh, Russell, Wensing 2022", takes_f_ext=True, numbers=GAINED),
-        "dcres",
-        "constraint_residual_derivatives",
-        "derivatives of the residuals by q and v",
-        (Q, V, A, FORCE),
-        (*(replace(port, zeros="none") for port in (DTAU_DQ, DTAU_DV)), *DGAMMA),
-        Size(280, 0, 5),
-        Accuracy(1e-10, 5e-5),
-    ),
-    _of(
-        SOLVING,
-        "ksolve",
-        "constraint_solve",
-        "M a - J^T f = x, J a = y",
-        (Q, ACTIVE, X, Y),
-        (A, ROWS),
-        Size(80, 0, 2, 1),
-        SOLVED,
-    ),
+CONSTRAINT_RESIDUALS = contact_function(
+    replace(REDUCED, takes_f_ext=True, numbers=GAINED, closed_ways=lambda: {"jacobian": _jacobian_cres}),
+    "cres",
+    "constraint_residuals",
+    "tau = M a + c - J^T force, and J a + gamma",
+    (Q, V, A, FORCE),
+    (TAU, GAMMA),
+    lambda: {"rnea": Route(_cres)},
+    Size(70, 5),
+    Accuracy(1e-11, 5e-5),
 )
+
+CONSTRAINT_RESIDUAL_DERIVATIVES = contact_function(
+    replace(REDUCED, source="Singh, Russell, Wensing 2022", takes_f_ext=True, numbers=GAINED),
+    "dcres",
+    "constraint_residual_derivatives",
+    "derivatives of the residuals by q and v",
+    (Q, V, A, FORCE),
+    (*(replace(port, zeros="none") for port in (DTAU_DQ, DTAU_DV)), *DGAMMA),
+    lambda: {"closed_form": Route(_dcres)},
+    Size(280, 0, 5),
+    Accuracy(1e-10, 5e-5),
+)
+
+CONSTRAINT_SOLVE = contact_function(
+    SOLVING,
+    "ksolve",
+    "constraint_solve",
+    "M a - J^T f = x, J a = y",
+    (Q, ACTIVE, X, Y),
+    (A, ROWS),
+    lambda: by_both(_ksolve, Size(400, 0, 0, 3)),
+    Size(80, 0, 2, 1),
+    SOLVED,
+)
+
+AUXILIARY = (CONSTRAINT_RESIDUALS, CONSTRAINT_RESIDUAL_DERIVATIVES, CONSTRAINT_SOLVE)
 """What rules for derivatives call beside the functions that users have."""
+
+
+# Routes
+
+
+def _cfd(kind: Way, tree: Unrolled) -> Answers:
+    way = constrained(tree, kind)
+    a, f = way.dynamics()
+    return a, way.placed(f)
+
+
+def _dcfd(tree: Unrolled) -> Answers:
+    turns = algorithms.contact_ranks.depends(tree.tree)
+    way = algorithms.contact_forces.Constrained(tree, tree.inputs[ACTIVE.name], inverted=not turns)
+    a, f = way.dynamics()
+    force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
+    slopes, products = algorithms.contact_derivatives, algorithms.contact_products
+    by_q, by_v = slopes.force_slopes(way.contacts, a, force)
+    turned = _turned(way, f) if turns else None
+    return products.KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a), turned)
+
+
+def _turned(way: Constrained, f: Sequence[Scalar]) -> Rows:
+    """By q: `Constrained.turned`."""
+    from condyle.scalar import is_zero
+
+    tree, n, size = way.tree, way.tree.nv, len(f)
+    (slopes_of_G,) = call(
+        Calls(tree.tree),
+        tree.inputs,
+        "delassus",
+        tree.inputs["q"],
+        tree.inputs[ACTIVE.name],
+        kind="jacobian_",
+        by="_by_q",
+    )
+    found: list[Row] = [{} for _ in f]
+    for column in range(n):
+        by_column = slopes_of_G[column::n]
+        rows = (enumerate(by_column[i : i + size]) for i in range(0, size * size, size))
+        dG = [{j: x for j, x in row if not is_zero(x)} for row in rows]
+        if any(dG):
+            for row, change in zip(found, way.turned(f, dG), strict=True):
+                row[column] = change
+    return algorithms.contact_products.Rows(found)
+
+
+def _impact(kind: Way, tree: Unrolled) -> Answers:
+    way = constrained(tree, kind)
+    v, f = way.impact(tree.inputs["v"], tree.inputs["restitution"])
+    return v, way.placed(f)
+
+
+def _cfric(tree: Unrolled) -> Answers:
+    v, impulse, residual = algorithms.contact_friction.Frictional(tree, tree.inputs[ACTIVE.name]).step()
+    return v, impulse, [residual]
+
+
+def _cid(tree: Unrolled) -> Answers:
+    way = constrained(tree)
+    tau = tree.gathered(algorithms.rnea.rnea(tree, tree.given("v"), tree.given("a")))
+    tau = list(algorithms.damping.resisted(tree, tau))
+    f, left = algorithms.least_forces.least_forces(way, tau)  # pyright: ignore[reportArgumentType]
+    return left, way.placed(f)
+
+
+def _cres(tree: Unrolled) -> Answers:
+    contacts = algorithms.contacts.Contacts(tree)
+    pushed = tree.pushed(algorithms.contact_derivatives.wrenches(contacts, tree.inputs[FORCE.name]))
+    tau = tree.gathered(algorithms.rnea.rnea(pushed, tree.given("v"), tree.given("a")))
+    return algorithms.damping.resisted(tree, tau), contacts.acceleration(tree.inputs["a"])  # pyright: ignore[reportReturnType]
+
+
+def _dcres(tree: Unrolled) -> Answers:
+    contacts, a = algorithms.contacts.Contacts(tree), tree.inputs["a"]
+    by_q, by_v = algorithms.contact_derivatives.force_slopes(contacts, a, tree.inputs[FORCE.name])
+    rows = algorithms.contact_derivatives.Slopes(contacts, a)
+    return by_q, by_v, flat(rows.by_q, tree.nv), flat(rows.by_v, tree.nv)
+
+
+def _ksolve(kind: Way, tree: Unrolled) -> Answers:
+    return constrained(tree, kind).solved(tree.inputs["x"], tree.inputs["y"])
+
+
+# Derivatives
+
+
+class _At:
+    """The solution of cfd at a state."""
+
+    def __init__(self, at: Any, given: ByName) -> None:
+        self.at, self.given, self.n = at, given, at.tree.nv
+        self.q, self.v = given["q"], given["v"]
+        self.extra = [name for name in EXTRA if name in given and name != ACTIVE.name]
+        self.flags = [flag for flag, one in zip(given[ACTIVE.name], at.tree.contacts, strict=True) for _ in one.rows]
+        self.a, self.force = self.call("cfd", self.q, self.v, given[TAU.name], given[ACTIVE.name])
+        self.f = self.rows(self.force)
+
+    def call(self, function: str, *inputs: Values, **derivative: Any) -> tuple[list[Any], ...]:
+        return call(self.at, self.given, function, *inputs, **derivative)
+
+    def solved(self, x: Values, y: Values) -> tuple[list[Any], ...]:
+        return self.call("ksolve", self.q, self.given[ACTIVE.name], x, y)
+
+    def residuals(self, **derivative: Any) -> tuple[list[Any], ...]:
+        """Of cres at the forces that act: those of contacts that are on."""
+        return self.call("cres", self.q, self.v, self.a, self.acting, **derivative)
+
+    @property
+    def acting(self) -> list[Any]:
+        """s f."""
+        return self.placed([s * x for s, x in zip(self.flags, self.f, strict=True)])
+
+    def rows(self, placed: Values) -> list[Any]:
+        """The entries that contacts hold, of [force; torque] each."""
+        contacts = self.at.tree.contacts
+        return [placed[6 * k + row] for k, one in enumerate(contacts) for row in one.rows]
+
+    def placed(self, rows: Values) -> list[Any]:
+        """The same among six."""
+        return algorithms.contacts.among_six(self.at.tree.contacts, rows, 0.0)
+
+    def of_rows(self, flags: Values) -> list[Any]:
+        """A number of each contact, for each row."""
+        return [flag for flag, one in zip(flags, self.at.tree.contacts, strict=True) for _ in one.rows]
+
+    @property
+    def left(self) -> list[Any]:
+        """J a + gamma - f: what the second equation changes by with a flag."""
+        gamma = self.residuals()[1]
+        return [x - y for x, y in zip(gamma, self.f, strict=True)]
+
+
+def _jvp(at: Any, given: ByName) -> ByName:
+    if algorithms.contact_ranks.depends(at.tree):
+        return {}
+    of = _At(at, given)
+    moved = [flag * x for flag, x in zip(of.of_rows(given["dactive"]), of.f, strict=True)]
+    still = [0.0] * of.n
+    more = (given["dq"], given["dv"], still, of.placed(moved), *(given[f"d{name}"] for name in of.extra))
+    tau, gamma = of.residuals(kind="jvp_", more=more)
+    x = [one - other for one, other in zip(given["dtau"], tau, strict=True)]
+    flags = zip(of.flags, gamma, of.of_rows(given["dactive"]), of.left, strict=True)
+    a, f = of.solved(x, [-(s * one) - ds * left for s, one, ds, left in flags])
+    return {"da": a, "dforce": of.placed(f)}
+
+
+def _vjp(at: Any, given: ByName) -> ByName:
+    if algorithms.contact_ranks.depends(at.tree):
+        return {}
+    of = _At(at, given)
+    w, z = of.solved(given["a_bar"], [-x for x in of.rows(given["force_bar"])])
+    bars = [-x for x in w], [s * x for s, x in zip(of.flags, z, strict=True)]
+    by_q, by_v, _, by_force, *others = of.residuals(kind="vjp_", more=bars)
+    pairs = zip(of.rows(by_force), of.f, z, of.left, strict=True)
+    rows = iter([push * f + one * left for push, f, one, left in pairs])
+    active = [sum((next(rows) for _ in one.rows), 0.0) for one in at.tree.contacts]
+    extra = {f"{name}_bar": x for name, x in zip(of.extra, others, strict=True)}
+    return {"q_bar": by_q, "v_bar": by_v, "tau_bar": w, "active_bar": active, **extra}
+
+
+def _jacobian(at: Any, given: ByName) -> ByName:
+    """By q, v and tau as dcfd has them; by what only moves inverse dynamics, that by tau times those.
+
+    What moves M, too, if no rows depend on each other.
+    """
+    from condyle.scalar import matrix_product
+
+    answers = call(at, given, "dcfd", given["q"], given["v"], given[TAU.name], given[ACTIVE.name])
+    found = {port.name: x for port, x in zip((*DA, *DFORCE), answers, strict=True)}
+    of, n = _At(at, given), at.tree.nv
+    left = {"gains", "anchors", *(MOVING_MASS if algorithms.contact_ranks.depends(at.tree) else ())}
+    for name in (name for name in of.extra if name not in left):
+        (block,) = call(at, given, "id", of.q, of.v, of.a, kind="jacobian_", by=f"_by_{name}")
+        columns = [block[k :: len(block) // n] for k in range(len(block) // n)]
+        for output in (A, FORCE):
+            by_tau = found[f"d{output.name}_d{TAU.name}"]
+            rows = [by_tau[k : k + n] for k in range(0, len(by_tau), n)]
+            found[f"d{output.name}_d{name}"] = [-x for row in matrix_product(rows, columns) for x in row]
+    return found
+
+
+def _jacobian_cres(at: Any, given: ByName) -> ByName:
+    answers = call(at, given, "dcres", given["q"], given["v"], given["a"], given[FORCE.name])
+    found = {port.name: x for port, x in zip((DTAU_DQ, DTAU_DV, *DGAMMA), answers, strict=True)}
+    n, rows = at.tree.nv, at.tree.n_rows
+    (mass,), (J,) = call(at, given, "m", given["q"]), call(at, given, "cjac", given["q"])
+    none = [0.0] * (rows * 6 * len(at.tree.contacts))
+    found |= {
+        "dtau_da": mass,
+        f"d{GAMMA.name}_da": J,
+        f"d{GAMMA.name}_dforce": none,
+    }
+    places = [6 * k + row for k, one in enumerate(at.tree.contacts) for row in one.rows]
+    if len(places) == 6 * len(at.tree.contacts):  # of other kinds entries that are not held push too
+        found["dtau_dforce"] = [-J[i * n + k] for k in range(n) for i in range(rows)]
+    return found

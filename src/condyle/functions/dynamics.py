@@ -1,173 +1,468 @@
-"""The equation of motion: inverse and forward dynamics, the mass matrix, its inverse, and derivatives."""
+"""The equation of motion: inverse and forward dynamics, the mass matrix, its inverse, and derivatives.
+
+Routes with all links side by side, of which the first is taken:
+
+| route of forward dynamics | articulated inertias | bias forces | accelerations |
+|---|---|---|---|
+| `elements` | scan of the 90-number element, which gives both | | affine scan |
+| `abia` (ABIA of Yang, Wu, Pan 2017) | link by link | affine scan | affine scan |
+| `jsiia` (their JSIIA) | n + 1 inverse dynamics, all side by side, and a solve | | |
+
+Derivatives that are known in closed form are products and solves with what is there. With w = M^-1 times a cotangent,
+or times factors, derivatives of a = fd(q, v, tau) are those of id at (q, v, a), times -w. Functions with external
+forces have the same rules, and the forces behind the other inputs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from condyle import algorithms
+from condyle.algorithms import parallel
+from condyle.functions.calls import ByName, Values, call
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, MINV, TAU, A, M, Q, V
-from condyle.ports import NUMBERS
-from condyle.specification import Accuracy, Call, Closed, Function, MinusProduct, ParallelRoute, Route, Size
+from condyle.ports import EXTRA, NUMBERS
+from condyle.specification import Accuracy, Call, Function, MinusProduct, ParallelRoute, Route, Size
+
+if TYPE_CHECKING:
+    from condyle.algorithms.derivatives import Derivatives
+    from condyle.algorithms.parallel.links import Links, OfJoints
+    from condyle.algorithms.parallel.phases import Phases, Quantity
+    from condyle.algorithms.solvers import Solver
+    from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
+    from condyle.algorithms.unrolled import Unrolled
+
+Answers: TypeAlias = "tuple[Vector | Matrix, ...]"
+Run: TypeAlias = Callable[..., Answers]
 
 GROWS = Size(80, 50, 2)
 """Of routes that factor M: they grow with the cube of the depth."""
+BASELINE = "plancher2021"
+"""The papers' route to the derivatives, which runs when it is named. GRiD's Algorithm 2 (Plancher 2022) is its
+arithmetic: see `rnea_refactored`."""
 
+INVERSE_DYNAMICS = Function(
+    "id",
+    "inverse_dynamics",
+    "tau = M(q) a + c(q, v, f_ext)",
+    (Q, V, A),
+    (TAU,),
+    lambda: {"rnea": Route(_id, loops=True)},
+    Size(200),
+    Accuracy(1e-12, 2e-5),
+    "Featherstone 2008, section 5.3",
+    takes_f_ext=True,
+    parallel_ways=lambda: {
+        "sums": ParallelRoute(_id_by_sums),
+        "lie": ParallelRoute(_id_lie, parallel.segments.inverse_dynamics, in_lanes=False),
+    },
+    normal_form="joint_space",
+    inverse="fd",
+    closed_ways=lambda: {"jacobian": _jacobian_id},
+    numbers=tuple(NUMBERS),
+)
 
-def _routes(name: str) -> Mapping[str, Route]:
-    from condyle.functions.dynamics_routes import ROUTES
+FORWARD_DYNAMICS = Function(
+    "fd",
+    "forward_dynamics",
+    "a = M(q)^-1 (tau - c(q, v, f_ext))",
+    (Q, V, TAU),
+    (A,),
+    lambda: {
+        "ltl": Route(partial(_fd, algorithms.solvers.ByFactors), size=GROWS),
+        "aba": Route(partial(_fd, algorithms.solvers.ByElimination), loops=True, alone=True),
+        "minv": Route(partial(_fd, algorithms.solvers.ByInverse), shallow=True, size=GROWS),
+    },
+    Size(600),
+    Accuracy(1e-9, 5e-5),
+    "Featherstone 2008, sections 6.5 and 7.3",
+    takes_f_ext=True,
+    condition=64.0,
+    parallel_ways=lambda: {
+        "elements": ParallelRoute(_fd_by_elements, parallel.segments.forward_dynamics, elements=True),
+        "abia": ParallelRoute(parallel.array_phases.hybrid, in_lanes=False),
+        "jsiia": ParallelRoute(parallel.array_phases.through_mass_matrix, in_lanes=False),
+    },
+    normal_form="joint_space",
+    closed_ways=lambda: {"jvp": _jvp_fd, "vjp": _vjp_fd, "jacobian": _jacobian_fd, "hessian": _hessian_fd},
+    numbers=tuple(NUMBERS),
+)
 
-    return ROUTES[name]
+MASS_MATRIX = Function(
+    "m",
+    "mass_matrix",
+    "M(q)",
+    (Q,),
+    (M,),
+    lambda: {
+        "crba": Route(_m, loops=True),
+        "mminvgen": Route(partial(_mminvgen, False), alone=True, shallow=True),
+    },
+    Size(80, 40),
+    Accuracy(1e-12, 2e-5),
+    "Featherstone 2008, section 6.2",
+    parallel_ways=lambda: {"sums": ParallelRoute(_m_by_sums)},
+    normal_form="joint_space",
+    numbers=("inertias", "armature"),
+)
 
+MASS_MATRIX_INVERSE = Function(
+    "minv",
+    "mass_matrix_inverse",
+    "M(q)^-1",
+    (Q,),
+    (MINV,),
+    lambda: {
+        "ltl": Route(partial(_minv, algorithms.solvers.ByFactors)),
+        "aba": Route(partial(_minv, algorithms.solvers.ByElimination), loops=True, alone=True, shallow=True),
+        "mminvgen": Route(partial(_mminvgen, True), alone=True, shallow=True),
+    },
+    GROWS,
+    Accuracy(1e-9, 5e-5),
+    "Featherstone 2008, section 6.5; Carpentier 2018",
+    condition=8.0,
+    parallel_ways=lambda: {"elements": ParallelRoute(_minv_by_elements, elements=True)},
+    normal_form="joint_space",
+    numbers=("inertias", "armature"),
+)
 
-def _rules(name: str) -> Mapping[str, Closed]:
-    from condyle.functions.dynamics_rules import RULES
+INVERSE_DYNAMICS_DERIVATIVES = Function(
+    "did",
+    "inverse_dynamics_derivatives",
+    "d tau / d q, d tau / d v of inverse dynamics",
+    (Q, V, A),
+    (DTAU_DQ, DTAU_DV),
+    lambda: {
+        name: replace(route, shallow=name in ("adjoint", "columns")) for name, route in _derivative_routes(_did).items()
+    },
+    Size(200, 180),
+    Accuracy(1e-11, 5e-5),
+    "Singh, Russell, Wensing 2022",
+    takes_f_ext=True,
+    parallel_ways=lambda: {"sums": ParallelRoute(_did_by_sums, free_rotors=False)},
+    normal_form="joint_space",
+    numbers=tuple(NUMBERS),
+)
 
-    return RULES[name]
+FORWARD_DYNAMICS_DERIVATIVES = Function(
+    "dfd",
+    "forward_dynamics_derivatives",
+    "d a / d q, d a / d v, d a / d tau of forward dynamics",
+    (Q, V, TAU),
+    (DA_DQ, DA_DV, DA_DTAU),
+    lambda: {
+        **_solved_routes("ltl+", algorithms.solvers.ByFactors),
+        **_solved_routes("minv+", algorithms.solvers.ByInverse),
+        "aba+closed_form": Route(_dfd_by_sweeps, loops=True, alone=True, baseline=True, part="closed_form"),
+    },
+    Size(500, 220, 5),
+    Accuracy(1e-8, 5e-5),
+    "Plancher 2021, Algorithm 3",
+    takes_f_ext=True,
+    condition=8.0,
+    parallel_ways=lambda: {"elements": ParallelRoute(_dfd_by_elements, elements=True, free_rotors=False)},
+    normal_form="joint_space",
+    composition=(
+        Call("minv", (DA_DTAU.name,)),
+        Call("fd", (A.name,)),
+        Call("difd", (DA_DQ.name, DA_DV.name), (Q.name, V.name, A.name, DA_DTAU.name)),
+    ),
+    numbers=tuple(NUMBERS),
+)
 
-
-def _parallel(name: str) -> Mapping[str, ParallelRoute]:
-    from condyle.functions.dynamics_parallel import ROUTES
-
-    return ROUTES[name]
-
+DYNAMICS_DERIVATIVES = Function(
+    "difd",
+    "dynamics_derivatives",
+    "d a / d q, d a / d v, given a and Minv",
+    (Q, V, A, MINV),
+    (DA_DQ, DA_DV),
+    lambda: _derivative_routes(_difd, _did),
+    Size(200, 180, 5),
+    Accuracy(1e-8, 5e-5),
+    "Plancher 2021, equation 1",
+    takes_f_ext=True,
+    condition=8.0,
+    parallel_ways=lambda: {"sums": ParallelRoute(_difd_by_sums, free_rotors=False)},
+    normal_form="joint_space",
+    composition=(
+        Call("did", (DTAU_DQ.name, DTAU_DV.name)),
+        MinusProduct(MINV.name, DTAU_DQ.name, DA_DQ.name),
+        MinusProduct(MINV.name, DTAU_DV.name, DA_DV.name),
+    ),
+    numbers=tuple(NUMBERS),
+)
 
 DYNAMICS = (
-    Function(
-        "id",
-        "inverse_dynamics",
-        "tau = M(q) a + c(q, v, f_ext)",
-        (Q, V, A),
-        (TAU,),
-        partial(_routes, "id"),
-        Size(200),
-        Accuracy(1e-12, 2e-5),
-        "Featherstone 2008, section 5.3",
-        takes_f_ext=True,
-        parallel_ways=partial(_parallel, "id"),
-        normal_form="joint_space",
-        inverse="fd",
-        closed_ways=partial(_rules, "id"),
-        numbers=tuple(NUMBERS),
-    ),
-    Function(
-        "fd",
-        "forward_dynamics",
-        "a = M(q)^-1 (tau - c(q, v, f_ext))",
-        (Q, V, TAU),
-        (A,),
-        partial(_routes, "fd"),
-        Size(600),
-        Accuracy(1e-9, 5e-5),
-        "Featherstone 2008, sections 6.5 and 7.3",
-        takes_f_ext=True,
-        condition=64.0,
-        parallel_ways=partial(_parallel, "fd"),
-        normal_form="joint_space",
-        closed_ways=partial(_rules, "fd"),
-        numbers=tuple(NUMBERS),
-    ),
-    Function(
-        "m",
-        "mass_matrix",
-        "M(q)",
-        (Q,),
-        (M,),
-        partial(_routes, "m"),
-        Size(80, 40),
-        Accuracy(1e-12, 2e-5),
-        "Featherstone 2008, section 6.2",
-        parallel_ways=partial(_parallel, "m"),
-        normal_form="joint_space",
-        numbers=("inertias", "armature"),
-    ),
-    Function(
-        "minv",
-        "mass_matrix_inverse",
-        "M(q)^-1",
-        (Q,),
-        (MINV,),
-        partial(_routes, "minv"),
-        GROWS,
-        Accuracy(1e-9, 5e-5),
-        "Featherstone 2008, section 6.5; Carpentier 2018",
-        condition=8.0,
-        parallel_ways=partial(_parallel, "minv"),
-        normal_form="joint_space",
-        numbers=("inertias", "armature"),
-    ),
-    Function(
-        "did",
-        "inverse_dynamics_derivatives",
-        "d tau / d q, d tau / d v of inverse dynamics",
-        (Q, V, A),
-        (DTAU_DQ, DTAU_DV),
-        partial(_routes, "did"),
-        Size(200, 180),
-        Accuracy(1e-11, 5e-5),
-        "Singh, Russell, Wensing 2022",
-        takes_f_ext=True,
-        parallel_ways=partial(_parallel, "did"),
-        normal_form="joint_space",
-        numbers=tuple(NUMBERS),
-    ),
-    Function(
-        "dfd",
-        "forward_dynamics_derivatives",
-        "d a / d q, d a / d v, d a / d tau of forward dynamics",
-        (Q, V, TAU),
-        (DA_DQ, DA_DV, DA_DTAU),
-        partial(_routes, "dfd"),
-        Size(500, 220, 5),
-        Accuracy(1e-8, 5e-5),
-        "Plancher 2021, Algorithm 3",
-        takes_f_ext=True,
-        condition=8.0,
-        parallel_ways=partial(_parallel, "dfd"),
-        normal_form="joint_space",
-        composition=(
-            Call("minv", (DA_DTAU.name,)),
-            Call("fd", (A.name,)),
-            Call("difd", (DA_DQ.name, DA_DV.name), (Q.name, V.name, A.name, DA_DTAU.name)),
-        ),
-        numbers=tuple(NUMBERS),
-    ),
-    Function(
-        "difd",
-        "dynamics_derivatives",
-        "d a / d q, d a / d v, given a and Minv",
-        (Q, V, A, MINV),
-        (DA_DQ, DA_DV),
-        partial(_routes, "difd"),
-        Size(200, 180, 5),
-        Accuracy(1e-8, 5e-5),
-        "Plancher 2021, equation 1",
-        takes_f_ext=True,
-        condition=8.0,
-        parallel_ways=partial(_parallel, "difd"),
-        normal_form="joint_space",
-        composition=(
-            Call("did", (DTAU_DQ.name, DTAU_DV.name)),
-            MinusProduct(MINV.name, DTAU_DQ.name, DA_DQ.name),
-            MinusProduct(MINV.name, DTAU_DV.name, DA_DV.name),
-        ),
-        numbers=tuple(NUMBERS),
-    ),
+    INVERSE_DYNAMICS,
+    FORWARD_DYNAMICS,
+    MASS_MATRIX,
+    MASS_MATRIX_INVERSE,
+    INVERSE_DYNAMICS_DERIVATIVES,
+    FORWARD_DYNAMICS_DERIVATIVES,
+    DYNAMICS_DERIVATIVES,
 )
 
-AUXILIARY = (
-    Function(
-        "solve",
-        "solve",
-        "M(q)^-1 tau",
-        (Q, TAU),
-        (A,),
-        partial(_routes, "solve"),
-        Size(600),
-        Accuracy(1e-9, 5e-5),
-        "Featherstone 2008, section 6.5",
-        condition=64.0,
-        normal_form="joint_space",
-        numbers=("inertias", "armature"),
-    ),
+SOLVE = Function(
+    "solve",
+    "solve",
+    "M(q)^-1 tau",
+    (Q, TAU),
+    (A,),
+    lambda: {"ltl": Route(_solve, size=GROWS), "aba": Route(_solve_by_elimination, alone=True)},
+    Size(600),
+    Accuracy(1e-9, 5e-5),
+    "Featherstone 2008, section 6.5",
+    condition=64.0,
+    normal_form="joint_space",
+    numbers=("inertias", "armature"),
 )
+
+AUXILIARY = (SOLVE,)
 """What rules for derivatives call beside the functions that users have."""
+
+
+# Routes
+
+
+def _id(tree: Sweeps) -> Answers:
+    tau = tree.gathered(algorithms.rnea.rnea(tree, tree.given("v"), tree.given("a")))
+    return (algorithms.damping.resisted(tree, tau),)
+
+
+def _m(tree: Sweeps) -> Answers:
+    return (algorithms.crba.crba(tree),)
+
+
+def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
+    return (algorithms.mminvgen.mminvgen(tree, inverse),)
+
+
+def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
+    return (solver(algorithms.damping.driven(tree)).acceleration(),)
+
+
+def _solve(tree: Unrolled) -> Answers:
+    return (algorithms.ltl.solve(algorithms.solvers.factors(tree), list(tree.inputs["tau"])),)
+
+
+def _solve_by_elimination(tree: Unrolled) -> Answers:
+    """Forward dynamics at rest without gravity."""
+    from condyle.scalar import number
+
+    at_rest = {**tree.inputs, "v": [number(0.0)] * tree.nv}
+    weightless = algorithms.unrolled.Unrolled(replace(tree.tree, gravity=(0.0, 0.0, 0.0)), at_rest)
+    return (algorithms.solvers.ByElimination(weightless).acceleration(),)
+
+
+def _minv(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
+    return (solver(tree).inverse(),)
+
+
+def _did(derivatives: Derivatives, tree: Sweeps) -> tuple[Matrix, Matrix]:
+    by_q, by_v = derivatives(tree, tree.given("v"), tree.given("a"))
+    return by_q, algorithms.damping.with_damping(tree, by_v)
+
+
+def _difd(derivatives: Derivatives, tree: Sweeps) -> Answers:
+    by_q, by_v = _did(derivatives, tree)
+    return tree.minus_product(MINV.name, by_q), tree.minus_product(MINV.name, by_v)
+
+
+def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: Unrolled) -> Answers:
+    """Plancher 2021, Algorithm 3. Columns that are known where a base floats freely are left out of the products."""
+    way, v = solver(algorithms.damping.driven(tree)), tree.given("v")
+    a = way.acceleration()
+    known = algorithms.free_base.Known(tree, v)
+    by_q, by_v = known.left(*derivatives(tree, v, tree.dofs(a)))
+    by_v = algorithms.damping.with_damping(tree, by_v)
+    return *known.joined(way.minus_times(by_q), way.minus_times(by_v)), way.inverse()
+
+
+def _dfd_by_sweeps(tree: Sweeps) -> Answers:
+    way, derivatives = algorithms.solvers.ByElimination(tree), algorithms.derivatives.DERIVATIVES["closed_form"]
+    by_q, by_v = derivatives(tree, tree.given("v"), tree.dofs(way.acceleration()))
+    return way.minus_times(by_q), way.minus_times(by_v), way.inverse()
+
+
+def _dfd_factors(derivatives: Derivatives, tree: Unrolled) -> Answers:
+    """What dense products make dfd of: derivatives of inverse dynamics, M^-1, and its `halves`."""
+    way = algorithms.solvers.ByFactors(tree)
+    a = tree.dofs(way.acceleration())
+    return *derivatives(tree, tree.given("v"), a), way.inverse(), *algorithms.ltl.halves(way.factors)
+
+
+def _derivative_routes(run: Run, factors: Run | None = None) -> dict[str, Route]:
+    """A route for each algorithm to the derivatives of inverse dynamics."""
+    return {
+        name: Route(
+            partial(run, derivatives),
+            loops=name == "closed_form",
+            baseline=name == BASELINE,
+            part=name,
+            alias="grid" if name == BASELINE else "",
+            factors=None if factors is None or name == BASELINE else partial(factors, derivatives),
+        )
+        for name, derivatives in algorithms.derivatives.DERIVATIVES.items()
+    }
+
+
+def _solved_routes(prefix: str, solver: Callable[[Unrolled], Solver]) -> dict[str, Route]:
+    """The same, solved with M in one way; the baseline is that of the papers, which spell out M^-1."""
+    spelled = solver is algorithms.solvers.ByInverse
+    routes = _derivative_routes(partial(_dfd, solver), None if spelled else _dfd_factors)
+    return {
+        prefix + name: replace(route, loops=False, shallow=spelled, alias=route.alias and prefix + route.alias)
+        for name, route in routes.items()
+        if spelled or not route.baseline
+    }
+
+
+# Routes with all links side by side
+
+
+def _id_by_sums(k: Phases) -> Quantity:
+    return k.links(parallel.inverse_dynamics.inverse_dynamics, k.given(V.name), k.given(A.name))
+
+
+def _id_lie(k: Phases) -> Quantity:
+    return k.links(parallel.lie.inverse_dynamics, k.given(V.name), k.given(A.name))
+
+
+def _fd_by_elements(k: Phases) -> Quantity:
+    return k.links(parallel.forward_dynamics.forward_dynamics, k.given(V.name), k.given(TAU.name))
+
+
+def _m_by_sums(k: Phases) -> Quantity:
+    return k.pairs(parallel.phases.MASS, k.links(parallel.derivatives.mass_records))
+
+
+def _at_rest(links: Links) -> tuple[OfJoints]:
+    elements = parallel.forward_dynamics
+    return (elements.eliminated(links, elements.loaded(links, links.still, links.still)),)
+
+
+def _minv_by_elements(k: Phases) -> Quantity:
+    (eliminated,) = k.eliminated(_at_rest)
+    return k.inverse(eliminated)
+
+
+def _did_by_sums(k: Phases) -> Sequence[Quantity]:
+    return _derivatives(k, k.given(A.name))
+
+
+def _derivatives(k: Phases, a: Quantity) -> Sequence[Quantity]:
+    v = k.given(V.name)
+    by_q, by_v = k.pairs(parallel.phases.DERIVATIVES, k.links(parallel.derivatives.records, v, a))
+    return by_q, k.own_added(by_v, algorithms.rotors.all_by_v, v) if k.tree.has_free_rotors else by_v
+
+
+def _difd_by_sums(k: Phases) -> Sequence[Quantity]:
+    return k.minus_products(k.matrix(MINV.name), _did_by_sums(k))
+
+
+def _accelerated(links: Links, v: OfJoints, tau: OfJoints) -> tuple[OfJoints, OfJoints]:
+    elements = parallel.forward_dynamics
+    loaded = elements.loaded(links, v, tau)
+    return elements.eliminated(links, loaded), elements.accelerations(links, loaded)
+
+
+def _dfd_by_elements(k: Phases) -> Sequence[Quantity]:
+    """One scan of elements; all columns of -M^-1 dID and of M^-1 share what it eliminated."""
+    eliminated, a = k.eliminated(_accelerated, k.given(V.name), k.given(TAU.name))
+    solved = [k.minus_solved(eliminated, part) for part in _derivatives(k, a)]
+    return *solved, k.inverse(eliminated)
+
+
+# Derivatives that are known in closed form
+
+
+class _Variant:
+    """Functions with what is given behind their own inputs: external forces, numbers of the robot."""
+
+    def __init__(self, at: Any, given: ByName) -> None:
+        self.at, self.given = at, given
+        self.extra = {name: given[name] for name in EXTRA if name in given}
+
+    def call(self, function: str, *inputs: Values, **derivative: Any) -> tuple[list[Any], ...]:
+        return call(self.at, self.given, function, *inputs, **derivative)
+
+    @property
+    def state(self) -> tuple[Values, Values]:
+        return self.given["q"], self.given["v"]
+
+    @property
+    def acceleration(self) -> list[Any]:
+        return self.call("fd", *self.state, self.given["tau"])[0]
+
+    def solved(self, x: Values) -> list[Any]:
+        """M^-1 x."""
+        return self.call("solve", self.given["q"], x)[0]
+
+
+def _jacobian_id(at: Any, given: ByName) -> ByName:
+    of = _Variant(at, given)
+    by_q, by_v = of.call("did", *of.state, given["a"])
+    return {DTAU_DQ.name: by_q, DTAU_DV.name: by_v, "dtau_da": of.call("m", given["q"])[0]}
+
+
+def _jvp_fd(at: Any, given: ByName) -> ByName:
+    of = _Variant(at, given)
+    still = [0.0] * at.tree.nv
+    more = (given["dq"], given["dv"], still, *(given[f"d{name}"] for name in of.extra))
+    (moved,) = of.call("id", *of.state, of.acceleration, kind="jvp_", more=more)
+    return {"da": of.solved([x - y for x, y in zip(given["dtau"], moved, strict=True)])}
+
+
+def _vjp_fd(at: Any, given: ByName) -> ByName:
+    of = _Variant(at, given)
+    w = of.solved(given["a_bar"])
+    by_q, by_v, _, *others = of.call("id", *of.state, of.acceleration, kind="vjp_", more=([-x for x in w],))
+    by_extra = {f"{name}_bar": x for name, x in zip(of.extra, others, strict=True)}
+    return {"q_bar": by_q, "v_bar": by_v, "tau_bar": w, **by_extra}
+
+
+def _jacobian_fd(at: Any, given: ByName) -> ByName:
+    of = _Variant(at, given)
+    by_q, by_v, inverse = of.call("dfd", *of.state, given["tau"])
+    found = {DA_DQ.name: by_q, DA_DV.name: by_v, DA_DTAU.name: inverse}
+    for name in of.extra:
+        (block,) = of.call("id", *of.state, of.acceleration, kind="jacobian_", by=f"_by_{name}")
+        found[f"da_d{name}"] = [-x for x in product(inverse, block, at.tree.nv)]
+    return found
+
+
+def _hessian_fd(at: Any, given: ByName) -> ByName:
+    """Twice differentiated, tau = id(q, v, a(q, v, tau)) says that 0 = J^T G J + M a'', J being a's derivative below I.
+
+    G is symmetric, and of its blocks with a that with q alone is not zero.
+    """
+    of, n = _Variant(at, given), at.tree.nv
+    jacobians = _jacobian_fd(at, given)
+    factors = [-x for x in of.solved(given["lam"])]
+    (second,) = of.call("id", *of.state, of.acceleration, kind="hessian_", more=(factors,))
+    size = 3 * n + sum(map(len, of.extra.values()))
+    by_a = [second[i * size + 2 * n + j] for i in range(n) for j in range(n)]
+    columns = [product(by_a, block, n) for block in jacobians.values()]
+    widths = [len(block) // n if n else 0 for block in columns]
+    both = [[x for block, m in zip(columns, widths, strict=True) for x in block[i * m : i * m + m]] for i in range(n)]
+
+    def entry(i: int, j: int) -> Any:
+        """i >= j."""
+        own = 0.0 if 2 * n <= i < 3 * n or 2 * n <= j < 3 * n else second[i * size + j]
+        return own + (both[j][i] if j < n else 0.0) + (both[i][j] if i < n else 0.0)
+
+    return {"H": [entry(max(i, j), min(i, j)) for i in range(size) for j in range(size)]}
+
+
+def product(left: Values, right: Values, n: int) -> list[Any]:
+    """Of flat matrices, left being n x n."""
+    if n == 0:  # a robot without joints
+        return []
+    from condyle.scalar import matrix_product
+
+    m = len(right) // n
+    rows = matrix_product([left[k * n : k * n + n] for k in range(n)], [right[j::m] for j in range(m)])
+    return [x for row in rows for x in row]

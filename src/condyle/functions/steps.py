@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
+from condyle import algorithms
+from condyle.functions.calls import ByCalls, ByName, Calls, call
+from condyle.functions.constraints import constrained
+from condyle.functions.dynamics import FORWARD_DYNAMICS
 from condyle.functions.quantities import TAU, Q, V
-from condyle.ports import CONTACT_NUMBERS, NUMBERS, RISING
-from condyle.specification import F_EXT, Accuracy, Closed, Function, Port, Route, Size
+from condyle.integrators import METHODS
+from condyle.ports import ACTIVE, CONTACT_NUMBERS, NUMBERS, RISING
+from condyle.specification import F_EXT, Accuracy, Function, Port, Route, Size
+
+if TYPE_CHECKING:
+    from condyle.algorithms.contact_forces import Constrained
+    from condyle.algorithms.stepping import Moves, Vector
+    from condyle.algorithms.unrolled import Unrolled
+    from condyle.scalar import Scalar
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
 Q_AFTER = Port("q", ("nq",), Q.unit, "joint", "configuration after the step")
@@ -21,73 +32,151 @@ E = Port("E", (*STATE, "6 n_bodies"), "mixed", "joint", f"derivative {MIXED} ext
 OPTIONS = ("integrator",)
 OPENED = (*NUMBERS, *CONTACT_NUMBERS)
 
-
-def _routes(name: str) -> Mapping[str, Route]:
-    from condyle.functions.steps_routes import ROUTES
-
-    return ROUTES[name]
-
-
-def _rules(name: str) -> Mapping[str, Closed]:
-    from condyle.functions.steps_rules import RULES
-
-    return RULES[name]
-
-
 EQUATION = (
     "q, v after dt by the integrator; tau, f_ext and contacts are held. Semi-implicit Euler: v' = v + dt a, "
     "q' = q moved by dt v'. The linear velocity of a free or planar joint is stepped in the axes of q: "
     "u = v_lin + dt (a_lin + w x v_lin), p' = p + dt R u, v_lin' = R'^T R u"
 )
 
-STEPS = (
-    Function(
-        "step",
-        "step",
-        EQUATION,
-        (Q, V, TAU, DT),
-        (Q_AFTER, V_AFTER),
-        partial(_routes, "step"),
-        Size(700),
-        Accuracy(1e-9, 5e-5),
-        "Munthe-Kaas 1998; Hairer, Lubich, Wanner 2006",
-        takes_f_ext=True,
-        condition=64.0,
-        normal_form="joint_space",
-        options=OPTIONS,
-        numbers=OPENED,
-        closed_ways=partial(_rules, "step"),
-    ),
-    Function(
-        "dstep",
-        "step_derivatives",
-        "A, B: the state [dq; dv] after the step is A times that before, plus B dtau",
-        (Q, V, TAU, DT),
-        (A, B),
-        partial(_routes, "dstep"),
-        Size(900, 400, 10),
-        Accuracy(1e-8, 5e-5),
-        "Solà, Deray, Atchuthan 2018; Plancher 2021, Algorithm 3",
-        condition=64.0,
-        normal_form="joint_space",
-        options=OPTIONS,
-        numbers=tuple(name for name in OPENED if name != RISING.name),
-        forced="dstep_f_ext",
-    ),
+STEP = Function(
+    "step",
+    "step",
+    EQUATION,
+    (Q, V, TAU, DT),
+    (Q_AFTER, V_AFTER),
+    lambda: {name: _step_by(route) for name, route in FORWARD_DYNAMICS.routes.items()},
+    Size(700),
+    Accuracy(1e-9, 5e-5),
+    "Munthe-Kaas 1998; Hairer, Lubich, Wanner 2006",
+    takes_f_ext=True,
+    condition=64.0,
+    normal_form="joint_space",
+    options=OPTIONS,
+    numbers=OPENED,
+    closed_ways=lambda: {"jacobian": _jacobian},
 )
 
-AUXILIARY = (
-    replace(
-        STEPS[1],
-        name="dstep_f_ext",
-        method="step_derivatives_f_ext",
-        equation=f"{STEPS[1].equation}, plus E df_ext",
-        inputs=(*STEPS[1].inputs, F_EXT),
-        outputs=(*STEPS[1].outputs, E),
-        options=(*OPTIONS, "force_frame"),
-        forced="",
-        variant_of="dstep",
-        call=STEPS[1].called,
-    ),
+STEP_DERIVATIVES = Function(
+    "dstep",
+    "step_derivatives",
+    "A, B: the state [dq; dv] after the step is A times that before, plus B dtau",
+    (Q, V, TAU, DT),
+    (A, B),
+    lambda: {"chain": Route(_Derivatives(), recorded=True, parts=("fd", "dfd", "integrate"))},
+    Size(900, 400, 10),
+    Accuracy(1e-8, 5e-5),
+    "Solà, Deray, Atchuthan 2018; Plancher 2021, Algorithm 3",
+    condition=64.0,
+    normal_form="joint_space",
+    options=OPTIONS,
+    numbers=tuple(name for name in OPENED if name != RISING.name),
+    forced="dstep_f_ext",
 )
+
+STEPS = (STEP, STEP_DERIVATIVES)
+
+STEP_DERIVATIVES_F_EXT = replace(
+    STEP_DERIVATIVES,
+    name="dstep_f_ext",
+    method="step_derivatives_f_ext",
+    equation=f"{STEP_DERIVATIVES.equation}, plus E df_ext",
+    inputs=(*STEP_DERIVATIVES.inputs, F_EXT),
+    outputs=(*STEP_DERIVATIVES.outputs, E),
+    options=(*OPTIONS, "force_frame"),
+    forced="",
+    variant_of="dstep",
+    call=STEP_DERIVATIVES.called,
+)
+
+AUXILIARY = (STEP_DERIVATIVES_F_EXT,)
 """What is called where external forces are given."""
+
+
+# Routes: forward dynamics, by any of its routes, and moving in the space of configurations
+
+
+def _step_by(route: Route) -> Route:
+    """A step by this route to forward dynamics."""
+    solver = algorithms.contact_elimination.ByElimination if route.alone else algorithms.contact_forces.Constrained
+    run = _Step(route.run, solver)
+    return Route(run, False, route.alone, route.shallow, size=route.size, parts=("fd", "integrate"))
+
+
+class _Step:
+    """A step by one route to forward dynamics."""
+
+    def __init__(self, acceleration: Callable[..., tuple[object, ...]], contacts: type[Constrained]) -> None:
+        """contacts: how it is solved for the forces of contacts, where there are flags."""
+        self._acceleration, self._contacts = acceleration, contacts
+
+    def __call__(self, at: Unrolled) -> tuple[Vector, Vector]:
+        given = at.inputs
+
+        def acceleration(q: Vector, v: Vector) -> Vector:
+            here = algorithms.unrolled.Unrolled(at.tree, {**given, "q": q, "v": v})
+            if ACTIVE.name in given:
+                return constrained(here, self._contacts).dynamics()[0]
+            return cast("Vector", self._acceleration(here)[0])
+
+        if RISING.name in given:
+            given = {
+                **given,
+                "v": constrained(at, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
+            }
+        return _stepped(at.tree, given, acceleration, algorithms.configurations.JointByJoint(at.tree))
+
+    def record(self, at: Any, given: ByName) -> Sequence[Sequence[Any]]:
+        """In a recording, where forward dynamics and integrate stay closed."""
+
+        def acceleration(q: Vector, v: Vector) -> Vector:
+            held = [given[ACTIVE.name]] if ACTIVE.name in given else []
+            return call(at, given, "cfd" if held else "fd", q, v, given["tau"], *held)[0]
+
+        if RISING.name in given:
+            landed = call(at, given, "impact", given["q"], given["v"], _landing(given), _no_bounce(given))
+            given = {**given, "v": landed[0]}
+        return _stepped(at.tree, given, acceleration, ByCalls(at))
+
+
+def _landing(given: ByName) -> list[Scalar]:
+    """The contacts that hold after an impact: all that are on, if some flag rises."""
+    from condyle.scalar import number
+
+    left = number(1.0)
+    for flag in given[RISING.name]:
+        left = left * (1.0 - flag)
+    return [flag * (1.0 - left) for flag in given[ACTIVE.name]]
+
+
+def _no_bounce(given: ByName) -> list[Scalar]:
+    from condyle.scalar import number
+
+    return [number(0.0)] * len(given[ACTIVE.name])
+
+
+def _stepped(
+    tree: Any,
+    given: ByName,
+    acceleration: Callable[[Vector, Vector], Vector],
+    moves: Moves,
+) -> tuple[Vector, Vector]:
+    (h,) = given[DT.name]
+    return algorithms.stepping.stepped(tree, METHODS[tree.integrator], acceleration, moves, given["q"], given["v"], h)
+
+
+class _Derivatives:
+    """A, B, and E where there are forces, by the chain rule."""
+
+    def __call__(self, at: Unrolled) -> tuple[Vector, ...]:
+        return self.record(Calls(at.tree), at.inputs)
+
+    def record(self, at: Any, given: ByName) -> tuple[Vector, ...]:
+        from condyle.functions.step_derivatives import matrices
+
+        return matrices(at, given)
+
+
+def _jacobian(at: Any, given: ByName) -> ByName:
+    from condyle.functions.step_derivatives import jacobian
+
+    return jacobian(at, given)

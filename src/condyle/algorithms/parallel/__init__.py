@@ -5,3 +5,25 @@ size, and composition is associative. Such a composition is called an element. F
 affine, articulated. Files of functions: inverse_dynamics, forward_dynamics, derivatives, solve (a link a lane),
 segments (a segment of links a lane). They are written with the primitives of `links.py`, which each runner implements.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
+    from condyle.algorithms.parallel import array_phases as array_phases
+    from condyle.algorithms.parallel import derivatives as derivatives
+    from condyle.algorithms.parallel import forward_dynamics as forward_dynamics
+    from condyle.algorithms.parallel import inverse_dynamics as inverse_dynamics
+    from condyle.algorithms.parallel import lie as lie
+    from condyle.algorithms.parallel import phases as phases
+    from condyle.algorithms.parallel import segments as segments
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A file of this folder, imported at its first use: to describe a function imports no algorithm."""
+    if name.startswith("_"):  # what Python asks every module for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")

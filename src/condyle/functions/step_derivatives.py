@@ -9,13 +9,14 @@ earlier K: these are the only large ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any
 
 from condyle.algorithms.stepping import StepParts, displacement, step_parts, turning_joints
-from condyle.functions.calls import call
+from condyle.functions.calls import ByName, Values, call
 from condyle.functions.sparse_rows import (
     Combination,
     Rows,
@@ -31,17 +32,14 @@ from condyle.functions.sparse_rows import (
 )
 from condyle.integrators import METHODS, Method
 from condyle.model.joints.base import JointType
-from condyle.ports import ACTIVE, EXTRA, RISING
+from condyle.ports import ACTIVE, EXTRA, F_EXT, RISING
 from condyle.scalar import number
-from condyle.specification import Closed
-
-Values: TypeAlias = "Sequence[Any]"
 
 
 class StepDerivatives:
     """q, v: the rows of the state after one step. by: what they are by beside q, v and tau."""
 
-    def __init__(self, at: Any, given: Mapping[str, Values], by: Sequence[str]) -> None:
+    def __init__(self, at: Any, given: ByName, by: Sequence[str]) -> None:
         self.at, self.given, self.n = at, given, at.tree.nv
         self.extra = given.keys() & EXTRA.keys()
         self.held = [given[ACTIVE.name]] if ACTIVE.name in given else []
@@ -202,7 +200,7 @@ def _ad(kind: JointType, x: Values) -> Values:
     return transposed([kind.bracket(x, unit_vector) for unit_vector in units])
 
 
-def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
+def jacobian(at: Any, given: ByName) -> ByName:
     """All but those by flags of contacts, and none where contacts may begin: these are differentiated."""
     if RISING.name in given:
         return {}
@@ -216,9 +214,14 @@ def _jacobian(at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
     return found
 
 
+def matrices(at: Any, given: ByName) -> tuple[list[Any], ...]:
+    """A, B, and E where there are forces."""
+    made, n = StepDerivatives(at, given, [name for name in given if name == F_EXT.name]), at.tree.nv
+    rows = [*made.q, *made.v]
+    ends = [0, 2 * n, 3 * n, *([3 * n + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
+    return tuple(block(rows, range(*columns)) for columns in pairwise(ends))
+
+
 def block(rows: Rows, columns: Sequence[int]) -> list[Any]:
     """Some columns, flat."""
     return [row.get(k, 0.0) for row in rows for k in columns]
-
-
-RULES: Mapping[str, Mapping[str, Closed]] = {"step": {"jacobian": _jacobian}}
