@@ -43,6 +43,13 @@ def test_help_needs_no_numpy(code: str) -> None:
     assert not imported(f"import condyle.cli; {code}") & set(HEAVY)
 
 
+def test_functions_are_described_without_algorithms() -> None:
+    modules = imported("from condyle.functions import FUNCTIONS\nfor one in FUNCTIONS.values(): one.signature")
+    packages = {"condyle.algorithms", "condyle.algorithms.parallel"}
+    assert "numpy" not in modules
+    assert {name for name in modules if name.startswith("condyle.algorithms")} == packages
+
+
 def test_a_call_needs_no_other_target() -> None:
     assert not imported(CALL) & set(OTHERS)
 

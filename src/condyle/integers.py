@@ -18,9 +18,10 @@ from condyle.hardware.functions import task_name, tasks
 from condyle.methods import document_of, made, result_type, signature_of
 from condyle.model.robot import Robot
 from condyle.options import bound_arguments, check_choice, check_numbers, check_robot, whole
-from condyle.runtime.arrays import ArraySpec, Binder, Call
+from condyle.runtime.arrays import Binder, Call
 from condyle.runtime.kernel import cores
 from condyle.runtime.native import NativeKernel, fast_path
+from condyle.runtime.ranges import ArraySpec
 from condyle.simulation import Bench
 from condyle.specification import F_EXT, Function
 

@@ -7,9 +7,8 @@ import pytest
 
 from condyle.backends.c.build import build as build_c
 from condyle.backends.common.facts import Facts
-from condyle.backends.cpu.build import build, load, supported
+from condyle.backends.cpu.build import build, load, object_code, supported
 from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
-from condyle.backends.cpu.object_code import object_code
 from condyle.backends.cpu.segments import assemble_segments
 from condyle.backends.cuda.segments import segmented
 from condyle.errors import UnsupportedError

@@ -9,9 +9,8 @@ import numpy as np
 
 from condyle.errors import Finding
 from condyle.model.array import Array, moderate, short
-from condyle.model.followers import stopped
 from condyle.model.idle import idle_coordinates
-from condyle.model.parts import Body, RobotData
+from condyle.model.parts import Body, RobotData, stopped
 from condyle.model.state import random_state
 
 POINT_MASS = "a mass but no inertia: a point mass"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from condyle.errors import Finding, ModelError
-from condyle.model import followers, named
-from condyle.model.array import LARGEST, Array, congruence, moderate, short
+from condyle.model import named
+from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
 from condyle.model.file_notes import FileNotes
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
-from condyle.text import quoted
+from condyle.text import few, quoted
 
 
 class Frame(NamedTuple):
@@ -39,6 +39,9 @@ class Snapped:
 
 
 NONE_SNAPPED = Snapped()
+
+SHARED = ("lower", "upper", "effort", "velocity", "damping", "friction")
+"""The numbers of a follower that count at its master. Armature is not one: functions add it as they add inertia."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,43 +219,43 @@ class RobotData:
     @property
     def lower(self) -> Array:
         """The lower limit of each entry of q, (nq,), -inf where there is none; mimic joints narrow it (models.md)."""
-        return followers.gathered(self.joints, "lower")
+        return gathered(self.joints, "lower")
 
     @property
     def upper(self) -> Array:
         """The upper limit of each entry of q, (nq,), inf where there is none; mimic joints narrow it."""
-        return followers.gathered(self.joints, "upper")
+        return gathered(self.joints, "upper")
 
     @property
     def effort(self) -> Array:
         """The limit of |tau|, (nv,) [N m or N], inf where there is none; mimic joints narrow it: |m| times theirs."""
-        return followers.gathered(self.joints, "effort")
+        return gathered(self.joints, "effort")
 
     @property
     def velocity(self) -> Array:
         """The limit of |v|, (nv,) [rad/s or m/s], inf where there is none; mimic joints narrow it: theirs / |m|."""
-        return followers.gathered(self.joints, "velocity")
+        return gathered(self.joints, "velocity")
 
     @property
     def armature(self) -> Array:
         """The rotor inertia of each degree of freedom, (nv,) [kg m^2 or kg]; it is part of the mass matrix, and so is
         m^2 times that of a mimic joint, which is left out here.
         """
-        return followers.gathered(self.joints, "armature")
+        return gathered(self.joints, "armature")
 
     @property
     def damping(self) -> Array:
         """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m], with m^2 times that of each joint
         that mimics it; functions apply it only as an input. See docs/parameters.md.
         """
-        return followers.gathered(self.joints, "damping")
+        return gathered(self.joints, "damping")
 
     @property
     def friction(self) -> Array:
         """The dry friction of each degree of freedom, (nv,) [N m or N], with |m| times that of each joint that mimics
         it; no function applies it.
         """
-        return followers.gathered(self.joints, "friction")
+        return gathered(self.joints, "friction")
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -292,3 +295,67 @@ def combine(name: str, parts: list[tuple[Placement, Body]]) -> Body:
         d = centre - com
         inertia += congruence(place.rotation, body.inertia) + body.mass * (float(d @ d) * np.eye(3) - d[:, None] * d)
     return Body(name, mass, com, inertia)
+
+
+# What followers (mimic joints) add to the numbers of their master: seen from there, q_f = m q + b and v_f = m v.
+
+
+def gathered(joints: Sequence[Joint], name: str) -> Array:
+    """One of the joints' arrays for all of q or v, with those of followers: limits the narrowest, forces the sum.
+
+    A follower that stands still (m = 0) adds nothing.
+    """
+    out = np.concatenate([np.zeros(0), *(getattr(joint, name) for joint in joints if joint.mimic is None)])
+    for joint in joints if name in SHARED else ():
+        if joint.mimic is not None:
+            at = joint.q_index if name in ("lower", "upper") else joint.v_index
+            out[at] = _with(float(out[at]), joint, name)
+    return frozen(out, len(out))
+
+
+def _with(master: float, follower: Joint, name: str) -> float:
+    """A number of the master, that of one follower included."""
+    if follower.mimic is None or follower.mimic.multiplier == 0.0:
+        return master
+    m, b = follower.mimic.multiplier, follower.mimic.offset
+    turned = {"lower": "upper", "upper": "lower"}.get(name, name)
+    value = float(getattr(follower, name if m > 0.0 else turned)[0])
+    if name == "lower":
+        return max(master, (value - b) / m)
+    if name == "upper":
+        return min(master, (value - b) / m)
+    if name == "velocity":
+        return min(master, value / abs(m))
+    if name == "effort":  # a follower has no motor: the master's force moves both, and may all go through the follower
+        return min(master, value * abs(m))
+    return master + value * (m * m if name == "damping" else abs(m))  # the master's share of a force f is m f
+
+
+def stopped(joints: Sequence[Joint]) -> Iterator[tuple[Joint, str]]:
+    """Joints that could move but for the limits of their followers, with what is left: "effort 0, by 'f'"."""
+    limits = {name: gathered(joints, name).tolist() for name in ("lower", "upper", "effort", "velocity")}
+    followers: dict[int, list[Joint]] = {}
+    for joint in joints:
+        if joint.mimic is not None:
+            followers.setdefault(joint.mimic.joint, []).append(joint)
+    for k, those in followers.items():
+        master = joints[k]
+        lower, upper = limits["lower"][master.q_index], limits["upper"][master.q_index]
+        if lower >= upper and master.lower[0] < master.upper[0]:
+            names = _narrowed(master, those, lower=lower, upper=upper)
+            yield master, f"q from {lower:.9g} to {upper:.9g}, by {names}"
+        for name in ("effort", "velocity"):
+            most = limits[name][master.v_index]
+            if most == 0.0 and getattr(master, name)[0] > 0.0:
+                yield master, f"{name} 0, by {_narrowed(master, those, **{name: most})}"
+
+
+def _narrowed(master: Joint, followers: Sequence[Joint], **limits: float) -> str:
+    """The names of the followers from which these limits of their master are, where they are not its own."""
+    own = {name: float(getattr(master, name)[0]) for name in limits}
+    from_here = [
+        one.name
+        for one in followers
+        if any(_with(own[name], one, name) == x != own[name] for name, x in limits.items())
+    ]
+    return few(map(repr, from_here), 3)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
 from condyle.runtime.given import as_array
-from condyle.runtime.ranges import Quaternions, check_ranges
+from condyle.runtime.ranges import ArraySpec, Quaternions, check_ranges
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -34,32 +33,11 @@ from condyle.runtime.rows import (
     shaped,
     spelled,
 )
-from condyle.specification import Function, Port
+from condyle.specification import Function
 
 FLAGS = (ACTIVE.name, RISING.name)
 """Inputs that may be truth values."""
 _PLAIN = 0x101  # NumPy's flags C_CONTIGUOUS and ALIGNED
-
-
-@dataclass(frozen=True, slots=True)
-class ArraySpec:
-    """One port of a function with its dimensions as numbers. quaternions: of a configuration, see `Binder`."""
-
-    name: str
-    dims: Shape
-    size: int
-    is_fraction: bool = False
-    is_positive: bool = False
-    quaternions: Quaternions = ()
-
-    @staticmethod
-    def of(port: Port, sizes: Mapping[str, int], quaternions: Quaternions = ()) -> ArraySpec:
-        dims = port.shape(sizes)
-        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive, quaternions)
-
-    @property
-    def expected(self) -> str:
-        return f"(..., {', '.join(map(str, self.dims))})"
 
 
 class Call(NamedTuple):

@@ -4,26 +4,45 @@ lengths of quaternions, 1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeAlias, cast
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
 
 import numpy as np
 
 from condyle.errors import StateError
 from condyle.ports import ACTIVE
-from condyle.runtime.rows import Floats, shaped
-
-if TYPE_CHECKING:
-    from condyle.runtime.arrays import ArraySpec
+from condyle.runtime.rows import Floats, Shape, shaped
+from condyle.specification import Port
 
 SLACK = 1e-4
 """Differences of answers by a flag are taken on both sides of 0 and 1."""
-
-
 UNIT = 1e-3
 """How far the length of a quaternion may be from 1; a rotation matrix is then off by twice that at most."""
 Quaternions: TypeAlias = tuple[tuple[int, str], ...]
 """Of a configuration: the first entry of each, and the name of its joint."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """One port of a function with its dimensions as numbers. quaternions: of a configuration, see `Binder`."""
+
+    name: str
+    dims: Shape
+    size: int
+    is_fraction: bool = False
+    is_positive: bool = False
+    quaternions: Quaternions = ()
+
+    @staticmethod
+    def of(port: Port, sizes: Mapping[str, int], quaternions: Quaternions = ()) -> ArraySpec:
+        dims = port.shape(sizes)
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive, quaternions)
+
+    @property
+    def expected(self) -> str:
+        return f"(..., {', '.join(map(str, self.dims))})"
 
 
 def check_ranges(method: str, specs: Iterable[ArraySpec], inputs: Sequence[object]) -> None:

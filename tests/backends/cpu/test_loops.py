@@ -12,10 +12,9 @@ import pytest
 import condyle
 from condyle.backends.common.facts import packed
 from condyle.backends.common.loops import layout
-from condyle.backends.cpu.build import build, load, supported
+from condyle.backends.cpu.build import build, load, object_code, supported
 from condyle.backends.cpu.code import NONE, SLOT, Instruction, slot
 from condyle.backends.cpu.loops import WORDS, assemble_rolled
-from condyle.backends.cpu.object_code import object_code
 from condyle.backends.cpu.steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
 from condyle.backends.cpu.target import AVX512, ISAS
 from condyle.functions import DEFAULT, FUNCTIONS

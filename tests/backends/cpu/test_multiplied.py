@@ -9,9 +9,8 @@ from condyle import Packed, Robot
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
 from condyle.backends.common.segments import AT_ONCE
-from condyle.backends.cpu.build import build, load, supported
+from condyle.backends.cpu.build import build, load, object_code, supported
 from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
-from condyle.backends.cpu.object_code import object_code
 from condyle.backends.cpu.segments import assemble_segments
 from condyle.compile import routes as routing
 from condyle.functions import FUNCTIONS

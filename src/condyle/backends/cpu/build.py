@@ -5,11 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condyle.backends.common.facts import bits_of
-from condyle.backends.cpu.object_code import ObjectCode, object_code
+from condyle.backends.common.facts import bits_of, packed
+from condyle.backends.cpu.object_code import ObjectCode
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.link_parallel import LinkParallel
@@ -20,6 +21,9 @@ from condyle.runtime import machine
 from condyle.runtime._native import Entry
 from condyle.runtime.layout import Layouts
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, plan_entry
+
+if TYPE_CHECKING:
+    from condyle.backends.cpu.assemble import Assembled
 
 NEEDS = "needs an x86-64 processor with AVX2 and FMA"
 
@@ -64,6 +68,26 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
 
         made = assemble_rolled(program, isa, bits, layouts=layouts)
     return object_code(program, made, isa.name, bits)
+
+
+def object_code(program: Code, made: Assembled, isa: str, bits: int) -> ObjectCode:
+    """The object code of a Program, of segments or of loops. Raises UnsupportedError for a constant that is not
+    finite."""
+    from condyle.ir.count import work
+
+    return ObjectCode(
+        isa,
+        bits,
+        tuple(array.size for array in program.inputs),
+        tuple(array.size for array in program.arrays),
+        work(program),
+        made.text,
+        made.constants,
+        array("I", made.slots).tobytes(),
+        packed(made.values, bits),
+        array("q", made.numbers).tobytes(),
+        made.single,
+    )
 
 
 def load(made: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:

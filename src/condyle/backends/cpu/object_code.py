@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 import json
-from array import array
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
-
-from condyle.backends.common.facts import packed
-
-if TYPE_CHECKING:
-    from condyle.backends.cpu.assemble import Assembled
-    from condyle.ir.sweep import Code
+from typing import cast
 
 FORMAT = "machine code 1"
 
@@ -40,26 +33,6 @@ class ObjectCode:
     values: bytes
     numbers: bytes
     single: Single | None
-
-
-def object_code(program: Code, made: Assembled, isa: str, bits: int) -> ObjectCode:
-    """The object code of a Program, of segments or of loops. Raises UnsupportedError for a constant that is not
-    finite."""
-    from condyle.ir.count import work
-
-    return ObjectCode(
-        isa,
-        bits,
-        tuple(array.size for array in program.inputs),
-        tuple(array.size for array in program.arrays),
-        work(program),
-        made.text,
-        made.constants,
-        array("I", made.slots).tobytes(),
-        packed(made.values, bits),
-        array("q", made.numbers).tobytes(),
-        made.single,
-    )
 
 
 def to_bytes(made: ObjectCode) -> bytes:

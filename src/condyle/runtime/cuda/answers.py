@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
 from condyle.runtime.cuda import dlpack
-from condyle.runtime.cuda.driver import Gpu
-from condyle.runtime.cuda.pool import Released, allocate, free_released
+from condyle.runtime.cuda.driver import Gpu, Released
+from condyle.runtime.cuda.pool import allocate, free_released
 from condyle.runtime.cuda.streams import handle_of, is_captured, wait
 
 

@@ -10,11 +10,11 @@ from typing import cast
 import numpy as np
 
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime.arrays import ArraySpec
 from condyle.runtime.cuda import dlpack
 from condyle.runtime.cuda.answers import DeviceArray
 from condyle.runtime.cuda.dlpack import Lent
 from condyle.runtime.cuda.driver import Gpu
+from condyle.runtime.ranges import ArraySpec
 
 INTERFACE = "__cuda_array_interface__"
 DTYPES = ("float32", "float64")

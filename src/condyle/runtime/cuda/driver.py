@@ -5,18 +5,15 @@ from __future__ import annotations
 import ctypes
 import os
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol, SupportsInt, cast
+from typing import Any, NamedTuple, Protocol, SupportsInt, cast
 
 from condyle.errors import DeviceError
-
-if TYPE_CHECKING:
-    from condyle.runtime.cuda.pool import Released
 
 BROKEN = (
     "a kernel of this process failed, and CUDA is of no use to it any more: restart it. If an array was freed or too "
@@ -129,6 +126,17 @@ class Function:
     name: str
     most_threads: int
     most_shared: int
+
+
+class Released(NamedTuple):
+    """Memory that nobody holds any more, and the streams in which it was used.
+
+    streams: by handle, the object that owns the stream, so that the stream lives as long; None where it is not known.
+    """
+
+    address: int
+    stream: int
+    streams: Mapping[int, object]
 
 
 class Gpu:

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from condyle.runtime.cuda.driver import Gpu
 from condyle.runtime.cuda.streams import Stream, state_of, wait
-
-
-class Released(NamedTuple):
-    """Memory that nobody holds any more, and the streams in which it was used.
-
-    streams: by handle, the object that owns the stream, so that the stream lives as long; None where it is not known.
-    """
-
-    address: int
-    stream: int
-    streams: Mapping[int, object]
 
 
 def allocate(gpu: Gpu, size: int, stream: int) -> int:

@@ -139,8 +139,9 @@ def _inverses(plan: Plan) -> tuple[Exported, Exported] | None:
     exported = {one.made.function: one for one in plan.functions}
     for function in plan.functions:
         inverse, sizes = function.made.function.inverse, [size for _, size in function.takes]
-        if inverse in exported and len(sizes) == 3 and sizes[1] == sizes[2]:
-            return function, exported[inverse]
+        back = None if inverse is None else exported.get(inverse)
+        if back is not None and len(sizes) == 3 and sizes[1] == sizes[2]:
+            return function, back
     return None
 
 
