@@ -184,7 +184,9 @@ def test_auto_takes_what_was_measured_to_be_faster(monkeypatch: pytest.MonkeyPat
 @needs_machine
 def test_auto_scans_one_state_of_a_long_chain_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     isa = cpu_target.supported()[0].name
-    monkeypatch.setattr(scanned, "crossovers", lambda: {("cpu", isa, "float64", "fd"): scanned.Crossover(6, 1)})
+    monkeypatch.setattr(
+        scanned, "crossovers", lambda: {("cpu", isa, "float64", FUNCTIONS["fd"]): scanned.Crossover(6, 1)}
+    )
     robot = condyle.chain(6, rng=1)
     some = states(robot, 3)
     auto, scan, serial = (robot.compile(links=links) for links in ("auto", "scan", "serial"))

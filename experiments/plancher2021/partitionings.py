@@ -21,6 +21,7 @@ from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.cli.timing import interleaved
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, registered
+from condyle.specification import Function
 from experiments import gpu
 from experiments.plancher2021.split import LINKS, SPLIT
 from experiments.timed import FULL, OURS, QUICK, Timed, us
@@ -76,16 +77,16 @@ def counted() -> dict[str, Any]:
         except BuildError as error:
             about["split_left_out"] = str(error)
         made = api.compiler_of(condyle.load(ROBOT)).gpu_kernels
-        names = [*(one.kernel for one in PARTITIONINGS.values()), EXACT.name]
-        about["operations"] = {name: made.size(name, False).operations for name in names}
-        about["bytes"] = {name: bytes_of(name) for name in names}
+        functions = [*(FUNCTIONS[one.kernel] for one in PARTITIONINGS.values()), EXACT]
+        about["operations"] = {one.name: made.size(one).operations for one in functions}
+        about["bytes"] = {one.name: bytes_of(one) for one in functions}
     return {"kernels": kernels, **about}
 
 
 def assembled() -> list[dict[str, Any]]:
     """The split kernel for every architecture, a thread a state and a group a state; BuildError without the tool."""
     made = api.compiler_of(condyle.load(ROBOT)).gpu_kernels
-    parts = {lanes: made.part(SPLIT.name, False, DTYPE, lanes) for lanes in (1, *gpu_code.LANES)}
+    parts = {lanes: made.part(SPLIT, DTYPE, lanes) for lanes in (1, *gpu_code.LANES)}
     rows = [
         {"function": SPLIT.name, "lanes": lanes, **gpu_code.assembled(part, arch)}
         for arch in ARCHITECTURES
@@ -94,12 +95,12 @@ def assembled() -> list[dict[str, Any]]:
     return [{key: row[key] for key in KEYS} for row in rows]
 
 
-def bytes_of(function: str) -> tuple[int, int]:
+def bytes_of(function: Function) -> tuple[int, int]:
     """Bytes of a state to the GPU, and of its answers back."""
     robot = condyle.load(ROBOT)
     sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies)}
-    known = FUNCTIONS[function]
-    taken, given = (sum(int(np.prod(port.shape(sizes))) for port in ports) for ports in (known.inputs, known.outputs))
+    ports = function.inputs, function.outputs
+    taken, given = (sum(int(np.prod(port.shape(sizes))) for port in some) for some in ports)
     return BITS // 8 * taken, BITS // 8 * given
 
 
