@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.functions.kinematics import INTEGRATE
 from condyle.interop.motions import Motion
 
 Array = NDArray[np.floating]
@@ -139,7 +140,7 @@ class Nodes(Batch):
         if at.plain:
             found[:, np.arange(nv), np.arange(nv)] += 1.0
             return found
-        by_q, by_move = self.motion.dyn.jacobian("integrate")(y[:, :nq], moved[k][:, :nv])
+        by_q, by_move = self.motion.dyn.jacobian(INTEGRATE)(y[:, :nq], moved[k][:, :nv])
         for part in at.curved:
             found[:, part] = by_move[:, part, part] @ found[:, part]
         found[:, :nv, :nv] += by_q
