@@ -252,7 +252,7 @@ def test_what_does_not_fit_is_not_chosen(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("condyle.compile.gpu.grouped", too_large)
     other = compiler_of(robot("iiwa14"))
     assert other.gpu(FUNCTIONS["did"], "float32", 132).form(1) == Form()
-    other.kernels = {"did": "group16"}
+    other.kernels = {FUNCTIONS["did"]: "group16"}
     named = other.gpu(FUNCTIONS["did"], "float32", 132)
     with pytest.raises(UnsupportedError, match="no room"):
         named.launches(named.form(1))
