@@ -17,11 +17,11 @@ from condyle.backends.cuda.parts import Composed, Part, Parts, Text, grouped, pa
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, expanded, function_or_none
+from condyle.functions import FUNCTIONS, function_or_none
 from condyle.ir.program import Program
 from condyle.ir.repeated import TimeLoop
 from condyle.ports import F_EXT
-from condyle.specification import Call, Function, MinusProduct
+from condyle.specification import Call, Function, MinusProduct, expanded
 from condyle.trace.straight import arrays
 
 

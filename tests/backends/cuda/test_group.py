@@ -20,9 +20,9 @@ from condyle.backends.cuda.parts import Part, Parts, grouped, straight
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import partitions_of
 from condyle.errors import UnsupportedError
-from condyle.functions import DEFAULT, FUNCTIONS, expanded, function_of
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
-from condyle.specification import MinusProduct
+from condyle.specification import MinusProduct, expanded
 from tests.backends.c.small import states, tangle, toy
 from tests.backends.cuda.machine_code import hold_code
 from tests.backends.cuda.memory import RaceError
@@ -196,10 +196,10 @@ def test_words_for_forms() -> None:
     assert str(Form(8, "fused")) == "group8 fused" and str(Form()) == "thread"
     for function in ("dfd", "difd"):
         for partition in known[function]:
-            assert requested(function_of(function), f"{partition} thread", known[function]) == Request((1,), partition)
+            assert requested(FUNCTIONS[function], f"{partition} thread", known[function]) == Request((1,), partition)
     for function in DEFAULT:
         with pytest.raises(UnsupportedError):
-            requested(function_of(function), "group8 thread", known[function])
+            requested(FUNCTIONS[function], "group8 thread", known[function])
     with pytest.raises(UnsupportedError, match="it can be one of auto, group, thread"):
         requested(FUNCTIONS["m"], "split", known["m"])
 
