@@ -191,7 +191,7 @@ class Compiler(Router):
         return function.root in OWN or function.root.content != ""
 
     def _key(self, function: Function, dtype: str) -> cpu_kept.Key:
-        named = {of.name: route for of, route in self.routes.items()}
+        named = {of.key: route for of, route in self.routes.items()}
         routes = repr(sorted(named.items()))  # a route to one function may decide that of another
         bound = {option: getattr(self.tree, option) for option in function.options}
         bound = {option: value for option, value in bound.items() if value != getattr(UNBOUND, option)}
