@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks import links, links_errors, results
 from condyle.compile import parallel as scanned
+from condyle.functions import FUNCTIONS
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_of_several_machines_the_longest_chain_counts(monkeypatch: pytest.Monkey
     rows = [{"cpu": "a", "links": 48, **about}, {"cpu": "b", "links": 64, **about}, {"cpu": "c", "links": 16, **about}]
     (tmp_path / "table.json").write_text(json.dumps({"rows": rows}))
     monkeypatch.setattr(scanned, "TABLE", tmp_path / "table.json")
-    assert scanned.crossovers.__wrapped__() == {("cpu", "avx512", "float32", "fd"): scanned.Crossover(64, 1)}
+    assert scanned.crossovers.__wrapped__() == {("cpu", "avx512", "float32", FUNCTIONS["fd"]): scanned.Crossover(64, 1)}
 
 
 def test_the_page_quotes_the_results() -> None:

@@ -79,9 +79,9 @@ def test_robots_whose_links_are_no_bodies_are_refused() -> None:
 
 def test_functions_are_known_only_meanwhile_and_bytes_are_those_of_ports() -> None:
     with partitionings.known():
-        assert partitionings.bytes_of("did") == (4 * 21, 4 * 98)
-        assert partitionings.bytes_of(SPLIT.name) == (4 * (7 + 3 * 42), 4 * 98)
-        assert partitionings.bytes_of("difd") == (4 * (21 + 49), 4 * 98)
+        assert partitionings.bytes_of(FUNCTIONS["did"]) == (4 * 21, 4 * 98)
+        assert partitionings.bytes_of(SPLIT) == (4 * (7 + 3 * 42), 4 * 98)
+        assert partitionings.bytes_of(FUNCTIONS["difd"]) == (4 * (21 + 49), 4 * 98)
     assert not {LINKS.name, SPLIT.name} & set(FUNCTIONS)
 
 
