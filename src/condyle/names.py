@@ -13,13 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from condyle.errors import UnsupportedError
-from condyle.ports import EXTRA
-
-if TYPE_CHECKING:
-    from condyle.specification import Function
+from condyle.ports import EXTRA, Port
 
 KINDS = ("jvp", "vjp", "jacobian", "hessian")
 """Of derivatives."""
@@ -55,7 +52,24 @@ def _listed(word: str, ports: Sequence[str]) -> str:
     return word + "_".join(ports) if ports else ""
 
 
-class Reader:
+class Named(Protocol):
+    """What is named: `condyle.specification.Function`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def method(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[Port, ...]: ...
+    @property
+    def outputs(self) -> tuple[Port, ...]: ...
+    def taking(self, *ports: str) -> Any: ...
+
+
+F = TypeVar("F", bound=Named)
+
+
+class Reader(Generic[F]):
     """Reads one name.
 
     functions: by short name. derivative(kind, function, by), repeat(function, steps, by_time=, every=, last=, summed=):
@@ -64,21 +78,21 @@ class Reader:
 
     def __init__(
         self,
-        functions: Mapping[str, Function],
-        derivative: Callable[[str, Any, tuple[str, ...] | None], Function],
-        repeat: Callable[..., Function],
+        functions: Mapping[str, F],
+        derivative: Callable[[str, Any, tuple[str, ...] | None], F],
+        repeat: Callable[..., F],
     ) -> None:
         self._functions, self._derivative, self._repeat = functions, derivative, repeat
-        self._read: dict[str, Function | None] = {}
+        self._read: dict[str, F | None] = {}
 
-    def read(self, name: str) -> Function | None:
+    def read(self, name: str) -> F | None:
         """The function of a name; None for what names none."""
         if len(name) > LONGEST:
             return None
         function = self._printed(name)
         return function if function is not None else self._by_method(name)
 
-    def _by_method(self, name: str) -> Function | None:
+    def _by_method(self, name: str) -> F | None:
         """The same where the name has that of a method in place of a short one: the longest that it has."""
         methods = {function.method: short for short, function in self._functions.items()}
         for method, short in sorted(methods.items(), key=lambda pair: -len(pair[0])):
@@ -88,7 +102,7 @@ class Reader:
                     return function
         return None
 
-    def _printed(self, name: str) -> Function | None:
+    def _printed(self, name: str) -> F | None:
         """The function that is printed so; every part of a name is read once."""
         if name in self._functions:
             return self._functions[name]
@@ -99,7 +113,7 @@ class Reader:
             self._read[name] = next(exact, readings[0] if readings else None)
         return self._read[name]
 
-    def _readings(self, name: str) -> Iterator[tuple[str, Function]]:
+    def _readings(self, name: str) -> Iterator[tuple[str, F]]:
         """Every way to read a name that is no short one, and how it is said; all inputs of a Jacobian may be named."""
         kind, _, rest = name.partition("_")
         if kind in KINDS and rest:
@@ -107,7 +121,7 @@ class Reader:
         for function in (*self._takings(name), *self._rollouts(name)):
             yield function.name, function
 
-    def _derivatives(self, kind: str, rest: str) -> Iterator[tuple[str, Function]]:
+    def _derivatives(self, kind: str, rest: str) -> Iterator[tuple[str, F]]:
         function = self._printed(rest)
         if function is not None:
             yield from ((derived.name, derived) for derived in self._tried(self._derivative, kind, function, None))
@@ -118,14 +132,14 @@ class Reader:
                 for derived in self._tried(self._derivative, kind, function, by):
                     yield f"{kind}_{rest}", derived
 
-    def _takings(self, name: str) -> Iterator[Function]:
+    def _takings(self, name: str) -> Iterator[F]:
         for start in _starts(name, "_"):
             for ports in _lists(name[start + 1 :], tuple(EXTRA)):
                 function = self._printed(name[:start])
                 if function is not None:
                     yield function.taking(*ports)
 
-    def _rollouts(self, name: str) -> Iterator[Function]:
+    def _rollouts(self, name: str) -> Iterator[F]:
         head = _ROLLOUT.fullmatch(name)
         if head is None:
             return
@@ -136,14 +150,14 @@ class Reader:
                     yield from self._tried(self._repeat, function, int(head[1]), **options)
 
     @staticmethod
-    def _tried(make: Callable[..., Function], *args: Any, **options: Any) -> Iterator[Function]:
+    def _tried(make: Callable[..., F], *args: Any, **options: Any) -> Iterator[F]:
         try:
             yield make(*args, **options)
         except UnsupportedError:
             return
 
 
-def _options(words: str, function: Function) -> Iterator[dict[str, Any]]:
+def _options(words: str, function: Named) -> Iterator[dict[str, Any]]:
     """Ways to read what stands between the number of steps and the function that is repeated."""
     every = _KEPT.fullmatch(words)
     kept: list[tuple[str, dict[str, Any]]] = [(words, {})]

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from condyle.specification import Function
+from typing import Any, NamedTuple
 
 
 class Size(NamedTuple):
@@ -32,7 +29,7 @@ class Route:
     same name, to a function of the composition that it is made with. factors: what dense products make the answers of,
     where these products are too long as straight code. size: an estimate of its own, where it grows faster than others.
     alias: another name of it. whole: the code of a tree, where the route has large products that `run` writes out.
-    recorded: its code is made by `run.record` in a recording, which keeps large products. parts: the functions that
+    recorded: its code is made by `run.record` in a recording, which keeps large products. parts: the `Function`s that
     `run.record` calls: where one is loops, their kernels are called one after the other.
     """
 
@@ -47,7 +44,7 @@ class Route:
     alias: str = ""
     whole: Callable[..., object] | None = None
     recorded: bool = False
-    parts: tuple[Function, ...] = ()
+    parts: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle import names
 from condyle.identity import digest
-from condyle.ports import ARMATURE, CONTACT_NUMBERS, EXTRA, F_EXT, INERTIAS, NEXT, OPEN, Port
+from condyle.ports import ARMATURE, CONTACT_NUMBERS, EXTRA, F_EXT, INERTIAS, NEXT, Port
 from condyle.routes import ParallelRoute, Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]

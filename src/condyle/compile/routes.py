@@ -10,7 +10,7 @@ from typing import Any, cast
 from condyle.backends.common.facts import Facts
 from condyle.compile.checks import checked_route, unbound
 from condyle.compile.columns import multiplied, refused
-from condyle.derivatives import columns_of
+from condyle.derivatives import columns_of, derivative
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
@@ -154,7 +154,7 @@ class Router:
     def _recorded(self, function: Function, route: Route) -> Code:
         from condyle.derivatives.code import code
 
-        return code(self.tree, function, cast(Any, route.run).record)
+        return code(self.tree, function, cast(Any, route.run).record, derivative)
 
     def _straight(self, function: Function) -> Traced:
         """The same, unless it is longer by far; loops where they may be."""

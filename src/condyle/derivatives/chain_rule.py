@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from condyle.derivatives.ports import jvp, vjp
 from condyle.derivatives.product_rules import pass_on, product_tangents
 from condyle.derivatives.products import LargeProduct
 from condyle.derivatives.recording import Call, Recording
@@ -103,7 +102,7 @@ class ChainRule:
         if len(directions) <= 2:
             for direction in directions:
                 given = [[entry.get(direction, 0.0) for entry in part] for part in of]
-                answers = self.at.call(jvp(call.function), *call.given, *given)
+                answers = self.at.call(self.at.derive("jvp", call.function), *call.given, *given)
                 self._put(call, found, direction, answers)
             return found
         by = [port.name for port, part in zip(call.ports, of, strict=True) if any(part)]
@@ -141,7 +140,7 @@ class ChainRule:
             received.append(self._in_tangent_space(own, bar) if port.is_configuration else bar)
         if all(is_zero(x) for part in received for x in part):
             return
-        answers = self.at.call(vjp(call.function), *call.given, *received)
+        answers = self.at.call(self.at.derive("vjp", call.function), *call.given, *received)
         for port, given, bar in zip(call.ports, call.given, answers, strict=True):
             for x, value in zip(*self._to_entries(port, given, bar), strict=True):
                 if isinstance(x, Expr):

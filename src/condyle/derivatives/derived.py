@@ -1,102 +1,113 @@
-"""What computes a derivative: a Program by a closed rule of the function's specification, or differentiated."""
+"""Derivatives as functions: `jvp(function)` and its kin. What computes them is imported at first use."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, cast
 
-from condyle.derivatives.code import code, program
-from condyle.derivatives.differentiate import MADE, Recorded
-from condyle.derivatives.ports import derivative
-from condyle.derivatives.recording import Recording, replayed
-from condyle.ir.expr import Value
-from condyle.ir.program import Program
-from condyle.model.tree import Tree
-from condyle.scalar import Scalar
-from condyle.specification import Derivative, Function, Route
+from condyle import names
+from condyle.derivatives.ports import EQUATIONS, LOOSER, in_words, ports_of, size_of
+from condyle.errors import UnsupportedError
+from condyle.specification import Accuracy, Closed, Columns, Derivative, Function, Port, Route
 
 
-def ways(function: Function) -> Mapping[str, Route]:
-    """The route to a derivative."""
-    of = origin_of(function).of
-    is_large = any(route.whole for route in of.routes.values())
-    route = Route(_Run(function), whole=partial(_whole, function) if is_large else None)
-    return {"closed rule" if _has_rule(function) else "differentiated": route}
-
-
-def origin_of(function: Function) -> Derivative:
-    """What a derivative is of."""
-    assert isinstance(function.origin, Derivative), function
-    return function.origin
-
-
-def _has_rule(function: Function) -> bool:
-    origin = origin_of(function)
-    return origin.kind in origin.of.closed
-
-
-def _whole(function: Function, tree: Tree) -> object:
-    """A derivative with its large products."""
-    return code(tree, function, partial(_answers, function=function))
-
-
-class _Run:
-    """A derivative on the scalars that a sweep has."""
-
-    def __init__(self, function: Function) -> None:
-        self.function = function
-
-    def __call__(self, sweeps: Any) -> tuple[object, ...]:
-        recorded = program_of(_Same(sweeps.tree), self.function)
-        inputs = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in recorded.inputs]
-        return tuple(replayed(recorded, inputs))
-
-    @property
-    def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
-        """What a closed rule calls is known when it is differentiated again."""
-        return partial(_answers, function=self.function) if _has_rule(self.function) else None
-
-
-class _Same:
-    """A tree, told from others by identity: to compare all its numbers takes as long as a trace."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.tree is self.tree
-
-    def __hash__(self) -> int:
-        return id(self.tree)
-
-
-@lru_cache(maxsize=256)
-def program_of(tree: _Same, function: Function) -> Program:
-    """A derived function as one Program."""
-    return program(tree.tree, function, partial(_answers, function=function))
-
-
-def _answers(at: Recording, given: Mapping[str, Sequence[Value]], function: Function) -> Sequence[Sequence[Value]]:
-    """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
-    origin = origin_of(function)
-    rule = origin.of.closed.get(origin.kind)
-    answers = {} if rule is None else dict(rule(at, given))
-    every = {port.name for port in derivative(origin.kind, origin.of).outputs}
-    assert answers.keys() <= every, f"{function}: a rule says {sorted(answers)}"
-    left = _left(function, [port.name not in answers for port in function.outputs])
-    if left is not None:
-        more = [port.name for port in function.inputs[len(origin.of.inputs) :]]
-        differentiated = MADE[origin.kind](Recorded(at, origin_of(left), given), given, more)
-        answers.update(zip((port.name for port in left.outputs), differentiated, strict=True))
-    return [answers[port.name] for port in function.outputs]
-
-
-def _left(function: Function, missing: Sequence[bool]) -> Function | None:
-    """What a closed rule leaves out: of a Jacobian some columns, else all."""
-    if not any(missing):
+def columns_of(function: Function) -> Columns | None:
+    """What gives a column of a Jacobian or of a Hessian; None for other functions."""
+    origin = function.origin
+    if not isinstance(origin, Derivative) or origin.kind not in ("jacobian", "hessian"):
         return None
-    origin = origin_of(function)
-    n = len(origin.by)
-    some = tuple(name for k, name in enumerate(origin.by) if any(missing[k::n]))
-    return derivative("jacobian", origin.of, some) if origin.kind == "jacobian" else function
+    every = [port.name for port in origin.of.inputs]
+    if origin.kind == "jacobian":
+        return Columns(jvp(origin.of), tuple(map(every.index, origin.by)), False)
+    return Columns(jvp(vjp(origin.of)), tuple(range(len(every))), True)
+
+
+def derivative(kind: str, function: Function, by: Sequence[str] | str | None = None) -> Function:
+    """A derivative of a function by some of its inputs, None is all; UnsupportedError for inputs that it has not."""
+    every = tuple(port.name for port in function.inputs)
+    if function.repeat is not None and (kind != "vjp" or function.repeat.backwards):
+        raise UnsupportedError(
+            f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say"
+        )
+    if by is None:
+        return _derived(Derivative(kind, function, every))
+    chosen = (by,) if isinstance(by, str) else tuple(by)
+    if not chosen or any(name not in every for name in chosen) or len(set(chosen)) < len(chosen):
+        raise UnsupportedError(
+            f"{kind}({function.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
+        )
+    return _derived(Derivative(kind, function, tuple(name for name in every if name in chosen)))
+
+
+def taking(function: Function, *ports: Port | str) -> Function:
+    """The function that takes these too; of a derivative, the same one of the function that does."""
+    origin = function.origin
+    if not isinstance(origin, Derivative) or function.repeat is not None:
+        return function.taking(*ports)
+    return derivative(origin.kind, taking(origin.of, *ports), origin.by if origin.is_partial else None)
+
+
+def jvp(function: Function) -> Function:
+    """The derivative along tangents of the inputs."""
+    return derivative("jvp", function)
+
+
+def vjp(function: Function) -> Function:
+    """The derivatives of cotangents times the answers, by every input."""
+    return derivative("vjp", function)
+
+
+def jacobian(function: Function, by: Sequence[str] | str | None = None) -> Function:
+    """The derivatives of all answers by some inputs; None is all."""
+    return derivative("jacobian", function, by)
+
+
+def hessian(function: Function) -> Function:
+    """The symmetric second derivative of factors times the answers, by all inputs."""
+    return derivative("hessian", function)
+
+
+@lru_cache(4096)
+def _derived(origin: Derivative) -> Function:
+    base, factor = origin.of, LOOSER[origin.kind]
+    more, outputs = ports_of(origin)
+    accuracy = Accuracy(base.accuracy.float64 * factor, min(base.accuracy.float32 * factor, 0.05))
+    said = origin.by if origin.is_partial or (origin.kind == "jacobian" and names.ends_in_ports(base.name)) else ()
+    name = names.derivative(origin.kind, base.name, said)
+    is_rollout = base.repeat is not None
+    return replace(
+        base,
+        name=name,
+        method=f"{origin.kind}_{base.method}" + name.removeprefix(f"{origin.kind}_{base.name}"),
+        call=f"{origin.kind}_{base.called}",
+        equation=EQUATIONS[origin.kind].format(in_words(base)),
+        inputs=(*base.inputs, *more),
+        outputs=outputs,
+        ways=dict if is_rollout else partial(_ways, origin),
+        closed_ways=dict if is_rollout else partial(_closed_ways, origin),
+        size=size_of(origin),
+        accuracy=accuracy,
+        condition=base.condition * factor,
+        normal_form="exact",
+        takes=(),
+        composition=(),
+        inverse=None,
+        forced=None,
+        symbol="",
+        parallel_ways=dict,
+        content="",
+        origin=origin,
+    )
+
+
+def _ways(origin: Derivative) -> Mapping[str, Route]:
+    from condyle.derivatives.algorithm import ways
+
+    return ways(_derived(origin), derivative)
+
+
+def _closed_ways(origin: Derivative) -> Mapping[str, Closed]:
+    from condyle.derivatives.second import closed
+
+    return closed(_derived(origin))

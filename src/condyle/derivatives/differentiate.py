@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from condyle.derivatives.chain_rule import ChainRule
-from condyle.derivatives.ports import vjp as vjp_of
 from condyle.derivatives.recording import Recording, recorded
 from condyle.derivatives.tangent import apart
 from condyle.ir.expr import Value
@@ -137,7 +136,8 @@ def _hessian_of_rule(of: Recorded, given: Mapping[str, Values], more: Sequence[s
 
     Its derivative has, beside the second derivative by e, an antisymmetric part by the joints' brackets.
     """
-    function, base = vjp_of(of.origin.of), of.origin.of
+    base = of.origin.of
+    function = of.at.derive("vjp", base)
     bars = [port.name for port in function.inputs[len(base.inputs) :]]
     moved = {port.name: entries for port, entries in zip(base.inputs, of.inputs, strict=True)}
     factors = {bar: given[lam] for bar, lam in zip(bars, more, strict=True)}

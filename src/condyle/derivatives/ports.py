@@ -1,21 +1,14 @@
-"""Derivatives as functions: their specification, with ports in the tangent space where they are of configurations.
-
-What computes them is imported at first use: `condyle.derivatives.derived`.
-"""
+"""What the specification of a derivative says: its ports, in the tangent space where they are of configurations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
 
-from condyle import names
-from condyle.errors import UnsupportedError
 from condyle.model.tree import Tree
-from condyle.names import KINDS as KINDS
 from condyle.ports import EXTRA
-from condyle.specification import F_EXT, Accuracy, Closed, Columns, Derivative, Function, Port, Route, Size
+from condyle.specification import F_EXT, Derivative, Function, Port, Size
 from condyle.trace.structure import sizes
 
 LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
@@ -112,14 +105,20 @@ EQUATIONS = {
 }
 
 
-def _in_words(function: Function) -> str:
+def ports_of(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
+    """What it takes behind the inputs of the function, and what it answers."""
+    return _PORTS[origin.kind](origin)
+
+
+def in_words(function: Function) -> str:
+    """A function in the equations of its derivatives."""
     extra = [port for port in function.inputs if function.plain is not function and port.name in EXTRA]
     method = function.plain.method.replace("_", " ")
     said = ["external forces" if port.name == F_EXT.name else port.name for port in extra]
     return f"{method} with {' and '.join(said)}" if said else method
 
 
-def _size(origin: Derivative) -> Size:
+def size_of(origin: Derivative) -> Size:
     """About how long straight code is: a coordinate moves what it carries, so that a pair has what a link had."""
     link, pair, triple, row = origin.of.size
     if origin.kind in ("jvp", "vjp"):
@@ -127,104 +126,3 @@ def _size(origin: Derivative) -> Size:
     if origin.kind == "jacobian":
         return Size(link, link, pair + triple, row)
     return Size(3 * link, 3 * link, 3 * (pair + triple), 3 * row)
-
-
-def columns_of(function: Function) -> Columns | None:
-    """What gives a column of a Jacobian or of a Hessian; None for other functions."""
-    origin = function.origin
-    if not isinstance(origin, Derivative) or origin.kind not in ("jacobian", "hessian"):
-        return None
-    every = [port.name for port in origin.of.inputs]
-    if origin.kind == "jacobian":
-        return Columns(jvp(origin.of), tuple(map(every.index, origin.by)), False)
-    return Columns(jvp(vjp(origin.of)), tuple(range(len(every))), True)
-
-
-def derivative(kind: str, function: Function, by: Sequence[str] | str | None = None) -> Function:
-    """A derivative of a function by some of its inputs, None is all; UnsupportedError for inputs that it has not."""
-    every = tuple(port.name for port in function.inputs)
-    if function.repeat is not None and (kind != "vjp" or function.repeat.backwards):
-        raise UnsupportedError(
-            f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say"
-        )
-    if by is None:
-        return _derived(Derivative(kind, function, every))
-    chosen = (by,) if isinstance(by, str) else tuple(by)
-    if not chosen or any(name not in every for name in chosen) or len(set(chosen)) < len(chosen):
-        raise UnsupportedError(
-            f"{kind}({function.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
-        )
-    return _derived(Derivative(kind, function, tuple(name for name in every if name in chosen)))
-
-
-def taking(function: Function, *ports: Port | str) -> Function:
-    """The function that takes these too; of a derivative, the same one of the function that does."""
-    origin = function.origin
-    if not isinstance(origin, Derivative) or function.repeat is not None:
-        return function.taking(*ports)
-    return derivative(origin.kind, taking(origin.of, *ports), origin.by if origin.is_partial else None)
-
-
-def jvp(function: Function) -> Function:
-    """The derivative along tangents of the inputs."""
-    return derivative("jvp", function)
-
-
-def vjp(function: Function) -> Function:
-    """The derivatives of cotangents times the answers, by every input."""
-    return derivative("vjp", function)
-
-
-def jacobian(function: Function, by: Sequence[str] | str | None = None) -> Function:
-    """The derivatives of all answers by some inputs; None is all."""
-    return derivative("jacobian", function, by)
-
-
-def hessian(function: Function) -> Function:
-    """The symmetric second derivative of factors times the answers, by all inputs."""
-    return derivative("hessian", function)
-
-
-@lru_cache(4096)
-def _derived(origin: Derivative) -> Function:
-    base, factor = origin.of, LOOSER[origin.kind]
-    more, outputs = _PORTS[origin.kind](origin)
-    accuracy = Accuracy(base.accuracy.float64 * factor, min(base.accuracy.float32 * factor, 0.05))
-    said = origin.by if origin.is_partial or (origin.kind == "jacobian" and names.ends_in_ports(base.name)) else ()
-    name = names.derivative(origin.kind, base.name, said)
-    is_rollout = base.repeat is not None
-    return replace(
-        base,
-        name=name,
-        method=f"{origin.kind}_{base.method}" + name.removeprefix(f"{origin.kind}_{base.name}"),
-        call=f"{origin.kind}_{base.called}",
-        equation=EQUATIONS[origin.kind].format(_in_words(base)),
-        inputs=(*base.inputs, *more),
-        outputs=outputs,
-        ways=dict if is_rollout else partial(_ways, origin),
-        closed_ways=dict if is_rollout else partial(_closed_ways, origin),
-        size=_size(origin),
-        accuracy=accuracy,
-        condition=base.condition * factor,
-        normal_form="exact",
-        takes=(),
-        composition=(),
-        inverse=None,
-        forced=None,
-        symbol="",
-        parallel_ways=dict,
-        content="",
-        origin=origin,
-    )
-
-
-def _ways(origin: Derivative) -> Mapping[str, Route]:
-    from condyle.derivatives.derived import ways
-
-    return ways(_derived(origin))
-
-
-def _closed_ways(origin: Derivative) -> Mapping[str, Closed]:
-    from condyle.derivatives.second import closed
-
-    return closed(_derived(origin))

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
-from condyle.derivatives.ports import jacobian
 from condyle.derivatives.products import (
     LEAST,
     SHARED,
@@ -38,6 +37,13 @@ from condyle.trace.structure import straight_size
 
 Values: TypeAlias = Sequence[Value]
 Multiply: TypeAlias = Callable[[Entries, Entries], Entries]
+
+
+class Derive(Protocol):
+    """(kind, function, by) -> its derivative."""
+
+    def __call__(self, kind: str, function: Function, by: Sequence[str] | None = None) -> Function: ...
+
 
 FROZEN, COPY = Function("", "", "", (), ()), Function("=", "", "", (), ())
 """What is called where symbols are only said to be equal."""
@@ -85,8 +91,9 @@ class Call:
 class Recording:
     """One graph of one tree; leaves of inputs, then of calls, which are ports behind those of the inputs."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree, self.graph = tree, Graph()
+    def __init__(self, tree: Tree, derive: Derive) -> None:
+        """derive: makes derivatives of the functions that are called; it is `condyle.derivatives.derivative`."""
+        self.tree, self.graph, self.derive = tree, Graph(), derive
         self._ports = 0
         self._of_port: dict[int, Call | LargeProduct] = {}
         self._known: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
@@ -125,7 +132,7 @@ class Recording:
     def jacobian(self, call: Call, by: Sequence[str]) -> dict[tuple[str, str], list[Value]]:
         """The blocks of a call's derivative, by output and input."""
         pairs = [(output.name, one) for output in call.function.outputs for one in by]
-        return dict(zip(pairs, self.call(jacobian(call.function, by), *call.given), strict=True))
+        return dict(zip(pairs, self.call(self.derive("jacobian", call.function, by), *call.given), strict=True))
 
     def call(self, function: Function, *given: Values) -> tuple[list[Value], ...]:
         """The answers of a function, each flat; of equal arguments the same ones."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from condyle.derivatives.ports import hessian, jacobian, sizes_of
+from condyle.derivatives.ports import sizes_of
 from condyle.specification import Closed, Derivative, Function
 
 Values = Sequence[Any]
@@ -28,8 +28,8 @@ def _jacobian(function: Function, base: Function, at: Any, given: Mapping[str, V
     """Of the gradient g in the tangent space at the inputs: D_j g_i = H_ij + g . [e_j, e_i] / 2, and of factors J^T."""
     every = [given[port.name] for port in function.inputs]
     plain = every[: len(base.inputs)]
-    (curvature,) = at.call(hessian(base), *every)
-    gradient, first_order = at.call(function, *every), at.call(jacobian(base), *plain)
+    (curvature,) = at.call(at.derive("hessian", base), *every)
+    gradient, first_order = at.call(function, *every), at.call(at.derive("jacobian", base), *plain)
     widths, heights = sizes_of(at.tree, base.inputs), sizes_of(at.tree, base.outputs)
     starts = [sum(widths[:k]) for k in range(len(widths))]
     n = sum(widths)
@@ -43,7 +43,7 @@ def _jacobian(function: Function, base: Function, at: Any, given: Mapping[str, V
         for k, rows in enumerate(heights):
             block = first_order[k * len(widths) + i]
             found.append([block[row * height + column] for column in range(height) for row in range(rows)])
-    names = [port.name for port in jacobian(function).outputs]
+    names = [port.name for port in at.derive("jacobian", function).outputs]
     return dict(zip(names, found, strict=True))
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from condyle.backends.common.facts import NAME as SYMBOL
 from condyle.backends.common.words import RESERVED
+from condyle.derivatives import derivative
 from condyle.derivatives.code import code
 from condyle.derivatives.products import entries, multiplied, shaped
 from condyle.derivatives.recording import Recording
@@ -54,7 +55,7 @@ class Traced:
 
     def __call__(self, sweeps: Any) -> tuple[object, ...]:
         """The route: on the scalars that a sweep has."""
-        at = Recording(sweeps.tree)
+        at = Recording(sweeps.tree, derivative)
         given = {port.name: at.leaves(len(sweeps.inputs[port.name])) for port in self.inputs}
         answers = self.record(at, given)
         known: dict[int, Value] = {}
@@ -224,7 +225,7 @@ def _function(
 
     def ways() -> dict[str, Route]:
         has_products = len(asked) < len(every)
-        whole = partial(code, function=function, record=made.record) if has_products else None
+        whole = partial(code, function=function, record=made.record, derive=derivative) if has_products else None
         return {"traced": Route(made, whole=whole)}
 
     function = Function(

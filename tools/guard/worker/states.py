@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Reals = NDArray[np.floating]
+STEP = 0.01
+"""Seconds, of functions that take a length of time."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,6 @@ class States:
 
     def arguments(self, signature: str) -> list[Reals]:
         """The arguments of a function by its gufunc signature: q, v, then what has the right dimensions."""
-        inputs = signature.partition("->")[0].strip("()").split("),(")
-        known = {"nq": self.q, "nv": self.vector, "nv,nv": self.matrix}
+        inputs = re.findall(r"\(([^)]*)\)", signature.partition("->")[0])
+        known = {"nq": self.q, "nv": self.vector, "nv,nv": self.matrix, "": np.full(len(self.q), STEP)}
         return [self.v if k == 1 and dims == "nv" else known[dims] for k, dims in enumerate(inputs)]

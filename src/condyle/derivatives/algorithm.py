@@ -1,0 +1,101 @@
+"""What computes a derivative: a Program by a closed rule of the function's specification, or differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import Any, cast
+
+from condyle.derivatives.code import code, program
+from condyle.derivatives.differentiate import MADE, Recorded
+from condyle.derivatives.recording import Derive, Recording, replayed
+from condyle.ir.expr import Value
+from condyle.ir.program import Program
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar
+from condyle.specification import Derivative, Function, Route
+
+
+def ways(function: Function, derive: Derive) -> Mapping[str, Route]:
+    """The route to a derivative. derive: makes derivatives of what is called."""
+    of = origin_of(function).of
+    is_large = any(route.whole for route in of.routes.values())
+    route = Route(_Run(function, derive), whole=partial(_whole, function, derive) if is_large else None)
+    return {"closed rule" if _has_rule(function) else "differentiated": route}
+
+
+def origin_of(function: Function) -> Derivative:
+    """What a derivative is of."""
+    assert isinstance(function.origin, Derivative), function
+    return function.origin
+
+
+def _has_rule(function: Function) -> bool:
+    origin = origin_of(function)
+    return origin.kind in origin.of.closed
+
+
+def _whole(function: Function, derive: Derive, tree: Tree) -> object:
+    """A derivative with its large products."""
+    return code(tree, function, partial(_answers, function=function), derive)
+
+
+class _Run:
+    """A derivative on the scalars that a sweep has."""
+
+    def __init__(self, function: Function, derive: Derive) -> None:
+        self.function, self.derive = function, derive
+
+    def __call__(self, sweeps: Any) -> tuple[object, ...]:
+        recorded = program_of(_Same(sweeps.tree), self.function, self.derive)
+        inputs = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in recorded.inputs]
+        return tuple(replayed(recorded, inputs))
+
+    @property
+    def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
+        """What a closed rule calls is known when it is differentiated again."""
+        return partial(_answers, function=self.function) if _has_rule(self.function) else None
+
+
+class _Same:
+    """A tree, told from others by identity: to compare all its numbers takes as long as a trace."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.tree is self.tree
+
+    def __hash__(self) -> int:
+        return id(self.tree)
+
+
+@lru_cache(maxsize=256)
+def program_of(tree: _Same, function: Function, derive: Derive) -> Program:
+    """A derived function as one Program."""
+    return program(tree.tree, function, partial(_answers, function=function), derive)
+
+
+def _answers(at: Recording, given: Mapping[str, Sequence[Value]], function: Function) -> Sequence[Sequence[Value]]:
+    """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
+    origin = origin_of(function)
+    rule = origin.of.closed.get(origin.kind)
+    answers = {} if rule is None else dict(rule(at, given))
+    every = {port.name for port in at.derive(origin.kind, origin.of).outputs}
+    assert answers.keys() <= every, f"{function}: a rule says {sorted(answers)}"
+    left = _left(at, function, [port.name not in answers for port in function.outputs])
+    if left is not None:
+        more = [port.name for port in function.inputs[len(origin.of.inputs) :]]
+        differentiated = MADE[origin.kind](Recorded(at, origin_of(left), given), given, more)
+        answers.update(zip((port.name for port in left.outputs), differentiated, strict=True))
+    return [answers[port.name] for port in function.outputs]
+
+
+def _left(at: Recording, function: Function, missing: Sequence[bool]) -> Function | None:
+    """What a closed rule leaves out: of a Jacobian some columns, else all."""
+    if not any(missing):
+        return None
+    origin = origin_of(function)
+    n = len(origin.by)
+    some = tuple(name for k, name in enumerate(origin.by) if any(missing[k::n]))
+    return at.derive("jacobian", origin.of, some) if origin.kind == "jacobian" else function
