@@ -36,7 +36,7 @@ from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.parallel import LinkParallelCompiler
-from condyle.functions import DEFAULT, FUNCTIONS, function_of
+from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model.tree import tree_of
 
 PATH = results.FOLDER / "gpu_code.json"
@@ -104,16 +104,17 @@ def kernels(robot: condyle.Robot, bits: int, groups: Sequence[int] = LANES) -> I
     """Every kernel of a robot; those that serve several functions come once. groups: lanes a state."""
     made, dtype = api.compiler_of(robot).gpu_kernels, dtype_of(bits)
     seen: set[str] = set()
-    for function in DEFAULT:
-        usual = Form(1, made.usual(function_of(function), False))
-        for part in GpuFunction(made, FUNCTIONS[function], dtype, KNOWN_MULTIPROCESSORS).launches(usual).launches:
+    for name in DEFAULT:
+        function = FUNCTIONS[name]
+        usual = Form(1, made.usual(function))
+        for part in GpuFunction(made, function, dtype, KNOWN_MULTIPROCESSORS).launches(usual).launches:
             if text_hash(part) not in seen:
                 seen.add(text_hash(part))
-                yield {"function": function, "lanes": 1, "steps": 0}, part
+                yield {"function": name, "lanes": 1, "steps": 0}, part
         for lanes in groups:
-            part = made.part(function, False, dtype, lanes)
+            part = made.part(function, dtype, lanes)
             (turns,) = re.findall(r"mov.u32 %rest, (\d+);\s*STEPS:", part.texts[0].ptx)
-            yield {"function": function, "lanes": lanes, "steps": UNROLL * int(turns)}, part
+            yield {"function": name, "lanes": lanes, "steps": UNROLL * int(turns)}, part
 
 
 def linked_kernels(robot: condyle.Robot, bits: int) -> Iterator[tuple[Row, Part]]:
