@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle import Dynamics, Robot
 from condyle.cli.check import allowed
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from tests.laws.robots import States, states
 from tests.twins.compare import arguments
 
@@ -122,7 +122,7 @@ def test_one_wrong_number_is_found(name: str, text: str, tmp_path: Path) -> None
     for output, whole in enumerate(outputs(dyn.function(name)(*arguments(dyn, name, given)))):
         for entry in np.argwhere(np.abs(whole) > 0.05 * np.abs(whole).max()):
             wrong = Wrong(dyn, name, output, tuple(map(int, entry)))
-            assert error_of(name, wrong, twin, given, False) > allowed(FUNCTIONS[name], "float64", condition), (
+            assert error_of(name, wrong, twin, given, False) > allowed(function_of(name), "float64", condition), (
                 output,
                 entry,
             )

@@ -16,7 +16,7 @@ OTHERS = (
     "condyle.backends.cuda",
     "condyle.compile.parallel",
     "condyle.derivatives.derived",
-    "condyle.derived_calls",
+    "condyle.calls",
     "condyle.symbolic",
     "condyle.user",
     "urllib.request",

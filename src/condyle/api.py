@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from condyle import closing, readers
-from condyle.choices import LINKS, TARGETS
-from condyle.compile.chosen import chosen, runs_on
+from condyle.choices import LINKS
+from condyle.compile.chosen import chosen
+from condyle.compile.targets import TARGETS, available
 from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.exporting import check_solvable as check_solvable
@@ -94,10 +95,11 @@ class Robot(model.Robot):
             and no function applies, such as friction (docs/models.md).
         """
         dtype = dtype_name(dtype)
-        for name, value, allowed in (("target", target, TARGETS), ("links", links, LINKS)):
+        for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
             check_choice(name, value, allowed)
         bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts)
-        if target != "cuda" and (device, kernels) != (None, "auto"):
+        asked = TARGETS[target]
+        if not asked.on_device and (device, kernels) != (None, "auto"):
             raise UnsupportedError(
                 f"device, kernels: these are options of target 'cuda', and target {target!r} runs on the processor; "
                 "leave them out"
@@ -107,20 +109,20 @@ class Robot(model.Robot):
         named_routes = routes_of(routes)
         refuse_impossible(self)
         tree = tree_of(self, bound)
-        compiler = chosen(self, tree, facts_of(self, "robot"), links, target, named_routes)
+        compiler = chosen(self, tree, facts_of(self, "robot"), links, asked, named_routes)
         numbers = numbers_of(self, inputs, dtype, bound.contacts)
         named = tuple(name for name in numbers if name != ACTIVE.name)
         say_unapplied(self, named)
         given = CompileArguments(
             self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts, check
         )
-        runs, kind = runs_on(target), Dynamics
-        if target == "cuda":
+        kind = Dynamics
+        if asked.on_device:
             from condyle.compile.gpu import requests
             from condyle.gpu import GpuDynamics
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
-        return kind(compiler, runs, dtype, threads, (Robot.compile, given), numbers)
+        return kind(compiler, available(asked), dtype, threads, (Robot.compile, given), numbers)
 
     def close(
         self,

@@ -109,7 +109,8 @@ class Call:
         return self._recipe or (Call, (self._engine, self.function))
 
     def __repr__(self) -> str:
-        return f"<{self.function.name} of {self._engine!r}>"
+        name = self.name if isinstance(self.function.origin, Derivative) else self.__name__
+        return f"<{name} of {self._engine!r}>"
 
     @property
     def name(self) -> str:
@@ -144,7 +145,9 @@ class Call:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
         if len(args) != len(self._taken) or not named.keys() <= self._options:
-            closed = next((name for name in named if name in OPEN and name not in self._numbers), None)
+            closed = next(
+                (name for name in named if name in self.function.root.numbers and name not in self._numbers), None
+            )
             given = bound_arguments(self.__name__, self.__signature__, args, named, opened_by(closed))
         else:
             given = {**dict(zip(self._taken, args, strict=True)), **named}
@@ -167,12 +170,12 @@ class Call:
         return [f"d{name}" for name in self._optional] if is_jvp else []
 
     def _signature(self) -> Signature:
-        """The inputs, external forces and `out` by position or by name; numbers and their tangents by name."""
+        """All by position or by name; of a function, which is no derivative, numbers by name."""
         either, keyword = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
         taken = [Parameter(port.name, either) for port in self.function.inputs if self._is_needed(port.name)]
-        forces = [name for name in (F_EXT.name, DF_EXT) if name in (*self._optional, *self._tangents)]
-        options, named = [*forces, "out"], [x for x in (*self._numbers, *self._tangents) if x not in forces]
-        taken += [Parameter(name, either, default=None) for name in options]
+        options = [*self._optional, *self._tangents, "out"]
+        named = [] if isinstance(self.function.origin, Derivative) else [*self._numbers]
+        taken += [Parameter(name, either, default=None) for name in options if name not in named]
         return Signature([*taken, *(Parameter(name, keyword, default=None) for name in named)])
 
     def _value(self, port: str, given: Mapping[str, Any]) -> Any:

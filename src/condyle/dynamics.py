@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle import mapping
 from condyle.compile.checks import check_bound, check_ports, unbound
-from condyle.compile.serial import Compiler, fall_back
+from condyle.compile.serial import Compiler
+from condyle.compile.target import Target
+from condyle.compile.targets import fall_back
 from condyle.derivatives import taking
-from condyle.errors import BuildError, ShapeError, UnsupportedError
+from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_of, quantities
 from condyle.functions.quantities import Q, V
 from condyle.identity import Identified, Parts
@@ -25,6 +27,7 @@ from condyle.methods import Methods, method_of, result_of
 from condyle.model.contact import Contact
 from condyle.model.state import quaternions_of
 from condyle.options import SPEED, CompileArguments, parts_of_compiled, whole
+from condyle.packing import with_packed_forces
 from condyle.runtime import memory
 from condyle.runtime.arrays import Binder
 from condyle.runtime.forks import Guard
@@ -34,8 +37,7 @@ from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
 from condyle.runtime.ranges import check_ranges
-from condyle.runtime.rows import broadcast
-from condyle.specification import F_EXT, Derivative, Function, Port, Taking
+from condyle.specification import F_EXT, Derivative, Function, Port
 from condyle.trace.structure import layout_of, sizes
 
 if TYPE_CHECKING:
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
 
-FORCES = (F_EXT.name, f"d{F_EXT.name}")
-"""Ports whose arrays packed calls broadcast: forces and tangents of them are mostly one for all states, or none."""
 LAST_DIGITS = ("target", "kernels")
 """Options that change the last digits of answers only: a large job may go on with others."""
 
@@ -64,7 +64,7 @@ class Dynamics(Identified, Methods):
     def __init__(
         self,
         compiler: Compiler,
-        target: str,
+        target: Target,
         dtype: str,
         threads: int | None,
         recipe: tuple[Callable[..., Dynamics], CompileArguments],
@@ -93,12 +93,12 @@ class Dynamics(Identified, Methods):
 
     def __repr__(self) -> str:
         """One line: the robot, and what runs."""
-        return f"<{type(self).__name__} of {self._recipe[1].robot!r}: target {self._target}, {self._dtype}>"
+        return f"<{type(self).__name__} of {self._recipe[1].robot!r}: target {self.target}, {self._dtype}>"
 
     @property
     def target(self) -> str:
         """What runs: "cpu", "c", "numpy" or "cuda". "cpu" leaves to C what this machine cannot do (see `explain`)."""
-        return self._target
+        return self._target.name
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
@@ -127,11 +127,14 @@ class Dynamics(Identified, Methods):
         return self._recipe[1].contacts
 
     @property
+    def on_device(self) -> bool:
+        """Whether it computes on a GPU, where its arrays may lie."""
+        return self._target.on_device
+
+    @property
     def signature(self) -> dict[str, str]:
         """The gufunc signature of each function by its short name: {"id": "(nq),(nv),(nv)->(nv)", ...}."""
         return {function.name: function.taking(*self._numbers).signature for function in self._functions}
-
-    # What can be called
 
     @property
     def _functions(self) -> list[Function]:
@@ -237,11 +240,10 @@ class Dynamics(Identified, Methods):
         options: dict[str, Any] = {"by_time": by_time, "every": every, "last": last, "steps": steps, "out": out}
         states = of_step(q, v, tau, dt, f_ext=f_ext, **options, **cast("dict[str, Any]", numbers))
         if self._compiler.tree.contacts and not isinstance(states.v, Packed):
-            from condyle.rollouts import stop_torn, warn_of_torn
+            from condyle.rollouts import stop_torn
 
             longest = np.max(dt, axis=-1) if "dt" in by_time else np.asarray(dt)
-            if stop_torn(states.q, states.v, longest, last):
-                warn_of_torn(states.v if last else states.v[..., -1, :], (q, v, tau, f_ext, *numbers.values()))
+            stop_torn(states, longest, last, (q, v, tau, f_ext, *numbers.values()))
         return states
 
     def rollouts_of(self, name: str | Function, kind: str = "") -> Callable[..., Any]:
@@ -292,8 +294,6 @@ class Dynamics(Identified, Methods):
         identity = {part: known for part, known in self.identity_parts.items() if part not in LAST_DIGITS}
         return mapping.Job(function.called, inputs, outputs, self.dtype, compute, function.name, identity)
 
-    # What is said of it
-
     def explain(self, n: int = 1, functions: Sequence[str | Function] | None = None) -> str:
         """Return what runs for a batch of n states: target, threads, and the route and operations of each function.
 
@@ -301,8 +301,10 @@ class Dynamics(Identified, Methods):
         """
         n = whole("n", n, 0)
         lines = [self._compiler.line(each, self._target, self._dtype, n) for each in self._named(functions)]
-        threads = "one thread" if self._target == "numpy" else f"at most {self.threads} threads, fewer for little work"
-        return "\n".join([f"target {self._target}, {self._dtype}, batch of {n}, {threads}", *lines])
+        threads = (
+            "one thread" if self._target.is_reference else f"at most {self.threads} threads, fewer for little work"
+        )
+        return "\n".join([f"target {self.target}, {self._dtype}, batch of {n}, {threads}", *lines])
 
     def memory(self, n: int, functions: Sequence[str | Function] | None = None) -> dict[str, int]:
         """Return the bytes of all inputs and outputs of a batch of n states by function, without external forces.
@@ -329,8 +331,6 @@ class Dynamics(Identified, Methods):
             check_bound(self._compiler.tree, function, self._compiler.frames)
         return asked
 
-    # Packed arrays
-
     def pack(self, array: ArrayLike, port: str = "", of: str | Function = "") -> Packed:
         """Return a packed copy of an array of many states; calls with packed arrays give packed answers.
 
@@ -347,40 +347,13 @@ class Dynamics(Identified, Methods):
     def packed(self, array: ArrayLike, chosen: Port) -> Packed:
         """A packed copy of what a port takes."""
         given = as_array("pack", chosen.name, array)
-        layout = layout_of(self._compiler.tree, chosen, self._compiler.lanes(self._target, self._dtype))
+        layout = layout_of(self._compiler.tree, chosen, self._target.lanes(self._dtype))
         batch = given.shape[: given.ndim - len(layout.dims)]
         memory.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))
         only = Function("pack", "pack", "", (chosen,), ())
         listed = type(array) in (list, tuple)  # numbers of any precision
         bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))
         return pack_rows(bound.inputs[0], layout, batch)
-
-    def _with_packed_forces(
-        self, function: Function, given: Sequence[ArrayLike], batch: tuple[int, ...]
-    ) -> Sequence[ArrayLike]:
-        """The arguments of a packed call, dense external forces and tangents of them packed, one for each state.
-
-        Of a derivative an array without batch dimensions stays as it is: calls take it.
-        """
-        ports = function.inputs
-        if len(ports) != len(given):
-            return given  # the call says what is missing
-        taken = isinstance(function.origin, Taking)
-        dense = [
-            port.name in FORCES and not isinstance(x, Packed) and (taken or np.ndim(x) > len(port.dims))
-            for port, x in zip(ports, given, strict=True)
-        ]
-        every = zip(ports, given, dense, strict=True)
-        return [self._packed_forces(x, batch, port) if pack else x for port, x, pack in every]
-
-    def _packed_forces(self, f_ext: ArrayLike, batch: tuple[int, ...], port: Port) -> Packed:
-        packed = self.packed(f_ext, port)
-        if packed.batch == batch:
-            return packed
-        if broadcast((packed.batch, batch)) != batch:
-            others = f"{batch}, the batch of the other arguments"
-            raise ShapeError(f"{port.name} has the batch {packed.batch}, which does not broadcast to {others}")
-        return self.packed(np.broadcast_to(packed.dense(), batch + packed.layout.dims), port)
 
     def _port(self, shape: tuple[int, ...], name: str, of: str | Function) -> Port:
         if not name:
@@ -394,8 +367,6 @@ class Dynamics(Identified, Methods):
     def _packed_binder(self, function: Function) -> PackedBinder:
         layouts = self._compiler.layouts(function, self._target, self._dtype)
         return PackedBinder(function.called, [port.name for port in function.inputs], layouts, self.dtype)
-
-    # A call
 
     def forget(self, kept: Collection[Function]) -> None:
         """Lets go of rollouts but for some; each is made again when it is called."""
@@ -423,7 +394,7 @@ class Dynamics(Identified, Methods):
         first = next((x for x in every if isinstance(x, Packed)), None)
         if first is not None:
             if any(isinstance(x, Packed) for x in args):
-                args = self._with_packed_forces(function, args, first.batch)
+                args = with_packed_forces(self, function, args, first.batch)
             packed = self._packed_binder(function).bind(args, out)
             rows = [
                 x.dense() if spec.quaternions and isinstance(x, Packed) else x
@@ -462,7 +433,7 @@ class Dynamics(Identified, Methods):
         result: the named tuple of the answers, where it is not that of the function. shares, positional: see
         `fast_path`.
         """
-        if self._target == "numpy":
+        if self._target.is_reference:
             return None
         inputs, outputs = self.binder(function.taking(F_EXT)).specs
         ports = function.takes_f_ext, inputs, outputs
@@ -478,7 +449,7 @@ class Dynamics(Identified, Methods):
         if not isinstance(kernel, NativeKernel):
             return
         paths = [(False, fast) for fast in self._fast.get(function, [])]
-        if function.without_forces is not function:
+        if function.without_forces.takes_f_ext and not function.takes_f_ext:
             paths += [(True, fast) for fast in self._fast.get(function.without_forces, [])]
         for forces, fast in paths:
             fast.set_entry(forces, kernel.checked(self.binder(function).specs[0]), kernel.single)
@@ -492,7 +463,7 @@ class Dynamics(Identified, Methods):
         if binder is None:
             function = function_of(function)
             check_bound(self._compiler.tree, function, self._compiler.frames)
-            if self._target != "numpy":
+            if not self._target.is_reference:
                 check_ports(function)
             binder = self._binders[function] = Binder(function, self.sizes, self.dtype, quaternions=self._quaternions)
         return binder
@@ -514,12 +485,12 @@ class Dynamics(Identified, Methods):
         if kept is not None:
             return kept
         self._compiler.check(function, self._target)
-        if self._target == "cuda":
+        if self._target.on_device:
             return self._compiler.build(function, self._target, self._dtype)  # freed with this object
         try:
             return self._compiler.bodies(function, self._target, self._dtype)
         except BuildError as error:
-            if self._target != "cpu":
+            if self._target.instead is None:
                 raise
             fall_back(error)
-            return self._compiler.build(function, "numpy", self._dtype)
+            return self._compiler.build(function, self._target.instead, self._dtype)

@@ -14,7 +14,7 @@ from condyle.compile.checks import check_bound, check_invertible
 from condyle.compile.serial import Compiler
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
-from condyle.exports import EXPORTS, check_taken, options_of, write
+from condyle.exports import EXPORTS, check_taken, options_of, planned, write
 from condyle.functions import DEFAULT
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
 from condyle.model import robot as model
@@ -121,7 +121,7 @@ def export(
     check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step, bus_clock=bus_clock)
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
-    folder, listed = folder_of(out), functions_of(target, functions)
+    folder, listed = folder_of(out), functions_of(target, planned(target), functions)
     number = None if dtype is None else dtype_name(dtype)
     options = {"dtype": number, "word": word, "dsp": dsp, "clock": clock, "f_ext": f_ext}
     options |= {"step": step, "constants": constants, "folding": folding, "pipeline": pipeline}

@@ -70,7 +70,7 @@ class GpuDynamics(Dynamics):
             device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
         lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
         for function in self._named(functions):
-            line = self._compiler.line(function, "cuda", self._dtype, n)
+            line = self._compiler.line(function, self._target, self._dtype, n)
             repeated = function.repeat is not None
             form = "" if repeated else self._compiler.gpu(function, self._dtype, multiprocessors).line(n)
             lines.append(line + form)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.backends.fpga.doubles import FLAG
+from condyle.compile import targets
 from condyle.errors import StateError, UnsupportedError
 from condyle.exporting import check_solvable
 from condyle.hardware import Options
@@ -272,5 +273,5 @@ def fixed_point(
     count = cores() if threads is None else whole("threads", threads, 1, "None for every core")
     options = Options(word=word, f_ext=f_ext, step=step, box=box or {})
     chosen = None if functions is None else tuple(map(task_name, functions))
-    compiled = Compiled(robot, options, chosen, target)
+    compiled = Compiled(robot, options, chosen, targets.TARGETS[target])
     return FixedPoint(compiled, count, (robot, word, box, f_ext, step, chosen, threads, target))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from condyle.backends.common.facts import Vectors
 from condyle.compile.serial import Compiler
+from condyle.compile.targets import NUMPY
 from condyle.functions import FUNCTIONS
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
@@ -61,7 +62,7 @@ def rollout_vectors(
     ]
     inputs = tuple(_held(x, port.name in held).astype(dtype) for x, port in zip(rows, ports, strict=True))
     repeated = rollout.repeated(steps, every)
-    kernel = compiler.build(repeated, "numpy", "float64")
+    kernel = compiler.build(repeated, NUMPY, "float64")
     shapes = (port.shape(sizes(compiler.tree)) for port in repeated.outputs)
     outputs = tuple(np.empty((n, math.prod(shape))) for shape in shapes)
     kernel(n, [x.astype(np.float64) for x in inputs], outputs, 1)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from condyle import hardware
 from condyle.backends.common.facts import Facts
 from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
@@ -66,19 +65,18 @@ def folder_of(out: object) -> Path:
     return Path(said)
 
 
-def functions_of(target: str, functions: object) -> tuple[Function | OpenRollout, ...]:
-    """The functions that were named, each once; UnsupportedError for what is no list of them."""
-    plans = {name: task.function for name, task in hardware.functions().items()} if target == "verilog" else {}
+def functions_of(target: str, plans: Mapping[str, Function], functions: object) -> tuple[Function | OpenRollout, ...]:
+    """The functions that were named, each once; UnsupportedError for what is no list of them. plans: see `exports`."""
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)
     named = list(cast("Iterable[object]", functions)) if listed else []
     if not named:
         there = ", ".join(plans or FUNCTIONS)
         raise UnsupportedError(f"functions={functions!r}: give a list of {there}, such as ('id', 'fd')")
-    return tuple(dict.fromkeys(_function_of(name, plans) for name in named))
+    return tuple(dict.fromkeys(_function_of(target, plans, name) for name in named))
 
 
-def _function_of(name: object, plans: Mapping[str, Function]) -> Function | OpenRollout:
-    """The function of a name, or a rollout of any number of steps. plans: of target "verilog", none for others."""
+def _function_of(target: str, plans: Mapping[str, Function], name: object) -> Function | OpenRollout:
+    """The function of a name, or a rollout of any number of steps."""
     rollout = None if plans else opened(name)
     if rollout is not None:
         return rollout
@@ -93,7 +91,7 @@ def _function_of(name: object, plans: Mapping[str, Function]) -> Function | Open
         )
     if plans and function not in (*plans.values(), *FUNCTIONS.values()):
         raise UnsupportedError(
-            f"functions: target 'verilog' has no {function.name!r}, targets 'c' and 'cuda' export it; 'verilog' has "
+            f"functions: target {target!r} has no {function.name!r}, targets 'c' and 'cuda' export it; {target!r} has "
             f"{there}"
         )
     return function

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,9 @@ from condyle.ports import ACTIVE, OPEN, RISING
 from condyle.specification import F_EXT, Function
 from condyle.text import few
 from condyle.time_axes import names, risen, steps_of, timed_names
+
+if TYPE_CHECKING:
+    from condyle.methods import StepRollout
 
 Array = NDArray[np.floating]
 FASTEST = 100.0
@@ -186,26 +189,22 @@ class Rollout:
         return self._rollouts.call(of, self._kind, (*args[:n], *extra, *args[n:]), options, out)
 
 
-def stop_torn(q: Array, v: Array, dt: Array, last: bool) -> bool:
-    """Whether |v| dt passes `FASTEST` at the end of some state; q and v are then NaN from where it does.
+def stop_torn(states: StepRollout, dt: Array, last: bool, given: Sequence[ArrayLike | None]) -> None:
+    """Where |v| dt passes `FASTEST`, states are NaN from there on, and an AccuracyWarning names those of the batch.
 
-    q (..., T, nq), v (..., T, nv), without T if they are the last ones.
+    given: what was asked for; no warning where some of it was no number already. States have no time axis if last.
     """
+    q, v = states
     ends = v if last else v[..., -1, :]
     if np.abs(ends).max(initial=0.0) * dt.max(initial=0.0) <= FASTEST:  # a state that was torn stays so
-        return False
+        return
     torn = ~(np.abs(v).max(axis=-1) * (dt if last else dt[..., None]) <= FASTEST)
     if not last:
         torn = np.logical_or.accumulate(torn, axis=-1)
     q[torn], v[torn] = np.nan, np.nan
-    return bool(torn.any())
-
-
-def warn_of_torn(ends: Array, given: Sequence[ArrayLike | None]) -> None:
-    """AccuracyWarning that names the states, unless an input was no number already."""
-    if all(np.isfinite(x).all() for x in given if x is not None):
-        states = np.flatnonzero(np.isnan(ends).any(axis=-1))
-        named = few([str(state) for state in states], _SHOWN)
+    if torn.any() and all(np.isfinite(x).all() for x in given if x is not None):
+        places = np.flatnonzero(np.isnan(ends).any(axis=-1))
+        named = few([str(place) for place in places], _SHOWN)
         cure = "take a smaller dt, or other gains of the contacts: see docs/loops.md, Limits"
         message = f"rollout: states {named} pass {FASTEST:g} rad or m in one step; they are NaN from there on; {cure}"
         warnings.warn(message, AccuracyWarning, stacklevel=3)

@@ -10,6 +10,7 @@ import pytest
 import condyle
 from condyle import UnsupportedError
 from condyle.compile import routes
+from condyle.compile.targets import TARGETS
 from condyle.functions import function_of
 from condyle.model.tree import tree_of
 from condyle.trace.structure import straight_size
@@ -55,7 +56,7 @@ def test_a_hessian(function: str, target: str, monkeypatch: pytest.MonkeyPatch) 
 def test_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten(monkeypatch, "jvp_id")
     compiler = TREE.compile()._compiler
-    line = compiler.line(function_of("jacobian_id"), "cpu", "float64", 1)
+    line = compiler.line(function_of("jacobian_id"), TARGETS["cpu"], "float64", 1)
     n = 3 * TREE.nv
     assert "columns" in line and f"{n} times: jvp_id" in line
     row, one = compiler.counts(function_of("jacobian_id")), compiler.counts(function_of("jvp_id"))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.compile.targets import TARGETS
 from condyle.functions import function_of
 from tests.derivatives.differences import State, every_function
 from tests.held import held
@@ -28,9 +29,10 @@ def test_every_kind(function: str, dtype: str) -> None:
     for kind in KINDS:
         name = f"{kind}_{function}"
         expected = state.derived(kind, *([more[kind]] if kind in more else []))
-        ports = function_of(name).inputs
         given = [*state.point, *more.get(kind, [])]
-        shapes = [dyn._compiler.layouts(function_of(name), "numpy", dtype)[0][k].dims for k in range(len(ports))]
+        shapes = [
+            dyn._compiler.layouts(function_of(name), TARGETS["numpy"], dtype)[0][k].dims for k in range(len(ports))
+        ]
         rows = [np.repeat(x, 3, 0).reshape(3, *dims).astype(dtype) for x, dims in zip(given, shapes, strict=True)]
         for one, theirs in zip(dyn.call(name, rows), expected, strict=True):
             flat = np.reshape(one, (3, -1)).astype(np.float64)

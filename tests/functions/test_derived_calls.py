@@ -14,6 +14,7 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Dynamics, ShapeError, SingularError, UnsupportedError
+from condyle.compile.targets import CPU
 from condyle.functions import FUNCTIONS, function_of, registered
 from condyle.runtime._native import Function
 from tests.functions.first_moment import FIRST_MOMENT
@@ -276,15 +277,15 @@ def test_kernels_are_kept_by_name() -> None:
     dyn = robot.compile()
     want = dyn.vjp("id")(q, v, v, v)
     fresh = robot.compile()
-    kept = fresh._compiler.kept(function_of("vjp_id"), "cpu", "float64")
+    kept = fresh._compiler.kept(function_of("vjp_id"), CPU, "float64")
     if kept is None:
         pytest.skip("no machine code here")
     assert all(np.array_equal(x, y) for x, y in zip(fresh.vjp("id")(q, v, v, v), want, strict=True))
-    assert fresh._compiler.kept(function_of("vjp_id_f_ext"), "cpu", "float64") is None
+    assert fresh._compiler.kept(function_of("vjp_id_f_ext"), CPU, "float64") is None
     with registered(FIRST_MOMENT):
         name = FIRST_MOMENT.name
         fresh.vjp(name)(q, np.ones((3, 3)))
-        assert fresh._compiler.kept(function_of(f"vjp_{name}"), "cpu", "float64") is None
+        assert fresh._compiler.kept(function_of(f"vjp_{name}"), CPU, "float64") is None
         assert not fresh._compiler.keeps(function_of(f"jacobian_{name}_by_q")) and fresh._compiler.keeps(
             function_of("hessian_fd_f_ext")
         )

@@ -41,6 +41,7 @@ def fill(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from condyle.api import compiler_of
+    from condyle.compile.targets import TARGETS
     from condyle.explained import explained, page
     from condyle.functions import function_of
     from condyle.options import bound_of
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     robot, function = loaded.robot, function_of(arguments.function)
     bound = bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))
     compiler = compiler_of(robot, bound=bound, routes={function: arguments.route} if arguments.route else {})
-    found = explained(compiler, function, arguments.target, arguments.dtype, arguments.batch)
+    found = explained(compiler, function, TARGETS[arguments.target], arguments.dtype, arguments.batch)
     if arguments.html is not None:
         write_whole(arguments.html, page(found, robot.name, sizes(compiler.tree)))
     if arguments.json:

@@ -23,6 +23,8 @@ from condyle.backends.cuda.parts import Parts
 from condyle.compile import launches
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.serial import Compiler
+from condyle.compile.target import Scans, Target
+from condyle.compile.targets import CUDA
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.repeated import TimeLoop
@@ -81,56 +83,56 @@ class LinkParallelCompiler(Compiler):
         self.scans = {one: named.get(one, "") for one in free}
         self.linked_parts = cache(partial(_parts, self.tree))
 
-    def forms_elements(self, function: Function, target: str) -> bool:
+    def forms_elements(self, function: Function, target: Target) -> bool:
         """Whether it is scanned and every link must have inertia along its own joint for that."""
         return self.scanned(function, target) and self._route(function, target).elements
 
-    def needs_elements(self, function: Function, target: str) -> bool:
+    def needs_elements(self, function: Function, target: Target) -> bool:
         return not self.auto and self.forms_elements(function, target)
 
-    def scan(self, function: Function, target: str) -> str:
+    def scan(self, function: Function, target: Target) -> str:
         """The route of a scan: as named, else the target's own."""
         routes = function.parallel
-        own = [name for name, route in routes.items() if route.segments] if target == "cpu" else []
+        own = [name for name, route in routes.items() if route.segments] if target.scans is Scans.SEGMENTS else []
         return self.scans[function.without_forces] or next(iter((*own, *routes)))
 
-    def _route(self, function: Function, target: str) -> ParallelRoute:
+    def _route(self, function: Function, target: Target) -> ParallelRoute:
         return function.parallel[self.scan(function, target)]
 
-    def scanned(self, function: Function, target: str) -> bool:
+    def scanned(self, function: Function, target: Target) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code segments of a chain or of
         branches; GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
         if function.without_forces not in self.scans:
             return False
-        if target == "numpy":
-            return True
-        if target == "cpu":
-            few = is_chain(self.tree) or has_branches(self.tree, cpu_target.lanes("float64"))
+        if target.scans in (Scans.NONE, Scans.ALL):
+            return target.scans is Scans.ALL
+        if target.scans is Scans.SEGMENTS:
+            few = is_chain(self.tree) or has_branches(self.tree, target.lanes("float64"))
             return self._route(function, target).segments is not None and few
         known = self.scan(function, target) == launches.route_of(function)
         return known and 1 <= len(self.tree.links) <= launches.longest(self.tree, function)
 
-    def build(self, function: Function, target: str, dtype: str) -> Kernel:
-        elsewhere = target == "cuda" or (target == "cpu" and not cpu_target.supported())
+    def build(self, function: Function, target: Target, dtype: str) -> Kernel:
+        elsewhere = target.on_device or target.computes is not target
         if elsewhere or not self.scanned(function, target) or self._keeps_axes(function):
             return super().build(function, target, dtype)
-        if target == "numpy":
-            return self._numpy(function, dtype)
+        if target.scans is Scans.ALL:
+            return self._numpy(function, target, dtype)
         if not self.auto:
-            return self._chain(function, dtype)
+            return self._chain(function, target, dtype)
         kernel = super().build(function, target, dtype)
         if isinstance(kernel, NativeKernel) and self.faster(function, target, dtype, 1):
             with suppress(BuildError):
-                chain = self._chain(function, dtype)
+                chain = self._chain(function, target, dtype)
                 kernel.add_single(chain.entry, chain)
         return kernel
 
-    def kept(self, function: Function, target: str, dtype: str) -> Kernel | None:
+    def kept(self, function: Function, target: Target, dtype: str) -> Kernel | None:
         scanned = self.scanned(function, target) and not self._keeps_axes(function)
         return None if scanned else super().kept(function, target, dtype)
 
     def gpu(self, function: Function, dtype: str, multiprocessors: int) -> GpuFunction:
-        if not self._takes(function, "cuda", dtype, 1) or self._keeps_axes(function):
+        if not self._takes(function, CUDA, dtype, 1) or self._keeps_axes(function):
             return super().gpu(function, dtype, multiprocessors)
         return LinkParallelFunction(self.gpu_kernels, function, dtype, multiprocessors, parts=self.linked_parts)
 
@@ -138,49 +140,51 @@ class LinkParallelCompiler(Compiler):
         """Whether there are external forces in the world's axes, which scans do not take."""
         return function.has_forces and self.tree.has_world_forces
 
-    def _takes(self, function: Function, target: str, dtype: str, n: int) -> bool:
+    def _takes(self, function: Function, target: Target, dtype: str, n: int) -> bool:
         """Whether a batch of n states is scanned."""
         return self.faster(function, target, dtype, n) if self.auto else self.scanned(function, target)
 
-    def _chain(self, function: Function, dtype: str) -> NativeKernel:
+    def _chain(self, function: Function, target: Target, dtype: str) -> NativeKernel:
         isa = cpu_target.supported()[0]
-        route, lanes = self._route(function, "cpu"), cpu_target.lanes(dtype)
+        route, lanes = self._route(function, target), target.lanes(dtype)
         tree, guard = _normal(self.tree, function, route), launches.guard(dtype)
         made = segmented(tree, function, route, lanes, guard)
         return cpu_target.build_chain(made, dtype, isa)
 
-    def _numpy(self, function: Function, dtype: str) -> Kernel:
-        route = self._route(function, "numpy")
+    def _numpy(self, function: Function, target: Target, dtype: str) -> Kernel:
+        route = self._route(function, target)
         run = partial(evaluate, _normal(self.tree, function, route), route)
-        name = f"NumPy, {self.scan(function, 'numpy')}, scanned"
+        name = f"NumPy, {self.scan(function, target)}, scanned"
         scan = NumpyKernel(run, function.inputs, np.dtype(dtype), name)
         if not self.auto:
             return scan
-        return FasterKernel(self, function, scan, super().build(function, "numpy", dtype))
+        return FasterKernel(self, function, target, scan, super().build(function, target, dtype))
 
-    def faster(self, function: Function, target: str, dtype: str, n: int) -> bool:
+    def faster(self, function: Function, target: Target, dtype: str, n: int) -> bool:
         """Whether `auto` scans a batch of n states.
 
         On a GPU, where nothing was measured, only what has no other kernel: robots too long for straight-line code.
         """
         if not self.scanned(function, target) or (self.forms_elements(function, target) and self._has_massless_link):
             return False
-        if target == "cuda":
+        if target.scans is Scans.LANES:
             return self.is_rolled(function)
-        if target == "cpu" and not is_chain(self.tree):
+        if target.scans is Scans.SEGMENTS and not is_chain(self.tree):
             return False  # chains were measured
-        isa = cpu_target.supported()[0].name if target == "cpu" and cpu_target.supported() else ""
-        known = crossovers().get((target, isa, dtype, function.without_forces))
+        isa = target.instruction_set
+        known = crossovers().get((target.name, isa, dtype, function.without_forces))
         return known is not None and len(self.tree.links) >= known.links and n <= known.states
 
     @cached_property
     def _has_massless_link(self) -> bool:
         return massless_link(self.tree) is not None
 
-    def line(self, function: Function, target: str, dtype: str, n: int) -> str:
+    def line(self, function: Function, target: Target, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        by_link = target == "numpy" or (target == "cuda" and not launches.in_segments(self.tree, function))
+        by_link = target.scans is Scans.ALL or (
+            target.scans is Scans.LANES and not launches.in_segments(self.tree, function)
+        )
         how = "by scans over the links" if by_link else "its links in segments, one in each lane"
         return f"{function.name:11}{self.scan(function, target):24}{how}"
 
@@ -217,13 +221,16 @@ def _parts(tree: Tree, function: Function, dtype: str) -> Parts:
 class FasterKernel:
     """One of two kernels, by the size of the batch."""
 
-    def __init__(self, compiler: LinkParallelCompiler, function: Function, scan: Kernel, serial: Kernel) -> None:
-        self._compiler, self._function, self._scan, self._serial = compiler, function, scan, serial
+    def __init__(
+        self, compiler: LinkParallelCompiler, function: Function, target: Target, scan: Kernel, serial: Kernel
+    ) -> None:
+        self._compiler, self._function, self._target = compiler, function, target
+        self._scan, self._serial = scan, serial
         self.dtype = scan.dtype
         self.description = f"{serial.description}, or {scan.description}"
 
     def __call__(
         self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
     ) -> None:
-        scan = self._compiler.faster(self._function, "numpy", str(self.dtype), n)
+        scan = self._compiler.faster(self._function, self._target, str(self.dtype), n)
         (self._scan if scan else self._serial)(n, inputs, outputs, threads)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from condyle.model.tree import Tree
 from condyle.ports import EXTRA
 from condyle.specification import F_EXT, Derivative, Function, Port, Size
-from condyle.trace.structure import sizes
 
 LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
 """How much larger the error of a derivative may be than the function's.
@@ -22,11 +19,6 @@ as many times more, and cancel, as a link is carried by joints.
 def tangent_dims(port: Port) -> tuple[str, ...]:
     """Of small changes of a quantity: nv of a configuration, also where there is one for each step of time."""
     return tuple("nv" if dim == "nq" else dim for dim in port.dims)
-
-
-def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
-    """Entries of small changes of ports."""
-    return [math.prod(replace(port, dims=tangent_dims(port)).shape(sizes(tree))) for port in ports]
 
 
 def _called(function: Function, port: Port) -> str:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from condyle.derivatives.ports import sizes_of
-from condyle.specification import Closed, Derivative, Function
+from condyle.derivatives.ports import tangent_dims
+from condyle.model.tree import Tree
+from condyle.specification import Closed, Derivative, Function, Port
+from condyle.trace.structure import sizes
 
 Values = Sequence[Any]
+
+
+def sizes_of(tree: Tree, ports: Sequence[Port]) -> list[int]:
+    """Entries of small changes of ports."""
+    return [math.prod(replace(port, dims=tangent_dims(port)).shape(sizes(tree))) for port in ports]
 
 
 def closed(function: Function) -> Mapping[str, Closed]:

@@ -9,6 +9,7 @@ from math import inf
 
 from condyle.compile.routes import LONGEST, NOTHING, Router
 from condyle.compile.serial import Compiler
+from condyle.compile.target import Target
 from condyle.ir.count import Counts, counted
 from condyle.ir.program import Program, operands
 from condyle.ir.sweep import Rolled
@@ -59,7 +60,7 @@ class Explained:
     listing: Sequence[tuple[str, str]]
 
 
-def explained(compiler: Compiler, function: Function, target: str, dtype: str, n: int = 256) -> Explained:
+def explained(compiler: Compiler, function: Function, target: Target, dtype: str, n: int = 256) -> Explained:
     """All of it, for a batch of n states.
 
     Straight-line code of the route is traced once more with its steps; what is too long for straight code is not.
@@ -74,7 +75,7 @@ def explained(compiler: Compiler, function: Function, target: str, dtype: str, n
     program, of = (None, []) if missing else attributed(compiler.tree, function, best.route)
     instructions = int(compiler.counts(function)["instructions"])
     routes = _routes(compiler, function, best.route, form)
-    code = _machine_code(compiler, function, dtype) if form == STRAIGHT and target == "cpu" else {}
+    code = _machine_code(compiler, function, dtype) if form == STRAIGHT and target.instruction_set else {}
     steps, listing = ((), ()) if program is None else (_steps(program, of), _listing(program, of))
     if all(one.step is NOBODY for one in steps):  # derivatives open the programs of what they derive
         steps, missing = (), missing or COMPOSED

@@ -1,12 +1,13 @@
 """What a robot is exported as: a file of this folder is a target, and its name is the word that people type.
 
 Each has OPTIONS, those arguments of `condyle.export` that it takes and not every target does, and `write`, which writes
-the files of a `projects.Job` and returns their paths. Only the file of the target that was named is imported.
+the files of a `projects.Job` and returns their paths. One that has not every function has `planned`, those that it has.
+Only the file of the target that was named is imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -16,6 +17,7 @@ from condyle.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from condyle.projects import Job
+    from condyle.specification import Function
 
 EXPORTS = tuple(found.name for found in iter_modules(__path__))
 
@@ -23,6 +25,11 @@ EXPORTS = tuple(found.name for found in iter_modules(__path__))
 def options_of(target: str) -> tuple[str, ...]:
     """The options that this target takes and others do not."""
     return import_module(f"{__name__}.{target}").OPTIONS
+
+
+def planned(target: str) -> Mapping[str, Function]:
+    """The functions that this target has plans for, by name; of a target for all functions none."""
+    return getattr(import_module(f"{__name__}.{target}"), "planned", dict[str, "Function"])()
 
 
 def write(target: str, job: Job) -> list[Path]:

@@ -8,11 +8,17 @@ from condyle import hardware
 from condyle.choices import BOUNDARY
 from condyle.functions import FUNCTIONS
 from condyle.projects import Job, names_of, order_of
+from condyle.specification import Function
 
 OPTIONS = (
     *("part", "word", "dsp", "clock", "f_ext", "step", "constants", "folding", "pipeline", "root", "box", "overflow"),
     *BOUNDARY,
 )
+
+
+def planned() -> dict[str, Function]:
+    """The functions of accelerators."""
+    return {name: task.function for name, task in hardware.functions().items()}
 
 
 def write(job: Job) -> list[Path]:

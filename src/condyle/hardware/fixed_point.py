@@ -19,6 +19,7 @@ from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.formats import Integers
 from condyle.backends.fpga.target import word_of
 from condyle.backends.fpga.vectors import dense, task_of
+from condyle.compile.target import Target
 from condyle.errors import BuildError, UnsupportedError
 from condyle.hardware.box import box_of, check_held
 from condyle.hardware.functions import chosen, families, tasks
@@ -47,7 +48,7 @@ class Compiled:
     UnsupportedError, also at the first use of a function, for what cannot be planned.
     """
 
-    def __init__(self, robot: Robot, options: Options, functions: Sequence[str] | None, target: str) -> None:
+    def __init__(self, robot: Robot, options: Options, functions: Sequence[str] | None, target: Target) -> None:
         self.robot, self.options, self.target = robot, options, target
         self.sizes = sizes(tree_of(robot))
         every = families(robot) if functions is None else (tuple(task.function.name for task in chosen(functions)),)
@@ -117,7 +118,7 @@ class Compiled:
         return int(np.prod(port.shape(self.sizes)))
 
     def _made(self, function: Function) -> Kernel:
-        kept = keep.find(self._key(function), None) if self.target == "cpu" else None
+        kept = None if self.target.is_reference else keep.find(self._key(function), None)
         if kept is not None:
             return kept
         self.plan(function)  # an error if it cannot be planned
@@ -137,7 +138,7 @@ class Compiled:
         plan, task = self.plan(function), self.tasks[function.plain]
         leaves = [leaf for one in task.passes for leaf in one]
         length = sum(len(plan.datapaths[leaf.array].cones[leaf.group]) for leaf in leaves) * max(1, len(task.stages))
-        if self.target == "numpy":
+        if self.target.is_reference:
             return "as asked for"
         return f"{length} operations are too many to compile" if length > LONGEST else ""
 

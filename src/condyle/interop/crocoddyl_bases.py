@@ -73,7 +73,7 @@ class Memory:
 def robot_of(dyn: Dynamics) -> Any:
     """The robot behind it. UnsupportedError where its arrays are not crocoddyl's."""
     given = dyn.__reduce__()[1]
-    if given.dtype != "float64" or dyn.target == "cuda":
+    if given.dtype != "float64" or dyn.on_device:
         raise UnsupportedError(f"dyn has {given.dtype} on {dyn.target!r}; crocoddyl needs float64 on a processor")
     if given.inputs:
         raise UnsupportedError("dyn has open numbers; crocoddyl gives none: compile the robot without inputs=")

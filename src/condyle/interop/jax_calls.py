@@ -197,7 +197,7 @@ def elsewhere(_: Any, *inputs: Any, what: What) -> Any:
     target = what.engine.dyn.target
     cure = (
         "put the arrays on an NVIDIA GPU (pip install 'jax[cuda13]' where JAX sees none), or compile(target=\"cpu\")"
-        if target == "cuda"
+        if what.engine.dyn.on_device
         else 'for an NVIDIA GPU compile(target="cuda"); else set JAX_PLATFORMS=cpu, or use '
         'jax.default_device(jax.devices("cpu")[0]) around it'
     )

@@ -86,7 +86,7 @@ class Caller:
 def run(*inputs: Any, what: What) -> list[Any]:
     """The answers of a call."""
     dyn = what.engine.dyn
-    if dyn.target != "cuda":
+    if not dyn.on_device:
         elsewhere(None, what=what)
     function, (batch, answers) = what.function, answers_of(what, inputs)
     n = math.prod(batch)

@@ -35,7 +35,7 @@ class JaxMaker(Maker):
 
     def __init__(self, dyn: Dynamics, held: object, content: str, is_tangent: bool) -> None:
         options = dyn.__reduce__()[1]
-        if dyn.target == "cuda":
+        if dyn.on_device:
             import_module("condyle.interop.jax_gpu")
         self.engine = Engine(dyn, held, content, is_tangent or is_plain(layout_of(options.robot)))
         self.sizes, self.dtype = self.engine.sizes, dyn.dtype

@@ -56,7 +56,7 @@ def _of_tape(kernel: Kernel) -> Callable[[int], None] | None:
 def run(*inputs: Any, what: What) -> list[Any]:
     """The answers of a call."""
     dyn = what.engine.dyn
-    if dyn.target == "cuda":
+    if dyn.on_device:
         elsewhere(None, what=what)
     function, (batch, answers) = what.function, answers_of(what, inputs)
     known = number(what.engine, function) if math.prod(answers[0].shape) else None

@@ -16,6 +16,7 @@ from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.compile.serial import Compiler
+from condyle.compile.targets import TARGETS
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
@@ -170,7 +171,7 @@ def wanted(name: str, floating: bool, function: str, f_ext: bool) -> tuple[Progr
     assert isinstance(program, Program)
     inputs = [known[array.name].astype(np.float32).astype(np.float64) for array in program.inputs]
     want = empty(program, n)
-    compiler.build(function_with(function, f_ext), "numpy", "float64")(n, inputs, want, 1)
+    compiler.build(function_with(function, f_ext), TARGETS["numpy"], "float64")(n, inputs, want, 1)
     return program, inputs, want
 
 
