@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.formats import Format, Integers, constant_format
+from condyle.backends.fpga.formats import Format, constant_format
 from condyle.integrators import METHODS
 from condyle.integrators import Stage as Weights
 from condyle.ir.program import Program
@@ -121,7 +121,3 @@ def weights(stepping: Stepping, stages: Collection[int], width: int) -> dict[str
         format = constant_format(width, max(scaled)) if POWERS[name] else Format(2, 0)
         found[name] = Weight(tuple(int(format.from_real(np.array(x))) for x in scaled), format)
     return found
-
-
-def constant(value: int, n: int) -> Integers:
-    return np.full(n, value, np.int64)
