@@ -27,14 +27,20 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     arrays = ", ".join(f"`{name}_{array}.v`" for array in acc.arrays)
     first = fields[0]
     box = said_box(report)
+    n = len(plan.functions)
+    count = f"{n} functions" if n > 1 else "one function"
+    forces = FORCES * bool(plan.takes("f_ext"))
+    more = f"Operators have more registers (`--pipeline {acc.pipeline}`): {STEPS[acc.pipeline]}.\n" * (acc.pipeline > 0)
+    others = OTHERS * (not isinstance(report["box"]["q"], list))
+    orders = f"\n## Order of joints\n\n{order(joints)}\n" if joints else ""
     rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
 # {name}: rigid-body dynamics in hardware
 
-One pipelined accelerator in Verilog-2005, module `{name}`. It computes {_count(plan)} of one robot with
+One pipelined accelerator in Verilog-2005, module `{name}`. It computes {count} of one robot with
 nq = {plan.nq} and nv = {plan.nv}. Words: {facts.word}. It takes a task every {cycles(acc.ii)}. It has {acc.dsp} \
 {acc.device.multiplier}, {report["dsp_percent"]} % of an {report["device"]}.
-{_pipelined(acc)}{birth(known)} No clock frequency was measured, because nothing was placed and routed.
+{more}{birth(known)} No clock frequency was measured, because nothing was placed and routed.
 
 A *task* is a function and its inputs. The outputs of that function are its *result*. A *word* is one number of either.
 
@@ -94,13 +100,13 @@ The words are packed without gaps, entry 0 in the lowest bits. Each word is a tw
 scale. `formats` in `report.json` lists them from bit 0 on. `{first.format}` means {first.format.width} bits, \
 {first.format.frac} of them behind the binary point.
 For example, the first word is `{first.word}`: for the value 0.5 send {first.format.from_real(np.array(0.5))}.
-{_example(acc)}
+{_example(plan)}
 
 * **Matrices**: word `NAME_k` is entry k = row * nv + column. Of a symmetric matrix only the upper triangle is sent.
   Every entry that is not listed is zero.{_echoed(plan)}
-{_forces(plan)}* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
+{forces}* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
 * **Words that a function does not use** are ignored.
-* **The box** is the range of the inputs, in SI units: {box}.{_coordinates(report)} The
+* **The box** is the range of the inputs, in SI units: {box}.{others} The
   programs for the host turn an angle outside it by multiples of 2π, if the box holds a full turn.
 
 | function | code | result | latency | interval | relative error: median | 90 % | 99 % | maximum |
@@ -112,12 +118,7 @@ function to the next. Errors are those against float64, relative to the largest 
 entry (vectors): the quantiles and the maximum of {report["functions"][plan.functions[0]]["states"]} samples.
 These are random states of the box without a flag. The maximum is not a bound. `report.json` has the errors of each
 output.
-{_orders(joints)}"""
-
-
-def _count(plan: Plan) -> str:
-    n = len(plan.functions)
-    return f"{n} functions" if n > 1 else "one function"
+{orders}"""
 
 
 def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
@@ -129,32 +130,18 @@ def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
         if name == "Minv":
             said = UPPER + ", ".join(function for function, task in acc.plan.tasks.items() if name in task.inputs)
         elif name == "a" and acc.plan.takes("tau"):
-            said = SHARED_GIVEN if acc.plan.base else SHARED
-        rows.append(f"| {said} | {own[-1].high}:{own[0].low} | {len(own)} |")
+            said = SHARED + SHARED_GIVEN * bool(acc.plan.base)
+        rows.append(_row(said, f"{own[-1].high}:{own[0].low}", len(own)))
     return "\n".join(rows)
 
 
-def _example(acc: Accelerator) -> str:
+def _example(plan: Plan) -> str:
     """How a word of a result is read."""
-    for function, words in acc.plan.results.items():
+    for function, words in plan.results.items():
         for word, format in words:
             read = f"`{format}`, so its value is the integer divided by 2^{format.frac}"
             return f"Results are read in the same way: the first word of `{function}` is `{word}`, {read}."
     return "No result has a word, because all its entries are zero."
-
-
-def _coordinates(report: Mapping[str, Any]) -> str:
-    """Which coordinates of q one number is for."""
-    return "" if isinstance(report["box"]["q"], list) else OTHERS
-
-
-def _forces(plan: Plan) -> str:
-    if not plan.takes("f_ext"):
-        return ""
-    return (
-        "* **External forces**: `f_ext` has six words for each body, in the order of `bodies` in `robot.json`: force,\n"
-        "  then moment, at the origin of the body's frame, in that frame's axes.\n"
-    )
 
 
 FLAGS = {
@@ -162,9 +149,13 @@ FLAGS = {
     False: "high only with `out_error`. This accelerator clamps without a flag (`--overflow silent`)",
 }
 OTHERS = " |q| is that of revolute joints; other coordinates of q are within their limits."
+FORCES = """\
+* **External forces**: `f_ext` has six words for each body, in the order of `bodies` in `robot.json`: force,
+  then moment, at the origin of the body's frame, in that frame's axes.
+"""
 UPPER = "M⁻¹, its upper triangle row by row; used by "
 SHARED = "a; tau for functions that take tau"
-SHARED_GIVEN = f"{SHARED}; for functions of a given base: a of the base, then tau of the joints"
+SHARED_GIVEN = "; for functions of a given base: a of the base, then tau of the joints"
 
 
 def _echoed(plan: Plan) -> str:
@@ -177,35 +168,23 @@ def _echoed(plan: Plan) -> str:
     return f" Behind the words of {', '.join(beside)} comes the M⁻¹ of its task." if beside else ""
 
 
-def _pipelined(acc: Accelerator) -> str:
-    """What `--pipeline` gave the operators."""
-    return (
-        f"Operators have more registers (`--pipeline {acc.pipeline}`): {STEPS[acc.pipeline]}.\n" if acc.pipeline else ""
-    )
-
-
 def _function(task: Task, found: Mapping[str, Any]) -> str:
     result = ", ".join(port.name for port in task.function.outputs)
-    errors = (*found["relative_quantiles"].values(), found["worst_relative"])
-    cells = (task.function.name, task.codes[0], result, said_latency(found), found["ii"], *(f"{x:.1e}" for x in errors))
-    return "| " + " | ".join(map(str, cells)) + " |"
+    errors = [f"{x:.1e}" for x in (*found["relative_quantiles"].values(), found["worst_relative"])]
+    return _row(task.function.name, task.codes[0], result, said_latency(found), found["ii"], *errors)
 
 
-def _orders(joints: Sequence[Coordinates]) -> str:
-    return f"\n## Order of joints\n\n{order(joints)}\n" if joints else ""
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _boundary(acc: Accelerator, facts: Facts, report: Mapping[str, Any]) -> str:
     """The section on `NAME_axi`."""
     name, boundary = facts.name, facts.boundary
     rates = "\n".join(_rates(function, row["boundary"]) for function, row in report["functions"].items())
-    registers = "\n".join(
-        f"| 0x{at:02x} | {key} | {access} | {about} |" for key, (at, access, about) in REGISTERS.items()
-    )
-    header = "\n".join(
-        f"| {high}:{low} | {HEADER_WORDS[what]} |"
-        for what, (high, low) in sorted(HEADER.items(), key=lambda row: row[1])
-    )
+    registers = "\n".join(_row(f"0x{at:02x}", key, *others) for key, (at, *others) in REGISTERS.items())
+    fields = sorted(HEADER.items(), key=lambda row: row[1])
+    header = "\n".join(_row(f"{high}:{low}", HEADER_WORDS[what]) for what, (high, low) in fields)
     clocks = (
         "`aclk` is the clock of the bus, `core_clk` that of the accelerator. Their ratio can be any"
         if boundary.async_clock
@@ -296,5 +275,5 @@ def _link(acc: Accelerator, boundary: Boundary) -> str:
 
 def _rates(function: str, rates: Mapping[str, Any]) -> str:
     known = [rates[f"{what}_million_per_s"] for what in ("chip", "bus", "link", "board")]
-    cells = [function, rates["task_bytes"], rates["result_bytes"], *("-" if x is None else f"{x:.4g}" for x in known)]
-    return "| " + " | ".join(map(str, cells)) + " |"
+    cells = ["-" if x is None else f"{x:.4g}" for x in known]
+    return _row(function, rates["task_bytes"], rates["result_bytes"], *cells)
