@@ -53,7 +53,7 @@ def write(
     stream = describe(acc.plan, facts.boundary, prefix, facts.fingerprint)
     texts |= {
         "fx_axi.v": filled("axi.v", MACROS),
-        f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc, facts).text(),
+        f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc.plan, facts.boundary, stream).text(),
     }
     brought = board(acc, facts, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
