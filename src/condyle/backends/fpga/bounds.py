@@ -19,7 +19,7 @@ signal was clamped, and that one raises the flag.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from condyle.backends.fpga.datapath import Datapath, Op, Word
@@ -40,13 +40,6 @@ class Bound(NamedTuple):
     size: float
     error: float
     drift: float
-
-
-class Count(NamedTuple):
-    """Numbers of signals with a proven format, and with a sampled one."""
-
-    proven: int
-    sampled: int
 
 
 TURN = Bound(1.0, 2.0 * SINCOS_ERROR, 2.0 * SINCOS_ERROR)
@@ -156,10 +149,3 @@ def proven(path: Datapath, limits: Mapping[Word, float]) -> dict[int, bool]:
     """Whether each operation that could overflow is proven. The sums inside a constant's chain never overflow."""
     found = bounds(path, limits)
     return {k: _covered(path, op, found, k) for k, op in enumerate(path.ops) if op.kind in SIGNALS and op.noise > 0.0}
-
-
-def count(path: Datapath, signals: Mapping[int, bool], groups: Collection[str]) -> Count:
-    """The numbers for the signals that these groups of outputs depend on."""
-    cone = frozenset[int]().union(*(path.cones[group] for group in groups))
-    good = [signals[k] for k in cone if k in signals]
-    return Count(sum(good), len(good) - sum(good))

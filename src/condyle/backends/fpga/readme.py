@@ -10,7 +10,7 @@ import numpy as np
 from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
-from condyle.backends.fpga.board import commands, files, tried
+from condyle.backends.fpga.board import Board
 from condyle.backends.fpga.boundary import HEADER, REGISTERS, Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.report import Facts, cycles, said_box, said_latency
@@ -19,7 +19,9 @@ from condyle.backends.fpga.target import STEPS
 from condyle.backends.fpga.tasks import Task
 
 
-def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Sequence[Coordinates]) -> str:
+def readme(
+    acc: Accelerator, facts: Facts, report: Mapping[str, Any], board: Board, joints: Sequence[Coordinates]
+) -> str:
     """README.md: the files, the ports, how a task is sent, each function, the order of the joints."""
     name, plan = facts.name, acc.plan
     known = Birth(plan.nq, plan.nv, facts.fingerprint, facts.version, name)
@@ -55,7 +57,7 @@ A *task* is a function and its inputs. The outputs of that function are its *res
 | `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy) |
 | `{name}_axi_bench.v`, `axi_tasks.hex`, `axi_tasks_from.hex`, `axi_answers.hex`, `axi_answers_from.hex` | the test \
 bench of the boundary and its packets |
-{files(acc, name, facts.boundary.async_clock)}
+{board.rows}
 | `report.json`, `report.html` | cycles, DSPs, formats of all words, errors; a page that draws the pipeline |
 | `robot.json` | the names of joints and bodies, and gravity, as data |
 | `condyle-export.json` | the files that an export wrote. A later export replaces only these |
@@ -65,10 +67,10 @@ make sim      # iverilog: compares every bit of every result, and fails at the f
 make stall    # the same, with random stalls at the input and the output
 make axi      # the AXI boundary, packet by packet
 make fast     # as make stall, by verilator, for many tasks
-{commands(acc)}
+{board.commands}
 ```
 
-For synthesis take all `.v` files except the test benches. {tried(acc, facts.clock)}
+For synthesis take all `.v` files except the test benches. {board.tried}
 
 {_boundary(acc, facts, report)}
 ## Ports of the accelerator

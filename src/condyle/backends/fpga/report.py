@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.boundary import Boundary, rate
-from condyle.backends.fpga.bounds import count, proven
+from condyle.backends.fpga.bounds import proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp, unit_products
@@ -54,9 +54,9 @@ UNCOUNTED: Report = {"lut": None, "ff": None}
 
 def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[Leaf]) -> Report:
     """How many of the signals that these groups depend on have a proven format, and how many a sampled one."""
-    arrays = {array: [group for name, group in leaves if name == array] for array, _ in leaves}
-    found = [count(acc.arrays[array].datapath, proofs[array], groups) for array, groups in arrays.items()]
-    return {"proven": sum(one.proven for one in found), "sampled": sum(one.sampled for one in found)}
+    cone = {(array, k) for array, group in leaves for k in acc.plan.datapaths[array].cones[group]}
+    good = [proofs[array][k] for array, k in cone if k in proofs[array]]
+    return {"proven": sum(good), "sampled": len(good) - sum(good)}
 
 
 def leaves_of(acc: Accelerator, function: str) -> list[Leaf]:

@@ -78,21 +78,16 @@ Advance = Callable[[Sequence[Word], bool], Stage]
 """Makes a Stage from the words of the course, and from whether a stage is followed by another."""
 
 
-def _nowhere(words: Sequence[Word], again: bool) -> Stage:
-    del words, again
-    return Stage(Program("nowhere", (), (), (), ()))
-
-
 @dataclass(frozen=True)
 class Stepping:
     """How an accelerator integrates. h: the length of a step [s]."""
 
-    h: float = 1e-3
-    coordinates: Coordinates = field(default_factory=lambda: Coordinates(0, 0))
-    advance: Advance = _nowhere
+    h: float
+    coordinates: Coordinates
+    advance: Advance
 
 
-STANDING = Stepping()
+STANDING = Stepping(1e-3, Coordinates(0, 0), lambda words, again: Stage(Program("nowhere", (), (), (), ())))
 """For accelerators without steps."""
 
 

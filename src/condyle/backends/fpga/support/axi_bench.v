@@ -66,13 +66,19 @@
         end
     endfunction
 
-    task read(input [7:0] from, input [31:0] want);
+    task get(input [7:0] from);
         begin
             @(negedge aclk) address = from;
             read_valid = 1;
             @(negedge aclk) read_valid = 0;
             while (!read_done) @(negedge aclk);
             got_word = rdata;
+        end
+    endtask
+
+    task read(input [7:0] from, input [31:0] want);
+        begin
+            get(from);
             if (got_word !== want) begin
                 $display("WRONG register %h: got %h, want %h", from, got_word, want);
                 wrong = wrong + 1;
@@ -90,17 +96,22 @@
         end
     endtask
 
+    // one beat that is never stalled
+    task send(input [AXI:0] beat, input last);
+        begin
+            @(negedge aclk) now = beat;
+            s_last = last;
+            s_valid = 1;
+            @(posedge aclk);
+            while (!s_ready) @(posedge aclk);
+        end
+    endtask
+
     // a soft reset while a result is sent: the packet must still end with tlast
     task reset_while_sending;
         integer k;
         begin
-            for (k = 0; k < sent_from[first + 1] - sent_from[first]; k = k + 1) begin
-                @(negedge aclk) now = beats[sent_from[first] + k];
-                s_last = now[AXI];
-                s_valid = 1;
-                @(posedge aclk);
-                while (!s_ready) @(posedge aclk);
-            end
+            for (k = sent_from[first]; k < sent_from[first + 1]; k = k + 1) send(beats[k], k + 1 == sent_from[first + 1]);
             @(negedge aclk) s_valid = 0;
             while (!m_valid) @(negedge aclk);
             write(`AT_CONTROL`, 1);
@@ -117,13 +128,7 @@
     task restarted;
         begin
             got_word = 1;
-            while (got_word != 0) begin
-                @(negedge aclk) address = `AT_CONTROL`;
-                read_valid = 1;
-                @(negedge aclk) read_valid = 0;
-                while (!read_done) @(negedge aclk);
-                got_word = rdata;
-            end
+            while (got_word != 0) get(`AT_CONTROL`);
         end
     endtask
 
@@ -168,23 +173,11 @@
         write(`AT_TIMEOUT`, timeout);
         if (restart != 0) begin
             reset_while_sending;
-            @(negedge aclk) now = beats[at];
-            s_last = 0;
-            s_valid = 1;
-            @(posedge aclk);
-            while (!s_ready) @(posedge aclk);
+            send(beats[at], 0);
             @(negedge aclk) s_valid = 0;
             write(`AT_CONTROL`, 1);
             restarted;
-            repeat (3) begin
-                @(negedge aclk) now = {(AXI + 1){1'b1}};
-                s_valid = 1;
-                @(posedge aclk);
-                while (!s_ready) @(posedge aclk);
-            end
-            @(negedge aclk) s_last = 1;
-            @(posedge aclk);
-            while (!s_ready) @(posedge aclk);
+            for (k = 0; k < 4; k = k + 1) send({(AXI + 1){1'b1}}, k == 3);
             @(negedge aclk) s_valid = 0;
             read(`AT_TASKS`, 0);
         end
