@@ -141,17 +141,9 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "version": (0x04, "r", f"{VERSION}: the version of this table and of the header"),
     "fingerprint": (0x08, "r", "a hash of the robot and of all packets. An export with other words has another one"),
     "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
-    "stream": (
-        0x10,
-        "r",
-        "bits of a beat in 15:0, bits of a word in 23:16; bit 24: float32; bit 25: the accelerator has its own clock",
-    ),
+    "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; bit 24: float32; bit 25: a clock of its own"),
     "control": (0x14, "rw", "write 1 to bit 0 for a soft reset. It reads 1 until the reset is done"),
-    "errors": (
-        0x18,
-        "rw",
-        "set since the last clear, write 1 to clear: bit 0 flag, bit 1 unknown code, bit 2 malformed packet",
-    ),
+    "errors": (0x18, "rw", "set until a 1 is written: bit 0 flag, bit 1 unknown code, bit 2 malformed packet"),
     "tasks": (0x1C, "r", "packets received, wrong ones included"),
     "results": (0x20, "r", "packets sent, including the answers to wrong packets"),
     "flagged": (0x24, "r", "of these, packets with a flag. Errors have a flag too"),
@@ -163,7 +155,7 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "timeout": (
         0x3C,
         "rw",
-        f"cycles of `aclk` that a result waits for the next one, before it leaves with `tlast`; {TIMEOUT} at first",
+        f"`aclk` cycles until a result without a next one leaves with `tlast`; {TIMEOUT} at first",
     ),
 }
 """Name: address, access, what it is. 32 bits each; counters wrap. A soft reset clears the counters and `errors`.

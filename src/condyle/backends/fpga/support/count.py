@@ -104,16 +104,12 @@ class Design:
 def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """For each module of yosys' `write_json`: the loads of its ports inside it, bit by bit; its net with most loads;
     the loads of its reset. known: the same for modules that are black boxes here."""
-    found: dict[str, Any] = {}
+    found = {name: one for name, one in known.items() if name not in modules}
 
     def inside(name: str) -> dict[str, Any]:
-        if name not in modules:
-            return known[name]
-        if name not in found:
-            found[name] = of(modules[name])
-        return found[name]
-
-    def of(module: dict[str, Any]) -> dict[str, Any]:
+        if name in found:
+            return found[name]
+        module = modules[name]
         count: Counter[int] = Counter()
         for cell in module["cells"].values():
             is_module = cell["type"] in modules or cell["type"] in known
@@ -131,7 +127,8 @@ def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
             name: [0 if isinstance(bit, str) else count[bit] for bit in port["bits"]]  # a string is a constant
             for name, port in module["ports"].items()
         }
-        return {"ports": ports, "most": [most[1], most[0]], "reset": sum(ports.get("reset", []))}
+        found[name] = {"ports": ports, "most": [most[1], most[0]], "reset": sum(ports.get("reset", []))}
+        return found[name]
 
     return {name: inside(name) for name in modules}
 
