@@ -53,7 +53,6 @@ class Boundary:
             raise UnsupportedError(
                 f"link={self.link!r}: give the speed of the link in each direction, in GB/s, such as 12"
             )
-
         if self.bus_clock is not None and not (self.async_clock and 0.0 < self.bus_clock < FASTEST):
             raise UnsupportedError(
                 f"bus_clock={self.bus_clock!r}: give a frequency in MHz, above 0 and below {FASTEST:g}, and "
@@ -124,13 +123,11 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
     a link."""
     if boundary.link is None:
         return 1
-    longest: list[int] = []
+    longest: list[float] = []
     for name, task in plan.tasks.items():
-        passes = len(task.passes) * max(1, len(task.stages))
-        fed = rate(plan, boundary, name, passes, clock)
-        limit = min(fed.bus, fed.link or fed.bus)
-        longest.append(int(1e6 * clock / (limit * passes) * (1 + 1e-9)))
-    return max(1, min(longest))
+        fed = rate(plan, boundary, name, task.turns, clock)
+        longest.append(1e6 * clock / (min(fed.bus, fed.link or fed.bus) * task.turns))
+    return max(1, int(min(longest) * (1 + 1e-9)))
 
 
 MAGIC, VERSION = 0x434E4459, 2

@@ -18,13 +18,11 @@ from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.operators import SEED_BITS, cut
 from condyle.backends.fpga.stream import entries
 from condyle.backends.fpga.target import A
-from condyle.backends.fpga.tasks import Task
 from condyle.errors import UnsupportedError
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Array, Program
 from condyle.passes.pipeline import ALL, apply
 from condyle.scalar import Scalar, cos, floor, maximum, minimum, number, reciprocal, rint, select, sin
-from condyle.specification import Port
 
 EXACT = 2.0**53
 """Integers up to here are exact in float64."""
@@ -165,21 +163,14 @@ def program_of(plan: Plan, function: str, f_ext: bool, sizes: Mapping[str, int])
     values = [
         (k, entry, reals[word])
         for k, port in enumerate(task.function.outputs)
-        for word, entry in _placed(plan, task, port)
+        for word in reals
+        if word.name == task.words[port.name]
+        for entry in entries(word, plan.nv, port.symmetric)
     ]
     values.append((len(task.function.outputs), 0, cast(Value, arithmetic.flag())))
-    inputs, outputs = ([_array(port, sizes) for port in some] for some in (ports, task.function.outputs))
+    both = ports, task.function.outputs
+    inputs, outputs = ([Array(port.name, (prod(port.shape(sizes)),)) for port in some] for some in both)
     return apply(graph.program(function, inputs, [*outputs, Array(FLAG, (1,))], values), ALL)
-
-
-def _placed(plan: Plan, task: Task, port: Port) -> list[tuple[Word, int]]:
-    """The words of an output and their entries in it; two entries for a word of a symmetric matrix."""
-    words = [word for word, _ in plan.results[task.function.name] if word.name == task.words[port.name]]
-    return [(word, entry) for word in words for entry in entries(word, plan.nv, port.symmetric)]
-
-
-def _array(port: Port, sizes: Mapping[str, int]) -> Array:
-    return Array(port.name, (prod(port.shape(sizes)),))
 
 
 def _with_one_zero(graph: Graph, x: Scalar) -> Value:

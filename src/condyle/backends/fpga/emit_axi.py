@@ -13,7 +13,7 @@ from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
 from condyle.backends.fpga.boundary import HEAD, HEADER, REGISTERS, SINGLE, TIMEOUT, Boundary, constants
 from condyle.backends.fpga.emit_phases import LANE
-from condyle.backends.fpga.emit_project import TIMESCALE, filled, support
+from condyle.backends.fpga.emit_project import bench_text, support
 from condyle.backends.fpga.expressions import cases, copy, is_one_of, joined, packed, zeros
 from condyle.backends.fpga.packets import Packet
 from condyle.text import Emitter, wrapped
@@ -187,10 +187,9 @@ def _header(**fields: str) -> str:
 
 def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:
     """The bench of NAME_axi; prints `right: ...` or WRONG and what. stream: see `describe`."""
-    prefix = stream["name"]
     sent, back = (sum(len(getattr(packet, what)) for packet in packets) for what in ("task", "answer"))
     sizes = f"AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back}"
     reads = " ".join(f"read(8'h{address:02x}, 32'h{value:08x});" for address, value in constants(stream).values())
-    words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads, **MACROS}
-    body = filled("axi_bench.v", words)
-    return f"{TIMESCALE}module {prefix}_axi_bench;\n    localparam {sizes};\n{body}endmodule\n"
+    words = {"TOP": stream["name"], "DUMP": "axi.vcd", "IDENTITY": reads, **MACROS}
+    words["CORE"] = ".core_clk(core_clk)," * boundary.async_clock
+    return bench_text("axi_bench.v", f"{stream['name']}_axi_bench", sizes, words)

@@ -54,7 +54,8 @@ A *task* is a function and its inputs. The outputs of that function are its *res
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench, its tasks, and the expected results to the bit |
 | `{name}_axi.v`, `fx_axi.v` | the accelerator with AXI4-Streams and AXI4-Lite registers; its modules |
 | `{name}_stream.json` | all packets and registers as data: bits, binary point and array entry of each word |
-| `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy) |
+| `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy), with \
+an example at its top |
 | `{name}_axi_bench.v`, `axi_tasks.hex`, `axi_tasks_from.hex`, `axi_answers.hex`, `axi_answers_from.hex` | the test \
 bench of the boundary and its packets |
 {board.rows}
@@ -185,8 +186,8 @@ def _boundary(acc: Accelerator, facts: Facts, report: Mapping[str, Any]) -> str:
     name, boundary = facts.name, facts.boundary
     rates = "\n".join(_rates(function, row["boundary"]) for function, row in report["functions"].items())
     registers = "\n".join(_row(f"0x{at:02x}", key, *others) for key, (at, *others) in REGISTERS.items())
-    fields = sorted(HEADER.items(), key=lambda row: row[1])
-    header = "\n".join(_row(f"{high}:{low}", HEADER_WORDS[what]) for what, (high, low) in fields)
+    fields = [(f"{high}:{low}", what) for what, (high, low) in sorted(HEADER.items(), key=lambda row: row[1])]
+    header = "\n".join(_row(bits, HEADER_WORDS.get(what, f"ignored | {what}")) for bits, what in fields)
     clocks = (
         "`aclk` is the clock of the bus, `core_clk` that of the accelerator. Their ratio can be any"
         if boundary.async_clock
@@ -241,25 +242,11 @@ Registers have 32 bits and are written as a whole. Counters wrap around. A soft 
 that is leaving ends; everything inside is dropped; the clock of the accelerator sees the reset; the rest of a transfer
 that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates
 this by iverilog in four-state logic, with three settings of stalls and clocks.
-
-```python
-from condyle_host import Host            # needs only NumPy
-host = Host("{name}_stream.json")
-host.check(read)                         # read(address): your way to read a register; ValueError if it is another one
-packets = host.pack("FUNCTION", tags, q=q, ...)      # uint8 (n, bytes): what a DMA sends, in one transfer or in many
-answers = host.answers(received)         # by function: answers["FUNCTION"].head["tag"], .outputs[...], an array of all
-```
 """
 
 
-HEADER_WORDS = {
-    "function": "the code of the function | the same",
-    "flag": "ignored | flag",
-    "error": "ignored | error",
-    "malformed": "ignored | malformed",
-    "tag": "the tag | the same",
-}
-"""What each field is of a task and of a result."""
+HEADER_WORDS = {"function": "the code of the function | the same", "tag": "the tag | the same"}
+"""What a field is of a task and of a result; others are ignored in a task."""
 
 
 def _link(acc: Accelerator, boundary: Boundary) -> str:

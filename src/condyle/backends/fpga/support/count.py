@@ -39,6 +39,8 @@ BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2, "RAMB18E1": 1, "RAMB36E1": 2}
 """Block memories of 18 kbit."""
 IN_DSP = "P"
 """A flip-flop of a product. A DSP has such registers, but yosys may leave them outside."""
+COUNTED = {"lut": LUTS, "ff": FLIP_FLOPS, "ff_of_products": {IN_DSP: 1}, "dsp": DSPS, "bram18": BLOCKS}
+"""What is counted, and how much of it a cell takes. ff_of_products are not in ff."""
 REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 
@@ -71,18 +73,12 @@ class Design:
         return self.known[module]
 
     def counts(self, module: str) -> dict[str, int]:
-        """lut, ff, ff_of_products (not in ff), dsp and bram18 of a module and all modules inside it."""
+        """What COUNTED names, of a module and all modules inside it."""
         cells = self.cells(module)
-        unknown = set(cells) - {*LUTS, *FLIP_FLOPS, *DSPS, *BLOCKS, IN_DSP, *REST}
+        unknown = set(cells).difference(REST, *COUNTED.values())
         if unknown:
             sys.exit(f"count.py does not know the cells {', '.join(sorted(unknown))}: add them to LUTS or REST")
-        return {
-            "lut": weigh(cells, LUTS),
-            "ff": weigh(cells, FLIP_FLOPS),
-            "ff_of_products": cells[IN_DSP],
-            "dsp": weigh(cells, DSPS),
-            "bram18": weigh(cells, BLOCKS),
-        }
+        return {what: sum(n * each.get(cell, 0) for cell, n in cells.items()) for what, each in COUNTED.items()}
 
     def most_loads(self, name: str, apart: str = "") -> dict[str, Any]:
         """The net with most loads in a module and all modules inside it, without `apart`; the loads of its reset."""
@@ -131,10 +127,6 @@ def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
         return found[name]
 
     return {name: inside(name) for name in modules}
-
-
-def weigh(cells: Counter[str], weights: dict[str, int]) -> int:
-    return sum(n * weights.get(cell, 0) for cell, n in cells.items())
 
 
 def synthesised(yosys: str, operators: str, sources: list[str]) -> dict[str, Any]:
