@@ -52,7 +52,9 @@ def test_shifts_equal_a_product_on_every_bit(width: int) -> None:
             if all(op.kind != "mul" for op in made.ops):
                 done += 1
                 before, after = Arrays(), Arrays()
-                left, right = (run(on, one, "out", {Word("x", 0): x}) for on, one in ((before, path), (after, made)))
+                left, right = (
+                    run(ints, one, "out", {Word("x", 0): x}) for ints, one in ((before, path), (after, made))
+                )
                 assert (left[word] == right[word]).all(), (value, frac)
                 assert (before.over == after.over).all(), (value, frac)
     assert done > 100

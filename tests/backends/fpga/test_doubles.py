@@ -68,16 +68,16 @@ def numbers(format: Format) -> Integers:
 class Operator(Protocol):
     """An operator on words, in any arithmetic."""
 
-    def __call__(self, on: Arithmetic[Number], args: Sequence[Number], /) -> Sequence[Number]: ...
+    def __call__(self, ints: Arithmetic[Number], args: Sequence[Number], /) -> Sequence[Number]: ...
 
 
 def check(inputs: Sequence[Integers], formats: Sequence[Format], operator: Operator) -> np.ndarray:
     """The same integers and flags, by the Program's own meaning. Returns which results were clamped."""
 
     def outputs(x: list[Scalar]) -> list[Scalar]:
-        on = Doubles()
+        ints = Doubles()
         signals = [Signal(value, float(format.limit + 1)) for value, format in zip(x, formats, strict=True)]
-        return [*(result.value for result in operator(on, signals)), on.flag()]
+        return [*(result.value for result in operator(ints, signals)), ints.flag()]
 
     arrays = Arrays()
     want = operator(arrays, inputs)
@@ -98,7 +98,7 @@ def test_products(a: int, b: int, factor: int, loss: int) -> None:
     formats = Format(a, a - 3), Format(b, b - 2)
     out = Format(max(a, b), max(a, b) - 5 - loss)
     words = [numbers(format) for format in formats]
-    over = check(words, formats, lambda on, args: [operators.multiply(on, args, formats, factor, out)])
+    over = check(words, formats, lambda ints, args: [operators.multiply(ints, args, formats, factor, out)])
     assert over.any() == (loss < 0)
 
 
@@ -107,7 +107,7 @@ def test_products(a: int, b: int, factor: int, loss: int) -> None:
 def test_sums(fracs: tuple[int, int], out: int, drop: int, sign: int) -> None:
     formats = Format(27, fracs[0]), Format(27, fracs[1])
     words = [numbers(format) for format in formats]
-    over = check(words, formats, lambda on, args: [operators.add(on, args, formats, sign, Format(27, out), drop)])
+    over = check(words, formats, lambda ints, args: [operators.add(ints, args, formats, sign, Format(27, out), drop)])
     assert over.any() and not over.all()
 
 
@@ -115,7 +115,7 @@ def test_sums(fracs: tuple[int, int], out: int, drop: int, sign: int) -> None:
 def test_reciprocals(format: Format) -> None:
     x = numbers(format)
     for out in (Format(27, 10), Format(27, 24), Format(18, -4), Format(32, 40)):
-        assert check([x], [format], lambda on, args, out=out: [on.reciprocal(args[0], format, out)]).any()
+        assert check([x], [format], lambda ints, args, out=out: [ints.reciprocal(args[0], format, out)]).any()
 
 
 SCALED = (Format(27, 23), Format(32, 28), Format(18, 14))
@@ -123,19 +123,19 @@ SCALED = (Format(27, 23), Format(32, 28), Format(18, 14))
 
 @pytest.mark.parametrize("format", [*SCALED, Format(32, 16), Format(27, 3), Format(32, 5), Format(32, 25)])
 def test_sines_and_cosines(format: Format) -> None:
-    assert not check([numbers(format)], [format], lambda on, args: operators.sincos(on, args[0], format)).any()
+    assert not check([numbers(format)], [format], lambda ints, args: operators.sincos(ints, args[0], format)).any()
 
 
 def test_what_no_double_holds_is_refused() -> None:
-    on, wide = Doubles(), Signal(cast(Scalar, Graph().input(0, 0)), EXACT / 2)
+    ints, wide = Doubles(), Signal(cast(Scalar, Graph().input(0, 0)), EXACT / 2)
     with pytest.raises(UnsupportedError, match="are not exact in float64"):
-        on.times(wide, wide)
+        ints.times(wide, wide)
     with pytest.raises(UnsupportedError, match="are not exact in float64"):
-        on.sum(on.shifted(wide, 2), on.shifted(wide, 2))
+        ints.sum(ints.shifted(wide, 2), ints.shifted(wide, 2))
 
 
 def test_a_clamp_that_cannot_happen_is_left_out() -> None:
-    on, graph = Doubles(), Graph()
+    ints, graph = Doubles(), Graph()
     x = Signal(cast(Scalar, graph.input(0, 0)), 100.0)
-    assert on.bounded(x, -100, 100) is x and not on.taken
-    assert on.bounded(x, -99, 100) is not x and on.taken
+    assert ints.bounded(x, -100, 100) is x and not ints.taken
+    assert ints.bounded(x, -99, 100) is not x and ints.taken

@@ -33,9 +33,9 @@ def test_a_reciprocal_is_within_5e_7_and_a_step(format: Format) -> None:
     n = n.astype(np.int64)
     largest = 1.0 / format.to_real(n).min()
     out = constant_format(format.width, largest)
-    on = Arrays()
-    result = on.reciprocal(n, format, out)
-    assert not on.over.any()
+    ints = Arrays()
+    result = ints.reciprocal(n, format, out)
+    assert not ints.over.any()
     cut = 2.0 ** (max(0, format.width - A)) / n  # a wider word is cut to 27 bits first
     true = 1.0 / format.to_real(n)
     assert (np.abs(out.to_real(result) - true) <= true * (5e-7 + cut) + 2.0**-out.frac).all()
@@ -43,10 +43,10 @@ def test_a_reciprocal_is_within_5e_7_and_a_step(format: Format) -> None:
 
 @pytest.mark.parametrize("x", [0, -1, -(2**26)])
 def test_a_reciprocal_of_what_has_none_is_the_largest_and_said(x: int) -> None:
-    on = Arrays()
-    result = on.reciprocal(np.array([x]), Format(27, 20), Format(27, 10))
+    ints = Arrays()
+    result = ints.reciprocal(np.array([x]), Format(27, 20), Format(27, 10))
     assert result[0] == Format(27, 10).limit
-    assert on.over[0]
+    assert ints.over[0]
 
 
 @pytest.mark.parametrize(("a", "b"), [(27, 18), (18, 18), (27, 27), (32, 18), (32, 27), (32, 32), (18, 27), (18, 32)])
@@ -58,12 +58,12 @@ def test_a_product_is_its_pieces_and_each_piece_is_one_dsp(a: int, b: int) -> No
     formats = (Format(a, a - 3), Format(b, b - 2))
     x, y = (RNG.integers(-f.limit - 1, f.limit, 5000) for f in formats)
     out = Format(max(a, b), max(a, b) - 4)
-    on = Arrays()
-    got = operators.multiply(on, (x, y), formats, b, out)
+    ints = Arrays()
+    got = operators.multiply(ints, (x, y), formats, b, out)
     exact = x.astype(object) * y.astype(object)
     shift = formats[0].frac + formats[1].frac - out.frac
     error = np.array([float(g - e / 2**shift) for g, e in zip(got.tolist(), exact.tolist(), strict=True)])
-    assert not on.over.any()
+    assert not ints.over.any()
     assert (error <= 1e-9).all() and (error > -len(pieces) - 1e-9).all()
 
 
@@ -74,10 +74,10 @@ def _widths(width: int, place: int) -> list[int]:
 def test_a_sum_that_does_not_fit_is_clamped_and_said() -> None:
     format = Format(8, 0)
     x = np.array([100, -100, 100, -128])
-    on = Arrays()
-    result = operators.add(on, (x, x), (format, format), 1, format)
+    ints = Arrays()
+    result = operators.add(ints, (x, x), (format, format), 1, format)
     assert result.tolist() == [127, -128, 127, -128]
-    assert on.over.tolist() == [True, True, True, True]
+    assert ints.over.tolist() == [True, True, True, True]
     assert operators.add(Arrays(), (x, x), (format, format), -1, format).tolist() == [0, 0, 0, 0]
 
 

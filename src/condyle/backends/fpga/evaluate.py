@@ -31,7 +31,7 @@ def outside(plan: Plan, task: Task, given: Mapping[Word, Integers]) -> Flags:
     return np.any([np.abs(given[word]) > largest(plan, word) for word in words], axis=0)
 
 
-def run(on: Arithmetic[Number], path: Datapath, group: str, inputs: Mapping[Word, Number]) -> dict[Word, Number]:
+def run(ints: Arithmetic[Number], path: Datapath, group: str, inputs: Mapping[Word, Number]) -> dict[Word, Number]:
     """The words of a group of outputs; only what they depend on is computed, and clamped."""
     values: dict[int, Number] = {}
     angles: dict[int, tuple[Number, Number]] = {}
@@ -41,19 +41,19 @@ def run(on: Arithmetic[Number], path: Datapath, group: str, inputs: Mapping[Word
         if op.kind == "input":
             values[k] = inputs[path.words[k]]
         elif op.kind == "const":
-            values[k] = on.constant(op.value)
+            values[k] = ints.constant(op.value)
         elif op.kind == "wire":
             values[k] = args[0]
         elif op.kind == "sincos":
-            angles[k] = operators.sincos(on, args[0], formats[0])
+            angles[k] = operators.sincos(ints, args[0], formats[0])
         elif op.kind in ("sin", "cos"):
             values[k] = angles[op.args[0]][op.kind == "cos"]
         elif op.kind == "rcp":
-            values[k] = on.reciprocal(args[0], formats[0], op.format)
+            values[k] = ints.reciprocal(args[0], formats[0], op.format)
         elif op.kind == "mul":
-            values[k] = operators.multiply(on, args, formats, op.factor, op.format)
+            values[k] = operators.multiply(ints, args, formats, op.factor, op.format)
         else:
-            values[k] = operators.add(on, args, formats, 1 if op.kind == "add" else -1, op.format, op.drop)
+            values[k] = operators.add(ints, args, formats, 1 if op.kind == "add" else -1, op.format, op.drop)
     return {word: values[k] for word, k in path.group(group)}
 
 
@@ -67,18 +67,18 @@ class Answer(NamedTuple):
 class Run(Generic[Number]):
     """Tasks of one function. given: their words."""
 
-    def __init__(self, plan: Plan, task: Task, given: Mapping[Word, Number], on: Arithmetic[Number]) -> None:
-        self.plan, self.task, self.given, self.on = plan, task, given, on
-        self.floats = on.constant(not task.base_given)
+    def __init__(self, plan: Plan, task: Task, given: Mapping[Word, Number], ints: Arithmetic[Number]) -> None:
+        self.plan, self.task, self.given, self.ints = plan, task, given, ints
+        self.floats = ints.constant(not task.base_given)
 
     def answer(self) -> Mapping[Word, Number]:
         return self.step() if self.task.stages else self.passes()
 
     def zeros(self, *names: str) -> dict[Word, Number]:
-        return {word: self.on.constant(0) for word in self.plan.formats if word.name in names}
+        return {word: self.ints.constant(0) for word in self.plan.formats if word.name in names}
 
     def array(self, leaf: Leaf, inputs: Mapping[Word, Number]) -> dict[Word, Number]:
-        return run(self.on, self.plan.datapaths[leaf.array], leaf.group, inputs)
+        return run(self.ints, self.plan.datapaths[leaf.array], leaf.group, inputs)
 
     def through(
         self, leaves: Iterable[Leaf], state: Mapping[Word, Number], known: Mapping[Word, Number]
@@ -102,7 +102,7 @@ class Run(Generic[Number]):
 
     def step(self) -> Mapping[Word, Number]:
         """An integration step: its sub-tasks one after the other."""
-        plan, constant = self.plan, self.on.constant
+        plan, constant = self.plan, self.ints.constant
         fresh = {word: Word(steps.FRESH.get(word.name, word.name), word.index) for word in plan.course}
         words = {word: self.given.get(was, constant(0)) for word, was in fresh.items()}
         state = {word: word for word in plan.formats if word.name in ("q", "v")}
@@ -120,19 +120,19 @@ class Run(Generic[Number]):
 
     def _fed_back(self, solved: Mapping[Word, Number]) -> dict[Word, Number]:
         """a in the format in which it is fed back. For a given base, either its a or that of the joint is 0."""
-        formats, on = self.plan.datapaths["solve"].formats(SOLVED.group), self.on
+        formats, ints = self.plan.datapaths["solve"].formats(SOLVED.group), self.ints
         result: dict[Word, Number] = {}
         for word in self.plan.takes("a"):
             format = self.plan.formats[word]
-            again = on.clamped(on.shifted(solved[word], format.frac - formats[word].frac), format)
-            result[word] = on.sum(again, self.given[word]) if word in self.given else again
+            again = ints.clamped(ints.shifted(solved[word], format.frac - formats[word].frac), format)
+            result[word] = ints.sum(again, self.given[word]) if word in self.given else again
         return result
 
 
 def evaluate(plan: Plan, function: str, given: Mapping[Word, Integers]) -> Answer:
     """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
     task, n = plan.tasks[function], max(len(value) for value in given.values())
-    on = Arrays(outside(plan, task, given))
-    found = Run(plan, task, given, on).answer()
+    ints = Arrays(outside(plan, task, given))
+    found = Run(plan, task, given, ints).answer()
     words = {word: np.broadcast_to(found[word], n) for word, _ in plan.results[function]}
-    return Answer(words, np.broadcast_to(on.over & plan.flags, n))
+    return Answer(words, np.broadcast_to(ints.over & plan.flags, n))

@@ -26,7 +26,7 @@ TWO_PI_INVERSE = round(2.0**36 / (2.0 * np.pi))
 
 
 class Arithmetic(Protocol[Number]):
-    """Integers, and whether one was clamped.
+    """Integers, and whether one was clamped: `Arrays`, or `doubles.Doubles`.
 
     shifted: x 2^left, rounded down. low: the lowest bits, without a sign. clamped: to a format, remembered. silent:
     to +-limit, not remembered. sector: the entries of `sincos_table`. reciprocal: 1 / x for x > 0, to 5e-7 of itself,
@@ -92,35 +92,35 @@ class Arrays:
 
 
 def add(
-    on: Arithmetic[Number], args: Sequence[Number], formats: Sequence[Format], sign: int, out: Format, drop: int = 0
+    ints: Arithmetic[Number], args: Sequence[Number], formats: Sequence[Format], sign: int, out: Format, drop: int = 0
 ) -> Number:
     """x + y or x - y, both brought to the result's unit first, or to 2^-drop of it."""
-    x, y = (on.shifted(v, out.frac + drop - f.frac) for v, f in zip(args, formats, strict=True))
-    return on.clamped(on.shifted(on.sum(x, y, sign), -drop), out)
+    x, y = (ints.shifted(v, out.frac + drop - f.frac) for v, f in zip(args, formats, strict=True))
+    return ints.clamped(ints.shifted(ints.sum(x, y, sign), -drop), out)
 
 
 def multiply(
-    on: Arithmetic[Number], args: Sequence[Number], formats: Sequence[Format], factor: int, out: Format
+    ints: Arithmetic[Number], args: Sequence[Number], formats: Sequence[Format], factor: int, out: Format
 ) -> Number:
     """x y with y cut to its upper `factor` bits.
 
     The product of the upper pieces and that of the lower pieces are joined without a sum. The two cross products are
     summed, then added. Each sum is a word, clamped and flagged, so that nothing is wider than ADDER bits.
     """
-    x, y = args[0], on.shifted(args[1], min(factor, formats[1].width) - formats[1].width)
+    x, y = args[0], ints.shifted(args[1], min(factor, formats[1].width) - formats[1].width)
     right = formats[0].frac + formats[1].narrowed(factor).frac - out.frac
-    sums = [on.constant(0), on.constant(0)]
+    sums = [ints.constant(0), ints.constant(0)]
     first, second = splits(formats[0].width, factor)
-    for i, (left, p) in enumerate(pieces(on, x, first)):
-        for j, (above, r) in enumerate(pieces(on, y, second)):
-            sums[(i + j) % 2] = on.sum(sums[(i + j) % 2], on.shifted(on.times(p, r), left + above - right))
-    straight, across = on.clamped(sums[0], out), on.clamped(sums[1], Format(ADDER, 0))
-    return on.clamped(on.sum(straight, across), out)
+    for i, (left, p) in enumerate(pieces(ints, x, first)):
+        for j, (above, r) in enumerate(pieces(ints, y, second)):
+            sums[(i + j) % 2] = ints.sum(sums[(i + j) % 2], ints.shifted(ints.times(p, r), left + above - right))
+    straight, across = ints.clamped(sums[0], out), ints.clamped(sums[1], Format(ADDER, 0))
+    return ints.clamped(ints.sum(straight, across), out)
 
 
-def cut(on: Arithmetic[Number], x: Number, format: Format) -> tuple[Number, Format]:
+def cut(ints: Arithmetic[Number], x: Number, format: Format) -> tuple[Number, Format]:
     """The upper bits that fit a DSP."""
-    return on.shifted(x, min(A, format.width) - format.width), format.narrowed(A)
+    return ints.shifted(x, min(A, format.width) - format.width), format.narrowed(A)
 
 
 def least_shift(a: int, b: int) -> int:
@@ -129,9 +129,9 @@ def least_shift(a: int, b: int) -> int:
     return max(0, (first and first + b) - ADDER, (second and a + second) - ADDER)
 
 
-def pieces(on: Arithmetic[Number], x: Number, place: int) -> list[tuple[int, Number]]:
+def pieces(ints: Arithmetic[Number], x: Number, place: int) -> list[tuple[int, Number]]:
     """(place, piece), the upper first: the factor, cut in two at `place`; whole at 0."""
-    return [(0, x)] if place == 0 else [(place, on.shifted(x, -place)), (0, on.low(x, place))]
+    return [(0, x)] if place == 0 else [(place, ints.shifted(x, -place)), (0, ints.low(x, place))]
 
 
 def splits(a: int, b: int) -> tuple[int, int]:
@@ -179,24 +179,25 @@ def largest_angle(format: Format) -> float:
     return inf if format.width - cut <= A else ldexp(1.0, A - 1 - format.frac + cut)
 
 
-def sincos(on: Arithmetic[Number], x: Number, format: Format) -> tuple[Number, Number]:
+def sincos(ints: Arithmetic[Number], x: Number, format: Format) -> tuple[Number, Number]:
     """Sine and cosine, 17 bits behind the point; at most 1e-5 from the true ones of the angle as given.
 
     The angle in units of 2^-24 turn, whole turns dropped: two products, one sum. Then the tables and their slopes.
     """
-    dropped, half = angle_cut(format), on.constant(1 << (A - 1))
-    x = on.shifted(x, -dropped)
+    dropped, half = angle_cut(format), ints.constant(1 << (A - 1))
+    x = ints.shifted(x, -dropped)
     if format.width - dropped > A:
-        x = on.sum(on.low(on.sum(x, half), A), half, -1)
-    high, low = on.constant(TWO_PI_INVERSE >> 17), on.constant(TWO_PI_INVERSE & 0x1FFFF)
+        x = ints.sum(ints.low(ints.sum(x, half), A), half, -1)
+    high, low = ints.constant(TWO_PI_INVERSE >> 17), ints.constant(TWO_PI_INVERSE & 0x1FFFF)
     right, step = format.frac - dropped + 36 - PHASE, PHASE - SEED_BITS
-    phase = on.low(on.sum(on.shifted(on.times(x, high), 17 - right), on.shifted(on.times(x, low), -right)), PHASE)
-    delta = on.sum(on.low(phase, step), on.constant(1 << (step - 1)), -1)
-    sine, cosine, slope, fall = on.sector(on.shifted(phase, -step))
-    s = on.sum(sine, on.shifted(on.times(delta, slope), -19))
-    c = on.sum(cosine, on.shifted(on.times(delta, fall), -19), -1)
+    turns = ints.sum(ints.shifted(ints.times(x, high), 17 - right), ints.shifted(ints.times(x, low), -right))
+    phase = ints.low(turns, PHASE)
+    delta = ints.sum(ints.low(phase, step), ints.constant(1 << (step - 1)), -1)
+    sine, cosine, slope, fall = ints.sector(ints.shifted(phase, -step))
+    s = ints.sum(sine, ints.shifted(ints.times(delta, slope), -19))
+    c = ints.sum(cosine, ints.shifted(ints.times(delta, fall), -19), -1)
     limit = (1 << (B - 1)) - 1
-    return on.silent(on.shifted(s, -2), limit), on.silent(on.shifted(c, -2), limit)
+    return ints.silent(ints.shifted(s, -2), limit), ints.silent(ints.shifted(c, -2), limit)
 
 
 @cache
