@@ -30,9 +30,8 @@ def test_every_kind(function: str, dtype: str) -> None:
         name = f"{kind}_{function}"
         expected = state.derived(kind, *([more[kind]] if kind in more else []))
         given = [*state.point, *more.get(kind, [])]
-        shapes = [
-            dyn._compiler.layouts(function_of(name), TARGETS["numpy"], dtype)[0][k].dims for k in range(len(ports))
-        ]
+        layouts, _ = dyn._compiler.layouts(function_of(name), TARGETS["numpy"], dtype)
+        shapes = [layout.dims for layout in layouts]
         rows = [np.repeat(x, 3, 0).reshape(3, *dims).astype(dtype) for x, dims in zip(given, shapes, strict=True)]
         for one, theirs in zip(dyn.call(name, rows), expected, strict=True):
             flat = np.reshape(one, (3, -1)).astype(np.float64)

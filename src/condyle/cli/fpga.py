@@ -7,16 +7,15 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import cast
 
 import condyle
 from condyle import api, hardware, simulation
 from condyle.backends.common.facts import checked_name
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.page import page
-from condyle.backends.fpga.report import report, said_box, said_latency
+from condyle.backends.fpga.report import Report, report, said_box, said_latency
 from condyle.backends.fpga.target import word_of
-from condyle.cli.common import Json, add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
+from condyle.cli.common import add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
 from condyle.errors import UnsupportedError
 from condyle.hardware.accuracy import WORDS
@@ -163,11 +162,6 @@ def _report(
     if arguments.json:
         show_json(found)
         return 0
-    rows: list[list[str]] = []
-    for function in acc.plan.functions:
-        row = found["functions"]
-        assert isinstance(row, dict)
-        rows.append(_row(function, row[function]))
     show(
         table(
             [
@@ -182,7 +176,7 @@ def _report(
                 "maximum",
                 "flagged",
             ],
-            rows,
+            [_row(name, row) for name, row in found["functions"].items()],
         )
     )
     device = f"{found['dsp_percent']} % of an {found['device']}"
@@ -197,16 +191,15 @@ def _report(
     return 0
 
 
-def _row(function: str, found: Json) -> list[str]:
-    assert isinstance(found, dict) and isinstance(found["errors"], dict)
-    rates = cast("dict[str, float]", found["boundary"])
+def _row(function: str, found: Report) -> list[str]:
+    rates = found["boundary"]
     return [
         function,
         said_latency(found),
         *(str(found[name]) for name in ("ii", "dsp")),
         f"{rates['task_bytes']:.0f}, {rates['result_bytes']:.0f}",
         f"{rates['chip_million_per_s']:.4g}, {rates['board_million_per_s']:.4g}",
-        *(f"{cast('dict[str, float]', found['relative_quantiles'])[part]:.1e}" for part in ("p50", "p99")),
+        *(f"{found['relative_quantiles'][part]:.1e}" for part in ("p50", "p99")),
         f"{found['worst_relative']:.1e}",
         f"{found['errors']['clamped']:.1e}",
     ]

@@ -21,6 +21,7 @@ from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.export import Facts, Sheet
 from condyle.backends.fpga.formats import Integers, Reals, values_of
+from condyle.backends.fpga.operators import Arrays
 from condyle.backends.fpga.page import page
 from condyle.backends.fpga.report import report
 from condyle.backends.fpga.vectors import task_of
@@ -120,10 +121,9 @@ def test_a_step_without_a_bound_is_not_passed_over(monkeypatch: pytest.MonkeyPat
 
 def words(path: Datapath, given: dict[Word, Integers]) -> dict[int, Integers]:
     """The word of every operation."""
-    every = tuple((Word("op", k), k) for k in range(len(path.ops)))
-    return {
-        word.index: value for word, value in model.run(replace(path, groups=(("all", every),)), given).words.items()
-    }
+    every = tuple((Word("op", k), k) for k, op in enumerate(path.ops) if op.kind != "sincos")
+    found = model.run(Arrays(), replace(path, groups=(("all", every),)), "all", given)
+    return {word.index: value for word, value in found.items()}
 
 
 def computed(acc: Accelerator, given: dict[str, Reals]) -> dict[str, dict[int, Integers]]:

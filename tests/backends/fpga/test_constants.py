@@ -13,6 +13,7 @@ from condyle.backends.fpga.constants import digits, shifted, steps, with_constan
 from condyle.backends.fpga.datapath import Datapath, Op, Word
 from condyle.backends.fpga.evaluate import evaluate, run
 from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.operators import Arrays
 from condyle.backends.fpga.vectors import task_of
 from condyle.errors import UnsupportedError
 from tests.processor import slow
@@ -50,9 +51,12 @@ def test_shifts_equal_a_product_on_every_bit(width: int) -> None:
             assert widest(made) <= 32
             if all(op.kind != "mul" for op in made.ops):
                 done += 1
-                left, right = (run(one, {Word("x", 0): x}) for one in (path, made))
-                assert (left.words[word] == right.words[word]).all(), (value, frac)
-                assert (left.over["out"] == right.over["out"]).all(), (value, frac)
+                before, after = Arrays(), Arrays()
+                left, right = (
+                    run(ints, one, "out", {Word("x", 0): x}) for ints, one in ((before, path), (after, made))
+                )
+                assert (left[word] == right[word]).all(), (value, frac)
+                assert (before.over == after.over).all(), (value, frac)
     assert done > 100
 
 

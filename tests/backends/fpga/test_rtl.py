@@ -10,7 +10,7 @@ import pytest
 
 import condyle
 from condyle import hardware
-from condyle.backends.fpga.emit_project import sources, support
+from condyle.backends.fpga.emit_project import bench_text, sources
 from condyle.backends.fpga.export import Facts
 from condyle.backends.fpga.target import PARTS
 from condyle.errors import BuildError
@@ -215,8 +215,8 @@ def test_verilator_takes_the_bench_of_answers_of_any_width(tmp_path) -> None:
     ports = ["input clock, reset, in_valid, out_ready", "input [2:0] in_function", "input [15:0] in_tag"]
     ports += ["input [63:0] in_data", "output in_ready, out_valid, out_flag, out_error", "output [2:0] out_function"]
     text = f"module rig ({', '.join([*ports, 'output [15:0] out_tag', 'output [8999:0] out_data'])});\nendmodule\n"
-    text += f"module rig_bench;\nlocalparam {', '.join(f'{name} = {size}' for name, size in sizes.items())};\n"
-    (tmp_path / "rig.v").write_text(text + support("bench.v").replace("TOP", "rig") + "endmodule\n")
+    text_of_sizes = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    (tmp_path / "rig.v").write_text(text + bench_text("bench.v", "rig_bench", text_of_sizes, {"TOP": "rig"}))
     command = ["verilator", "--lint-only", "-Wno-fatal", "-Wno-lint", "--timing", "--top-module", "rig_bench", "rig.v"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr

@@ -15,11 +15,10 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.backends.fpga.boundary import Boundary
+from condyle.backends.fpga.boundary import Boundary, describe
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import AxiEmitter
 from condyle.backends.fpga.emit_top import emit_top
-from condyle.backends.fpga.export import Facts
 from tests.programs import YOSYS, needs, tool
 
 from .conftest import accelerator
@@ -139,7 +138,7 @@ def bounded(
     """A property of the boundary while packets of id come, and others; beats: of the others and of their results; more:
     parameters."""
     acc, boundary = planned("32"), Boundary(axi=32)
-    text = AxiEmitter(acc, Facts("top", "", "", 125.0, "32", boundary)).text()
+    text = AxiEmitter(acc.plan, boundary, describe(acc.plan, boundary, "top", "")).text()
     codes = {"F": code(acc, "id"), "OTHER": code(acc, other)}
     sent, back = boundary.beats(boundary.task(acc.plan, "id")), boundary.beats(boundary.result(acc.plan, "id"))
     others = {"OTHER_SENT": beats[0], "OTHER_BACK": beats[1]}

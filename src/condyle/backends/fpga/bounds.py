@@ -19,10 +19,10 @@ signal was clamped, and that one raises the flag.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from condyle.backends.fpga.datapath import Datapath, Op, Word
+from condyle.backends.fpga.datapath import CLAMPING, Datapath, Op, Word
 from condyle.backends.fpga.formats import Format
 from condyle.backends.fpga.lower import RECIPROCAL_ERROR, SINCOS_ERROR
 from condyle.backends.fpga.operators import splits
@@ -31,7 +31,6 @@ from condyle.backends.fpga.tasks import FLOATS
 
 ROOM = 2.0**-9
 """A quarter of the room for rounding in upper bounds. A matrix whose nine entries have such an error fits the room."""
-SIGNALS = frozenset({"add", "sub", "mul", "rcp"})
 
 
 class Bound(NamedTuple):
@@ -40,13 +39,6 @@ class Bound(NamedTuple):
     size: float
     error: float
     drift: float
-
-
-class Count(NamedTuple):
-    """Numbers of signals with a proven format, and with a sampled one."""
-
-    proven: int
-    sampled: int
 
 
 TURN = Bound(1.0, 2.0 * SINCOS_ERROR, 2.0 * SINCOS_ERROR)
@@ -155,11 +147,4 @@ def _covered(path: Datapath, op: Op, found: list[Bound], k: int) -> bool:
 def proven(path: Datapath, limits: Mapping[Word, float]) -> dict[int, bool]:
     """Whether each operation that could overflow is proven. The sums inside a constant's chain never overflow."""
     found = bounds(path, limits)
-    return {k: _covered(path, op, found, k) for k, op in enumerate(path.ops) if op.kind in SIGNALS and op.noise > 0.0}
-
-
-def count(path: Datapath, signals: Mapping[int, bool], groups: Collection[str]) -> Count:
-    """The numbers for the signals that these groups of outputs depend on."""
-    cone = frozenset[int]().union(*(path.cones[group] for group in groups))
-    good = [signals[k] for k in cone if k in signals]
-    return Count(sum(good), len(good) - sum(good))
+    return {k: _covered(path, op, found, k) for k, op in enumerate(path.ops) if op.kind in CLAMPING and op.noise > 0.0}

@@ -54,13 +54,17 @@ class Accelerator:
 
     def interval(self, function: str) -> int:
         """Cycles between results of one function after the other."""
-        task = self.plan.tasks[function]
-        return self.ii * len(task.passes) * max(1, len(task.stages))
+        return self.ii * self.plan.tasks[function].turns
 
     @cached_property
     def words(self) -> Mapping[str, Mapping[int, int]]:
         """For each array the number of word registers of each operation."""
-        return {name: _held(array) for name, array in self.arrays.items()}
+        found: dict[str, dict[int, int]] = {}
+        for name, array in self.arrays.items():
+            path, used = array.datapath, Binding(array).used
+            timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
+            found[name] = {k: 1 + max(used.get(k, [0])) for k in timed}
+        return found
 
     @cached_property
     def register_bits(self) -> int:
@@ -86,12 +90,6 @@ class Accelerator:
     def depths(self) -> Mapping[str, int]:
         """The depth of each queue."""
         return depths(self.plan, self.ii, self.tap)
-
-
-def _held(schedule: Schedule) -> dict[int, int]:
-    path, used = schedule.datapath, Binding(schedule).used
-    timed = [k for k in path.members if path.ops[k].kind not in ("const", "wire", "sincos")]
-    return {k: 1 + max(used.get(k, [0])) for k in timed}
 
 
 def build(plan: Plan, ii: int, folding: int = 1, device: Device = XCVU9P) -> Accelerator:

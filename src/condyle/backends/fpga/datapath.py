@@ -21,6 +21,7 @@ from condyle.backends.fpga.target import (
 
 LEAVES = frozenset({"input", "const"})
 SHARED = frozenset({"mul", "sincos", "rcp"})
+CLAMPING = frozenset({"add", "sub", "mul", "rcp"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,9 @@ class Datapath:
     @cached_property
     def folds(self) -> dict[int, Fold]:
         """The operations that share operators, without those that would have to wait for each other."""
-        result: dict[int, Fold] = self._wanted()
+        result = self._wanted()
         while True:
-            members: dict[int, list[int]] = {}
-            for k in range(len(self.ops)):
-                members.setdefault(result[k].first if k in result else k, []).append(k)
+            members = self._members(result)
             there = set(self.ordered(members))
             if len(there) == len(members):
                 return result
@@ -141,9 +140,12 @@ class Datapath:
     @cached_property
     def members(self) -> dict[int, list[int]]:
         """For each operator the operations that share it."""
+        return self._members(self.folds)
+
+    def _members(self, folds: Mapping[int, Fold]) -> dict[int, list[int]]:
         result: dict[int, list[int]] = {}
         for k in range(len(self.ops)):
-            result.setdefault(self.first(k), []).append(k)
+            result.setdefault(folds[k].first if k in folds else k, []).append(k)
         return result
 
     def rate(self, k: int, ii: int) -> int:

@@ -10,14 +10,12 @@ from string import Template
 from typing import Any
 
 from condyle.backends.fpga import stream
-from condyle.backends.fpga.accelerator import TAG_BITS
-from condyle.backends.fpga.boundary import HEAD, HEADER, REGISTERS, SINGLE, TIMEOUT, Boundary, identity
-from condyle.backends.fpga.build import Accelerator
+from condyle.backends.fpga.accelerator import TAG_BITS, Plan
+from condyle.backends.fpga.boundary import HEAD, HEADER, REGISTERS, SINGLE, TIMEOUT, Boundary, constants
 from condyle.backends.fpga.emit_phases import LANE
-from condyle.backends.fpga.emit_project import TIMESCALE, filled, support
+from condyle.backends.fpga.emit_project import bench_text, support
 from condyle.backends.fpga.expressions import cases, copy, is_one_of, joined, packed, zeros
 from condyle.backends.fpga.packets import Packet
-from condyle.backends.fpga.report import Facts
 from condyle.text import Emitter, wrapped
 
 
@@ -42,12 +40,12 @@ FRAME = support("boundary.v.in").splitlines(keepends=True)
 
 
 class AxiEmitter:
-    """Writes NAME_axi: what FRAME leaves open. inner: bits of a beat where words are words; packets, beats: of a
-    function's task and result."""
+    """Writes NAME_axi: what FRAME leaves open. described: see `describe`. inner: bits of a beat where words are words;
+    packets, beats: of a function's task and result."""
 
-    def __init__(self, acc: Accelerator, facts: Facts) -> None:
-        facts.boundary.check(acc.plan)
-        self.plan, self.facts, self.boundary = acc.plan, facts, facts.boundary
+    def __init__(self, plan: Plan, boundary: Boundary, described: Mapping[str, Any]) -> None:
+        boundary.check(plan)
+        self.plan, self.boundary, self.described = plan, boundary, described
         self.word = max(format.width for format in self.plan.formats.values())
         self.lanes = self.boundary.axi // SINGLE
         self.inner = self.lanes * self.word if self.boundary.float32 else self.boundary.axi
@@ -58,7 +56,7 @@ class AxiEmitter:
         self.beats = {name: [self.boundary.beats(fields) for fields in both] for name, both in self.packets.items()}
 
     def text(self) -> str:
-        boundary, known = self.boundary, identity(self.plan, self.boundary, self.facts.fingerprint)
+        boundary, registers = self.boundary, constants(self.described)
         there = ("", "async" if boundary.async_clock else "sync", "float32" if boundary.float32 else "integers")
         frame = "".join(line for where, _, line in (row.rpartition("::") for row in FRAME) if where in there)
         most_in, most_out = (max(both[side] for both in self.beats.values()) for side in (0, 1))
@@ -68,10 +66,10 @@ class AxiEmitter:
         beats = [[(self.codes[name], f"16'd{both[side]}") for name, both in self.beats.items()] for side in (0, 1)]
         holes: dict[str, object] = {f"{name}_bits": f"[{size - 1}:0]" for name, size in sizes.items()}
         holes |= {name: header_bits(name) for name in HEADER} | {"code": f"[{code - 1}:0]"}
-        holes |= {"prefix": self.facts.name, "axi": boundary.axi, "lanes": self.lanes, "word": self.word}
+        holes |= {"prefix": self.described["name"], "axi": boundary.axi, "lanes": self.lanes, "word": self.word}
         holes |= {"inner": self.inner, "most_in": most_in, "most_out": most_out}
         holes |= {
-            "constants": wrapped(", ", [f".{name}(32'h{value:08x})" for name, value in known.items()]),
+            "constants": wrapped(", ", [f".{name}(32'h{value:08x})" for name, (_, value) in registers.items()]),
             "registers": wrapped(", ", [f".{pin.removeprefix('s_axil_')}({pin})" for pin in ports("s_axil")]),
             "words": "\n    ".join(self._words()),
             "wrong": 1 + TAG_BITS + sizes["function"],
@@ -189,10 +187,9 @@ def _header(**fields: str) -> str:
 
 def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:
     """The bench of NAME_axi; prints `right: ...` or WRONG and what. stream: see `describe`."""
-    prefix, known = stream["name"], [row for row in stream["registers"].values() if "value" in row]
     sent, back = (sum(len(getattr(packet, what)) for packet in packets) for what in ("task", "answer"))
     sizes = f"AXI = {boundary.axi}, N = {len(packets)}, IN = {sent}, OUT = {back}"
-    reads = " ".join(f"read(8'h{row['address']:02x}, 32'h{row['value']:08x});" for row in known)
-    words = {"TOP": prefix, "CORE": ".core_clk(core_clk)," * boundary.async_clock, "IDENTITY": reads, **MACROS}
-    body = filled("axi_bench.v", words)
-    return f"{TIMESCALE}module {prefix}_axi_bench;\n    localparam {sizes};\n{body}endmodule\n"
+    reads = " ".join(f"read(8'h{address:02x}, 32'h{value:08x});" for address, value in constants(stream).values())
+    words = {"TOP": stream["name"], "DUMP": "axi.vcd", "IDENTITY": reads, **MACROS}
+    words["CORE"] = ".core_clk(core_clk)," * boundary.async_clock
+    return bench_text("axi_bench.v", f"{stream['name']}_axi_bench", sizes, words)

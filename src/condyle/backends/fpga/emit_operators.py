@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from condyle.backends.fpga.adders import Operand, adder_bits, literal, name_of, product, summands
 from condyle.backends.fpga.binding import Binding, Tap
-from condyle.backends.fpga.datapath import SHARED
+from condyle.backends.fpga.datapath import CLAMPING, SHARED
 from condyle.backends.fpga.emit_phases import Count, Phases
 from condyle.backends.fpga.expressions import cases
 from condyle.backends.fpga.formats import Format
@@ -20,9 +20,6 @@ from condyle.text import Emitter
 
 def word(width: int) -> str:
     return f"signed [{width - 1}:0]"
-
-
-CLAMPING = ("add", "sub", "mul", "rcp")
 
 
 def added(a: Operand, b: Operand, sub: bool = False) -> str:

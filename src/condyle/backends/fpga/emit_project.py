@@ -80,7 +80,11 @@ def filled(name: str, words: Mapping[str, object]) -> str:
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks. It prints `right: ...` or `WRONG ...`."""
     code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
-    padded = -(-(2 + code + answer) // 32) * 32
-    sizes = f"N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {padded}"
-    body = filled("bench.v", {"TOP": prefix})
-    return f"{TIMESCALE}module {prefix}_bench;\n    localparam {sizes};\n{body}endmodule\n"
+    sizes = f"N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {-(-(2 + code + answer) // 32) * 32}"
+    return bench_text("bench.v", f"{prefix}_bench", sizes, {"TOP": prefix, "DUMP": "sim.vcd"})
+
+
+def bench_text(file: str, name: str, sizes: str, words: Mapping[str, object]) -> str:
+    """A bench with the options of all benches."""
+    body = filled("bench_options.v", words) + filled(file, words)
+    return f"{TIMESCALE}module {name};\n    localparam {sizes};\n{body}endmodule\n"

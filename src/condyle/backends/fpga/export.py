@@ -9,7 +9,7 @@ from pathlib import Path
 
 from condyle.backends.common.owned import check_owned, write_owned
 from condyle.backends.common.readme import Coordinates
-from condyle.backends.fpga.board import board, rules
+from condyle.backends.fpga.board import board
 from condyle.backends.fpga.boundary import describe
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.emit_axi import MACROS, AxiEmitter, emit_axi_bench
@@ -53,7 +53,7 @@ def write(
     stream = describe(acc.plan, facts.boundary, prefix, facts.fingerprint)
     texts |= {
         "fx_axi.v": filled("axi.v", MACROS),
-        f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc, facts).text(),
+        f"{prefix}_axi.v": header(acc, facts) + AxiEmitter(acc.plan, facts.boundary, stream).text(),
     }
     brought = board(acc, facts, texts)
     texts[f"{prefix}_bench.v"] = emit_bench(acc, prefix, len(tasks.tasks))
@@ -61,12 +61,10 @@ def write(
     texts |= {f"{prefix}_host.h": emit_host(stream), "condyle_host.py": support("host.py")}
     texts |= axi_bench(facts, stream, tasks.packets)
     texts[TASKS], texts[ANSWERS] = lines(tasks.tasks), lines(tasks.answers)
-    texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + rules(acc, prefix)
-    if acc.device.family != "ecp5":
-        texts |= {"count.ys": filled("count.ys", {"@family@": acc.device.family}), "count.py": support("count.py")}
-    texts |= brought
+    texts["Makefile"] = support("Makefile.in").format(sources=verilog, name=prefix) + brought.rules
+    texts |= brought.texts
     texts["report.html"] = page(acc, found)
-    texts["README.md"] = readme(acc, facts, found, joints)
+    texts["README.md"] = readme(acc, facts, found, brought, joints)
     texts["robot.json"] = json.dumps(names, indent=1, sort_keys=True, allow_nan=False) + "\n"
     texts["report.json"] = json.dumps(found, indent=1, allow_nan=False) + "\n"
     check_owned(out, texts)

@@ -78,11 +78,8 @@ def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device:
     acc = _built(plan, constants, fold, ii, device)
     if device.family != "ecp5" or acc.register_bits <= device.lut:
         return acc
-    longer = [ii * k for k in range(2, LARGEST_II // ii + 1)]
-    there = (
-        one for one in (_built(plan, constants, fold, n, device) for n in longer) if one.register_bits <= device.lut
-    )
-    found = next(there, None)
+    longer = (_built(plan, constants, fold, n, device) for n in range(2 * ii, LARGEST_II + 1, ii))
+    found = next((one for one in longer if one.register_bits <= device.lut), None)
     fits = f"The shortest interval that fits is {_cycles(found.ii)}: --dsp {found.dsp}" if found else "No interval fits"
     raise UnsupportedError(
         f"an {device.name} is too small for {', '.join(plan.functions)} with a task every {_cycles(ii)}: registers of "

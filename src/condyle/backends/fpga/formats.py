@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.fpga.target import Word
-from condyle.ir.interp import MEANING
-from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.ir.interp import values
+from condyle.ir.program import Program
 
 MARGIN = 2.0
 """The format of a signal holds this many times its largest sampled value."""
@@ -80,17 +80,7 @@ def constant_format(width: int, value: float) -> Format:
 
 def values_of(program: Program, inputs: Mapping[str, Reals]) -> list[Reals]:
     """Each node's value in every sample; inputs (n, size) by name."""
-    found: list[Reals] = []
-    with np.errstate(all="ignore"):
-        for node in program.nodes:
-            if node[0] == "const":
-                found.append(np.asarray(constant_of(node), np.float64))
-            elif node[0] == "input":
-                array, entry = input_of(node)
-                found.append(inputs[program.inputs[array].name][:, entry])
-            else:
-                found.append(np.asarray(MEANING[node[0]](*(found[k] for k in operands(node))), np.float64))
-    return found
+    return [np.asarray(x, np.float64) for x in values(program, [inputs[array.name] for array in program.inputs])]
 
 
 def largest_of(found: list[Reals]) -> list[float]:

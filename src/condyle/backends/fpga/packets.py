@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from condyle.backends.fpga.boundary import HEADER, SINGLE, Boundary
+from condyle.backends.fpga.boundary import HEADER, SINGLE, Boundary, constants
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_project import filled
-from condyle.backends.fpga.evaluate import Answer, evaluate
+from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.formats import Format, Integers
 from condyle.backends.fpga.stream import Field
 from condyle.backends.fpga.vectors import pack
@@ -57,7 +57,7 @@ def _of(
     if boundary.float32:
         known = acc.plan.formats
         given = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in given.items()}
-    answer: Answer = evaluate(acc.plan, function, given)
+    answer = evaluate(acc.plan, function, given)
     code = acc.plan.tasks[function].codes[0]
     heads = [code | int(flag) << LOW["flag"] for flag in answer.over.tolist()]
     tasks = _beats(boundary, sent, given, [code] * len(heads))
@@ -99,8 +99,7 @@ def emit_host(stream: Mapping[str, Any]) -> str:
                 words.append(f"{{{2.0 ** (sign * word['frac'])!r}, {turned}, {width}, {entries[0]}, {entries[-1]}}}")
             e.table(f"static const {name}_word {name}_{function}_{what}", words or ["{1, 0, 8, 0, 0}"], 3)
     with e.block(f"static const {name}_register {name}_identity[] = {{", "};"):
-        known = [(key, row) for key, row in stream["registers"].items() if "value" in row]
-        e(*(f'{{"{key}", 0x{row["address"]:02x}, 0x{row["value"]:08x}}},' for key, row in known))
+        e(*(f'{{"{key}", 0x{address:02x}, 0x{value:08x}}},' for key, (address, value) in constants(stream).items()))
     with e.block(f"static const {name}_function {name}_functions[] = {{", "};"):
         for function, row in stream["functions"].items():
             arrays, both = (row["inputs"], row["outputs"]), (row["task"], row["result"])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
-from typing import cast
+from typing import Any
 
 from condyle.backends.fpga.binding import Binding
 from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.report import Json, array_dsp, cycles, said_box, said_latency, words_held
+from condyle.backends.fpga.report import Report, array_dsp, cycles, said_box, said_latency, words_held
 from condyle.pages import scrolled, whole
 from condyle.text import printable
 
@@ -83,23 +83,23 @@ FORMATS = (
 )
 
 
-def page(acc: Accelerator, found: Mapping[str, Json], robot: str = "") -> str:
+def page(acc: Accelerator, found: Report, robot: str = "") -> str:
     """The page of an accelerator and its report. robot: what the page calls it, else the name of the module."""
     title = f"{printable(robot) or found['name']}: {', '.join(acc.plan.functions)}"
     percent = f"{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}"
     parts = [
-        f"<p>Words {escape(str(found['word']))}; a task every {cycles(acc.ii)}; {percent}.</p>",
+        f"<p>Words {escape(found['word'])}; a task every {cycles(acc.ii)}; {percent}.</p>",
         f"<p>Times are for an assumed clock of {found['assumed_clock_mhz']:g} MHz. No clock was measured.</p>",
         f"<p>The box of the inputs: {escape(said_box(found)).replace('≤', '&le;')}.</p>",
-        *(f"<p><b>{escape(str(warning))}</b></p>" for warning in cast("list[Json]", found["warnings"])),
+        *(f"<p><b>{escape(warning)}</b></p>" for warning in found["warnings"]),
         *_section("Pipeline", PIPELINE, scrolled(pipeline(acc))),
         *_section("DSPs in use", "", dsps(acc)),
-        *_section("Functions", FUNCTIONS, scrolled(_functions(found)), FLAGGED),
-        *_section("Errors", ERRORS, scrolled(_errors(found))),
+        *_section("Functions", FUNCTIONS, scrolled(_functions(found["functions"])), FLAGGED),
+        *_section("Errors", ERRORS, scrolled(_errors(found["functions"]))),
         *_section("Timetable", TIMETABLE),
         *(f"<h3>{name}</h3><p>{STAGES[name]}</p>{scrolled(timetable(acc, name))}" for name in acc.arrays),
-        *_section("Arrays", ARRAYS, scrolled(_arrays(acc, found))),
-        *_section("Formats of signals", FORMATS, scrolled(_formats(found))),
+        *_section("Arrays", ARRAYS, scrolled(_arrays(acc, found["arrays"]))),
+        *_section("Formats of signals", FORMATS, scrolled(_formats(found["functions"]))),
     ]
     return whole(title, parts, STYLE)
 
@@ -108,52 +108,46 @@ def _section(title: str, about: str, *parts: str) -> list[str]:
     return [f"<h2>{title}</h2>", *(f"<p>{x}</p>" if x and x[0] != "<" else x for x in (about, *parts) if x)]
 
 
-def _functions(found: Mapping[str, Json]) -> str:
-    rows: list[list[Json]] = []
-    for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
-        errors = cast("dict[str, float]", row["errors"])
-        rates = cast("dict[str, Json]", row["boundary"])
+def _functions(functions: Report) -> str:
+    rows: list[list[Any]] = []
+    for name, row in functions.items():
+        rates = row["boundary"]
         cells = [rates[what] for what in ("task_bytes", "result_bytes", "chip_million_per_s", "board_million_per_s")]
-        cells += [f"{100.0 * errors.get('clamped', 0.0):.2g} %", row["states"]]
+        cells += [f"{100.0 * row['errors'].get('clamped', 0.0):.2g} %", row["states"]]
         rows.append([name, said_latency(row), row["assumed_us"], row["ii"], row["dsp"], *cells])
     heads = ["function", "latency, cycles", "latency, &micro;s", "interval, cycles", "DSPs", "bytes of a task"]
     heads += ["bytes of a result", "million tasks/s: accelerator", "with bus and link", "flagged states"]
     return _table([*heads, "states sampled"], rows)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[Json]]) -> str:
+def _table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = ["".join(f"<th>{head}" for head in heads), *("".join(f"<td>{cell}" for cell in row) for row in rows)]
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
 
 
-def _errors(found: Mapping[str, Json]) -> str:
+def _errors(functions: Report) -> str:
     """A row for each output: quantiles, and the maximum of the samples."""
-    rows: list[list[Json]] = []
+    rows: list[list[str]] = []
     ends = {"median": "_p50", "90 % of the states": "_p90", "99 % of the states": "_p99", "maximum": ""}
-    for name, row in cast("dict[str, dict[str, Json]]", found["functions"]).items():
-        errors = cast("dict[str, float]", row["errors"])
+    for name, row in functions.items():
+        errors: dict[str, float] = row["errors"]
         for output in (key.removesuffix("_absolute") for key in errors if key.endswith("_absolute")):
             pairs = ((errors[f"{output}_absolute{end}"], errors[f"{output}_relative{end}"]) for end in ends.values())
             rows.append([name, escape(output), *(f"{absolute:.2g} ({relative:.1g})" for absolute, relative in pairs)])
     return _table(["function", "output", *ends], rows)
 
 
-def _formats(found: Mapping[str, Json]) -> str:
-    rows = cast("dict[str, dict[str, Json]]", found["functions"]).items()
-    return _table(["function", "signals: proven", "sampled"], [[name, *_signals(row)] for name, row in rows])
+def _formats(functions: Report) -> str:
+    rows = [[name, *row["signals"].values()] for name, row in functions.items()]
+    return _table(["function", "signals: proven", "sampled"], rows)
 
 
-def _signals(row: Mapping[str, Json]) -> list[int]:
-    signals = cast("dict[str, int]", row["signals"])
-    return [signals["proven"], signals["sampled"]]
-
-
-def _arrays(acc: Accelerator, found: Mapping[str, Json]) -> str:
-    rows: list[list[Json]] = []
-    known = cast("dict[str, dict[str, Json]]", found["arrays"])
-    for name, array in acc.arrays.items():
-        counts = (len(array.datapath.ops), sum(array.units.values()), array_dsp(acc, name))
-        rows.append([name, *counts, words_held(acc, name), *_signals(known[name])])
+def _arrays(acc: Accelerator, arrays: Report) -> str:
+    units = {name: sum(array.units.values()) for name, array in acc.arrays.items()}
+    rows = [
+        [name, row["operations"], units[name], row["dsp"], row["words"], *row["signals"].values()]
+        for name, row in arrays.items()
+    ]
     heads = ["array", "operations", "units", "DSPs", "registers, in words", "signals: proven", "sampled"]
     return _table(heads, rows)
 
@@ -237,9 +231,8 @@ def _svg(label: str, width: int, height: int, shapes: list[str]) -> str:
 
 def dsps(acc: Accelerator) -> str:
     """A bar for each array and one for all: what part of the device's DSPs they take."""
-    counts: Mapping[str, int] = {**{name: array_dsp(acc, name) for name in acc.arrays}, "all": acc.dsp}
     rows: list[str] = []
-    for name, dsp in counts.items():
+    for name, dsp in (*((name, array_dsp(acc, name)) for name in acc.arrays), ("all", acc.dsp)):
         percent = 100.0 * dsp / acc.device.dsp
         bar = f'<div class="free"><div class="used" style="width:{min(percent, 100.0):.1f}%"></div></div>'
         rows.append(
@@ -251,8 +244,8 @@ def dsps(acc: Accelerator) -> str:
 def timetable(acc: Accelerator, name: str) -> str:
     """A bar for each stage; the lines are where results leave."""
     schedule = acc.arrays[name]
-    binding = Binding(schedule)
-    scale = (CHART - LEFT) / max(schedule.latency, 1)
+    binding, latency = Binding(schedule), schedule.latency
+    scale = (CHART - LEFT) / max(latency, 1)
     rows: list[str] = []
     stages = [(stage, ops) for stage, ops in binding.stages.items() if ops and stage != "in"]
     for k, (stage, ops) in enumerate(stages):
@@ -266,7 +259,8 @@ def timetable(acc: Accelerator, name: str) -> str:
             f"{len(ops)} operations, {units} units, interval {schedule.ii}</title></rect>"
         )
     height = len(stages) * ROW
-    for cycle in range(0, schedule.latency + 1, _tick(schedule.latency)):
+    tick = next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, latency) if latency <= 16 * step)
+    for cycle in range(0, latency + 1, tick):
         x = LEFT + scale * cycle
         rows.append(
             f'<path d="M{x:.1f} 0V{height + 4}" class="grid"/>'
@@ -291,8 +285,3 @@ def _taps(taps: Mapping[str, int], scale: float, height: int) -> tuple[list[str]
             f'text-anchor="end">{said}</text>'
         )
     return shapes, lines
-
-
-def _tick(latency: int) -> int:
-    """Cycles from one mark of the axis to the next."""
-    return next(step for step in (1, 2, 5, 10, 20, 50, 100, 200, 500, latency) if latency <= 16 * step)

@@ -42,7 +42,8 @@ def queues(plan: Plan) -> dict[str, list[Queue]]:
             here, steps = plan.leaving(leaf), plan.leaving(STEP) if leaf == SOLVED else []
             on = [code for code in plan.through(leaf) if code not in (*here, *steps)]
             if leaf == TRIG:
-                ways += [_into(plan, name) for name in fed_by_trig(plan)]
+                to = {name: tuple(sorted(codes_of(plan, name))) for name in fed_by_trig(plan)}
+                ways += [Queue(f"{name}_in", leaf, codes) for name, codes in to.items()]
                 continue
             if here:
                 name = array if len(path.groups) == 1 or leaf == STEP else "_".join(leaf)
@@ -63,10 +64,6 @@ def codes_of(plan: Plan, array: str) -> set[int]:
     """The codes of all words that enter an array."""
     groups = plan.datapaths[array].groups
     return {code for group, _ in groups for code in plan.through(Leaf(array, group))}
-
-
-def _into(plan: Plan, array: str) -> Queue:
-    return Queue(f"{array}_in", TRIG, tuple(sorted(codes_of(plan, array))))
 
 
 def depths(plan: Plan, ii: int, tap: Callable[[Leaf], int]) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ import numpy as np
 from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.backends.fpga.accelerator import TAG_BITS, Plan
-from condyle.backends.fpga.board import commands, files, tried
+from condyle.backends.fpga.board import Board
 from condyle.backends.fpga.boundary import HEADER, REGISTERS, Boundary
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.report import Facts, cycles, said_box, said_latency
@@ -19,7 +19,9 @@ from condyle.backends.fpga.target import STEPS
 from condyle.backends.fpga.tasks import Task
 
 
-def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Sequence[Coordinates]) -> str:
+def readme(
+    acc: Accelerator, facts: Facts, report: Mapping[str, Any], board: Board, joints: Sequence[Coordinates]
+) -> str:
     """README.md: the files, the ports, how a task is sent, each function, the order of the joints."""
     name, plan = facts.name, acc.plan
     known = Birth(plan.nq, plan.nv, facts.fingerprint, facts.version, name)
@@ -27,14 +29,20 @@ def readme(acc: Accelerator, facts: Facts, report: Mapping[str, Any], joints: Se
     arrays = ", ".join(f"`{name}_{array}.v`" for array in acc.arrays)
     first = fields[0]
     box = said_box(report)
+    n = len(plan.functions)
+    count = f"{n} functions" if n > 1 else "one function"
+    forces = FORCES * bool(plan.takes("f_ext"))
+    more = f"Operators have more registers (`--pipeline {acc.pipeline}`): {STEPS[acc.pipeline]}.\n" * (acc.pipeline > 0)
+    others = OTHERS * (not isinstance(report["box"]["q"], list))
+    orders = f"\n## Order of joints\n\n{order(joints)}\n" if joints else ""
     rows = "\n".join(_function(task, report["functions"][name]) for name, task in plan.tasks.items())
     return f"""\
 # {name}: rigid-body dynamics in hardware
 
-One pipelined accelerator in Verilog-2005, module `{name}`. It computes {_count(plan)} of one robot with
+One pipelined accelerator in Verilog-2005, module `{name}`. It computes {count} of one robot with
 nq = {plan.nq} and nv = {plan.nv}. Words: {facts.word}. It takes a task every {cycles(acc.ii)}. It has {acc.dsp} \
 {acc.device.multiplier}, {report["dsp_percent"]} % of an {report["device"]}.
-{_pipelined(acc)}{birth(known)} No clock frequency was measured, because nothing was placed and routed.
+{more}{birth(known)} No clock frequency was measured, because nothing was placed and routed.
 
 A *task* is a function and its inputs. The outputs of that function are its *result*. A *word* is one number of either.
 
@@ -46,10 +54,11 @@ A *task* is a function and its inputs. The outputs of that function are its *res
 | `{name}_bench.v`, `tasks.hex`, `answers.hex` | the test bench, its tasks, and the expected results to the bit |
 | `{name}_axi.v`, `fx_axi.v` | the accelerator with AXI4-Streams and AXI4-Lite registers; its modules |
 | `{name}_stream.json` | all packets and registers as data: bits, binary point and array entry of each word |
-| `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy) |
+| `{name}_host.h`, `condyle_host.py` | pack tasks and unpack results: C99 (without allocation), Python (NumPy), with \
+an example at its top |
 | `{name}_axi_bench.v`, `axi_tasks.hex`, `axi_tasks_from.hex`, `axi_answers.hex`, `axi_answers_from.hex` | the test \
 bench of the boundary and its packets |
-{files(acc, name, facts.boundary.async_clock)}
+{board.rows}
 | `report.json`, `report.html` | cycles, DSPs, formats of all words, errors; a page that draws the pipeline |
 | `robot.json` | the names of joints and bodies, and gravity, as data |
 | `condyle-export.json` | the files that an export wrote. A later export replaces only these |
@@ -59,10 +68,10 @@ make sim      # iverilog: compares every bit of every result, and fails at the f
 make stall    # the same, with random stalls at the input and the output
 make axi      # the AXI boundary, packet by packet
 make fast     # as make stall, by verilator, for many tasks
-{commands(acc)}
+{board.commands}
 ```
 
-For synthesis take all `.v` files except the test benches. {tried(acc, facts.clock)}
+For synthesis take all `.v` files except the test benches. {board.tried}
 
 {_boundary(acc, facts, report)}
 ## Ports of the accelerator
@@ -94,13 +103,13 @@ The words are packed without gaps, entry 0 in the lowest bits. Each word is a tw
 scale. `formats` in `report.json` lists them from bit 0 on. `{first.format}` means {first.format.width} bits, \
 {first.format.frac} of them behind the binary point.
 For example, the first word is `{first.word}`: for the value 0.5 send {first.format.from_real(np.array(0.5))}.
-{_example(acc)}
+{_example(plan)}
 
 * **Matrices**: word `NAME_k` is entry k = row * nv + column. Of a symmetric matrix only the upper triangle is sent.
   Every entry that is not listed is zero.{_echoed(plan)}
-{_forces(plan)}* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
+{forces}* **Gravity** is a constant here, that of `robot.json`. Damping and friction are left out.
 * **Words that a function does not use** are ignored.
-* **The box** is the range of the inputs, in SI units: {box}.{_coordinates(report)} The
+* **The box** is the range of the inputs, in SI units: {box}.{others} The
   programs for the host turn an angle outside it by multiples of 2π, if the box holds a full turn.
 
 | function | code | result | latency | interval | relative error: median | 90 % | 99 % | maximum |
@@ -112,12 +121,7 @@ function to the next. Errors are those against float64, relative to the largest 
 entry (vectors): the quantiles and the maximum of {report["functions"][plan.functions[0]]["states"]} samples.
 These are random states of the box without a flag. The maximum is not a bound. `report.json` has the errors of each
 output.
-{_orders(joints)}"""
-
-
-def _count(plan: Plan) -> str:
-    n = len(plan.functions)
-    return f"{n} functions" if n > 1 else "one function"
+{orders}"""
 
 
 def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
@@ -129,32 +133,18 @@ def _fields(acc: Accelerator, fields: Sequence[Field]) -> str:
         if name == "Minv":
             said = UPPER + ", ".join(function for function, task in acc.plan.tasks.items() if name in task.inputs)
         elif name == "a" and acc.plan.takes("tau"):
-            said = SHARED_GIVEN if acc.plan.base else SHARED
-        rows.append(f"| {said} | {own[-1].high}:{own[0].low} | {len(own)} |")
+            said = SHARED + SHARED_GIVEN * bool(acc.plan.base)
+        rows.append(_row(said, f"{own[-1].high}:{own[0].low}", len(own)))
     return "\n".join(rows)
 
 
-def _example(acc: Accelerator) -> str:
+def _example(plan: Plan) -> str:
     """How a word of a result is read."""
-    for function, words in acc.plan.results.items():
+    for function, words in plan.results.items():
         for word, format in words:
             read = f"`{format}`, so its value is the integer divided by 2^{format.frac}"
             return f"Results are read in the same way: the first word of `{function}` is `{word}`, {read}."
     return "No result has a word, because all its entries are zero."
-
-
-def _coordinates(report: Mapping[str, Any]) -> str:
-    """Which coordinates of q one number is for."""
-    return "" if isinstance(report["box"]["q"], list) else OTHERS
-
-
-def _forces(plan: Plan) -> str:
-    if not plan.takes("f_ext"):
-        return ""
-    return (
-        "* **External forces**: `f_ext` has six words for each body, in the order of `bodies` in `robot.json`: force,\n"
-        "  then moment, at the origin of the body's frame, in that frame's axes.\n"
-    )
 
 
 FLAGS = {
@@ -162,9 +152,13 @@ FLAGS = {
     False: "high only with `out_error`. This accelerator clamps without a flag (`--overflow silent`)",
 }
 OTHERS = " |q| is that of revolute joints; other coordinates of q are within their limits."
+FORCES = """\
+* **External forces**: `f_ext` has six words for each body, in the order of `bodies` in `robot.json`: force,
+  then moment, at the origin of the body's frame, in that frame's axes.
+"""
 UPPER = "M⁻¹, its upper triangle row by row; used by "
 SHARED = "a; tau for functions that take tau"
-SHARED_GIVEN = f"{SHARED}; for functions of a given base: a of the base, then tau of the joints"
+SHARED_GIVEN = "; for functions of a given base: a of the base, then tau of the joints"
 
 
 def _echoed(plan: Plan) -> str:
@@ -177,35 +171,23 @@ def _echoed(plan: Plan) -> str:
     return f" Behind the words of {', '.join(beside)} comes the M⁻¹ of its task." if beside else ""
 
 
-def _pipelined(acc: Accelerator) -> str:
-    """What `--pipeline` gave the operators."""
-    return (
-        f"Operators have more registers (`--pipeline {acc.pipeline}`): {STEPS[acc.pipeline]}.\n" if acc.pipeline else ""
-    )
-
-
 def _function(task: Task, found: Mapping[str, Any]) -> str:
     result = ", ".join(port.name for port in task.function.outputs)
-    errors = (*found["relative_quantiles"].values(), found["worst_relative"])
-    cells = (task.function.name, task.codes[0], result, said_latency(found), found["ii"], *(f"{x:.1e}" for x in errors))
-    return "| " + " | ".join(map(str, cells)) + " |"
+    errors = [f"{x:.1e}" for x in (*found["relative_quantiles"].values(), found["worst_relative"])]
+    return _row(task.function.name, task.codes[0], result, said_latency(found), found["ii"], *errors)
 
 
-def _orders(joints: Sequence[Coordinates]) -> str:
-    return f"\n## Order of joints\n\n{order(joints)}\n" if joints else ""
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _boundary(acc: Accelerator, facts: Facts, report: Mapping[str, Any]) -> str:
     """The section on `NAME_axi`."""
     name, boundary = facts.name, facts.boundary
     rates = "\n".join(_rates(function, row["boundary"]) for function, row in report["functions"].items())
-    registers = "\n".join(
-        f"| 0x{at:02x} | {key} | {access} | {about} |" for key, (at, access, about) in REGISTERS.items()
-    )
-    header = "\n".join(
-        f"| {high}:{low} | {HEADER_WORDS[what]} |"
-        for what, (high, low) in sorted(HEADER.items(), key=lambda row: row[1])
-    )
+    registers = "\n".join(_row(f"0x{at:02x}", key, *others) for key, (at, *others) in REGISTERS.items())
+    fields = [(f"{high}:{low}", what) for what, (high, low) in sorted(HEADER.items(), key=lambda row: row[1])]
+    header = "\n".join(_row(bits, HEADER_WORDS.get(what, f"ignored | {what}")) for bits, what in fields)
     clocks = (
         "`aclk` is the clock of the bus, `core_clk` that of the accelerator. Their ratio can be any"
         if boundary.async_clock
@@ -260,25 +242,11 @@ Registers have 32 bits and are written as a whole. Counters wrap around. A soft 
 that is leaving ends; everything inside is dropped; the clock of the accelerator sees the reset; the rest of a transfer
 that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates
 this by iverilog in four-state logic, with three settings of stalls and clocks.
-
-```python
-from condyle_host import Host            # needs only NumPy
-host = Host("{name}_stream.json")
-host.check(read)                         # read(address): your way to read a register; ValueError if it is another one
-packets = host.pack("FUNCTION", tags, q=q, ...)      # uint8 (n, bytes): what a DMA sends, in one transfer or in many
-answers = host.answers(received)         # by function: answers["FUNCTION"].head["tag"], .outputs[...], an array of all
-```
 """
 
 
-HEADER_WORDS = {
-    "function": "the code of the function | the same",
-    "flag": "ignored | flag",
-    "error": "ignored | error",
-    "malformed": "ignored | malformed",
-    "tag": "the tag | the same",
-}
-"""What each field is of a task and of a result."""
+HEADER_WORDS = {"function": "the code of the function | the same", "tag": "the tag | the same"}
+"""What a field is of a task and of a result; others are ignored in a task."""
 
 
 def _link(acc: Accelerator, boundary: Boundary) -> str:
@@ -296,5 +264,5 @@ def _link(acc: Accelerator, boundary: Boundary) -> str:
 
 def _rates(function: str, rates: Mapping[str, Any]) -> str:
     known = [rates[f"{what}_million_per_s"] for what in ("chip", "bus", "link", "board")]
-    cells = [function, rates["task_bytes"], rates["result_bytes"], *("-" if x is None else f"{x:.4g}" for x in known)]
-    return "| " + " | ".join(map(str, cells)) + " |"
+    cells = ["-" if x is None else f"{x:.4g}" for x in known]
+    return _row(function, rates["task_bytes"], rates["result_bytes"], *cells)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
+from condyle.backends.fpga.accelerator import Plan
 from condyle.backends.fpga.adders import widest
 from condyle.backends.fpga.boundary import Boundary, rate
-from condyle.backends.fpga.bounds import count, proven
+from condyle.backends.fpga.bounds import proven
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.constants import is_constant_product
 from condyle.backends.fpga.datapath import unit_dsp, unit_products
@@ -20,7 +21,8 @@ from condyle.backends.fpga.tasks import TRIG, Leaf
 from condyle.backends.fpga.vectors import PARTS, worst
 from condyle.choices import OVERFLOWS
 
-Json: TypeAlias = "str | int | float | bool | list[Json] | dict[str, Json] | None"
+Report: TypeAlias = dict[str, Any]
+"""What JSON holds."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +48,15 @@ class Sheet:
 
 
 Proofs: TypeAlias = Mapping[str, Mapping[int, bool]]
+UNCOUNTED: Report = {"lut": None, "ff": None}
+"""Until `make count` writes them."""
 
 
-def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[Leaf]) -> Json:
+def _signals(acc: Accelerator, proofs: Proofs, leaves: Collection[Leaf]) -> Report:
     """How many of the signals that these groups depend on have a proven format, and how many a sampled one."""
-    total = [0, 0]
-    for array in {name for name, _ in leaves}:
-        path = acc.arrays[array].datapath
-        found = count(path, proofs[array], [group for name, group in leaves if name == array])
-        total = [a + b for a, b in zip(total, found, strict=True)]
-    return {"proven": total[0], "sampled": total[1]}
+    cone = {(array, k) for array, group in leaves for k in acc.plan.datapaths[array].cones[group]}
+    good = [proofs[array][k] for array, k in cone if k in proofs[array]]
+    return {"proven": sum(good), "sampled": len(good) - sum(good)}
 
 
 def leaves_of(acc: Accelerator, function: str) -> list[Leaf]:
@@ -89,20 +90,20 @@ def words_held(acc: Accelerator, name: str) -> int:
     return sum(acc.words[name].values())
 
 
-def products(acc: Accelerator) -> int:
+def _products(acc: Accelerator) -> int:
     """Instances of `fx_product`."""
     units = (unit for array in acc.arrays.values() for unit in array.units.items())
     return sum(n * len(unit_products(pool[1])) for pool, n in units)
 
 
-def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
-    """report.json. lut and ff are null until `make count` writes them."""
+def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> Report:
+    """The content of report.json."""
     proofs = {name: proven(array.datapath, acc.plan.limits) for name, array in acc.arrays.items()}
-    functions: dict[str, Json] = {
+    functions = {
         name: _function(acc, facts, sheet, name) | {"signals": _signals(acc, proofs, leaves_of(acc, name))}
         for name in acc.plan.functions
     }
-    arrays: dict[str, Json] = {
+    arrays = {
         name: {
             "operations": len(array.datapath.ops),
             "dsp": array_dsp(acc, name),
@@ -121,34 +122,25 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
         "warnings": list(sheet.warnings),
         "pipeline": acc.pipeline,
         "folding": max(array.datapath.folding for array in acc.arrays.values()),
-        "totals": {
-            "dsp": acc.dsp,
-            "products": products(acc),
-            "register_bits": acc.register_bits,
-            "lut": None,
-            "ff": None,
-        },
+        "totals": {"dsp": acc.dsp, "products": _products(acc), "register_bits": acc.register_bits, **UNCOUNTED},
         "device": acc.device.name,
         "board": acc.device.board,
         "dsp_percent": round(100.0 * acc.dsp / acc.device.dsp, 1),
         "registers": {
-            "max_between": {
-                "sum_bits": max(widest(array.datapath) for array in acc.arrays.values()),
-                "product": "27x18",
-            },
+            "max_between": {"sum_bits": max(map(widest, acc.plan.datapaths.values())), "product": "27x18"},
             "allowed": {"sum_bits": ADDER, "product": "27x18"},
             "rule": "one sum of two words of so many bits, or one DSP product; and the clamp to a word",
         },
         "arrays": arrays,
         "constants": _constants(acc),
-        "queues": dict[str, Json](acc.depths),
+        "queues": dict(acc.depths),
         "word": facts.word,
-        "formats": _formats(acc),
+        "formats": _formats(acc.plan),
         "errors_are": "of sampled states without a flag: names alone are the maximum of `states` samples, not a bound; "
         "_p50, _p90, _p99 are quantiles of the same samples",
         "box": {name: _sizes(value) for name, value in sheet.box.items()},
         "overflow": OVERFLOWS[0] if acc.plan.flags else OVERFLOWS[1],
-        "torques_sampled": list[Json](acc.plan.torques),
+        "torques_sampled": list(acc.plan.torques),
         "assumed_clock_mhz": facts.clock,
         "boundary": {
             "axi": facts.boundary.axi,
@@ -157,14 +149,13 @@ def report(acc: Accelerator, facts: Facts, sheet: Sheet) -> dict[str, Json]:
             "bus_clock_mhz": facts.boundary.bus_clock or facts.clock,
             "link_gb_per_s": facts.boundary.link,
             "echo": facts.boundary.echo,
-            "lut": None,
-            "ff": None,
+            **UNCOUNTED,
         },
         "tools": {"condyle": facts.version, "iverilog": "make sim", "yosys": "make count"},
     }
 
 
-def _sizes(value: float | Reals) -> Json:
+def _sizes(value: float | Reals) -> float | list[float | None]:
     """One number for all entries, or one for each; null for an entry without a bound."""
     if isinstance(value, (float, int)):
         return float(value)
@@ -172,7 +163,7 @@ def _sizes(value: float | Reals) -> Json:
     return [x if math.isfinite(x) else None for x in entries]
 
 
-def _constants(acc: Accelerator) -> Json:
+def _constants(acc: Accelerator) -> Report:
     """Products with constants by DSPs, those by shifts, and the number of sums in the chains of shifts."""
     paths = [array.datapath for array in acc.arrays.values()]
     shifts = [op.shifts for path in paths for op in path.ops if op.shifts]
@@ -180,7 +171,7 @@ def _constants(acc: Accelerator) -> Json:
     return {"products_on_dsp": on_dsp, "products_by_shifts": len(shifts), "sums_of_shifts": sum(shifts)}
 
 
-def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> dict[str, Json]:
+def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> Report:
     latency, interval = acc.latency(function), acc.interval(function)
     errors = sheet.errors[function]
     arrays = arrays_of(acc, function)
@@ -189,10 +180,9 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
         "latency": latency,
         "latency_default": acc.plain.latency(function),
         "ii": interval,
-        "arrays": list[Json](arrays),
+        "arrays": arrays,
         "dsp": sum(array_dsp(acc, name) for name in arrays),
-        "lut": None,
-        "ff": None,
+        **UNCOUNTED,
         "worst_relative": worst(errors),
         "relative_quantiles": {part: worst(errors, f"_{part}") for part in PARTS},
         "max_error": max((value for name, value in errors.items() if name.endswith("absolute")), default=0.0),
@@ -205,7 +195,7 @@ def _function(acc: Accelerator, facts: Facts, sheet: Sheet, function: str) -> di
     }
 
 
-def _rates(acc: Accelerator, facts: Facts, function: str) -> dict[str, Json]:
+def _rates(acc: Accelerator, facts: Facts, function: str) -> Report:
     """Bytes of a task and of a result; tasks a second of the chip, the bus, the link, and of all together (board)."""
     found = rate(acc.plan, facts.boundary, function, acc.interval(function), facts.clock)
     link = found.link
@@ -219,30 +209,23 @@ def _rates(acc: Accelerator, facts: Facts, function: str) -> dict[str, Json]:
     }
 
 
-def _formats(acc: Accelerator) -> dict[str, Json]:
+def _formats(plan: Plan) -> Report:
     """The formats of all words, from bit 0 of the ports on: their bits and the bits behind the binary point."""
-    inputs: dict[str, Json] = {str(word): str(format) for word, format in acc.plan.formats.items()}
-    results: dict[str, Json] = {
-        function: [f"{word} {format}" for word, format in words] for function, words in acc.plan.results.items()
-    }
-    return {"inputs": inputs, "results": results}
+    results = {name: [f"{word} {format}" for word, format in words] for name, words in plan.results.items()}
+    return {"inputs": {str(word): str(format) for word, format in plan.formats.items()}, "results": results}
 
 
 def said_box(report: Mapping[str, Any]) -> str:
     """The box in words, from report.json."""
     said = [f"|{name}| ≤ {_said(value)}" for name, value in report["box"].items()]
-    torques: list[float] = report["torques_sampled"]
-    if torques and not _all_said(report["box"].get("tau")):
+    torques, bounds = report["torques_sampled"], report["box"].get("tau")
+    if torques and (bounds is None or (isinstance(bounds, list) and None in bounds)):
         said.append(f"tau as these states need it, at most {_said(torques)} in the samples")
     return ", ".join(said)
 
 
-def _all_said(value: Any) -> bool:
-    return value is not None and (not isinstance(value, list) or None not in value)
-
-
-def _said(value: Any) -> str:
+def _said(value: float | list[float | None]) -> str:
     """A number, or one for each joint coordinate in brackets; a dash for none."""
     if isinstance(value, list):
-        return f"({', '.join('-' if x is None else f'{x:.4g}' for x in cast('list[float | None]', value))})"
+        return f"({', '.join('-' if x is None else f'{x:.4g}' for x in value)})"
     return f"{value:.4g}"

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from condyle.backends.fpga.datapath import Op
+from condyle.backends.fpga.datapath import CLAMPING, Op
 from condyle.ir.program import Program, constant_of, input_of, operands
 
 Place = tuple[int, int, int]
@@ -22,7 +22,6 @@ Side = tuple[int, int]
 """Kind of branch, number of the branch."""
 ROUNDS = 8
 SUMS = frozenset({"add", "sub"})
-FOLDED = SUMS | {"mul", "rcp"}
 
 
 @dataclass
@@ -142,7 +141,7 @@ def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int
     result: list[tuple[int, ...]] = []
     for nodes in found:
         ks = [done.get(node, -1) for node in nodes]
-        kinds = [_kind(ops, k) if k >= 0 and ops[k].kind in FOLDED else None for k in ks]
+        kinds = [_kind(ops, k) if k >= 0 and ops[k].kind in CLAMPING else None for k in ks]
         counts = Counter(kind for kind in kinds if kind is not None)
         if counts and counts.most_common(1)[0][1] > 1:
             usual = counts.most_common(1)[0][0]

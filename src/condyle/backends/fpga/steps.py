@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.formats import Format, Integers, constant_format
+from condyle.backends.fpga.formats import Format, constant_format
 from condyle.integrators import METHODS
 from condyle.integrators import Stage as Weights
 from condyle.ir.program import Program
@@ -78,21 +78,16 @@ Advance = Callable[[Sequence[Word], bool], Stage]
 """Makes a Stage from the words of the course, and from whether a stage is followed by another."""
 
 
-def _nowhere(words: Sequence[Word], again: bool) -> Stage:
-    del words, again
-    return Stage(Program("nowhere", (), (), (), ()))
-
-
 @dataclass(frozen=True)
 class Stepping:
     """How an accelerator integrates. h: the length of a step [s]."""
 
-    h: float = 1e-3
-    coordinates: Coordinates = field(default_factory=lambda: Coordinates(0, 0))
-    advance: Advance = _nowhere
+    h: float
+    coordinates: Coordinates
+    advance: Advance
 
 
-STANDING = Stepping()
+STANDING = Stepping(1e-3, Coordinates(0, 0), lambda words, again: Stage(Program("nowhere", (), (), (), ())))
 """For accelerators without steps."""
 
 
@@ -121,7 +116,3 @@ def weights(stepping: Stepping, stages: Collection[int], width: int) -> dict[str
         format = constant_format(width, max(scaled)) if POWERS[name] else Format(2, 0)
         found[name] = Weight(tuple(int(format.from_real(np.array(x))) for x in scaled), format)
     return found
-
-
-def constant(value: int, n: int) -> Integers:
-    return np.full(n, value, np.int64)

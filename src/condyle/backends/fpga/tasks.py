@@ -82,6 +82,11 @@ class Task:
         return len(self.passes) > 1
 
     @property
+    def turns(self) -> int:
+        """How often it goes through the arrays."""
+        return len(self.passes) * max(1, len(self.stages))
+
+    @property
     def has_rounds(self) -> bool:
         """Whether the state of a stage is fed back."""
         return len(self.stages) > 1

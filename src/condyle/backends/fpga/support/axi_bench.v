@@ -1,15 +1,11 @@
-    // Options: +first=N and +tasks=N choose a part of the packets. +only=CODE sends packets of one code.
-    // +stall_in=N and +stall_out=N stall in N % of the cycles, at random; +seed=N changes when.
     // +sparse=1 sends a packet only when all earlier ones are answered.
     // +joined=N leaves tlast out after N % of the packets; it always follows a wrong packet and the last one.
     // +share=N and +timeout=N write the registers results_per_last and timeout.
     // +restart=1 begins with a soft reset inside a packet. +bus=N and +core=N are half periods of the two clocks.
-    // +dump writes the signals of TOP_axi into axi.vcd.
     reg [AXI:0] beats [0:IN - 1];
     reg [AXI:0] answers [0:OUT - 1];
     reg [31:0] sent_from [0:N];
     reg [31:0] answer_from [0:N];
-    reg [N - 1:0] seen;
     reg aclk, core_clk, aresetn, s_valid, s_last, m_ready, going;
     reg [AXI:0] now, want;
     wire [AXI - 1:0] m_data;
@@ -19,10 +15,8 @@
     reg write_valid, read_valid;
     wire write_done, read_done;
     wire [31:0] rdata;
-    integer first, stop, next, at, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, restart;
-    integer bus_half, core_half, total, k, place, tag, first_out, last_out, slowest, beats_out, flags, unknowns, malforms;
-    integer joined, share, timeout, shared, last_beat;
-    integer entered [0:N - 1];
+    integer at, bus_half, core_half, place, tag, beats_out, flags, unknowns, malforms;
+    integer restart, joined, share, timeout, shared, last_beat;
 
     TOP_axi #(.AXI(AXI)) dut (
         .aclk(aclk), .aresetn(aresetn), CORE
@@ -34,10 +28,6 @@
         .s_axil_bvalid(write_done), .s_axil_bready(1'b1), .s_axil_araddr(address), .s_axil_arvalid(read_valid),
         .s_axil_arready(), .s_axil_rdata(rdata), .s_axil_rresp(), .s_axil_rvalid(read_done), .s_axil_rready(1'b1)
     );
-
-    function integer stalled(input integer percent);
-        stalled = percent > 0 && ($unsigned($random(seed)) % 100) < percent;
-    endfunction
 
     function [7:0] kind(input integer packet);
         reg [AXI:0] row;
@@ -57,22 +47,19 @@
         end
     endfunction
 
-    function integer following(input integer after);
-        integer to;
-        begin
-            to = after + 1;
-            while (to < stop && only >= 0 && kind(to) != only) to = to + 1;
-            following = to;
-        end
-    endfunction
-
-    task read(input [7:0] from, input [31:0] want);
+    task get(input [7:0] from);
         begin
             @(negedge aclk) address = from;
             read_valid = 1;
             @(negedge aclk) read_valid = 0;
             while (!read_done) @(negedge aclk);
             got_word = rdata;
+        end
+    endtask
+
+    task read(input [7:0] from, input [31:0] want);
+        begin
+            get(from);
             if (got_word !== want) begin
                 $display("WRONG register %h: got %h, want %h", from, got_word, want);
                 wrong = wrong + 1;
@@ -90,17 +77,22 @@
         end
     endtask
 
+    // one beat that is never stalled
+    task send(input [AXI:0] beat, input last);
+        begin
+            @(negedge aclk) now = beat;
+            s_last = last;
+            s_valid = 1;
+            @(posedge aclk);
+            while (!s_ready) @(posedge aclk);
+        end
+    endtask
+
     // a soft reset while a result is sent: the packet must still end with tlast
     task reset_while_sending;
         integer k;
         begin
-            for (k = 0; k < sent_from[first + 1] - sent_from[first]; k = k + 1) begin
-                @(negedge aclk) now = beats[sent_from[first] + k];
-                s_last = now[AXI];
-                s_valid = 1;
-                @(posedge aclk);
-                while (!s_ready) @(posedge aclk);
-            end
+            for (k = sent_from[first]; k < sent_from[first + 1]; k = k + 1) send(beats[k], k + 1 == sent_from[first + 1]);
             @(negedge aclk) s_valid = 0;
             while (!m_valid) @(negedge aclk);
             write(`AT_CONTROL`, 1);
@@ -117,42 +109,22 @@
     task restarted;
         begin
             got_word = 1;
-            while (got_word != 0) begin
-                @(negedge aclk) address = `AT_CONTROL`;
-                read_valid = 1;
-                @(negedge aclk) read_valid = 0;
-                while (!read_done) @(negedge aclk);
-                got_word = rdata;
-            end
+            while (got_word != 0) get(`AT_CONTROL`);
         end
     endtask
 
     initial begin
-        if ($test$plusargs("dump")) begin
-            $dumpfile("axi.vcd");
-            $dumpvars(1, dut);
-        end
         $readmemh("axi_tasks.hex", beats);
         $readmemh("axi_answers.hex", answers);
         $readmemh("axi_tasks_from.hex", sent_from);
         $readmemh("axi_answers_from.hex", answer_from);
-        if (!$value$plusargs("only=%d", only)) only = -1;
-        if (!$value$plusargs("stall_in=%d", stall_in)) stall_in = 0;
-        if (!$value$plusargs("stall_out=%d", stall_out)) stall_out = 0;
-        if (!$value$plusargs("seed=%d", seed)) seed = 1;
-        if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
+        options;
         if (!$value$plusargs("restart=%d", restart)) restart = 0;
         if (!$value$plusargs("joined=%d", joined)) joined = 0;
         if (!$value$plusargs("share=%d", share)) share = 1;
         if (!$value$plusargs("timeout=%d", timeout)) timeout = `DEFAULT_TIMEOUT`;
         if (!$value$plusargs("bus=%d", bus_half)) bus_half = 4;
         if (!$value$plusargs("core=%d", core_half)) core_half = 4;
-        if (!$value$plusargs("first=%d", first)) first = 0;
-        if (!$value$plusargs("tasks=%d", stop)) stop = N - first;
-        stop = first + stop;
-        total = 0;
-        for (k = first; k < stop; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
-        sent = 0; got = 0; wrong = 0; cycle = 0; idle = 0; seen = 0; first_out = 0; last_out = 0; slowest = 0;
         beats_out = 0; flags = 0; unknowns = 0; malforms = 0; place = 0; tag = 0; going = 0;
         shared = 0; last_beat = 0; s_last = 0; s_valid = 0; m_ready = 0; read_valid = 0; write_valid = 0; address = 0; wdata = 0; now = 0;
         aclk = 0; core_clk = 0; aresetn = 0;
@@ -168,23 +140,11 @@
         write(`AT_TIMEOUT`, timeout);
         if (restart != 0) begin
             reset_while_sending;
-            @(negedge aclk) now = beats[at];
-            s_last = 0;
-            s_valid = 1;
-            @(posedge aclk);
-            while (!s_ready) @(posedge aclk);
+            send(beats[at], 0);
             @(negedge aclk) s_valid = 0;
             write(`AT_CONTROL`, 1);
             restarted;
-            repeat (3) begin
-                @(negedge aclk) now = {(AXI + 1){1'b1}};
-                s_valid = 1;
-                @(posedge aclk);
-                while (!s_ready) @(posedge aclk);
-            end
-            @(negedge aclk) s_last = 1;
-            @(posedge aclk);
-            while (!s_ready) @(posedge aclk);
+            for (k = 0; k < 4; k = k + 1) send({(AXI + 1){1'b1}}, k == 3);
             @(negedge aclk) s_valid = 0;
             read(`AT_TASKS`, 0);
         end

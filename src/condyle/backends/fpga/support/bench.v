@@ -1,20 +1,14 @@
-    // Options: +first=N and +tasks=N choose a part of tasks.hex. +only=CODE sends tasks of one function.
-    // +stall_in=N and +stall_out=N stall in N % of the cycles, at random; +seed=N changes when.
     // +sparse=N sends a task N cycles after the last result, when all arrays are empty.
-    // +show prints every result with its tag. +dump writes the signals of TOP into sim.vcd.
+    // +show prints every result with its tag.
     reg [F + T - 1:0] tasks [0:N - 1];
     reg [F + A + 1:0] answers [0:N - 1];
     reg [P - 1:0] got_bits, want_bits;
-    reg [N - 1:0] seen;
     reg clock, reset, in_valid, out_ready, accepted, show;
     wire in_ready, out_valid, out_flag, out_error;
     wire [F - 1:0] out_function;
     wire [G - 1:0] out_tag;
     wire [A - 1:0] out_data;
-    integer first, stop, next, sent, got, wrong, cycle, idle, seed, only, stall_in, stall_out, sparse, total, k;
     integer last [0:(1 << F) - 1];
-    integer entered [0:N - 1];
-    integer first_out, last_out, slowest;
 
     // data that are not valid are x: they must not have an effect
     wire [F + T - 1:0] now = in_valid ? tasks[next] : {(F + T){1'bx}};
@@ -25,31 +19,13 @@
         .out_flag(out_flag), .out_error(out_error), .out_data(out_data)
     );
 
-    function integer stalled(input integer percent);
-        stalled = percent > 0 && ($unsigned($random(seed)) % 100) < percent;
-    endfunction
-
     initial begin
-        if ($test$plusargs("dump")) begin
-            $dumpfile("sim.vcd");
-            $dumpvars(1, dut);
-        end
         $readmemh("tasks.hex", tasks);
         $readmemh("answers.hex", answers);
-        if (!$value$plusargs("only=%d", only)) only = -1;
-        if (!$value$plusargs("stall_in=%d", stall_in)) stall_in = 0;
-        if (!$value$plusargs("stall_out=%d", stall_out)) stall_out = 0;
-        if (!$value$plusargs("seed=%d", seed)) seed = 1;
-        if (!$value$plusargs("sparse=%d", sparse)) sparse = 0;
+        options;
         show = $test$plusargs("show");
-        if (!$value$plusargs("first=%d", first)) first = 0;
-        if (!$value$plusargs("tasks=%d", stop)) stop = N - first;
-        stop = first + stop;
-        total = 0;
-        for (k = first; k < stop; k = k + 1) if (only < 0 || kind(k) == only) total = total + 1;
         for (k = 0; k < (1 << F); k = k + 1) last[k] = -1;
-        next = 0; sent = 0; got = 0; wrong = 0; cycle = 0; idle = 0; seen = 0; first_out = 0; last_out = 0; slowest = 0;
-        in_valid = 0; accepted = 0; out_ready = 0; clock = 0; reset = 1;
+        next = 0; in_valid = 0; accepted = 0; out_ready = 0; clock = 0; reset = 1;
         repeat (4) @(negedge clock);
         reset = 0;
         next = following(first - 1);
@@ -88,15 +64,6 @@
         end
         if (got == total || wrong > 0 || idle > 20000) finish;
     end
-
-    function integer following(input integer after);
-        integer at;
-        begin
-            at = after + 1;
-            while (at < stop && only >= 0 && kind(at) != only) at = at + 1;
-            following = at;
-        end
-    endfunction
 
     function integer kind(input integer at);
         reg [F + T - 1:0] row;

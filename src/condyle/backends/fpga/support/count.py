@@ -39,6 +39,8 @@ BLOCKS = {"RAMB18E2": 1, "RAMB36E2": 2, "RAMB18E1": 1, "RAMB36E1": 2}
 """Block memories of 18 kbit."""
 IN_DSP = "P"
 """A flip-flop of a product. A DSP has such registers, but yosys may leave them outside."""
+COUNTED = {"lut": LUTS, "ff": FLIP_FLOPS, "ff_of_products": {IN_DSP: 1}, "dsp": DSPS, "bram18": BLOCKS}
+"""What is counted, and how much of it a cell takes. ff_of_products are not in ff."""
 REST = ("BUFG", "CARRY4", "CARRY8", "MUXF7", "MUXF8", "MUXF9")
 
 
@@ -71,18 +73,12 @@ class Design:
         return self.known[module]
 
     def counts(self, module: str) -> dict[str, int]:
-        """lut, ff, ff_of_products (not in ff), dsp and bram18 of a module and all modules inside it."""
+        """What COUNTED names, of a module and all modules inside it."""
         cells = self.cells(module)
-        unknown = set(cells) - {*LUTS, *FLIP_FLOPS, *DSPS, *BLOCKS, IN_DSP, *REST}
+        unknown = set(cells).difference(REST, *COUNTED.values())
         if unknown:
             sys.exit(f"count.py does not know the cells {', '.join(sorted(unknown))}: add them to LUTS or REST")
-        return {
-            "lut": weigh(cells, LUTS),
-            "ff": weigh(cells, FLIP_FLOPS),
-            "ff_of_products": cells[IN_DSP],
-            "dsp": weigh(cells, DSPS),
-            "bram18": weigh(cells, BLOCKS),
-        }
+        return {what: sum(n * each.get(cell, 0) for cell, n in cells.items()) for what, each in COUNTED.items()}
 
     def most_loads(self, name: str, apart: str = "") -> dict[str, Any]:
         """The net with most loads in a module and all modules inside it, without `apart`; the loads of its reset."""
@@ -104,16 +100,12 @@ class Design:
 def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
     """For each module of yosys' `write_json`: the loads of its ports inside it, bit by bit; its net with most loads;
     the loads of its reset. known: the same for modules that are black boxes here."""
-    found: dict[str, Any] = {}
+    found = {name: one for name, one in known.items() if name not in modules}
 
     def inside(name: str) -> dict[str, Any]:
-        if name not in modules:
-            return known[name]
-        if name not in found:
-            found[name] = of(modules[name])
-        return found[name]
-
-    def of(module: dict[str, Any]) -> dict[str, Any]:
+        if name in found:
+            return found[name]
+        module = modules[name]
         count: Counter[int] = Counter()
         for cell in module["cells"].values():
             is_module = cell["type"] in modules or cell["type"] in known
@@ -131,13 +123,10 @@ def loads(modules: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
             name: [0 if isinstance(bit, str) else count[bit] for bit in port["bits"]]  # a string is a constant
             for name, port in module["ports"].items()
         }
-        return {"ports": ports, "most": [most[1], most[0]], "reset": sum(ports.get("reset", []))}
+        found[name] = {"ports": ports, "most": [most[1], most[0]], "reset": sum(ports.get("reset", []))}
+        return found[name]
 
     return {name: inside(name) for name in modules}
-
-
-def weigh(cells: Counter[str], weights: dict[str, int]) -> int:
-    return sum(n * weights.get(cell, 0) for cell, n in cells.items())
 
 
 def synthesised(yosys: str, operators: str, sources: list[str]) -> dict[str, Any]:
