@@ -36,6 +36,17 @@ FILES = [
 ]
 
 
+ROW = re.compile(r"^\| (.*?) \| .* \| .* \| (\d+) \|$", re.MULTILINE)
+"""A row of the page's table: what is added, and how many files that touches."""
+
+
+def test_each_change_touches_as_many_files_as_the_table_says() -> None:
+    counts = dict[str, int]()
+    for section, text in SECTIONS.items():
+        counts[section.lower()] = len([name for _, name, _ in BLOCK.findall(text) if name])
+    assert counts == {row: int(files) for row, files in ROW.findall(PAGE)}
+
+
 def lines(marked: str) -> str:
     """A side of a hunk without its marks."""
     return "".join(line[1:] for line in marked.splitlines(keepends=True))

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.compile.targets import cache_key
 from condyle.functions import function_of
 from condyle.identity import differing, digest, key_of, nearest, parts_of, whole
 from condyle.model.fingerprint import fingerprint
@@ -152,7 +153,7 @@ def test_a_frame_that_moved_is_another_robot_to_all() -> None:
     assert differing(one.identity_parts, other.identity_parts) == ["frames"]
     compiled = [robot.compile(frames=("tool",)) for robot in (one, other)]
     assert differing(*(dyn.identity_parts for dyn in compiled)) == ["robot.frames"]
-    keys = [dyn._compiler._key(function_of("fk"), "float64") for dyn in compiled]
+    keys = [cache_key(dyn._compiler, function_of("fk"), "float64") for dyn in compiled]
     assert keys[0] != keys[1]
     functions = [r.function(lambda at: at.frame("tool").translation, {"q": "nq"}) for r in (one, other)]
     assert differing(*(f.identity_parts for f in functions)) == ["robot.frames"]
@@ -166,7 +167,7 @@ def test_kernels_of_contacts_that_differ_in_a_bit_have_keys_of_their_own() -> No
         placed = Placement(np.eye(3), np.array([x, 0.0, 0.0]))
         for more in ({"placement": placed}, {"anchor": placed}, {"gains": (0.0, x)}):
             dyn = robot.compile(contacts=(condyle.Contact("tool", **more),))
-            keys.add(dyn._compiler._key(function_of("cfd"), "float64"))
+            keys.add(cache_key(dyn._compiler, function_of("cfd"), "float64"))
     assert len(keys) == 9
 
 

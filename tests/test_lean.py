@@ -15,7 +15,7 @@ OTHERS = (
     "condyle.backends.fpga",
     "condyle.backends.cuda",
     "condyle.compile.parallel",
-    "condyle.derivatives.derived",
+    "condyle.derivatives.algorithm",
     "condyle.calls",
     "condyle.symbolic",
     "condyle.user",

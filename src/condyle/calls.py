@@ -98,7 +98,7 @@ class Call:
         """A derivative of a function; by: the inputs that it is by, "f_ext" too. UnsupportedError for what is none."""
         plain = base.taking(*numbers)
         every = tuple(port.name for port in plain.inputs)
-        chosen = every if by is None else _inputs(kind, plain, by)
+        chosen = every if by is None else _inputs(kind, plain, by, base.takes_f_ext)
         by = None if chosen == every else chosen
         forced = derivative(kind, base.taking(F_EXT, *numbers), by) if base.takes_f_ext else None
         always = forced is not None and by is not None and F_EXT.name in by
@@ -111,6 +111,11 @@ class Call:
     def __repr__(self) -> str:
         name = self.name if isinstance(self.function.origin, Derivative) else self.__name__
         return f"<{name} of {self._engine!r}>"
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """Kind, function and inputs of a derivative: numbers of equal functions may be inputs or keywords."""
+        return self.__reduce__()[1][1:]
 
     @property
     def name(self) -> str:
@@ -256,11 +261,11 @@ def _batch(value: Any, dims: int) -> Shape:
     return shape[: max(len(shape) - dims, 0)]
 
 
-def _inputs(kind: str, function: Function, by: Sequence[str] | str) -> tuple[str, ...]:
+def _inputs(kind: str, function: Function, by: Sequence[str] | str, takes_forces: bool) -> tuple[str, ...]:
     """What is differentiated by, in the order of the inputs; UnsupportedError for what is none of them."""
     inputs = [port.name for port in function.inputs]
     every = [name for name in inputs if name not in OPEN]
-    every += [*([F_EXT.name] if function.plain.takes_f_ext else []), *(name for name in inputs if name in OPEN)]
+    every += [*([F_EXT.name] if takes_forces else []), *(name for name in inputs if name in OPEN)]
     listed = isinstance(by, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     chosen = [by] if isinstance(by, str) else list(by) if listed else []
     if not chosen or any(name not in every for name in chosen) or any(chosen.count(name) > 1 for name in chosen):

@@ -200,9 +200,9 @@ class Dynamics(Identified, Methods):
 
         call = Call.of_derivative(self, kind, base, by, self._own_numbers(base))
         with self._guard.lock:
-            if call.function not in self._derivatives:
-                self._derivatives[call.function] = call.front
-        self._derivatives[key] = self._derivatives[call.function]
+            if call.asked not in self._derivatives:
+                self._derivatives[call.asked] = call.front
+        self._derivatives[key] = self._derivatives[call.asked]
         return self._derivatives[key]
 
     def rollout(
@@ -322,7 +322,7 @@ class Dynamics(Identified, Methods):
         """Those that were named, else all that can be called and derivatives that were asked for."""
         if functions is None:
             every = [function.taking(*self._numbers) for function in self._functions]
-            derived = [key for key in self._derivatives if isinstance(key, Function)]
+            derived = dict.fromkeys(call.function for call in self._derivatives.values())
             return [*every, *derived, *(self._rolled.functions if self._rolled else ())]
         if isinstance(functions, str):
             raise UnsupportedError(f"functions={functions!r}: give a list of short names, such as ({functions!r},)")

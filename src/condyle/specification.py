@@ -12,7 +12,6 @@ from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle import names
-from condyle.identity import digest
 from condyle.ports import ARMATURE, CONTACT_NUMBERS, EXTRA, F_EXT, INERTIAS, NEXT, Port
 from condyle.routes import ParallelRoute, Route, Size
 
@@ -209,6 +208,8 @@ class Function:
     @cached_property
     def key(self) -> str:
         """sha256 (hex) of the canonical form: what is kept on disk is found by it. Equal in every process."""
+        from condyle.identity import digest  # at first use: it needs NumPy
+
         if self.origin is None:
             return digest(("function", self.name, self.content))
         kind = type(self.origin).__name__.lower()

@@ -11,6 +11,7 @@ from condyle.algorithms import rnea
 from condyle.api import compiler_of
 from condyle.backends.cpu import build
 from condyle.cli import main
+from condyle.compile.targets import CPU
 from condyle.explained import explained, page
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import Counts
@@ -32,7 +33,7 @@ def told(*words: str, capsys: pytest.CaptureFixture[str]) -> dict:  # type: igno
 def test_steps_add_up_to_the_counts_of_the_compiler(name: str) -> None:
     compiler = compiler_of(ARM)
     function = FUNCTIONS[name]
-    found = explained(compiler, function, "cpu", "float64")
+    found = explained(compiler, function, CPU, "float64")
     assert found.counts is not None and found.steps
     assert Counts(*map(sum, zip(*(one.counts for one in found.steps), strict=True))) == found.counts
     assert found.instructions == compiler.counts(function)["instructions"]
@@ -78,7 +79,7 @@ def test_derivatives_compositions_and_loops_say_what_they_are(capsys) -> None:
     assert derived["counts"]["mul"] and not derived["steps"] and "composed of other" in derived["without_steps"]
     composed = told("iiwa14", "dstep", capsys=capsys)
     assert not composed["steps"] and "composed of other functions" in composed["without_steps"]
-    long = explained(compiler_of(condyle.chain(400, 0)), FUNCTIONS["id"], "cpu", "float64")
+    long = explained(compiler_of(condyle.chain(400, 0)), FUNCTIONS["id"], CPU, "float64")
     assert "loops" in long.form and "loops" in long.missing and not long.steps
 
 
@@ -98,7 +99,7 @@ def test_the_page_holds_everything_and_nothing_of_a_name_is_markup(tmp_path) -> 
         assert part in text
     assert "<script" not in text and "http" not in text
     compiler = compiler_of(ARM)
-    odd = page(explained(compiler, FUNCTIONS["id"], "cpu", "float64"), "<b>x</b>\n", sizes(compiler.tree))
+    odd = page(explained(compiler, FUNCTIONS["id"], CPU, "float64"), "<b>x</b>\n", sizes(compiler.tree))
     assert "<b>x" not in odd and "&lt;b&gt;x" in odd
 
 

@@ -14,6 +14,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.serial import Compiler
+from condyle.compile.targets import cache_key
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
 from condyle.ports import F_EXT
@@ -131,9 +132,9 @@ def test_kept_kernels_are_told_apart(function: str) -> None:
     robot = robot_named("floating-3")
     local, world = compiler_for(robot, "local"), compiler_for(robot)
     plain, forced = FUNCTIONS[function], FUNCTIONS[function].taking(F_EXT)
-    assert local._key(plain, "float64") == world._key(plain, "float64")
-    assert local._key(forced, "float64") != world._key(forced, "float64")
-    assert local._key(forced, "float64").routes == "[]"  # what it was before there was such an option
+    assert cache_key(local, plain, "float64") == cache_key(world, plain, "float64")
+    assert cache_key(local, forced, "float64") != cache_key(world, forced, "float64")
+    assert cache_key(local, forced, "float64").routes == "[]"  # what it was before there was such an option
 
 
 @pytest.mark.parametrize("function", ["id", slow("did"), slow("dfd")])

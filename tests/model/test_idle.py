@@ -11,6 +11,7 @@ import pytest
 
 import condyle
 from condyle import ModelWarning, Robot, SingularError
+from condyle.functions import FUNCTIONS
 from condyle.model import idle
 from condyle.model.idle import NOTHING, idle_coordinates, is_sound, shares
 from condyle.model.parts import Body
@@ -50,7 +51,7 @@ def test_the_pivots_are_those_of_the_mass_matrix() -> None:
         run = idle._Elimination(robot, q)
         run.weak = 0.0  # nobody waits: the order is that of the factors
         run.run()
-        (flat,) = evaluate(tree_of(robot), "m", "crba", {"q": q})
+        (flat,) = evaluate(tree_of(robot), FUNCTIONS["m"], "crba", {"q": q})
         H = flat.reshape(len(q), robot.nv, robot.nv).copy()
         for k in reversed(range(robot.nv)):
             factor = H[:, k, :k] / H[:, k, k, None]

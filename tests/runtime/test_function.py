@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import condyle
 from condyle import Dynamics
+from condyle.compile.targets import C
 from condyle.runtime._native import Entry, Function
 
 NV = 2
@@ -226,7 +227,7 @@ def test_a_subclass_keeps_its_own_method(dyn: Dynamics) -> None:
             return "mine"
 
     _, arguments = dyn.__reduce__()
-    other = Other(dyn._compiler, "c", "float64", 1, (condyle.Robot.compile, arguments))
+    other = Other(dyn._compiler, C, "float64", 1, (condyle.Robot.compile, arguments))
     assert other.mass_matrix(np.zeros(NV)) == "mine"
 
 

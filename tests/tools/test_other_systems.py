@@ -55,7 +55,7 @@ def test_mjcf_without_files_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_avx2_and_a_compiler_numpy_answers_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("condyle.compile.chosen.supported", lambda: ())
+    monkeypatch.setattr("condyle.backends.cpu.build.supported", tuple)
     monkeypatch.setattr(toolchain, "CANDIDATES", ("no-compiler-here",))
     monkeypatch.delenv(toolchain.VARIABLE, raising=False)
     robot = condyle.load("iiwa14")

@@ -95,7 +95,7 @@ class MachineCode(Text):
     def kept(self, compiler: Compiler, function: Function, dtype: str) -> Kernel | None:
         if not compiler.keeps(function):
             return None
-        return keep.find(key_of(compiler, function, dtype), compiler.layouts(function, self, dtype))
+        return keep.find(cache_key(compiler, function, dtype), compiler.layouts(function, self, dtype))
 
     def compiled(self, compiler: Compiler, function: Function, code: Code, dtype: str) -> Kernel:
         if machine_code.supported():
@@ -105,7 +105,7 @@ class MachineCode(Text):
                 assembled = machine_code.assembled(code, dtype, layouts=layouts)
                 kernel = machine_code.load(assembled, layouts)
                 if compiler.keeps(function):
-                    keep.keep(key_of(compiler, function, dtype), assembled)
+                    keep.keep(cache_key(compiler, function, dtype), assembled)
                 return kernel
         return super().compiled(compiler, function, code, dtype)
 
@@ -154,7 +154,7 @@ def fall_back(error: BuildError) -> None:
     )
 
 
-def key_of(compiler: Compiler, function: Function, dtype: str) -> keep.Key:
+def cache_key(compiler: Compiler, function: Function, dtype: str) -> keep.Key:
     """By what the machine code of a function is found again."""
     named = {of.name: route for of, route in compiler.routes.items()}
     routes = repr(sorted(named.items()))  # a route to one function may decide that of another

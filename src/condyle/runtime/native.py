@@ -159,7 +159,7 @@ MOST_PORTS = 64
 
 def fast_path(
     slow: Callable[..., object],
-    takes_f_ext: bool,
+    last_is_optional: bool,
     inputs: Sequence[ArraySpec],
     outputs: Sequence[ArraySpec],
     dtype: np.dtype[np.floating],
@@ -170,7 +170,7 @@ def fast_path(
 ) -> Function | None:
     """What a method is called through: runs plain arrays at once, as soon as it has an entry, else calls the method.
 
-    takes_f_ext: the last input is external forces. result: the named tuple of several outputs. shares: whether an
+    last_is_optional: it is external forces. result: the named tuple of several outputs. shares: whether an
     input without batch dimensions may be one row for all states. positional: so many arguments may be given without
     their names; the method has those behind in another order. None for a robot with empty arrays, and for arrays of
     many dimensions or long ones.
@@ -185,4 +185,4 @@ def fast_path(
     configurations = sum(1 << k for k, spec in enumerate(inputs) if spec.quaternions)
     places = next((tuple(first for first, _ in spec.quaternions) for spec in inputs if spec.quaternions), ())
     ranges = fractions, positives, configurations, places
-    return Function(slow, names, takes_f_ext, befores, afters, dtype, result, threads, shares, positional, *ranges)
+    return Function(slow, names, last_is_optional, befores, afters, dtype, result, threads, shares, positional, *ranges)

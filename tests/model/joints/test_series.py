@@ -47,7 +47,9 @@ def test_runge_kutta_is_of_fourth_order_on_curves_too(monkeypatch: pytest.Monkey
     def end(count: int) -> np.ndarray:
         state = {"q": q, "v": v, "tau": tau}
         for _ in range(count):
-            state |= dict(zip("qv", hardware.answer_of(robot, "rk4", state, 0.1 / count), strict=True))
+            state |= dict(
+                zip("qv", hardware.answer_of(robot, hardware.functions()["rk4"], state, 0.1 / count), strict=True)
+            )
         return state["q"]
 
     truth = end(40)
