@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle import names
@@ -215,6 +215,15 @@ class Function:
         kind = type(self.origin).__name__.lower()
         return digest((kind, *(part.key if isinstance(part, Function) else part for part in self.origin)))
 
+    @cached_property
+    def _others(self) -> dict[object, Function]:
+        return {}
+
+    def once(self, how: object, make: Callable[[], Function]) -> Function:
+        """What is made of it so: the same value for all who ask, which lives no longer than this function."""
+        other = self._others.get(how)
+        return self._others.setdefault(how, make()) if other is None else other
+
     @property
     def called(self) -> str:
         """What a user calls it, for messages: the method, without the inputs that a variant takes by name."""
@@ -313,7 +322,8 @@ class Function:
         if not more:
             return self
         taken = more.union(self.origin.ports if isinstance(self.origin, Taking) else ())
-        return _taking(self.plain, tuple(name for name in self.plain.takes if name in taken))
+        names_taken = tuple(name for name in self.plain.takes if name in taken)
+        return self.plain.once(names_taken, partial(_taking, self.plain, names_taken))
 
     def straight_ways(self) -> Mapping[str, Route]:
         """Its routes as straight code alone."""
@@ -354,7 +364,6 @@ class Function:
         return [name for name, route in self.routes.items() if not (shared_coordinates and route.alone)]
 
 
-@lru_cache(4096)
 def _taking(function: Function, taken: tuple[str, ...]) -> Function:
     numbers = [name for name in taken if name != F_EXT.name]
     of_bodies, of_contacts = INERTIAS.name in numbers, bool(CONTACT_NUMBERS.keys() & set(numbers))

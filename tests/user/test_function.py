@@ -239,9 +239,12 @@ def test_equal_traces_are_equal_functions_and_die_with_their_users(arm: condyle.
     assert one.specification == other.specification and hash(one.specification) == hash(other.specification)
     assert vjp(one.specification) == vjp(other.specification)
     assert function_or_none(one.specification.name) is None  # a name alone says nothing of it
-    gone = weakref.ref(condyle.function(lambda x: x * 17.25, inputs={"x": 2}).specification)
+    scaled = condyle.function(lambda x: x * 17.25, inputs={"x": 2})
+    assert vjp(scaled.specification) is vjp(scaled.specification)
+    gone = weakref.ref(scaled.specification)
+    del scaled
     gc.collect()
-    assert gone() is None
+    assert gone() is None  # derivatives that were asked for do not hold it
 
 
 def test_two_functions_of_one_name_are_two() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 
 from condyle import names
 from condyle.derivatives.ports import EQUATIONS, LOOSER, in_words, ports_of, size_of
@@ -31,13 +31,13 @@ def derivative(kind: str, function: Function, by: Sequence[str] | str | None = N
             f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say"
         )
     if by is None:
-        return _derived(Derivative(kind, function, every))
+        return _once(Derivative(kind, function, every))
     chosen = (by,) if isinstance(by, str) else tuple(by)
     if not chosen or any(name not in every for name in chosen) or len(set(chosen)) < len(chosen):
         raise UnsupportedError(
             f"{kind}({function.name!r}, by={by!r}): give some of its inputs, each once: {', '.join(every)}"
         )
-    return _derived(Derivative(kind, function, tuple(name for name in every if name in chosen)))
+    return _once(Derivative(kind, function, tuple(name for name in every if name in chosen)))
 
 
 def taking(function: Function, *ports: Port | str) -> Function:
@@ -68,7 +68,10 @@ def hessian(function: Function) -> Function:
     return derivative("hessian", function)
 
 
-@lru_cache(4096)
+def _once(origin: Derivative) -> Function:
+    return origin.of.once((origin.kind, origin.by), partial(_derived, origin))
+
+
 def _derived(origin: Derivative) -> Function:
     base, factor = origin.of, LOOSER[origin.kind]
     more, outputs = ports_of(origin)
@@ -104,10 +107,10 @@ def _derived(origin: Derivative) -> Function:
 def _ways(origin: Derivative) -> Mapping[str, Route]:
     from condyle.derivatives.algorithm import ways
 
-    return ways(_derived(origin), derivative)
+    return ways(_once(origin), derivative)
 
 
 def _closed_ways(origin: Derivative) -> Mapping[str, Closed]:
     from condyle.derivatives.second import closed
 
-    return closed(_derived(origin))
+    return closed(_once(origin))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 
 from condyle import names
 from condyle.errors import UnsupportedError
@@ -36,7 +35,8 @@ def repeat(
     carried = tuple(port.name for port in function.outputs if port.name in inputs)
     by_time = _chosen("by_time", by_time, _others(function.inputs, carried), "inputs that are not carried")
     summed = _chosen("sum", summed, _others(function.outputs, carried), "outputs that are not carried")
-    return _repeated(Repeat(function, steps, carried, by_time, 0 if last else every, summed))
+    origin = Repeat(function, steps, carried, by_time, 0 if last else every, summed)
+    return _repeated(origin)
 
 
 def _whole(what: str, number: object) -> int:
@@ -59,7 +59,6 @@ def _others(ports: Iterable[Port], carried: Sequence[str]) -> list[str]:
     return [port.name for port in ports if port.name not in carried]
 
 
-@lru_cache(maxsize=256)
 def _repeated(repeat: Repeat) -> Function:
     base = repeat.of
     times = "once" if repeat.steps == 1 else f"{repeat.steps} times"

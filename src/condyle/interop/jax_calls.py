@@ -79,7 +79,6 @@ class What(NamedTuple):
         return self._replace(chain="j" + self.chain)
 
 
-@lru_cache(maxsize=4096)
 def _derived(chain: str, function: Function) -> Function | None:
     """None where there is no such derivative."""
     try:
