@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.calls import Call, Engine
 from condyle.errors import AccuracyWarning
 from condyle.functions.quantities import TAU
-from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
 from condyle.options import bound_arguments, opened_by
 from condyle.ports import ACTIVE, OPEN, RISING
 from condyle.specification import F_EXT, Function
 from condyle.text import few
-from condyle.time_axes import names, risen, steps_of, timed_names
+from condyle.time_axes import Options, RolloutCall, risen, steps_of, timed_ports
 
 if TYPE_CHECKING:
     from condyle.methods import StepRollout
@@ -37,16 +36,6 @@ class Owner(Engine, Protocol):
     """What computes, and forgets: `Dynamics`."""
 
     def forget(self, kept: Collection[Function]) -> None: ...
-
-
-class Options(NamedTuple):
-    """What is kept, and what has a time axis; see `Dynamics.rollout`."""
-
-    by_time: tuple[str, ...] = ()
-    every: int = 1
-    last: bool = False
-    summed: tuple[str, ...] = ()
-    steps: int | None = None
 
 
 class Rollouts:
@@ -73,7 +62,7 @@ class Rollouts:
         try:
             _, ready = self._ready[key]
         except (KeyError, TypeError):  # of what is no name or number, the next line says it
-            function = repeat(of, steps, options.by_time, options.every, options.last, options.summed)
+            function = options._replace(steps=steps).repeated(of)
             ready = self._add(key, function, kind)
         return ready(*given) if out is None else ready(*given, out=out)
 
@@ -138,16 +127,11 @@ class Rollouts:
         """How many steps: as the time axes say, else as it is said. ShapeError where they disagree."""
         timed = self._timed.get((of, options.by_time))
         if timed is None:
-            carried = {port.name for port in of.outputs}
-            timed = self._timed[of, options.by_time] = [
-                (k, port.name, len(port.dims))
-                for k, port in enumerate(of.inputs)
-                if port.name in options.by_time and port.name not in carried
-            ]
+            timed = self._timed[of, options.by_time] = timed_ports(of, options.by_time)
         return steps_of(((name, given[k], dims) for k, name, dims in timed if k < len(given)), options.steps)
 
 
-class Rollout:
+class Rollout(RolloutCall):
     """A rollout of one function, or its vjp, with the options of each call. by_time: what has a time axis by default.
 
     Takes the inputs of the function and, of a vjp, then a cotangent of each answer, by position or by name, and the
@@ -160,33 +144,27 @@ class Rollout:
     """
 
     def __init__(self, rollouts: Rollouts, of: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
-        self._rollouts, self._of, self._kind, self._by_time = rollouts, of, kind, by_time
+        super().__init__(by_time)
+        self._rollouts, self._of, self._kind = rollouts, of, kind
         self._called = f"{kind}_rollout" if kind else "rollout"
         cotangents = [f"{port.name}_bar" for port in of.outputs] if kind else []
         self._taken = [*(port.name for port in of.inputs), *cotangents]
+        self._options = {"out", *of.takes}
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
 
-    def __call__(
-        self,
-        *args: Any,
-        by_time: Sequence[str] | str = (),
-        every: int = 1,
-        last: bool = False,
-        sum: Sequence[str] | str = (),
-        steps: int | None = None,
-        out: Any = None,
-        **named: Any,
-    ) -> Any:
-        forces = named.pop(F_EXT.name, None) if self._of.takes_f_ext else None
-        numbers = {name: named.pop(name) for name in self._of.numbers if name in named}
-        if named or len(args) != len(self._taken):
-            bound = bound_arguments(self._called, self.__signature__, args, named)
-            args = tuple(bound[name] for name in self._taken)
-        timed = timed_names(self._by_time, by_time, steps, dict(zip(self._taken, args, strict=True)))
-        of, extra, timed = self._rollouts.extended(self._of, forces, numbers, timed)
-        options = Options(timed, every, last, names(sum, "sum"), steps)
-        n = len(self._of.inputs)
-        return self._rollouts.call(of, self._kind, (*args[:n], *extra, *args[n:]), options, out)
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        optional = {name: value for name, value in named.items() if name in self._options}
+        if len(named) == len(optional) and len(args) == len(self._taken):
+            return {**dict(zip(self._taken, args, strict=True)), **optional}
+        rest = {name: value for name, value in named.items() if name not in optional}
+        return {**bound_arguments(self._called, self.__signature__, args, rest), **optional}
+
+    def run(self, given: Mapping[str, Any], options: Options) -> Any:
+        numbers = {name: given[name] for name in self._of.numbers if name in given}
+        of, extra, timed = self._rollouts.extended(self._of, given.get(F_EXT.name), numbers, options.by_time)
+        n, inputs = len(self._of.inputs), [given[name] for name in self._taken]
+        inputs = [*inputs[:n], *extra, *inputs[n:]]
+        return self._rollouts.call(of, self._kind, inputs, options._replace(by_time=timed), given.get("out"))
 
 
 def stop_torn(states: StepRollout, dt: Array, last: bool, given: Sequence[ArrayLike | None]) -> None:

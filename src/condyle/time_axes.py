@@ -6,13 +6,67 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from condyle.errors import ShapeError, ShapeWarning, UnsupportedError
 from condyle.functions.quantities import TAU, Q, V
+from condyle.functions.repeat import repeat
 from condyle.runtime.given import as_array
+from condyle.specification import Function
+
+
+class Options(NamedTuple):
+    """What is kept, and what has a time axis; see `Dynamics.rollout`. steps: as it is said, or as time axes say."""
+
+    by_time: tuple[str, ...] = ()
+    every: int = 1
+    last: bool = False
+    summed: tuple[str, ...] = ()
+    steps: int | None = None
+
+    def repeated(self, function: Function) -> Function:
+        """The rollout; the number of steps must be there."""
+        assert self.steps is not None
+        return repeat(function, self.steps, self.by_time, self.every, self.last, self.summed)
+
+
+class RolloutCall:
+    """A rollout of one function, or its vjp, with the options of each call, on arrays of any framework.
+
+    by_time: inputs that have a time axis unless `steps` holds them.
+    """
+
+    def __init__(self, by_time: tuple[str, ...]) -> None:
+        self._by_time = by_time
+
+    def __call__(
+        self,
+        *args: Any,
+        by_time: Sequence[str] | str = (),
+        every: int = 1,
+        last: bool = False,
+        sum: Sequence[str] | str = (),
+        steps: int | None = None,
+        **named: Any,
+    ) -> Any:
+        """The answers of each step, or the cotangents; options as in `Dynamics.rollout`."""
+        given = self.bound(args, named)
+        timed = timed_names(self._by_time, by_time, steps, given, self.warn)
+        return self.run(given, Options(timed, every, last, names(sum, "sum"), steps))
+
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by name; TypeError as of any call."""
+        raise NotImplementedError
+
+    def run(self, given: Mapping[str, Any], options: Options) -> Any:
+        """The answers."""
+        raise NotImplementedError
+
+    def warn(self, message: str) -> None:
+        """A ShapeWarning."""
+        shape_warning(message)
 
 
 def names(given: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...]:
@@ -92,6 +146,19 @@ def steps_of(timed: Iterable[tuple[str, Any, int]], steps: int | None) -> int:
     if not lengths:
         raise UnsupportedError("rollout: no input has a time axis: name some in by_time=, or say steps=")
     return lengths.pop()
+
+
+def timed_ports(function: Function, by_time: Sequence[str]) -> list[tuple[int, str, int]]:
+    """The inputs that a step takes from a time axis: number, name, and how many dimensions one step has."""
+    carried = {port.name for port in function.outputs}
+    inputs = [(k, port.name, len(port.dims)) for k, port in enumerate(function.inputs)]
+    return [(k, name, dims) for k, name, dims in inputs if name in by_time and name not in carried]
+
+
+def length(function: Function, given: Mapping[str, Any], options: Options) -> int:
+    """How many steps the time axes of a call say. given: the inputs by name."""
+    timed = timed_ports(function, options.by_time)
+    return steps_of(((name, given[name], dims) for _, name, dims in timed if name in given), options.steps)
 
 
 def risen(active: Any, dtype: Any) -> Any:

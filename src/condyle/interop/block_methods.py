@@ -12,8 +12,9 @@ from condyle.dynamics import Dynamics
 from condyle.functions import function_of
 from condyle.functions.quantities import TAU
 from condyle.functions.steps import STEP
-from condyle.interop.blocks import Method, Rollout, Runner, Task, names
+from condyle.interop.blocks import Method, Rollout, Runner, Task
 from condyle.interop.wrapped import by_method
+from condyle.time_axes import names
 from condyle.user.function import CompiledFunction
 
 

@@ -15,29 +15,18 @@ from numpy.typing import NDArray
 from condyle.derivatives import derivative
 from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
-from condyle.functions.repeat import repeat
 from condyle.interop.rollouts import bound
 from condyle.interop.wrapped import answered_ports
 from condyle.methods import result_type
 from condyle.options import numbers_of
 from condyle.runtime.given import as_array
 from condyle.specification import F_EXT, Derivative, Function
-from condyle.time_axes import names, steps_of, timed_names
+from condyle.time_axes import Options, RolloutCall, length
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]
 Shape = tuple[int, ...]
 Target = Dynamics | CompiledFunction
-
-
-class Rolled(NamedTuple):
-    """The options of a rollout, its steps counted; see `CompiledFunction.rollout`."""
-
-    steps: int
-    by_time: tuple[str, ...]
-    every: int
-    last: bool
-    summed: tuple[str, ...]
 
 
 class Task(NamedTuple):
@@ -51,7 +40,7 @@ class Task(NamedTuple):
     output: str = ""
     by: tuple[str, ...] | None = None
     extra: tuple[str, ...] = ()
-    rolled: Rolled | None = None
+    rolled: Options | None = None
 
 
 class Input(NamedTuple):
@@ -109,7 +98,7 @@ def function_for(target: Target, task: Task) -> Function:
         of = target.only(task.output) if task.output else target.specification
     of = of.taking(*task.extra)
     if task.rolled is not None:
-        of = repeat(of, *task.rolled)
+        of = task.rolled.repeated(of)
     return derivative(task.kind, of, task.by) if task.kind else of
 
 
@@ -209,32 +198,19 @@ def _check(method: str, name: str, array: Any, dims: Shape, dtype: np.dtype[np.f
         )
 
 
-class Rollout(Method):
+class Rollout(RolloutCall, Method):
     """A rollout, or its vjp: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
 
     def __init__(
         self, target: Target, runner: Runner, kind: str, of: Function | None, by_time: tuple[str, ...] = ()
     ) -> None:
-        super().__init__(target, runner, Task(kind, of, rolled=Rolled(1, by_time, 1, False, ())))
-        self._by_time = by_time
+        RolloutCall.__init__(self, by_time)
+        Method.__init__(self, target, runner, Task(kind, of, rolled=Options(by_time, steps=1)))
 
-    def __call__(
-        self,
-        *args: Any,
-        by_time: Sequence[str] | str = (),
-        every: int = 1,
-        last: bool = False,
-        sum: Sequence[str] | str = (),
-        steps: int | None = None,
-        **named: Any,
-    ) -> Any:
-        """The answers of each step, or the cotangents."""
-        given = self._bound(args, named)
-        timed = timed_names(self._by_time, by_time, steps, given)
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+        return self._bound(args, named)
+
+    def run(self, given: Mapping[str, Any], options: Options) -> Any:
         extra = [name for name in self._options if given.get(name) is not None]
-        carried = {port.name for port in self._base.outputs}
-        ports = {port.name: len(port.dims) for port in self._base.taking(*extra).inputs}
-        there = [name for name in timed if name in ports and name not in carried]
-        length = steps_of(((name, given[name], ports[name]) for name in there), steps)
-        rolled = Rolled(length, timed, every, last, names(sum))
-        return self._run(given, self._task._replace(rolled=rolled))
+        steps = length(self._base.taking(*extra), given, options)
+        return self._run(given, self._task._replace(rolled=options._replace(steps=steps)))

@@ -8,7 +8,7 @@ from typing import Any
 from condyle.errors import UnsupportedError
 from condyle.methods import result_type
 from condyle.specification import F_EXT, Function
-from condyle.time_axes import names, steps_of, timed_names
+from condyle.time_axes import Options, RolloutCall, length
 
 
 def bound(
@@ -30,18 +30,18 @@ def bound(
     return given
 
 
-class Rollout:
+class Rollout(RolloutCall):
     """A function repeated: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
 
     def __init__(self, maker: Any, function: Function, by_time: tuple[str, ...]) -> None:
         """by_time: inputs that have a time axis, unless `steps` holds them."""
-        self._maker, self._by_time, self._numbers = maker, by_time, maker.own(function)
+        super().__init__(by_time)
+        self._maker, self._numbers = maker, maker.own(function)
         plain, forced = function.taking(*self._numbers), function.taking(F_EXT, *self._numbers)
         self._plain, self._forced = self._form(plain), self._form(forced) if function.takes_f_ext else None
         self._taken = [port.name for port in function.inputs]
         self._order = [*self._taken, *([F_EXT.name] if function.takes_f_ext else []), *self._numbers]
-        self._dims = {port.name: len(port.dims) for port in forced.inputs}
-        self._carried = {port.name for port in function.outputs}
+        self._every_input = forced
 
     def _form(self, function: Function) -> Any:
         """How the rollout of a function is called."""
@@ -49,26 +49,19 @@ class Rollout:
         result = result_type(f"{function.method}_rollout", parts) if len(parts) > 1 else None
         return self._maker.form(function)._replace(result=result)
 
-    def __call__(
-        self,
-        *args: Any,
-        by_time: Sequence[str] | str = (),
-        every: int = 1,
-        last: bool = False,
-        sum: Sequence[str] | str = (),
-        steps: int | None = None,
-        **named: Any,
-    ) -> Any:
-        """The answers of each step."""
+    def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         given = bound("rollout", self._taken, self._order, args, named)
         for name in self._numbers:
             if given.get(name) is None:
                 given[name] = self._maker.number(name, given[self._taken[0]])
+        return given
+
+    def run(self, given: Mapping[str, Any], options: Options) -> Any:
         has_forces = given.get(F_EXT.name) is not None
         form = self._forced if has_forces and self._forced is not None else self._plain
-        timed = timed_names(self._by_time, by_time, steps, given, self._maker.warn)
-        there = [name for name in timed if name in given and name not in self._carried]
-        length = steps_of(((name, given[name], self._dims[name]) for name in there), steps)
-        what = self._maker.repeated(form.what, length, timed, every, last, names(sum))
+        steps = length(self._every_input, given, options)
         inputs = [given[port] for port, _ in form.takes]
-        return self._maker.call(what, form, inputs, "rollout")
+        return self._maker.call(self._maker.repeated(form.what, steps, *options[:-1]), form, inputs, "rollout")
+
+    def warn(self, message: str) -> None:
+        self._maker.warn(message)
