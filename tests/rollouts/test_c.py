@@ -16,7 +16,7 @@ import condyle
 from condyle.backends.c import build as c_build
 from condyle.backends.c.build import CKernel
 from condyle.backends.common.facts import Facts
-from condyle.compile.repeated import GradientKernel, SteppedKernel
+from condyle.compile.kernels.repeated import GradientKernel, SteppedKernel
 from condyle.dynamics import Dynamics
 from condyle.functions import function_of
 from condyle.functions.repeat import repeat

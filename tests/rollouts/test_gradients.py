@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import Robot, UnsupportedError
-from condyle.compile import repeated
+from condyle.compile.kernels import repeated
 from condyle.functions import function_of
 from tests.laws.robots import robot_named
 from tests.processor import slow

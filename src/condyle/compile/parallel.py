@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.parallel.array_phases import evaluate
@@ -22,6 +21,7 @@ from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.parts import Parts
 from condyle.compile import launches
 from condyle.compile.gpu import GpuFunction
+from condyle.compile.kernels.either import EitherKernel
 from condyle.compile.serial import Compiler
 from condyle.compile.target import Scans, Target
 from condyle.compile.targets import CUDA
@@ -158,7 +158,8 @@ class LinkParallelCompiler(Compiler):
         scan = NumpyKernel(run, function.inputs, np.dtype(dtype), name)
         if not self.auto:
             return scan
-        return FasterKernel(self, function, target, scan, super().build(function, target, dtype))
+        serial = super().build(function, target, dtype)
+        return EitherKernel(scan, serial, partial(self.faster, function, target, dtype))
 
     def faster(self, function: Function, target: Target, dtype: str, n: int) -> bool:
         """Whether `auto` scans a batch of n states.
@@ -216,21 +217,3 @@ def _normal(tree: Tree, function: Function, route: ParallelRoute) -> Tree:
 def _parts(tree: Tree, function: Function, dtype: str) -> Parts:
     route = function.parallel[launches.route_of(function)]
     return launches.parts(_normal(tree, function, route), function, dtype)
-
-
-class FasterKernel:
-    """One of two kernels, by the size of the batch."""
-
-    def __init__(
-        self, compiler: LinkParallelCompiler, function: Function, target: Target, scan: Kernel, serial: Kernel
-    ) -> None:
-        self._compiler, self._function, self._target = compiler, function, target
-        self._scan, self._serial = scan, serial
-        self.dtype = scan.dtype
-        self.description = f"{serial.description}, or {scan.description}"
-
-    def __call__(
-        self, n: int, inputs: Sequence[NDArray[np.floating]], outputs: Sequence[NDArray[np.floating]], threads: int
-    ) -> None:
-        scan = self._compiler.faster(self._function, self._target, str(self.dtype), n)
-        (self._scan if scan else self._serial)(n, inputs, outputs, threads)

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from condyle.backends.common.facts import Facts
 from condyle.compile.checks import checked_route, unbound
-from condyle.compile.columns import multiplied, refused
+from condyle.compile.kernels.columns import multiplied, refused
 from condyle.derivatives import columns_of, derivative
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of

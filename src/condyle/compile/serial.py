@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from condyle.compile import columns
 from condyle.compile.checks import check_elements, check_invertible
+from condyle.compile.kernels import columns
 from condyle.compile.routes import Router
 from condyle.compile.target import Target
 from condyle.derivatives import vjp
@@ -107,7 +107,7 @@ class Compiler(Router):
     def build(self, function: Function, target: Target, dtype: str) -> Kernel:
         """The kernel of one function for one target."""
         if function.repeat is not None:
-            from condyle.compile.repeated import build
+            from condyle.compile.kernels.repeated import build
 
             return build(function, self.tree, lambda of: self.bodies(of, target, dtype))
         return target.build(self, function, dtype)

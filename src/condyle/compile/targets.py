@@ -18,7 +18,7 @@ import numpy as np
 from condyle.backends.cpu import build as machine_code
 from condyle.backends.cpu import keep
 from condyle.choices import ADDED
-from condyle.compile import columns
+from condyle.compile.kernels import columns
 from condyle.compile.serial import Compiler
 from condyle.compile.target import Scans, Target
 from condyle.errors import BuildError, UnsupportedError
@@ -187,7 +187,7 @@ def by_calls(target: Target, compiler: Compiler, function: Function, dtype: str)
     parts = compiler.parts(function)
     if not parts:
         return None
-    from condyle.compile.composed import ComposedKernel
+    from condyle.compile.kernels.composed import ComposedKernel
 
     route = function.routes[compiler.serving(function)[0]]
     names = [port.name for port in function.inputs]

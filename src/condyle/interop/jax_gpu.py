@@ -17,7 +17,7 @@ import numpy as np
 
 from condyle.backends.cuda.function import CudaFunction
 from condyle.backends.cuda.planned import planned, scratch_bytes
-from condyle.compile.repeated import GradientKernel
+from condyle.compile.kernels.repeated import GradientKernel
 from condyle.errors import DeviceError, UnsupportedError
 from condyle.interop.jax_calls import TARGET, What, answers_of, elsewhere, ports_of
 from condyle.interop.jax_numbers import number_of

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from condyle.compile.repeated import GradientKernel
+from condyle.compile.kernels.repeated import GradientKernel
 from condyle.interop.jax_calls import TARGET, Engine, What, answers_of, elsewhere, ports_of
 from condyle.interop.jax_numbers import number_of
 from condyle.interop.jax_scanned import lowered

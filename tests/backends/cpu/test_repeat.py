@@ -13,7 +13,7 @@ import condyle
 from condyle.backends.cpu.assemble import full_layouts
 from condyle.backends.cpu.build import build, lanes, supported
 from condyle.backends.cpu.repeat import repeated
-from condyle.compile.repeated import SteppedKernel
+from condyle.compile.kernels.repeated import SteppedKernel
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Program

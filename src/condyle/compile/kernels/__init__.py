@@ -1,0 +1,1 @@
+"""Kernels that are made of other kernels."""
