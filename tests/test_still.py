@@ -28,7 +28,7 @@ def test_every_function_has_nothing_to_say(target: str, links: str) -> None:
         assert dyn.memory(3)[name] == 0
     assert dyn.mass_matrix(dyn.pack(empty)).dense().shape == (3, 0, 0)
     bound = {"frames", "reference_frame", "contacts"}
-    served = [name for name, one in FUNCTIONS.items() if not bound & {*one.options} and not one.divides_by_mass]
+    served = [name for name, one in FUNCTIONS.items() if not bound & {*one.options} and not one.needs.mass]
     assert [line.split()[0] for line in dyn.explain(3).splitlines()[1:]] == served
 
 
@@ -47,7 +47,7 @@ def test_what_is_asked_of_frames_and_of_mass(target: str) -> None:
 def test_every_derivative_is_empty_or_zero(inputs: tuple[str, ...]) -> None:
     """Masses that are inputs are those of no body: no centre of mass has a meaning."""
     dyn = STILL.compile("numpy", frames=tuple(STILL.frames), inputs=inputs)
-    assert not {name for name in dyn.signature if function_of(name).divides_by_mass}
+    assert not {name for name in dyn.signature if function_of(name).needs.mass}
     for name in dyn.signature:
         for kind in KINDS:
             function = function_of(f"{kind}_{name}")

@@ -136,27 +136,60 @@ SOME, ROUNDING = Size(600), Accuracy(1e-12, 2e-5)
 """Of functions that say nothing."""
 
 
+class Ways(NamedTuple):
+    """How a function is computed: tables that are made when they are first needed, so that to describe a function
+    imports no algorithm.
+
+    serial: routes by name; the first is the reference's. parallel: those with all links side by side; the first is
+    taken unless another is named. closed: what is known of derivatives, by kind; others are made from the algorithm.
+    """
+
+    serial: Callable[[], Mapping[str, Route]] = dict[str, Route]
+    parallel: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
+    closed: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
+
+
+class Numerics(NamedTuple):
+    """size: about how many operations it has. accuracy: what an answer may err by. condition: so many roundings it errs
+    by for each unit of the condition number of M, because it is solved with; 0 where it is not.
+    """
+
+    size: Size = SOME
+    accuracy: Accuracy = ROUNDING
+    condition: float = 0.0
+
+
+class Needs(NamedTuple):
+    """What a robot must have, and be compiled with.
+
+    options: what it depends on of `Bound`. reference_frames, contact_kinds: those that it has a meaning for, where
+    these are not all. mass: a robot without mass has no such quantity.
+    """
+
+    options: tuple[str, ...] = ()
+    reference_frames: tuple[str, ...] = ()
+    contact_kinds: tuple[str, ...] = ()
+    mass: bool = False
+
+
+NO_WAYS, USUAL, NOTHING = Ways(), Numerics(), Needs()
+"""Of functions that say nothing."""
+
+
 @dataclass(frozen=True, eq=False)
 class Function:
     """A function of a robot: a value, which others are made of by `taking`, `condyle.derivatives` and
     `condyle.functions.repeat`.
 
-    name, method: the short name and the method of `Dynamics`. inputs, outputs: in calling order. ways: gives the routes
-    by name when they are first needed, so that to describe a function imports no algorithm; the first is the
-    reference's. source: where the equation or the algorithm is from. takes: names of what can be taken behind the
-    inputs, of `condyle.ports.EXTRA`: external forces, numbers of the robot. condition: so many roundings an answer errs
-    by for each unit of the condition number of M, because it is solved with; 0 where it is not. normal_form:
-    "joint_space" says that answers are joint-space quantities alone, so that inertias may be regrouped and link frames
-    turned. composition: of functions made of others. inverse: the function that gives the last input back when it takes
-    the answer instead. parallel_ways: the same as ways, with all links side by side; the first is taken unless another
-    is named. options: what it depends on of what is fixed when a robot is compiled (`Bound`). reference_frames: those
-    in which it has a meaning, where these are not all. contact_kinds: those of contacts that it has a meaning for,
-    where these are not all. divides_by_mass: a robot without mass has no such quantity. closed_ways: gives what is
-    known of its derivatives, by kind; the others are made from its algorithm. forced: the function that is called
+    name, method: the short name and the method of `Dynamics`. inputs, outputs: in calling order. source: where the
+    equation or the algorithm is from. takes: names of what can be taken behind the inputs, of `condyle.ports.EXTRA`:
+    external forces, numbers of the robot. normal_form: "joint_space" says that answers are joint-space quantities
+    alone, so that inertias may be regrouped and link frames turned. composition: of functions made of others. inverse:
+    the function that gives the last input back when it takes the answer instead. forced: the function that is called
     instead, with external forces as its last input, where these are given and have answers of their own. symbol: what
     names of derivatives call its answer, where this is not its own name. call: the method that a user calls, where it
-    is not `method`. content: of a user's function, the hash of all that it computes.
-    origin: what it was made of; nothing for those that began.
+    is not `method`. content: of a user's function, the hash of all that it computes. origin: what it was made of;
+    nothing for those that began.
 
     Two are equal if they are the same, or made alike of the same; no hash of content is computed for that.
     """
@@ -166,22 +199,15 @@ class Function:
     equation: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    ways: Callable[[], Mapping[str, Route]] = dict[str, "Route"]
-    size: Size = SOME
-    accuracy: Accuracy = ROUNDING
+    ways: Ways = NO_WAYS
+    numerics: Numerics = USUAL
     source: str = ""
     takes: tuple[str, ...] = ()
-    condition: float = 0.0
     normal_form: NormalForm = "exact"
     composition: Composition = ()
     inverse: Function | None = None
-    parallel_ways: Callable[[], Mapping[str, ParallelRoute]] = dict[str, ParallelRoute]
-    options: tuple[str, ...] = ()
-    reference_frames: tuple[str, ...] = ()
-    contact_kinds: tuple[str, ...] = ()
-    divides_by_mass: bool = False
-    closed_ways: Callable[[], Mapping[str, Closed]] = dict[str, Closed]
     forced: Function | None = None
+    needs: Needs = NOTHING
     symbol: str = ""
     call: str = ""
     content: str = ""
@@ -231,15 +257,32 @@ class Function:
 
     @cached_property
     def closed(self) -> Mapping[str, Closed]:
-        return self.closed_ways()
+        return self.ways.closed()
 
     @cached_property
     def routes(self) -> Mapping[str, Route]:
-        return self.ways()
+        return self.ways.serial()
 
     @cached_property
     def parallel(self) -> Mapping[str, ParallelRoute]:
-        return self.parallel_ways()
+        return self.ways.parallel()
+
+    @property
+    def size(self) -> Size:
+        return self.numerics.size
+
+    @property
+    def accuracy(self) -> Accuracy:
+        return self.numerics.accuracy
+
+    @property
+    def condition(self) -> float:
+        return self.numerics.condition
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What it depends on of `Bound`."""
+        return self.needs.options
 
     @property
     def solves(self) -> bool:
@@ -376,7 +419,7 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         method=function.method + name.removeprefix(function.name),
         inputs=(*function.inputs, *(EXTRA[port] for port in taken)),
         takes=tuple(port for port in function.numbers if port not in taken),
-        options=tuple(dict.fromkeys(fixed)),
+        needs=function.needs._replace(options=tuple(dict.fromkeys(fixed))),
         inverse=None,
         call=function.called,
         content="",
@@ -386,11 +429,10 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         return forced
     return replace(
         forced,
-        ways=function.straight_ways,
-        parallel_ways=dict,
+        ways=Ways(function.straight_ways, closed=function.ways.closed),
         composition=(),
         normal_form="exact" if of_bodies else function.normal_form,
-        divides_by_mass=function.divides_by_mass and not of_bodies,
+        needs=forced.needs._replace(mass=function.needs.mass and not of_bodies),
     )
 
 

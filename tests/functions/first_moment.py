@@ -8,7 +8,7 @@ from condyle.algorithms.sweeps import Sweeps
 from condyle.functions.quantities import Q
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Vector
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 
 
 def moment(joint: Joint, pose: Pose) -> Vector:
@@ -27,7 +27,6 @@ FIRST_MOMENT = Function(
     "sum m_i (p_i + R_i c_i) over all bodies",
     (Q,),
     (Port("moment", ("3",), "kg m", "world", "first moment of mass of the moving bodies"),),
-    lambda: {"sweep": Route(first_moment)},
-    Size(60),
-    Accuracy(1e-12, 2e-5),
+    Ways(lambda: {"sweep": Route(first_moment)}),
+    Numerics(Size(60), Accuracy(1e-12, 2e-5)),
 )

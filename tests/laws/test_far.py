@@ -159,7 +159,7 @@ def contacts_of(function: str, shift: tuple[float, float, float]) -> tuple[Conta
         return ()
     x, y, z = (one + more for one, more in zip((0.5, 0.75, -0.25), shift, strict=True))
     off = Placement.from_rpy((0.1, -0.2, 0.15), (0.3, 0.2, -0.4))
-    kind = "line" if not known.contact_kinds or "line" in known.contact_kinds else "point"
+    kind = "line" if not known.needs.contact_kinds or "line" in known.needs.contact_kinds else "point"
     world = Contact("root0_c", "point", gains=(10.0, 1.0), anchor=Placement.from_rpy((x, y, z), (0.0, 0.0, 0.0)))
     return world, Contact("root0_d", kind, "root0_a", off, (10.0, 1.0), Placement.from_rpy((0.1, 0.0, 0.0), (0.0,) * 3))
 

@@ -26,13 +26,13 @@ def unbound(tree: Tree, function: Function) -> str:
         return "contacts"
     if "frames" in function.options and not tree.frames:
         return "frames"
-    if function.reference_frames and tree.reference_frame not in function.reference_frames:
+    if function.needs.reference_frames and tree.reference_frame not in function.needs.reference_frames:
         return "reference_frame"
-    if any(one not in function.contact_kinds for one in kinds_of(tree) if function.contact_kinds):
+    if any(one not in function.needs.contact_kinds for one in kinds_of(tree) if function.needs.contact_kinds):
         return "contact_kinds"
-    if not tree.links and function.root.divides_by_mass:  # masses as inputs are none too
+    if not tree.links and function.root.needs.mass:  # masses as inputs are none too
         return "mass"
-    return "mass" if function.divides_by_mass and not tree.mass > 0.0 else ""
+    return "mass" if function.needs.mass and not tree.mass > 0.0 else ""
 
 
 def kinds_of(tree: Tree) -> list[str]:
@@ -74,13 +74,13 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
             "gives it one"
         )
     if wanting == "reference_frame":
-        known = " or ".join(map(repr, function.reference_frames))
+        known = " or ".join(map(repr, function.needs.reference_frames))
         raise UnsupportedError(
             f"{function.called} has no meaning with reference_frame={tree.reference_frame!r}; compile with {known}"
         )
     if wanting == "contact_kinds":
-        k, kind = next((k, kind) for k, kind in enumerate(kinds_of(tree)) if kind not in function.contact_kinds)
-        known = " or ".join(map(repr, function.contact_kinds))
+        k, kind = next((k, kind) for k, kind in enumerate(kinds_of(tree)) if kind not in function.needs.contact_kinds)
+        known = " or ".join(map(repr, function.needs.contact_kinds))
         raise UnsupportedError(
             f"{function.called}: contact {k} is of kind {kind!r}, which has no friction cone; give contacts of kind "
             f"{known}, such as the corners of a foot"

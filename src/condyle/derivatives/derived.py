@@ -9,7 +9,17 @@ from functools import partial
 from condyle import names
 from condyle.derivatives.ports import EQUATIONS, LOOSER, in_words, ports_of, size_of
 from condyle.errors import UnsupportedError
-from condyle.specification import Accuracy, Closed, Columns, Derivative, Function, Port, Route
+from condyle.specification import (
+    Accuracy,
+    Closed,
+    Columns,
+    Derivative,
+    Function,
+    Numerics,
+    Port,
+    Route,
+    Ways,
+)
 
 
 def columns_of(function: Function) -> Columns | None:
@@ -87,18 +97,14 @@ def _derived(origin: Derivative) -> Function:
         equation=EQUATIONS[origin.kind].format(in_words(base)),
         inputs=(*base.inputs, *more),
         outputs=outputs,
-        ways=dict if is_rollout else partial(_ways, origin),
-        closed_ways=dict if is_rollout else partial(_closed_ways, origin),
-        size=size_of(origin),
-        accuracy=accuracy,
-        condition=base.condition * factor,
+        ways=Ways() if is_rollout else Ways(partial(_ways, origin), closed=partial(_closed_ways, origin)),
+        numerics=Numerics(size_of(origin), accuracy, base.condition * factor),
         normal_form="exact",
         takes=(),
         composition=(),
         inverse=None,
         forced=None,
         symbol="",
-        parallel_ways=dict,
         content="",
         origin=origin,
     )

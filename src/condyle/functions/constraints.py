@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from condyle import algorithms
 from condyle.functions.quantities import Q
 from condyle.ports import ACTIVE
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
@@ -42,11 +42,19 @@ CONDITION = 512.0
 """Forces are solved for with a matrix that M^-1 is in."""
 
 BOOK = "Featherstone 2008, section 8.8"
-PLACED = Function("", "", "", (), (), source="Featherstone 2008, section 8.3", options=CONTACTS)
+PLACED = Function(
+    "",
+    "",
+    "",
+    (),
+    (),
+    source="Featherstone 2008, section 8.3",
+    needs=Needs(CONTACTS),
+)
 """What functions of contacts share. They have a meaning for a robot that was compiled with contacts only."""
 REDUCED = replace(PLACED, source=BOOK, normal_form="joint_space")
 """The same of answers that are joint-space quantities alone."""
-SOLVING = replace(REDUCED, condition=CONDITION, takes=("inertias", "armature"))
+SOLVING = replace(REDUCED, numerics=Numerics(condition=CONDITION), takes=("inertias", "armature"))
 """The same of answers that are solved for with M."""
 
 
@@ -69,9 +77,8 @@ def contact_function(
         equation=equation,
         inputs=inputs,
         outputs=outputs,
-        ways=ways,
-        size=size,
-        accuracy=accuracy,
+        ways=shared.ways._replace(serial=ways),
+        numerics=shared.numerics._replace(size=size, accuracy=accuracy),
     )
 
 
@@ -99,7 +106,7 @@ CONSTRAINT_MATRIX = contact_function(
 )
 
 DELASSUS_MATRIX = contact_function(
-    replace(SOLVING, condition=64.0),
+    replace(SOLVING, numerics=Numerics(condition=64.0)),
     "delassus",
     "delassus_matrix",
     "J M^-1 J^T",

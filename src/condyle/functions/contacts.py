@@ -35,7 +35,7 @@ from condyle.functions.constraints import (
 from condyle.functions.dynamics import INVERSE_DYNAMICS, MASS_MATRIX
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, TAU, A, Q, V
 from condyle.ports import ACTIVE, ARMATURE, EXTRA, F_EXT, FRICTION_NUMBERS, INERTIAS, NUMBERS
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
@@ -84,7 +84,7 @@ CONSTRAINED_FORWARD_DYNAMICS = contact_function(
         SOLVING,
         source=f"{BOOK}; Carpentier, Budhiraja, Mansard 2021",
         takes=(F_EXT.name, *GAINED),
-        closed_ways=lambda: {"jvp": _jvp, "vjp": _vjp, "jacobian": _jacobian},
+        ways=Ways(closed=lambda: {"jvp": _jvp, "vjp": _vjp, "jacobian": _jacobian}),
     ),
     "cfd",
     "constrained_forward_dynamics",
@@ -124,7 +124,7 @@ CONTACT_SOLVE = contact_function(
     replace(
         SOLVING,
         source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
-        contact_kinds=("point",),
+        needs=SOLVING.needs._replace(contact_kinds=("point",)),
         takes=(F_EXT.name, *NUMBERS, *FRICTION_NUMBERS),
     ),
     "cfric",
@@ -160,7 +160,7 @@ CONSTRAINED = (
 )
 
 CONSTRAINT_RESIDUALS = contact_function(
-    replace(REDUCED, takes=(F_EXT.name, *GAINED), closed_ways=lambda: {"jacobian": _jacobian_cres}),
+    replace(REDUCED, takes=(F_EXT.name, *GAINED), ways=Ways(closed=lambda: {"jacobian": _jacobian_cres})),
     "cres",
     "constraint_residuals",
     "tau = M a + c - J^T force, and J a + gamma",

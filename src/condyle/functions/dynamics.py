@@ -26,7 +26,7 @@ from condyle.derivatives import hessian, jacobian, jvp, vjp
 from condyle.functions.calls import ByName, Values, call
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, MINV, TAU, A, M, Q, V
 from condyle.ports import EXTRA, F_EXT, NUMBERS
-from condyle.specification import Accuracy, Call, Function, MinusProduct, ParallelRoute, Route, Size
+from condyle.specification import Accuracy, Call, Function, MinusProduct, Numerics, ParallelRoute, Route, Size, Ways
 
 if TYPE_CHECKING:
     from condyle.algorithms.derivatives import Derivatives
@@ -51,23 +51,23 @@ FORWARD_DYNAMICS = Function(
     "a = M(q)^-1 (tau - c(q, v, f_ext))",
     (Q, V, TAU),
     (A,),
-    lambda: {
-        "ltl": Route(partial(_fd, algorithms.solvers.ByFactors), size=GROWS),
-        "aba": Route(partial(_fd, algorithms.solvers.ByElimination), loops=True, alone=True),
-        "minv": Route(partial(_fd, algorithms.solvers.ByInverse), shallow=True, size=GROWS),
-    },
-    Size(600),
-    Accuracy(1e-9, 5e-5),
+    Ways(
+        lambda: {
+            "ltl": Route(partial(_fd, algorithms.solvers.ByFactors), size=GROWS),
+            "aba": Route(partial(_fd, algorithms.solvers.ByElimination), loops=True, alone=True),
+            "minv": Route(partial(_fd, algorithms.solvers.ByInverse), shallow=True, size=GROWS),
+        },
+        parallel=lambda: {
+            "elements": ParallelRoute(_fd_by_elements, parallel.segments.forward_dynamics, elements=True),
+            "abia": ParallelRoute(parallel.array_phases.hybrid, in_lanes=False),
+            "jsiia": ParallelRoute(parallel.array_phases.through_mass_matrix, in_lanes=False),
+        },
+        closed=lambda: {"jvp": _jvp_fd, "vjp": _vjp_fd, "jacobian": _jacobian_fd, "hessian": _hessian_fd},
+    ),
+    Numerics(Size(600), Accuracy(1e-9, 5e-5), 64.0),
     "Featherstone 2008, sections 6.5 and 7.3",
-    condition=64.0,
-    parallel_ways=lambda: {
-        "elements": ParallelRoute(_fd_by_elements, parallel.segments.forward_dynamics, elements=True),
-        "abia": ParallelRoute(parallel.array_phases.hybrid, in_lanes=False),
-        "jsiia": ParallelRoute(parallel.array_phases.through_mass_matrix, in_lanes=False),
-    },
-    normal_form="joint_space",
-    closed_ways=lambda: {"jvp": _jvp_fd, "vjp": _vjp_fd, "jacobian": _jacobian_fd, "hessian": _hessian_fd},
     takes=(F_EXT.name, *NUMBERS),
+    normal_form="joint_space",
     symbol=A.name,
 )
 
@@ -77,18 +77,19 @@ INVERSE_DYNAMICS = Function(
     "tau = M(q) a + c(q, v, f_ext)",
     (Q, V, A),
     (TAU,),
-    lambda: {"rnea": Route(_id, loops=True)},
-    Size(200),
-    Accuracy(1e-12, 2e-5),
+    Ways(
+        lambda: {"rnea": Route(_id, loops=True)},
+        parallel=lambda: {
+            "sums": ParallelRoute(_id_by_sums),
+            "lie": ParallelRoute(_id_lie, parallel.segments.inverse_dynamics, in_lanes=False),
+        },
+        closed=lambda: {"jacobian": _jacobian_id},
+    ),
+    Numerics(Size(200), Accuracy(1e-12, 2e-5)),
     "Featherstone 2008, section 5.3",
-    parallel_ways=lambda: {
-        "sums": ParallelRoute(_id_by_sums),
-        "lie": ParallelRoute(_id_lie, parallel.segments.inverse_dynamics, in_lanes=False),
-    },
+    takes=(F_EXT.name, *NUMBERS),
     normal_form="joint_space",
     inverse=FORWARD_DYNAMICS,
-    closed_ways=lambda: {"jacobian": _jacobian_id},
-    takes=(F_EXT.name, *NUMBERS),
 )
 
 MASS_MATRIX = Function(
@@ -97,16 +98,17 @@ MASS_MATRIX = Function(
     "M(q)",
     (Q,),
     (M,),
-    lambda: {
-        "crba": Route(_m, loops=True),
-        "mminvgen": Route(partial(_mminvgen, False), alone=True, shallow=True),
-    },
-    Size(80, 40),
-    Accuracy(1e-12, 2e-5),
+    Ways(
+        lambda: {
+            "crba": Route(_m, loops=True),
+            "mminvgen": Route(partial(_mminvgen, False), alone=True, shallow=True),
+        },
+        parallel=lambda: {"sums": ParallelRoute(_m_by_sums)},
+    ),
+    Numerics(Size(80, 40), Accuracy(1e-12, 2e-5)),
     "Featherstone 2008, section 6.2",
-    parallel_ways=lambda: {"sums": ParallelRoute(_m_by_sums)},
-    normal_form="joint_space",
     takes=("inertias", "armature"),
+    normal_form="joint_space",
 )
 
 MASS_MATRIX_INVERSE = Function(
@@ -115,18 +117,18 @@ MASS_MATRIX_INVERSE = Function(
     "M(q)^-1",
     (Q,),
     (MINV,),
-    lambda: {
-        "ltl": Route(partial(_minv, algorithms.solvers.ByFactors)),
-        "aba": Route(partial(_minv, algorithms.solvers.ByElimination), loops=True, alone=True, shallow=True),
-        "mminvgen": Route(partial(_mminvgen, True), alone=True, shallow=True),
-    },
-    GROWS,
-    Accuracy(1e-9, 5e-5),
+    Ways(
+        lambda: {
+            "ltl": Route(partial(_minv, algorithms.solvers.ByFactors)),
+            "aba": Route(partial(_minv, algorithms.solvers.ByElimination), loops=True, alone=True, shallow=True),
+            "mminvgen": Route(partial(_mminvgen, True), alone=True, shallow=True),
+        },
+        parallel=lambda: {"elements": ParallelRoute(_minv_by_elements, elements=True)},
+    ),
+    Numerics(GROWS, Accuracy(1e-9, 5e-5), 8.0),
     "Featherstone 2008, section 6.5; Carpentier 2018",
-    condition=8.0,
-    parallel_ways=lambda: {"elements": ParallelRoute(_minv_by_elements, elements=True)},
-    normal_form="joint_space",
     takes=("inertias", "armature"),
+    normal_form="joint_space",
 )
 
 INVERSE_DYNAMICS_DERIVATIVES = Function(
@@ -135,15 +137,17 @@ INVERSE_DYNAMICS_DERIVATIVES = Function(
     "d tau / d q, d tau / d v of inverse dynamics",
     (Q, V, A),
     (DTAU_DQ, DTAU_DV),
-    lambda: {
-        name: replace(route, shallow=name in ("adjoint", "columns")) for name, route in _derivative_routes(_did).items()
-    },
-    Size(200, 180),
-    Accuracy(1e-11, 5e-5),
+    Ways(
+        lambda: {
+            name: replace(route, shallow=name in ("adjoint", "columns"))
+            for name, route in _derivative_routes(_did).items()
+        },
+        parallel=lambda: {"sums": ParallelRoute(_did_by_sums, free_rotors=False)},
+    ),
+    Numerics(Size(200, 180), Accuracy(1e-11, 5e-5)),
     "Singh, Russell, Wensing 2022",
-    parallel_ways=lambda: {"sums": ParallelRoute(_did_by_sums, free_rotors=False)},
-    normal_form="joint_space",
     takes=(F_EXT.name, *NUMBERS),
+    normal_form="joint_space",
 )
 
 DYNAMICS_DERIVATIVES = Function(
@@ -152,19 +156,19 @@ DYNAMICS_DERIVATIVES = Function(
     "d a / d q, d a / d v, given a and Minv",
     (Q, V, A, MINV),
     (DA_DQ, DA_DV),
-    lambda: _derivative_routes(_difd, _did),
-    Size(200, 180, 5),
-    Accuracy(1e-8, 5e-5),
+    Ways(
+        lambda: _derivative_routes(_difd, _did),
+        parallel=lambda: {"sums": ParallelRoute(_difd_by_sums, free_rotors=False)},
+    ),
+    Numerics(Size(200, 180, 5), Accuracy(1e-8, 5e-5), 8.0),
     "Plancher 2021, equation 1",
-    condition=8.0,
-    parallel_ways=lambda: {"sums": ParallelRoute(_difd_by_sums, free_rotors=False)},
+    takes=(F_EXT.name, *NUMBERS),
     normal_form="joint_space",
     composition=(
         Call(INVERSE_DYNAMICS_DERIVATIVES, (DTAU_DQ.name, DTAU_DV.name)),
         MinusProduct(MINV.name, DTAU_DQ.name, DA_DQ.name),
         MinusProduct(MINV.name, DTAU_DV.name, DA_DV.name),
     ),
-    takes=(F_EXT.name, *NUMBERS),
 )
 
 FORWARD_DYNAMICS_DERIVATIVES = Function(
@@ -173,23 +177,23 @@ FORWARD_DYNAMICS_DERIVATIVES = Function(
     "d a / d q, d a / d v, d a / d tau of forward dynamics",
     (Q, V, TAU),
     (DA_DQ, DA_DV, DA_DTAU),
-    lambda: {
-        **_solved_routes("ltl+", algorithms.solvers.ByFactors),
-        **_solved_routes("minv+", algorithms.solvers.ByInverse),
-        "aba+closed_form": Route(_dfd_by_sweeps, loops=True, alone=True, baseline=True, part="closed_form"),
-    },
-    Size(500, 220, 5),
-    Accuracy(1e-8, 5e-5),
+    Ways(
+        lambda: {
+            **_solved_routes("ltl+", algorithms.solvers.ByFactors),
+            **_solved_routes("minv+", algorithms.solvers.ByInverse),
+            "aba+closed_form": Route(_dfd_by_sweeps, loops=True, alone=True, baseline=True, part="closed_form"),
+        },
+        parallel=lambda: {"elements": ParallelRoute(_dfd_by_elements, elements=True, free_rotors=False)},
+    ),
+    Numerics(Size(500, 220, 5), Accuracy(1e-8, 5e-5), 8.0),
     "Plancher 2021, Algorithm 3",
-    condition=8.0,
-    parallel_ways=lambda: {"elements": ParallelRoute(_dfd_by_elements, elements=True, free_rotors=False)},
+    takes=(F_EXT.name, *NUMBERS),
     normal_form="joint_space",
     composition=(
         Call(MASS_MATRIX_INVERSE, (DA_DTAU.name,)),
         Call(FORWARD_DYNAMICS, (A.name,)),
         Call(DYNAMICS_DERIVATIVES, (DA_DQ.name, DA_DV.name), (Q.name, V.name, A.name, DA_DTAU.name)),
     ),
-    takes=(F_EXT.name, *NUMBERS),
 )
 
 DYNAMICS = (
@@ -208,13 +212,11 @@ SOLVE = Function(
     "M(q)^-1 tau",
     (Q, TAU),
     (A,),
-    lambda: {"ltl": Route(_solve, size=GROWS), "aba": Route(_solve_by_elimination, alone=True)},
-    Size(600),
-    Accuracy(1e-9, 5e-5),
+    Ways(lambda: {"ltl": Route(_solve, size=GROWS), "aba": Route(_solve_by_elimination, alone=True)}),
+    Numerics(Size(600), Accuracy(1e-9, 5e-5), 64.0),
     "Featherstone 2008, section 6.5",
-    condition=64.0,
-    normal_form="joint_space",
     takes=("inertias", "armature"),
+    normal_form="joint_space",
 )
 
 AUXILIARY = (SOLVE,)

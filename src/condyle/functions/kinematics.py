@@ -10,7 +10,7 @@ from condyle import algorithms
 from condyle.derivatives import jvp
 from condyle.functions.calls import ByName, Values
 from condyle.functions.quantities import DV, Q0, Q1, Q_NEXT, A, Q, V
-from condyle.specification import Accuracy, Closed, Function, Port, Route, Size
+from condyle.specification import Accuracy, Closed, Function, Needs, Numerics, Port, Route, Size, Ways
 
 if TYPE_CHECKING:
     from condyle.algorithms.sweeps import Sweeps
@@ -38,12 +38,10 @@ FRAME_PLACEMENTS = Function(
         Port("rotation", ("n_frames", "3", "3"), "1", "world", "axes of each frame, its columns"),
         Port("translation", ("n_frames", "3"), "m", "world", "origin of each frame"),
     ),
-    lambda: {"poses": Route(_fk)},
-    Size(40),
-    EXACT,
+    Ways(lambda: {"poses": Route(_fk)}, closed=lambda: {"jacobian": _jacobian_fk}),
+    Numerics(Size(40), EXACT),
     "Featherstone 2008, section 4.2",
-    options=FRAMES,
-    closed_ways=lambda: {"jacobian": _jacobian_fk},
+    needs=Needs(FRAMES),
 )
 
 FRAME_VELOCITIES = Function(
@@ -52,11 +50,10 @@ FRAME_VELOCITIES = Function(
     "velocity of each frame, J(q) v",
     (Q, V),
     (_twist("frame_velocity", "m/s, rad/s", "velocity of each frame"),),
-    lambda: {"sweep": Route(_fv)},
-    Size(90),
-    EXACT,
+    Ways(lambda: {"sweep": Route(_fv)}),
+    Numerics(Size(90), EXACT),
     "Featherstone 2008, section 2.7",
-    options=SEEN,
+    needs=Needs(SEEN),
 )
 
 FRAME_ACCELERATIONS = Function(
@@ -65,12 +62,10 @@ FRAME_ACCELERATIONS = Function(
     "acceleration of each frame's origin, and its angular acceleration; gravity is not in it",
     (Q, V, A),
     (_twist("frame_acceleration", "m/s^2, rad/s^2", "classical acceleration of each frame"),),
-    lambda: {"sweep": Route(_fa)},
-    Size(150),
-    ROUNDED,
+    Ways(lambda: {"sweep": Route(_fa)}),
+    Numerics(Size(150), ROUNDED),
     "Featherstone 2008, section 2.11",
-    options=SEEN,
-    reference_frames=("local", "local_world_aligned"),
+    needs=Needs(SEEN, reference_frames=("local", "local_world_aligned")),
 )
 
 FRAME_JACOBIANS = Function(
@@ -79,11 +74,10 @@ FRAME_JACOBIANS = Function(
     "J(q) of each frame: its velocity is J v",
     (Q,),
     (Port("J", COLUMNS, "m | 1", "reference", "Jacobian of each frame, rows [linear; angular]"),),
-    lambda: {"columns": Route(_jac)},
-    Size(100),
-    EXACT,
+    Ways(lambda: {"columns": Route(_jac)}),
+    Numerics(Size(100), EXACT),
     "Featherstone 2008, section 8.2",
-    options=SEEN,
+    needs=Needs(SEEN),
 )
 
 FRAME_JACOBIANS_TIME_DERIVATIVE = Function(
@@ -92,11 +86,10 @@ FRAME_JACOBIANS_TIME_DERIVATIVE = Function(
     "d J / d t of each frame, entry by entry",
     (Q, V),
     (Port("dJ_dt", COLUMNS, "m/s | 1/s", "reference", "time derivative of the entries of J"),),
-    lambda: {"columns": Route(_djac)},
-    Size(200),
-    ROUNDED,
+    Ways(lambda: {"columns": Route(_djac)}),
+    Numerics(Size(200), ROUNDED),
     "Featherstone 2008, section 8.2",
-    options=SEEN,
+    needs=Needs(SEEN),
 )
 
 INTEGRATE = Function(
@@ -105,11 +98,12 @@ INTEGRATE = Function(
     "q ⊕ dv: q moved by a tangent vector",
     (Q, DV),
     (Q_NEXT,),
-    lambda: {"joints": Route(_integrate)},
-    Size(20),
-    EXACT,
+    Ways(
+        lambda: {"joints": Route(_integrate)},
+        closed=lambda: _JointByJoint("integrate", _integrate_blocks, ("q", "dv"), ("dq", "ddv"), "q_next").rules,
+    ),
+    Numerics(Size(20), EXACT),
     "Solà, Deray, Atchuthan 2018",
-    closed_ways=lambda: _JointByJoint("integrate", _integrate_blocks, ("q", "dv"), ("dq", "ddv"), "q_next").rules,
 )
 
 DIFFERENCE = Function(
@@ -118,11 +112,12 @@ DIFFERENCE = Function(
     "q1 ⊖ q0: the tangent vector that leads from q0 to q1",
     (Q0, Q1),
     (DV,),
-    lambda: {"joints": Route(_difference)},
-    Size(20),
-    Accuracy(1e-11, 5e-5),
+    Ways(
+        lambda: {"joints": Route(_difference)},
+        closed=lambda: _JointByJoint("difference", _difference_blocks, ("q0", "q1"), ("dq0", "dq1"), "dv").rules,
+    ),
+    Numerics(Size(20), Accuracy(1e-11, 5e-5)),
     "Solà, Deray, Atchuthan 2018",
-    closed_ways=lambda: _JointByJoint("difference", _difference_blocks, ("q0", "q1"), ("dq0", "dq1"), "dv").rules,
 )
 
 KINEMATICS = (
@@ -141,11 +136,10 @@ FRAME_JACOBIANS_IN_WORLD_AXES = Function(
     "J(q) of each frame in the world's axes at its origin",
     (Q,),
     (Port("J", COLUMNS, "m | 1", "world", "Jacobian of each frame, rows [linear; angular]"),),
-    lambda: {"columns": Route(_jac_aligned)},
-    Size(100),
-    EXACT,
+    Ways(lambda: {"columns": Route(_jac_aligned)}),
+    Numerics(Size(100), EXACT),
     "Featherstone 2008, section 8.2",
-    options=FRAMES,
+    needs=Needs(FRAMES),
 )
 
 AUXILIARY = (FRAME_JACOBIANS_IN_WORLD_AXES,)

@@ -10,7 +10,7 @@ from condyle.functions.calls import ByName, call
 from condyle.functions.dynamics import INVERSE_DYNAMICS_DERIVATIVES
 from condyle.functions.quantities import DOF_UNIT, A, Q, V
 from condyle.ports import F_EXT, NUMBERS
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 
 if TYPE_CHECKING:
     from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
@@ -26,13 +26,11 @@ CENTER_OF_MASS = Function(
     "c = sum m_i c_i / sum m_i, moving bodies only",
     (Q,),
     (Port("com", ("3",), "m", "world", "centre of mass"),),
-    lambda: {"sweep": Route(_com)},
-    Size(40),
-    EXACT,
+    Ways(lambda: {"sweep": Route(_com)}, closed=lambda: {"jacobian": _jacobian_com}),
+    Numerics(Size(40), EXACT),
     "Featherstone 2008, section 2.13",
-    divides_by_mass=True,
-    closed_ways=lambda: {"jacobian": _jacobian_com},
     takes=("inertias",),
+    needs=Needs(mass=True),
 )
 
 CENTER_OF_MASS_JACOBIAN = Function(
@@ -41,12 +39,11 @@ CENTER_OF_MASS_JACOBIAN = Function(
     "J_c(q): the velocity of the centre of mass is J_c v",
     (Q,),
     (Port("J_com", ("3", "nv"), "m | 1", "world", "Jacobian of the centre of mass"),),
-    lambda: {"sweep": Route(_jcom)},
-    Size(100),
-    EXACT,
+    Ways(lambda: {"sweep": Route(_jcom)}),
+    Numerics(Size(100), EXACT),
     "Orin, Goswami 2008",
-    divides_by_mass=True,
     takes=("inertias",),
+    needs=Needs(mass=True),
 )
 
 CENTROIDAL_MOMENTUM = Function(
@@ -55,12 +52,11 @@ CENTROIDAL_MOMENTUM = Function(
     "h = A_g(q) v",
     (Q, V),
     (Port("h", ("6",), MOMENTUM, "world", f"momentum {ABOUT}, [linear; angular]"),),
-    lambda: {"sweep": Route(_h)},
-    Size(120),
-    EXACT,
+    Ways(lambda: {"sweep": Route(_h)}),
+    Numerics(Size(120), EXACT),
     "Orin, Goswami 2008",
-    divides_by_mass=True,
     takes=("inertias",),
+    needs=Needs(mass=True),
 )
 
 CENTROIDAL_MOMENTUM_RATE = Function(
@@ -69,12 +65,11 @@ CENTROIDAL_MOMENTUM_RATE = Function(
     "d h / d t = A_g a + A_g' v",
     (Q, V, A),
     (Port("dh_dt", ("6",), "N, N m", "world", f"rate of the momentum {ABOUT}, [linear; angular]"),),
-    lambda: {"sweep": Route(_dh)},
-    Size(200),
-    ROUNDED,
+    Ways(lambda: {"sweep": Route(_dh)}),
+    Numerics(Size(200), ROUNDED),
     "Wensing, Orin 2016",
-    divides_by_mass=True,
     takes=("inertias",),
+    needs=Needs(mass=True),
 )
 
 CENTROIDAL_MOMENTUM_MATRIX = Function(
@@ -83,12 +78,11 @@ CENTROIDAL_MOMENTUM_MATRIX = Function(
     "A_g(q): h = A_g v",
     (Q,),
     (Port("A_g", ("6", "nv"), "kg | kg m | kg m^2", "world", "centroidal momentum matrix"),),
-    lambda: {"composites": Route(_cmm)},
-    Size(200),
-    EXACT,
+    Ways(lambda: {"composites": Route(_cmm)}),
+    Numerics(Size(200), EXACT),
     "Orin, Goswami 2008",
-    divides_by_mass=True,
     takes=("inertias",),
+    needs=Needs(mass=True),
 )
 
 KINETIC_ENERGY = Function(
@@ -97,12 +91,11 @@ KINETIC_ENERGY = Function(
     "1/2 v . M(q) v",
     (Q, V),
     (Port("kinetic_energy", (), "J", "world", "kinetic energy, with that of the armature"),),
-    lambda: {"sweep": Route(_ke)},
-    Size(100),
-    EXACT,
+    Ways(lambda: {"sweep": Route(_ke)}),
+    Numerics(Size(100), EXACT),
     "Featherstone 2008, section 2.14",
-    normal_form="joint_space",
     takes=("inertias", "armature"),
+    normal_form="joint_space",
 )
 
 POTENTIAL_ENERGY = Function(
@@ -111,9 +104,8 @@ POTENTIAL_ENERGY = Function(
     "- g . sum m_i c_i",
     (Q,),
     (Port("potential_energy", (), "J", "world", "potential energy of gravity, zero at the world's origin"),),
-    lambda: {"sweep": Route(_pe)},
-    Size(40),
-    EXACT,
+    Ways(lambda: {"sweep": Route(_pe)}),
+    Numerics(Size(40), EXACT),
     "Featherstone 2008, section 2.14",
     takes=("inertias", "gravity"),
 )
@@ -124,13 +116,11 @@ GENERALIZED_GRAVITY = Function(
     "g(q) = inverse dynamics at rest",
     (Q,),
     (Port("g", ("nv",), DOF_UNIT, "joint", "forces that hold the robot at rest"),),
-    lambda: {"rnea": Route(_g, loops=True)},
-    Size(80),
-    EXACT,
+    Ways(lambda: {"rnea": Route(_g, loops=True)}, closed=lambda: {"jacobian": _jacobian_g}),
+    Numerics(Size(80), EXACT),
     "Featherstone 2008, section 5.3",
-    closed_ways=lambda: {"jacobian": _jacobian_g},
-    normal_form="joint_space",
     takes=("inertias", "gravity"),
+    normal_form="joint_space",
 )
 
 NONLINEAR_EFFECTS = Function(
@@ -139,13 +129,11 @@ NONLINEAR_EFFECTS = Function(
     "c(q, v, f_ext) = C(q, v) v + g(q) - J^T f_ext",
     (Q, V),
     (Port("c", ("nv",), DOF_UNIT, "joint", "forces of inverse dynamics with a = 0"),),
-    lambda: {"rnea": Route(_nle, loops=True)},
-    Size(180),
-    EXACT,
+    Ways(lambda: {"rnea": Route(_nle, loops=True)}, closed=lambda: {"jacobian": _jacobian_nle}),
+    Numerics(Size(180), EXACT),
     "Featherstone 2008, section 5.3",
-    closed_ways=lambda: {"jacobian": _jacobian_nle},
-    normal_form="joint_space",
     takes=(F_EXT.name, *NUMBERS),
+    normal_form="joint_space",
 )
 
 CORIOLIS_MATRIX = Function(
@@ -154,12 +142,11 @@ CORIOLIS_MATRIX = Function(
     "C(q, v): C v + g = c, and d M / d t - 2 C is skew",
     (Q, V),
     (Port("C", ("nv", "nv"), f"{DOF_UNIT} / v", "joint", "Coriolis matrix", zeros="coupled"),),
-    lambda: {"composites": Route(_cor, loops=True)},
-    Size(150, 90),
-    ROUNDED,
+    Ways(lambda: {"composites": Route(_cor, loops=True)}),
+    Numerics(Size(150, 90), ROUNDED),
     "Echeandia, Wensing 2021",
-    normal_form="joint_space",
     takes=("inertias", "armature"),
+    normal_form="joint_space",
 )
 
 INVERSE_DYNAMICS_REGRESSOR = Function(
@@ -176,9 +163,8 @@ INVERSE_DYNAMICS_REGRESSOR = Function(
             "regressor; pi of a body: m, m c, Ixx Ixy Iyy Ixz Iyz Izz about its frame's origin",
         ),
     ),
-    lambda: {"columns": Route(_reg)},
-    Size(200, 140),
-    ROUNDED,
+    Ways(lambda: {"columns": Route(_reg)}),
+    Numerics(Size(200, 140), ROUNDED),
     "Atkeson, An, Hollerbach 1986",
     takes=("gravity",),
 )

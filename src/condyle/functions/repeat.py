@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from condyle import names
 from condyle.errors import UnsupportedError
-from condyle.specification import Accuracy, Function, Port, Repeat
+from condyle.specification import Accuracy, Function, Port, Repeat, Ways
 
 MOST = 1 << 24
 """Steps."""
@@ -72,10 +72,8 @@ def _repeated(repeat: Repeat) -> Function:
         equation=f"{base.method.replace('_', ' ')} {times}, one after the other",
         inputs=tuple(_input(port, repeat) for port in base.inputs),
         outputs=tuple(_output(port, repeat) for port in base.outputs),
-        ways=dict,
-        closed_ways=dict,
-        parallel_ways=dict,
-        accuracy=accuracy,
+        ways=Ways(),
+        numerics=base.numerics._replace(accuracy=accuracy),
         takes=(),
         composition=(),
         inverse=None,

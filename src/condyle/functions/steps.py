@@ -15,7 +15,7 @@ from condyle.functions.kinematics import INTEGRATE, ByCalls
 from condyle.functions.quantities import TAU, Q, V
 from condyle.integrators import METHODS
 from condyle.ports import ACTIVE, CONTACT_NUMBERS, NUMBERS, RISING
-from condyle.specification import F_EXT, Accuracy, Function, Port, Route, Size
+from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
@@ -46,15 +46,15 @@ STEP = Function(
     EQUATION,
     (Q, V, TAU, DT),
     (Q_AFTER, V_AFTER),
-    lambda: {name: _step_by(route) for name, route in FORWARD_DYNAMICS.routes.items()},
-    Size(700),
-    Accuracy(1e-9, 5e-5),
+    Ways(
+        lambda: {name: _step_by(route) for name, route in FORWARD_DYNAMICS.routes.items()},
+        closed=lambda: {"jacobian": _jacobian},
+    ),
+    Numerics(Size(700), Accuracy(1e-9, 5e-5), 64.0),
     "Munthe-Kaas 1998; Hairer, Lubich, Wanner 2006",
-    condition=64.0,
-    normal_form="joint_space",
-    options=OPTIONS,
     takes=(F_EXT.name, *OPENED),
-    closed_ways=lambda: {"jacobian": _jacobian},
+    normal_form="joint_space",
+    needs=Needs(OPTIONS),
 )
 
 _WITHOUT_FORCES = Function(
@@ -63,16 +63,18 @@ _WITHOUT_FORCES = Function(
     "A, B: the state [dq; dv] after the step is A times that before, plus B dtau",
     (Q, V, TAU, DT),
     (A, B),
-    lambda: {
-        "chain": Route(_Derivatives(), recorded=True, parts=(FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES, INTEGRATE))
-    },
-    Size(900, 400, 10),
-    Accuracy(1e-8, 5e-5),
+    Ways(
+        lambda: {
+            "chain": Route(
+                _Derivatives(), recorded=True, parts=(FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES, INTEGRATE)
+            )
+        }
+    ),
+    Numerics(Size(900, 400, 10), Accuracy(1e-8, 5e-5), 64.0),
     "Solà, Deray, Atchuthan 2018; Plancher 2021, Algorithm 3",
-    condition=64.0,
-    normal_form="joint_space",
-    options=OPTIONS,
     takes=tuple(name for name in OPENED if name != RISING.name),
+    normal_form="joint_space",
+    needs=Needs(OPTIONS),
 )
 
 STEP_DERIVATIVES_F_EXT = replace(
@@ -82,7 +84,7 @@ STEP_DERIVATIVES_F_EXT = replace(
     equation=f"{_WITHOUT_FORCES.equation}, plus E df_ext",
     inputs=(*_WITHOUT_FORCES.inputs, F_EXT),
     outputs=(*_WITHOUT_FORCES.outputs, E),
-    options=(*OPTIONS, "force_frame"),
+    needs=Needs((*OPTIONS, "force_frame")),
     call=_WITHOUT_FORCES.called,
 )
 

@@ -40,7 +40,7 @@ from condyle.functions.quantities import MINV, TAU, A, Q, V
 from condyle.integrators import METHODS
 from condyle.model.robot import Robot
 from condyle.ports import F_EXT
-from condyle.specification import Call, Composition, Function, MinusProduct, Port
+from condyle.specification import Call, Composition, Function, MinusProduct, Numerics, Port
 
 MASS = Leaf("mass", "M")
 UNITS = {
@@ -180,7 +180,15 @@ def _step(method: str) -> Task:
 @cache
 def _stepping(method: str) -> Function:
     equation = f"q, v after a step of {METHODS[method].about}, tau held"
-    return Function(method, method, equation, (Q, V, TAU), NEXT, takes=(F_EXT.name,), condition=64.0)
+    return Function(
+        method,
+        method,
+        equation,
+        (Q, V, TAU),
+        NEXT,
+        numerics=Numerics(condition=64.0),
+        takes=(F_EXT.name,),
+    )
 
 
 def _of_a_given_base(task: Task) -> Task:

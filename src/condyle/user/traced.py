@@ -21,7 +21,7 @@ from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import constant_of, input_of, operands
 from condyle.operations import Node
 from condyle.scalar import Scalar, operation
-from condyle.specification import F_EXT, Accuracy, Function, Port, Route, Size
+from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.symbolic import Symbols
 from condyle.user.ports import outputs_of
 from condyle.user.tracer import Asked, Multiplied, Tracer, Values
@@ -221,28 +221,35 @@ def _function(
 ) -> Function:
     every = [made.asked[k] for k in used]
     asked = [one.function for one in every if isinstance(one, Asked)]
-    seen = [one.reference_frames for one in asked if one.reference_frames]
+    seen = [one.needs.reference_frames for one in asked if one.needs.reference_frames]
 
     def ways() -> dict[str, Route]:
         has_products = len(asked) < len(every)
         whole = partial(code, function=function, record=made.record, derive=derivative) if has_products else None
         return {"traced": Route(made, whole=whole)}
 
+    sizes = [one.size for one in asked]
+    numerics = Numerics(
+        Size(*(sum(parts) for parts in zip(*sizes, strict=True))) if asked else Size(0),
+        Accuracy(1e-9, 1e-3),
+        max((one.condition for one in asked), default=0.0),
+    )
+    needs = Needs(
+        tuple(dict.fromkeys(option for one in asked for option in one.taking(F_EXT).options)),
+        tuple(frame for frame in (seen[0] if seen else ()) if all(frame in frames for frames in seen)),
+        next((one.needs.contact_kinds for one in asked if one.needs.contact_kinds), ()),
+        any(one.needs.mass for one in asked),
+    )
     function = Function(
         _name(content),
         method,
         "a user's function",
         inputs,
         outputs,
-        ways,
-        Size(*(sum(of) for of in zip(*(one.size for one in asked), strict=True))) if asked else Size(0),
-        Accuracy(1e-9, 1e-3),
-        condition=max((one.condition for one in asked), default=0.0),
-        options=tuple(dict.fromkeys(option for one in asked for option in one.taking(F_EXT).options)),
-        divides_by_mass=any(one.divides_by_mass for one in asked),
+        Ways(ways),
+        numerics,
+        needs=needs,
         call=method.removeprefix("user_"),
-        reference_frames=tuple(frame for frame in (seen[0] if seen else ()) if all(frame in of for of in seen)),
-        contact_kinds=next((one.contact_kinds for one in asked if one.contact_kinds), ()),
         content=content,
     )
     return function

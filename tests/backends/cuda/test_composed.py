@@ -16,7 +16,7 @@ from condyle.compile.gpu import GpuFunction, GpuKernels, partitions_of
 from condyle.functions import FUNCTIONS, registered
 from condyle.functions.quantities import TAU, Q, V
 from condyle.model.tree import tree_of
-from condyle.specification import Call, Function, MinusProduct, Route
+from condyle.specification import Call, Function, MinusProduct, Route, Ways
 from condyle.trace.reference import evaluate
 from tests.backends.cuda.exported import compile_library
 from tests.backends.cuda.simulate import Floats, compiler, robot, simulate
@@ -37,7 +37,7 @@ OWN = Function(
     "d a / d q",
     (Q, V, TAU),
     DFD.outputs[:1],
-    routes,
+    Ways(routes),
     composition=(
         Call(FUNCTIONS["minv"], ("inverse",)),
         Call(FUNCTIONS["fd"], ("a",)),
