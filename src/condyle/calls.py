@@ -77,8 +77,12 @@ class Call:
         self._engine, self._numbers, self._recipe = engine, dict(numbers or {}), recipe
         self.function, self._with_forces = function, with_forces
         self._optional = [*([F_EXT.name] if with_forces else []), *self._numbers]
+        origin = function.origin
+        is_jvp = isinstance(origin, Derivative) and origin.kind == "jvp"
+        self._tangents = [f"d{name}" for name in self._optional] if is_jvp else []
+        self._left_out = {*self._optional, *self._tangents}
+        self._taken = [port.name for port in function.inputs if port.name not in self._left_out]
         self.__signature__ = self._signature()
-        self._taken = [port.name for port in function.inputs if self._is_needed(port.name)]
         self._options = self.__signature__.parameters.keys() - set(self._taken)
         self.__name__, self.__doc__ = function.called, document_of(function, answer_names(function))
         self._native: dict[Function, Callable[..., Any]] = {}
@@ -164,20 +168,10 @@ class Call:
             return self._summed(function, inputs, given.get("out"))
         return self._every(function, inputs, given.get("out"))
 
-    def _is_needed(self, port: str) -> bool:
-        return port not in self._optional and port not in self._tangents
-
-    @property
-    def _tangents(self) -> list[str]:
-        """Of what is optional."""
-        origin = self.function.origin
-        is_jvp = isinstance(origin, Derivative) and origin.kind == "jvp"
-        return [f"d{name}" for name in self._optional] if is_jvp else []
-
     def _signature(self) -> Signature:
         """All by position or by name; of a function, which is no derivative, numbers by name."""
         either, keyword = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-        taken = [Parameter(port.name, either) for port in self.function.inputs if self._is_needed(port.name)]
+        taken = [Parameter(name, either) for name in self._taken]
         options = [*self._optional, *self._tangents, "out"]
         named = [] if isinstance(self.function.origin, Derivative) else [*self._numbers]
         taken += [Parameter(name, either, default=None) for name in options if name not in named]
@@ -186,7 +180,7 @@ class Call:
     def _value(self, port: str, given: Mapping[str, Any]) -> Any:
         """An input; numbers that are not given are the robot's own, forces and tangents zero."""
         value = given.get(port)
-        if value is not None or self._is_needed(port):
+        if value is not None or port not in self._left_out:
             return value
         if port in self._numbers:
             return self._numbers[port]
