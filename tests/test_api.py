@@ -252,13 +252,15 @@ def test_loops_need_no_compiler_and_are_said(monkeypatch: pytest.MonkeyPatch) ->
     assert "rolled" in lines["did"] and "target" not in lines["did"]
     q, v, a, _ = states(robot, 2)
     slopes = dyn.inverse_dynamics_derivatives(q, v, a)
+    other = robot.compile()
     for place in ("condyle.backends.cpu.build", "condyle.backends.cpu.keep"):
         monkeypatch.setattr(f"{place}.supported", tuple)
-    other = robot.compile()
     assert "target c" in other.explain()
     with pytest.warns(RuntimeWarning, match="NumPy answers"):
         right = other.inverse_dynamics_derivatives(q, v, a)
     assert relative(slopes.dtau_dq, right.dtau_dq) < 1e-10
+    with pytest.warns(RuntimeWarning, match="NumPy answers"):
+        assert robot.compile().target == "numpy"
 
 
 def test_same_seed_same_robot() -> None:
