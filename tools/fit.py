@@ -2,15 +2,19 @@
 
 python tools/fit.py fmass            prints what to write into the row
 python tools/fit.py fd vjp_fd        more functions, derivatives too
-python tools/fit.py --all            every function of the library; takes minutes
+python tools/fit.py --all            every function of the library; takes a minute
 
 The second line of a function is what its row says now.
 
-size: products and sums of the straight code of random chains and trees, or of robots that stand, for functions of
-contacts; they are counted, and no robot is measured in time. accuracy: the largest error of random states of several
-robots, relative to the largest entry of an answer, times `MARGIN`; float64 against long double, float32 against
-float64, in NumPy. condition: the same of chains whose links become heavier towards the tip, in roundings for each unit
-of the condition number of M; 0 where errors do not grow with it.
+size: products and sums of the straight code of random chains and trees of revolute joints; for functions of contacts,
+of robots on their feet.
+
+accuracy: the largest error at random states of several robots, relative to the largest entry of an answer, times
+`MARGIN`. Both number types are compared with long double, by every route, in NumPy.
+
+condition: the error in float64 of chains whose links become heavier towards the tip, in roundings for each unit of the
+condition number of M, times `MARGIN`; 0 where errors do not grow with that number. A number above 0 also says that the
+function needs an inverse of M: one that does, and that does not err by more on these chains, still has to say it.
 """
 
 from __future__ import annotations
@@ -33,7 +37,7 @@ from condyle.algorithms.normal_form import normal_form
 from condyle.cli.check import independent, worst_of
 from condyle.cli.states import States, draw
 from condyle.compile.routes import Router
-from condyle.errors import CondyleError
+from condyle.errors import CondyleError, UnsupportedError
 from condyle.exporting import facts_of
 from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.dynamics import MASS_MATRIX
@@ -200,8 +204,14 @@ def errors(case: Case, function: Function) -> tuple[Accuracy, float]:
         double, single = answers(swept, route, np.float64), answers(swept, route, np.float32)
         worst["float64"] += worst_of(function, double, exact)
         worst["float32"] += worst_of(function, single, exact)
-    found = Accuracy(max(worst["float64"]), max(worst["float32"]))
-    return found, condition_number(case.robot, states)
+    largest = Accuracy(float(np.max(worst["float64"])), float(np.max(worst["float32"])))  # np.max keeps NaN
+    if not all(error < 1.0 for error in largest):
+        digits = ", ".join(f"{error:.0e}" for error in largest)
+        raise UnsupportedError(
+            f"{function}: at random states of {case.robot.name!r} answers have no digits, or are zero or not finite "
+            f"(errors of float64, float32: {digits}); fit it by hand, or mend its algorithm"
+        )
+    return largest, condition_number(case.robot, states)
 
 
 def drawn(case: Case, function: Function) -> States:
@@ -268,7 +278,9 @@ def row(size: Size, accuracy: Accuracy, condition: float) -> str:
 
 
 def lines(function: Function) -> Iterator[str]:
-    """What to write, and what is written."""
+    """What to write, and what is written. UnsupportedError for a rollout: its step has the row."""
+    if function.repeat is not None:
+        raise UnsupportedError(f"{function}: a rollout has no row of its own; fit {function.repeat.of}")
     yield f"{function.name}: {row(size_of(function), accuracy_of(function), condition_of(function))}"
     yield f"    now {row(function.size, function.accuracy, function.condition)}"
 

@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.algorithms.unrolled import Unrolled
+from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, registered
 from condyle.model.tree import tree_of
-from condyle.specification import ROUNDING, SOME, Function, Size
+from condyle.scalar import Scalar, number, sqrt
+from condyle.specification import ROUNDING, SOME, Function, Route, Size
 from condyle.trace.structure import straight_size
 from tests.functions.first_moment import FIRST_MOMENT
 from tests.processor import slow
@@ -104,9 +107,28 @@ def test_numbers_are_rounded_up() -> None:
     assert [fit.one_two_five(x) for x in (1.1e-12, 3e-12, 4e-6, 7e-6, 0.0)] == [2e-12, 5e-12, 5e-6, 1e-5, 5e-16]
 
 
-@pytest.mark.parametrize("arguments", [["forward"], [], ["id", "--all"]])
-def test_what_it_cannot_take_is_said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["forward"], "there is no function 'forward'"),
+        (["rollout_3_by_tau_of_step"], "a rollout has no row of its own; fit step"),
+        ([], "give names of functions, or --all"),
+        (["id", "--all"], "give names of functions, or --all"),
+    ],
+)
+def test_what_it_cannot_take_is_said(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         fit.main(arguments)
-    said = "there is no function 'forward'" if arguments == ["forward"] else "give names of functions, or --all"
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
+
+
+def test_answers_without_digits_are_refused() -> None:
+    """NaN is no accuracy, and no crash of the rounding."""
+    moment = FIRST_MOMENT
+
+    def run(tree: Unrolled) -> tuple[list[Scalar]]:
+        return ([sqrt(number(-1.0) + tree.inputs["q"][0] * 0.0)] * 3,)
+
+    broken = Function("fbroken", "broken", "nothing", moment.inputs, moment.outputs, lambda: {"sweep": Route(run)})
+    with pytest.raises(UnsupportedError, match=r"fbroken: at random states of .* have no digits"):
+        fit.accuracy_of(broken)
