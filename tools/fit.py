@@ -99,7 +99,8 @@ def on_feet(function: Function) -> Iterator[Case]:
     feet = ("lf_foot", "rh_foot", "rf_foot", "lh_foot")
     for count in (1, 2, 4):
         yield standing("hyq", feet[:count], "point")
-    kind = "plane" if not function.contact_kinds or "plane" in function.contact_kinds else "point"
+    kinds = function.needs.contact_kinds
+    kind = "plane" if not kinds or "plane" in kinds else "point"
     for count in (1, 2):
         yield standing("atlas", ("l_foot", "r_foot")[:count], kind)
 
