@@ -11,7 +11,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, registered
 from condyle.model.tree import tree_of
 from condyle.scalar import Scalar, number, sqrt
-from condyle.specification import ROUNDING, SOME, Function, Route, Size
+from condyle.specification import ROUNDING, SOME, Function, Route, Size, Ways
 from condyle.trace.structure import straight_size
 from tests.functions.first_moment import FIRST_MOMENT
 from tests.processor import slow
@@ -129,6 +129,7 @@ def test_answers_without_digits_are_refused() -> None:
     def run(tree: Unrolled) -> tuple[list[Scalar]]:
         return ([sqrt(number(-1.0) + tree.inputs["q"][0] * 0.0)] * 3,)
 
-    broken = Function("fbroken", "broken", "nothing", moment.inputs, moment.outputs, lambda: {"sweep": Route(run)})
+    ways = Ways(lambda: {"sweep": Route(run)})
+    broken = Function("fbroken", "broken", "nothing", moment.inputs, moment.outputs, ways)
     with pytest.raises(UnsupportedError, match=r"fbroken: at random states of .* have no digits"):
         fit.accuracy_of(broken)
