@@ -103,3 +103,8 @@ def test_a_variant_with_forces_has_loops_by_its_name_too() -> None:
     want = dyn.forward_dynamics(q, 0.01 * v, tau, f_ext=forces)
     assert "rolled" in dyn.explain(1, ("fd_f_ext",))
     assert np.array_equal(dyn.function("fd_f_ext")(q, 0.01 * v, tau, forces), want)
+
+
+def test_a_function_without_loops_says_which_have_them() -> None:
+    with pytest.raises(condyle.UnsupportedError, match=r"integrate has no form of loops .*; id, fd, .* do$"):
+        compiler_of(condyle.chain(2))._loops(FUNCTIONS["integrate"])

@@ -36,7 +36,7 @@ from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
-from condyle.specification import Accuracy, Function, Port, Route, Size
+from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 
 SIZE = ("n_bodies", "6")
 VELOCITIES = Port("link_v", SIZE, "m/s, rad/s", "body", "velocity [linear; angular] of each link")
@@ -118,9 +118,8 @@ LINKS = Function(
     "v, a, f of every link, by the two sweeps of inverse dynamics",
     (Q, V, A),
     GIVEN,
-    lambda: {"rnea": Route(links)},
-    Size(200),
-    Accuracy(1e-12, 2e-5),
+    Ways(lambda: {"rnea": Route(links)}),
+    Numerics(Size(200), Accuracy(1e-12, 2e-5)),
     "Plancher 2021, Algorithm 1",
 )
 SPLIT = Function(
@@ -129,8 +128,7 @@ SPLIT = Function(
     "d tau / d q, d tau / d v of inverse dynamics, given v, a, f of every link",
     (Q, *GIVEN),
     (DTAU_DQ, DTAU_DV),
-    lambda: {"closed_form": Route(derivatives)},
-    Size(200, 180),
-    Accuracy(1e-11, 5e-5),
+    Ways(lambda: {"closed_form": Route(derivatives)}),
+    Numerics(Size(200, 180), Accuracy(1e-11, 5e-5)),
     "Plancher 2021, section IV-B, Algorithm 3, line 2",
 )

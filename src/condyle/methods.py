@@ -11,18 +11,12 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from inspect import Parameter, Signature
-from typing import Any, Protocol
+from typing import Any
 
 from condyle.functions import FUNCTIONS
 from condyle.options import bound_arguments, opened_by
 from condyle.ports import OPEN
 from condyle.specification import F_EXT, Derivative, Function, Port
-
-
-class Caller(Protocol):
-    """What methods are put on."""
-
-    def call(self, function: Function, args: Sequence[Any], out: Any = None) -> tuple[Any, ...]: ...
 
 
 @cache
@@ -79,7 +73,7 @@ def method_of(function: Function) -> Callable[..., Any]:
     """The method of a function: inputs, external forces where it takes them, and `out`, by position or by name."""
     signature, optional = signature_of(function), function.takes_f_ext or function.forced is not None
 
-    def method(self: Caller, *args: Any, **named: Any) -> Any:
+    def method(self: Any, *args: Any, **named: Any) -> Any:
         closed = next((name for name in named if name in OPEN and name in function.numbers), None)
         bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]

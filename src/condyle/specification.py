@@ -368,6 +368,11 @@ class Function:
         names_taken = tuple(name for name in self.plain.takes if name in taken)
         return self.plain.once(names_taken, partial(_taking, self.plain, names_taken))
 
+    def another(self, origin: Origin, **changes: Any) -> Function:
+        """A function of other inputs or answers, made of this one: what holds of this one alone is left out."""
+        left_out: dict[str, Any] = {"takes": (), "composition": (), "inverse": None, "forced": None, "symbol": ""}
+        return replace(self, **left_out, content="", origin=origin, **changes)
+
     def straight_ways(self) -> Mapping[str, Route]:
         """Its routes as straight code alone."""
         return {

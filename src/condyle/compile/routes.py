@@ -234,6 +234,11 @@ class Router:
     def _loops(self, function: Function) -> Traced:
         from condyle.trace.rolled import roll, rolled_route
 
+        if not has_loops(function):
+            having = ", ".join(name for name, other in FUNCTIONS.items() if has_loops(other))
+            raise UnsupportedError(
+                f"{function} has no form of loops over joints, which robots as long as this need; {having} do"
+            )
         rolled = roll(self.tree, function)
         return Traced(rolled_route(function), rolled, count(rolled))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from condyle import names
@@ -89,8 +88,8 @@ def _derived(origin: Derivative) -> Function:
     said = origin.by if origin.is_partial or (origin.kind == "jacobian" and names.ends_in_ports(base.name)) else ()
     name = names.derivative(origin.kind, base.name, said)
     is_rollout = base.repeat is not None
-    return replace(
-        base,
+    return base.another(
+        origin,
         name=name,
         method=f"{origin.kind}_{base.method}" + name.removeprefix(f"{origin.kind}_{base.name}"),
         call=f"{origin.kind}_{base.called}",
@@ -100,13 +99,6 @@ def _derived(origin: Derivative) -> Function:
         ways=Ways() if is_rollout else Ways(partial(_ways, origin), closed=partial(_closed_ways, origin)),
         numerics=Numerics(size_of(origin), accuracy, base.condition * factor),
         normal_form="exact",
-        takes=(),
-        composition=(),
-        inverse=None,
-        forced=None,
-        symbol="",
-        content="",
-        origin=origin,
     )
 
 

@@ -64,8 +64,8 @@ def _repeated(repeat: Repeat) -> Function:
     times = "once" if repeat.steps == 1 else f"{repeat.steps} times"
     loosest = (1e-3, 0.05)
     accuracy = Accuracy(*(min(repeat.steps * x, most) for x, most in zip(base.accuracy, loosest, strict=True)))
-    return replace(
-        base,
+    return base.another(
+        repeat,
         name=names.rollout(base.name, repeat.steps, repeat.by_time, repeat.summed, repeat.every),
         method=f"{base.method}_rollout",
         call="rollout",
@@ -74,13 +74,6 @@ def _repeated(repeat: Repeat) -> Function:
         outputs=tuple(_output(port, repeat) for port in base.outputs),
         ways=Ways(),
         numerics=base.numerics._replace(accuracy=accuracy),
-        takes=(),
-        composition=(),
-        inverse=None,
-        forced=None,
-        symbol="",
-        content="",
-        origin=repeat,
     )
 
 
