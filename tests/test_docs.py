@@ -77,10 +77,12 @@ def test_readme_program_runs(tmp_path: Path) -> None:
 )
 def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / f"{page}.md").read_text()
-    (code,) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    programs = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert programs
+    for program in programs:
+        command = [sys.executable, "-W", "error", "-c", program]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("target", ["cpu", slow("numpy"), slow("c")])
