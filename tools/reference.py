@@ -43,7 +43,7 @@ STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of th
 
 from collections.abc import Callable, Sequence
 from inspect import Signature
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +73,7 @@ def section(function: Function) -> str:
     """One function: its equation and its quantities."""
     calling = ", ".join(port.name for port in function.inputs)
     rows = [row(port, "in") for port in function.inputs] + [row(port, "out") for port in function.outputs]
+    rows += [row(port, "out, with f_ext") for port in function.f_ext_outputs]
     extra = "\n\nTakes `f_ext`." if function.takes_f_ext else ""
     source = f"\n\nSource: {function.source}." if function.source else ""
     head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}{extra}{source}\n"
@@ -122,7 +123,8 @@ def derived(kind: str, name: str) -> str:
 
 def stub() -> str:
     """The whole file for type checkers."""
-    answering = (*FUNCTIONS.values(), function_of("rollout_1_by_tau_of_step"))
+    pushed = (function.taking(F_EXT) for function in FUNCTIONS.values() if function.f_ext_outputs)
+    answering = (*FUNCTIONS.values(), *pushed, function_of("rollout_1_by_tau_of_step"))
     made = [result for function in answering if (result := _result(function))]
     methods = ["\nclass Methods:", *(_method(function) for function in FUNCTIONS.values())]
     return STUB_HEAD + "\n".join([*made, *methods]) + "\n"
@@ -138,10 +140,17 @@ def _result(function: Function) -> str:
 
 
 def _method(function: Function) -> str:
-    result = result_of(function)
+    """Two signatures where external forces add answers."""
+    if not function.f_ext_outputs:
+        return _signature(function, ["f_ext: ArrayLike | None = None"] if function.takes_f_ext else [], function)
+    both = [([], function), (["f_ext: ArrayLike"], function.taking(F_EXT))]
+    return "\n".join(f"    @overload\n{_signature(function, forces, answering)}" for forces, answering in both)
+
+
+def _signature(function: Function, forces: list[str], answering: Function) -> str:
+    result = result_of(answering)
     taken = [f"{port.name}: ArrayLike" for port in function.inputs]
-    taken += ["f_ext: ArrayLike | None = None"] if function.takes_f_ext else []
-    given = ", ".join(["self", *taken, "out: Out = None"])
+    given = ", ".join(["self", *taken, *forces, "out: Out = None"])
     return f"    def {function.method}({given}) -> {'Array' if result is None else result.__name__}: ..."
 
 

@@ -90,10 +90,9 @@ class Call:
     @classmethod
     def of_function(cls, engine: Engine, function: Function, numbers: Mapping[str, Array]) -> Call:
         """The method of a function, with numbers of the robot as keywords."""
-        with_forces = function.forced.taking(*numbers) if function.forced else function.taking(F_EXT, *numbers)
-        takes_forces = function.takes_f_ext or function.forced is not None
+        with_forces = function.taking(F_EXT, *numbers) if function.takes_f_ext else None
         recipe = getattr, (engine, function.method)
-        return cls(engine, function.taking(*numbers), with_forces if takes_forces else None, numbers, recipe)
+        return cls(engine, function.taking(*numbers), with_forces, numbers, recipe)
 
     @classmethod
     def of_derivative(
@@ -102,9 +101,9 @@ class Call:
         """A derivative of a function; by: the inputs that it is by, "f_ext" too. UnsupportedError for what is none."""
         plain = base.taking(*numbers)
         every = tuple(port.name for port in plain.inputs)
-        chosen = every if by is None else _inputs(kind, plain, by, base.takes_f_ext)
+        chosen = every if by is None else _inputs(kind, plain, by, base.may_take_f_ext)
         by = None if chosen == every else chosen
-        forced = derivative(kind, base.taking(F_EXT, *numbers), by) if base.takes_f_ext else None
+        forced = derivative(kind, base.taking(F_EXT, *numbers), by) if base.may_take_f_ext else None
         always = forced is not None and by is not None and F_EXT.name in by
         function = forced if forced is not None and always else derivative(kind, plain, by)
         return cls(engine, function, forced, numbers, (_derivative_again, (engine, kind, base, by)))

@@ -435,12 +435,12 @@ class Dynamics(Identified, Methods):
         """
         if self._target.is_reference:
             return None
-        inputs, outputs = self.binder(function.taking(F_EXT)).specs
-        ports = function.takes_f_ext, inputs, outputs
+        widest = function.taking(F_EXT) if function.may_take_f_ext else function
+        ports = widest is not function, *self.binder(widest).specs
         fast = fast_path(slow, *ports, self.dtype, result or result_of(function), self.threads, shares, positional)
         if fast is not None:
             self._fast.setdefault(function, []).append(fast)
-            for each in {function, function.taking(F_EXT)}:
+            for each in {function, widest}:
                 self._connect(each, self._kernels.get(each))
         return fast
 
@@ -449,7 +449,7 @@ class Dynamics(Identified, Methods):
         if not isinstance(kernel, NativeKernel):
             return
         paths = [(False, fast) for fast in self._fast.get(function, [])]
-        if function.without_forces.takes_f_ext and not function.takes_f_ext:
+        if function.has_forces and function.without_forces.may_take_f_ext:
             paths += [(True, fast) for fast in self._fast.get(function.without_forces, [])]
         for forces, fast in paths:
             fast.set_entry(forces, kernel.checked(self.binder(function).specs[0]), kernel.single)

@@ -71,17 +71,16 @@ def made(function: Function, answers: Sequence[Any]) -> Any:
 
 def method_of(function: Function) -> Callable[..., Any]:
     """The method of a function: inputs, external forces where it takes them, and `out`, by position or by name."""
-    signature, optional = signature_of(function), function.takes_f_ext or function.forced is not None
+    signature, forced = signature_of(function), function.taking(F_EXT)
 
     def method(self: Any, *args: Any, **named: Any) -> Any:
         closed = next((name for name in named if name in OPEN and name in function.numbers), None)
         bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]
-        f_ext, out = bound.get("f_ext") if optional else None, bound.get("out")
+        f_ext, out = bound.get("f_ext"), bound.get("out")
         if f_ext is None:
             return made(function, self.call(function, given, out))
-        forced = function.forced or function.taking(F_EXT)
-        return made(function.forced or function, self.call(forced, (*given, f_ext), out))
+        return made(forced if function.f_ext_outputs else function, self.call(forced, (*given, f_ext), out))
 
     method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"
     method.__doc__ = document_of(function)
@@ -92,7 +91,7 @@ def method_of(function: Function) -> Callable[..., Any]:
 def signature_of(function: Function) -> Signature:
     """What the method takes."""
     either = Parameter.POSITIONAL_OR_KEYWORD
-    options = ["f_ext", "out"] if function.takes_f_ext or function.forced else ["out"]
+    options = ["f_ext", "out"] if function.takes_f_ext else ["out"]
     given = [Parameter(name, either) for name in ("self", *(port.name for port in function.inputs))]
     return Signature([*given, *(Parameter(name, either, default=None) for name in options)])
 
@@ -102,7 +101,7 @@ def document_of(function: Function, answers: Sequence[str] = ()) -> str:
 
     answers: their names, where these are not those of the outputs.
     """
-    forces = function.takes_f_ext or function.forced is not None
+    forces = function.takes_f_ext
     renamed = [replace(port, name=name) for port, name in zip(function.outputs, answers, strict=False)]
     outputs = renamed or function.outputs
     returned, *more = outputs

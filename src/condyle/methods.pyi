@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from inspect import Signature
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -71,6 +71,11 @@ class ConstrainedInverseDynamics(NamedTuple):
     tau: Array
     force: Array
 
+class StepDerivativesFExt(NamedTuple):
+    A: Array
+    B: Array
+    E: Array
+
 class StepRollout(NamedTuple):
     q: Array
     v: Array
@@ -102,7 +107,10 @@ class Methods:
     def coriolis_matrix(self, q: ArrayLike, v: ArrayLike, out: Out = None) -> Array: ...
     def inverse_dynamics_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, out: Out = None) -> Array: ...
     def step(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None) -> Step: ...
+    @overload
     def step_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, out: Out = None) -> StepDerivatives: ...
+    @overload
+    def step_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, dt: ArrayLike, f_ext: ArrayLike, out: Out = None) -> StepDerivativesFExt: ...
     def constrained_forward_dynamics(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, active: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None) -> ConstrainedForwardDynamics: ...
     def constrained_forward_dynamics_derivatives(self, q: ArrayLike, v: ArrayLike, tau: ArrayLike, active: ArrayLike, f_ext: ArrayLike | None = None, out: Out = None) -> ConstrainedForwardDynamicsDerivatives: ...
     def impulse_dynamics(self, q: ArrayLike, v: ArrayLike, active: ArrayLike, restitution: ArrayLike, out: Out = None) -> ImpulseDynamics: ...

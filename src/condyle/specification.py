@@ -185,10 +185,9 @@ class Function:
     equation or the algorithm is from. takes: names of what can be taken behind the inputs, of `condyle.ports.EXTRA`:
     external forces, numbers of the robot. normal_form: "joint_space" says that answers are joint-space quantities
     alone, so that inertias may be regrouped and link frames turned. composition: of functions made of others. inverse:
-    the function that gives the last input back when it takes the answer instead. forced: the function that is called
-    instead, with external forces as its last input, where these are given and have answers of their own. symbol: what
-    names of derivatives call its answer, where this is not its own name. call: the method that a user calls, where it
-    is not `method`. content: of a user's function, the hash of all that it computes. origin: what it was made of;
+    the function that gives the last input back when it takes the answer instead. f_ext_outputs: what it answers beside
+    its outputs when it takes external forces. symbol: what names of derivatives call its answer, where this is not its
+    own name. call: the method that a user calls, where it is not `method`. content: of a user's function, the hash of all that it computes. origin: what it was made of;
     nothing for those that began.
 
     Two are equal if they are the same, or made alike of the same; no hash of content is computed for that.
@@ -206,7 +205,7 @@ class Function:
     normal_form: NormalForm = "exact"
     composition: Composition = ()
     inverse: Function | None = None
-    forced: Function | None = None
+    f_ext_outputs: tuple[Port, ...] = ()
     needs: Needs = NOTHING
     symbol: str = ""
     call: str = ""
@@ -307,6 +306,11 @@ class Function:
         return F_EXT.name in self.takes
 
     @property
+    def may_take_f_ext(self) -> bool:
+        """Whether external forces can be taken or left out, with the same answers."""
+        return self.takes_f_ext and not self.f_ext_outputs
+
+    @property
     def numbers(self) -> tuple[str, ...]:
         """Names of the robot's numbers that can be taken."""
         return tuple(name for name in self.takes if name != F_EXT.name)
@@ -370,7 +374,7 @@ class Function:
 
     def another(self, origin: Origin, **changes: Any) -> Function:
         """A function of other inputs or answers, made of this one: what holds of this one alone is left out."""
-        left_out: dict[str, Any] = {"takes": (), "composition": (), "inverse": None, "forced": None, "symbol": ""}
+        left_out: dict[str, Any] = {"takes": (), "composition": (), "inverse": None, "f_ext_outputs": (), "symbol": ""}
         return replace(self, **left_out, content="", origin=origin, **changes)
 
     def straight_ways(self) -> Mapping[str, Route]:
@@ -413,16 +417,18 @@ class Function:
 
 
 def _taking(function: Function, taken: tuple[str, ...]) -> Function:
-    numbers = [name for name in taken if name != F_EXT.name]
+    numbers, has_forces = [name for name in taken if name != F_EXT.name], F_EXT.name in taken
     of_bodies, of_contacts = INERTIAS.name in numbers, bool(CONTACT_NUMBERS.keys() & set(numbers))
-    more = [("force_frame", F_EXT.name in taken), ("contacts", of_contacts)]
+    more = [("force_frame", has_forces), ("contacts", of_contacts)]
     fixed = [*function.options, *(option for option, depends in more if depends)]
     name = names.taking(function.name, taken)
-    forced = replace(
+    opened = replace(
         function,
         name=name,
         method=function.method + name.removeprefix(function.name),
         inputs=(*function.inputs, *(EXTRA[port] for port in taken)),
+        outputs=(*function.outputs, *(function.f_ext_outputs if has_forces else ())),
+        f_ext_outputs=(),
         takes=tuple(port for port in function.numbers if port not in taken),
         needs=function.needs._replace(options=tuple(dict.fromkeys(fixed))),
         inverse=None,
@@ -431,13 +437,13 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         origin=Taking(function, taken),
     )
     if not numbers:
-        return forced
+        return opened
     return replace(
-        forced,
+        opened,
         ways=Ways(function.straight_ways, closed=function.ways.closed),
         composition=(),
         normal_form="exact" if of_bodies else function.normal_form,
-        needs=forced.needs._replace(mass=function.needs.mass and not of_bodies),
+        needs=opened.needs._replace(mass=function.needs.mass and not of_bodies),
     )
 
 

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
-from condyle.functions import contacts, dynamics, kinematics, steps
+from condyle.functions import contacts, dynamics, kinematics
 from condyle.functions.added import ADDED
 from condyle.functions.contacts import CONSTRAINED
 from condyle.functions.dynamics import DYNAMICS
@@ -30,7 +30,7 @@ _FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED, ADDED)
 FUNCTIONS = {function.name: function for family in _FAMILIES for function in family}
 
 AUXILIARY = {
-    function.name: function for family in (dynamics, kinematics, steps, contacts) for function in family.AUXILIARY
+    function.name: function for family in (dynamics, kinematics, contacts) for function in family.AUXILIARY
 }
 """What rules for derivatives call beside these."""
 

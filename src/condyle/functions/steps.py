@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from condyle import algorithms
@@ -57,10 +56,10 @@ STEP = Function(
     needs=Needs(OPTIONS),
 )
 
-_WITHOUT_FORCES = Function(
+STEP_DERIVATIVES = Function(
     "dstep",
     "step_derivatives",
-    "A, B: the state [dq; dv] after the step is A times that before, plus B dtau",
+    "A, B: the state [dq; dv] after the step is A times that before, plus B dtau, plus E df_ext with external forces",
     (Q, V, TAU, DT),
     (A, B),
     Ways(
@@ -72,29 +71,13 @@ _WITHOUT_FORCES = Function(
     ),
     Numerics(Size(900, 400, 10), Accuracy(1e-8, 5e-5), 64.0),
     "Solà, Deray, Atchuthan 2018; Plancher 2021, Algorithm 3",
-    takes=tuple(name for name in OPENED if name != RISING.name),
+    takes=(F_EXT.name, *(name for name in OPENED if name != RISING.name)),
     normal_form="joint_space",
     needs=Needs(OPTIONS),
+    f_ext_outputs=(E,),
 )
-
-STEP_DERIVATIVES_F_EXT = replace(
-    _WITHOUT_FORCES,
-    name="dstep_f_ext",
-    method="step_derivatives_f_ext",
-    equation=f"{_WITHOUT_FORCES.equation}, plus E df_ext",
-    inputs=(*_WITHOUT_FORCES.inputs, F_EXT),
-    outputs=(*_WITHOUT_FORCES.outputs, E),
-    needs=Needs((*OPTIONS, "force_frame")),
-    call=_WITHOUT_FORCES.called,
-)
-
-STEP_DERIVATIVES = replace(_WITHOUT_FORCES, forced=STEP_DERIVATIVES_F_EXT)
 
 STEPS = (STEP, STEP_DERIVATIVES)
-
-AUXILIARY = (STEP_DERIVATIVES_F_EXT,)
-"""What is called where external forces are given."""
-
 
 # Routes: forward dynamics, by any of its routes, and moving in the space of configurations
 

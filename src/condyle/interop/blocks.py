@@ -119,11 +119,11 @@ class Method:
         self._target, self._runner, self._task = target, runner, task
         self._dyn = dyn = engine_of(target)
         base = function_for(target, Task("", task.of, task.output))
-        self._base, self._forced = base, base.forced if not task.kind else None
+        self._base = base
         options = dyn.__reduce__()[1]
         own = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
         self._own = {name: value for name, value in own.items() if name in base.numbers}
-        self._takes_forces = base.takes_f_ext or self._forced is not None
+        self._takes_forces = base.may_take_f_ext if task.kind else base.takes_f_ext
         self._always = task.by is not None and F_EXT.name in task.by
         extra = [*([F_EXT.name] if self._takes_forces else []), *self._own]
         tangents = [f"d{name}" for name in extra] if task.kind == "jvp" else []
@@ -148,10 +148,7 @@ class Method:
 
     def _run(self, given: Mapping[str, Any], task: Task) -> Any:
         forced = self._always or any(given.get(name) is not None for name in (F_EXT.name, f"d{F_EXT.name}"))
-        task = task._replace(
-            of=self._forced if forced and self._forced else task.of,
-            extra=(*([F_EXT.name] if forced else []), *self._own),
-        )
+        task = task._replace(extra=(*([F_EXT.name] if forced else []), *self._own))
         function = function_for(self._target, task)
         takes, gives = self._dyn.binder(function).specs
         inputs = [self._input(spec.name, spec.dims, given) for spec in takes[: len(function.inputs)]]

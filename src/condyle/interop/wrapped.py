@@ -158,8 +158,7 @@ class Functions:
         methods = by_method(dyn)
         for method, function in methods.items():
             own = self._maker.own(function)
-            forced = function.forced or (function if function.takes_f_ext else None)
-            with_forces = forced.taking(F_EXT, *own) if forced else None
+            with_forces = function.taking(F_EXT, *own) if function.takes_f_ext else None
             setattr(self, method, Method(self._maker, function.taking(*own), with_forces, own))
         if STEP.method in methods:
             self.rollout = Rollout(self._maker, STEP, (TAU.name,))
@@ -195,7 +194,7 @@ class Functions:
         if key not in self._derivatives:
             function = function_of(of)
             own = self._maker.own(function)
-            forced = derivative(kind, function.taking(F_EXT, *own), names) if function.takes_f_ext else None
+            forced = derivative(kind, function.taking(F_EXT, *own), names) if function.may_take_f_ext else None
             always = names is not None and F_EXT.name in names
             plain = forced if always and forced else derivative(kind, function.taking(*own), names)
             self._derivatives[key] = Method(self._maker, plain, forced, own, always)

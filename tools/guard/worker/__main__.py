@@ -27,7 +27,7 @@ class Worker:
         """Takes the robot and its states, which it writes first if there are none; what it is."""
         warnings.simplefilter("ignore")
         self.robot = robots.robot(source, floating, locked)
-        self.states = States.of(self.robot, Path(states), n)
+        self.states = States.kept(self.robot, Path(states), n)
         self.times = times.Times(self.robot)
         names = list(self.robot.compile("numpy").signature)
         return {"functions": names, "nv": self.robot.nv, "isas": self.instruction_sets()}

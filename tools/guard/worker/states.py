@@ -26,20 +26,20 @@ class States:
     f_ext: Reals
 
     @staticmethod
-    def of(robot: Any, path: Path, n: int) -> States:
+    def of(robot: Any, n: int) -> States:
+        """Random ones, of a fixed seed."""
+        q, v = robot.random_state(n, 0)
+        rng, nv = np.random.default_rng(0), robot.nv
+        vector = rng.uniform(-1.0, 1.0, (n, nv))
+        square = rng.uniform(-1.0, 1.0, (n, nv, nv))
+        f_ext = rng.uniform(-5.0, 5.0, (n, len(robot.bodies), 6))
+        return States(q, v, vector, square + np.swapaxes(square, 1, 2), f_ext)
+
+    @staticmethod
+    def kept(robot: Any, path: Path, n: int) -> States:
         """Those of the file; the file is written if there is none."""
         if not path.exists():
-            q, v = robot.random_state(n, 0)
-            rng, nv = np.random.default_rng(0), robot.nv
-            square = rng.uniform(-1.0, 1.0, (n, nv, nv))
-            np.savez(
-                path,
-                q=q,
-                v=v,
-                vector=rng.uniform(-1.0, 1.0, (n, nv)),
-                matrix=square + np.swapaxes(square, 1, 2),
-                f_ext=rng.uniform(-5.0, 5.0, (n, len(robot.bodies), 6)),
-            )
+            np.savez(path, **vars(States.of(robot, n)))
         with np.load(path) as file:
             return States(**file)
 

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from tools.guard.worker.states import States
+
 N, SAMPLE_S = 256, 0.004
 
 
 class Times:
     def __init__(self, robot: Any) -> None:
         self.robot = robot
+        self.states: dict[int, States] = {}
         self.known: dict[tuple[str, str], tuple[Any, list[np.ndarray], object]] = {}
 
     def sample(self, what: str, function: str, dtype: str) -> float:
@@ -40,7 +43,7 @@ class Times:
         return (time.perf_counter() - begin) / count / N * 1e9
 
     def _arguments(self, dyn: Any, function: str, dtype: str, n: int) -> list[np.ndarray]:
-        q, v = self.robot.random_state(n, 0)
-        names = dyn.signature[function].partition("->")[0].count("(")
-        given = [q, v, np.ones_like(v), np.ones((n, v.shape[-1], v.shape[-1]))][:names]
-        return [np.ascontiguousarray(x, dtype=dtype) for x in given]
+        if n not in self.states:
+            self.states[n] = States.of(self.robot, n)
+        rows = self.states[n].arguments(dyn.signature[function])
+        return [np.ascontiguousarray(x, dtype=dtype) for x in rows]
