@@ -187,8 +187,8 @@ class Function:
     alone, so that inertias may be regrouped and link frames turned. composition: of functions made of others. inverse:
     the function that gives the last input back when it takes the answer instead. f_ext_outputs: what it answers beside
     its outputs when it takes external forces. symbol: what names of derivatives call its answer, where this is not its
-    own name. call: the method that a user calls, where it is not `method`. content: of a user's function, the hash of all that it computes. origin: what it was made of;
-    nothing for those that began.
+    own name. call: the method that a user calls, where it is not `method`. content: of a user's function, the hash of
+    all that it computes. origin: what it was made of; nothing for those that began.
 
     Two are equal if they are the same, or made alike of the same; no hash of content is computed for that.
     """

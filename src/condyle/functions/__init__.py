@@ -29,9 +29,7 @@ _FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED, ADDED)
 
 FUNCTIONS = {function.name: function for family in _FAMILIES for function in family}
 
-AUXILIARY = {
-    function.name: function for family in (dynamics, kinematics, contacts) for function in family.AUXILIARY
-}
+AUXILIARY = {function.name: function for family in (dynamics, kinematics, contacts) for function in family.AUXILIARY}
 """What rules for derivatives call beside these."""
 
 DEFAULT = tuple(function.name for function in DYNAMICS)
