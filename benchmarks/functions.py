@@ -28,8 +28,8 @@ from condyle.cli import rivals
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
+from condyle.compile.options import bound_of
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
-from condyle.options import bound_of
 from condyle.specification import Bound
 
 TIPS = {"panda": "panda_hand_tcp", "hyq-floating": "rh_lowerleg"}

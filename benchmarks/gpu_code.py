@@ -35,8 +35,8 @@ from condyle.backends.cuda.link import assemble, link_version
 from condyle.backends.cuda.parts import Part
 from condyle.backends.cuda.target import ARCHITECTURES, WARP
 from condyle.compile.gpu import GpuFunction
-from condyle.compile.parallel import LinkParallelCompiler
 from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.links.compiler import LinkParallelCompiler
 from condyle.model.tree import tree_of
 
 PATH = results.FOLDER / "gpu_code.json"

@@ -19,8 +19,8 @@ import numpy as np
 import condyle
 from benchmarks import gpu_time, results
 from benchmarks.gpu import on_gpu
+from condyle.calls.gpu import GpuDynamics
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import Gpu, gpu
 
 ROBOTS = ("32", "128", "1024", "hyq-floating", "atlas")

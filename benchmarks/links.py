@@ -34,13 +34,13 @@ from condyle.backends.cpu.chain import assemble_chain
 from condyle.cli.rivals.agreement import agreement
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
 from condyle.cli.timing import Sampling
-from condyle.compile import parallel as scanned
 from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.program import Program
+from condyle.links import compiler as scanned
+from condyle.links.trace import has_branches
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.trace import reference
-from condyle.trace.parallel import has_branches
 
 LENGTHS = {"float32": (8, 16, 32, 48, 64, 128, 256, 512, 1024), "float64": (8, 16, 32, 48, 64, 128, 256)}
 SERIAL = {"fd": "aba", "id": "rnea"}

@@ -17,9 +17,9 @@ import numpy as np
 import condyle
 from benchmarks import chains, links, results
 from benchmarks.parallel import evaluate, segmented
-from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, lanes, supported
 from condyle.functions import FUNCTIONS
+from condyle.links.algorithms.arrays import GUARD
 from condyle.model.tree import Tree, tree_of
 from condyle.trace import reference
 

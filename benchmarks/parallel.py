@@ -6,26 +6,28 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from condyle.algorithms.parallel import array_phases
 from condyle.backends.cuda.parts import Parts
-from condyle.compile import launches
 from condyle.functions import FUNCTIONS
 from condyle.ir.link_parallel import LinkParallel
+from condyle.links import launches
+from condyle.links import trace as traced
+from condyle.links.algorithms import array_phases
+from condyle.links.algorithms.route import ParallelRoute
+from condyle.links.routes import routes_of
 from condyle.model.tree import Tree
-from condyle.specification import Function, ParallelRoute
-from condyle.trace import parallel as traced
+from condyle.specification import Function
 
-ROUTES = {name: tuple(function.parallel) for name, function in FUNCTIONS.items()}
+ROUTES = {name: tuple(routes_of(function)) for name, function in FUNCTIONS.items()}
 
 
 def evaluate(tree: Tree, function: Function, route: str, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs, each flat (n, size), by NumPy."""
-    return array_phases.evaluate(tree, function.parallel[route], inputs)
+    return array_phases.evaluate(tree, routes_of(function)[route], inputs)
 
 
 def segment_route(function: Function) -> ParallelRoute:
     """The route that segments have."""
-    return next(route for route in function.parallel.values() if route.segments)
+    return next(route for route in routes_of(function).values() if route.segments)
 
 
 def segmented(tree: Tree, function: Function, lanes: int, guard: float) -> LinkParallel:

@@ -8,8 +8,8 @@ from typing import Any
 import condyle
 from benchmarks import gpu as benchmark
 from benchmarks.gpu_time import Machine
+from condyle.calls.gpu import GpuDynamics
 from condyle.errors import DeviceError
-from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import gpu
 from experiments.numbers import digits
 

@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from condyle import pages
+from condyle.text import pages
 from experiments.figure import Figure, svg
 from experiments.papers import PAPERS, part
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from condyle import CondyleError, Dynamics, OutOfMemoryError, Robot
 from condyle.functions import FUNCTIONS
-from condyle.ports import F_EXT
 from condyle.runtime.rows import broadcast
 from condyle.specification import Port
+from condyle.specification.ports import F_EXT
 from fuzz import arrays_odd as odd
 from fuzz import arrays_out as outs
 from fuzz import small_robots as robots

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from condyle.calls.methods import result_of
 from condyle.functions import FUNCTIONS
-from condyle.methods import result_of
 from fuzz.guarded import Guarded, guarded
 
 Rng = np.random.Generator

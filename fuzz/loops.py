@@ -15,9 +15,9 @@ import numpy as np
 import condyle
 from condyle import Dynamics, Robot
 from condyle.algorithms.contact_scales import scales
+from condyle.compile.options import bound_of
 from condyle.model.placement import Placement, about
 from condyle.model.tree import tree_of
-from condyle.options import bound_of
 
 WHAT = "loops with cut digits move as they should, by every route and function, and are not taken for locked"
 SMALLEST_TILT, LARGEST_TILT = 1e-13, 1e-4

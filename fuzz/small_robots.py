@@ -9,8 +9,8 @@ import numpy as np
 import condyle
 from condyle import Contact, Dynamics, Robot
 from condyle.functions import FUNCTIONS
-from condyle.ports import F_EXT
 from condyle.specification import Port
+from condyle.specification.ports import F_EXT
 
 TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
 C_FUNCTIONS = ("id", "m")

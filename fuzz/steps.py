@@ -9,8 +9,8 @@ import numpy as np
 
 import condyle
 from condyle import Dynamics, Robot
-from condyle.integrators import METHODS
 from condyle.model.joints import JOINT_TYPES
+from condyle.specification.integrators import METHODS
 
 WHAT = (
     "steps of random robots with spinning bases; found is: a target that differs from the reference, a base whose "

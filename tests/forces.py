@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from condyle.functions import function_of
-from condyle.ports import F_EXT
 from condyle.specification import Function
+from condyle.specification.ports import F_EXT
 
 
 def function_with(name: str | Function, f_ext: bool = True) -> Function:

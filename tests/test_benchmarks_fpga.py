@@ -11,7 +11,7 @@ import pytest
 import condyle
 from benchmarks.fpga import __main__ as command
 from benchmarks.fpga import ecp5, errors, levels, tables
-from condyle import hardware
+from condyle import fpga
 from tests.programs import tool
 
 
@@ -26,7 +26,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_row_is_measured_in_a_process_of_its_own_and_kept(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert command.apart("variants", "folding hyq 450 1") == 0
     (entry,) = json.loads(file.read_text())["measurements"]["variants"].values()
-    acc = hardware.accelerator(condyle.load("hyq"), hardware.Options(dsp=450, folding=1))
+    acc = fpga.accelerator(condyle.load("hyq"), fpga.Options(dsp=450, folding=1))
     assert (entry["dsp"], entry["latency"]["dfd"]) == (acc.dsp, acc.latency("dfd"))
     assert entry["commit"] and entry["date"] and entry["wall_s"] >= 0.5 * entry["processor_s"] > 0
     assert entry["peak_mb"] > 50
@@ -52,10 +52,10 @@ def test_a_tool_that_is_not_there_says_how_to_get_it(capsys, monkeypatch: pytest
 @pytest.mark.slow  # it generates an accelerator
 def test_errors_are_those_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "CHUNK", 100)
-    monkeypatch.setattr("condyle.hardware.accuracy.CHUNK", 100)
+    monkeypatch.setattr("condyle.fpga.accuracy.CHUNK", 100)
     found = errors.measure("hyq 27x18", 200)
     robot = condyle.load("hyq")
-    expected = hardware.errors(robot, hardware.planned(robot, hardware.Options()), 200)
+    expected = fpga.errors(robot, fpga.planned(robot, fpga.Options()), 200)
     assert found["states"] == 200
     for function, row in found["functions"].items():
         assert row["flagged"] == 0 == expected[function]["clamped"]

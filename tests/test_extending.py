@@ -29,7 +29,7 @@ FILES = [
     "condyle/operations.py",
     "condyle/passes/partials.py",
     "condyle/passes/elementary/cbrt.py",
-    "condyle/integrators.py",
+    "condyle/specification/integrators.py",
     "condyle/backends/rust.py",
     "condyle/exports/rust.py",
     "condyle/backends/added/interpreted.py",

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.calls.mapping import journal as journals
 from condyle.errors import UnsupportedError
-from condyle.mapping import journal as journals
 from condyle.model.placement import Placement
 from tests.runtime.test_loading import mounted_run
 from tests.zoo import tool_arm

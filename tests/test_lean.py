@@ -9,14 +9,14 @@ import pytest
 
 import condyle
 
-HEAVY = ("numpy", "condyle.api", "condyle.compile.serial")
+HEAVY = ("numpy", "condyle.readers.load", "condyle.compile.serial")
 OTHERS = (
-    "condyle.hardware",
-    "condyle.backends.fpga",
+    "condyle.fpga",
+    "condyle.fpga.rtl",
     "condyle.backends.cuda",
-    "condyle.compile.parallel",
+    "condyle.links.compiler",
     "condyle.derivatives.algorithm",
-    "condyle.calls",
+    "condyle.calls.call",
     "condyle.symbolic",
     "condyle.user",
     "urllib.request",
@@ -45,7 +45,7 @@ def test_help_needs_no_numpy(code: str) -> None:
 
 def test_functions_are_described_without_algorithms() -> None:
     modules = imported("from condyle.functions import FUNCTIONS\nfor one in FUNCTIONS.values(): one.signature")
-    packages = {"condyle.algorithms", "condyle.algorithms.parallel"}
+    packages = {"condyle.algorithms", "condyle.links.algorithms"}
     assert "numpy" not in modules
     assert {name for name in modules if name.startswith("condyle.algorithms")} == packages
 

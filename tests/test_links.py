@@ -14,8 +14,8 @@ import pytest
 import condyle
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cpu.target import ISAS
-from condyle.compile import parallel as scanned
 from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.links import compiler as scanned
 from tests.forces import function_with
 from tests.laws.robots import relative, robot_named, states
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import links, links_errors, results
-from condyle.compile import parallel as scanned
 from condyle.functions import FUNCTIONS
+from condyle.links import compiler as scanned
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 import zarr
 
 import condyle
-from condyle import mapping
+from condyle.calls import mapping
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 
 N, CHUNK = 1003, 100

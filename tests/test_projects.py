@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle import hardware
+from condyle import fpga
 from condyle.derivatives import vjp
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
-from condyle.ports import F_EXT
 from condyle.specification import Function
+from condyle.specification.ports import F_EXT
 
 ARM, FD = condyle.chain(2, 0), FUNCTIONS["fd"]
 
@@ -50,7 +50,7 @@ def test_methods_in_place_of_short_names_are_the_same_export(tmp_path: Path) -> 
             (FD, vjp(FD), FD.taking(F_EXT), open_rollout(FUNCTIONS["step"], ("tau",))),
         ),
         ("casadi", ("fd",), (FD,)),
-        ("verilog", ("fd", "euler"), (FD, hardware.functions()["euler"].function)),
+        ("verilog", ("fd", "euler"), (FD, fpga.functions()["euler"].function)),
     ],
 )
 def test_functions_in_place_of_names_are_the_same_export(

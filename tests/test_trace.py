@@ -12,7 +12,7 @@ from condyle.ir.count import count
 from condyle.ir.interp import run
 from condyle.ir.verify import verify
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
+from condyle.specification.ports import F_EXT
 from condyle.trace.straight import trace
 from condyle.trace.structure import sizes
 from tests.laws.robots import robot_named

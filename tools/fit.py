@@ -38,7 +38,7 @@ from condyle.cli.check import independent, worst_of
 from condyle.cli.states import States, draw
 from condyle.compile.routes import Router
 from condyle.errors import CondyleError, UnsupportedError
-from condyle.exporting import facts_of
+from condyle.exports.exporting import facts_of
 from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.dynamics import MASS_MATRIX
 from condyle.model.inertias import parameters

@@ -1,4 +1,4 @@
-"""Writes docs/reference.md and src/condyle/methods.pyi from the specifications of the functions.
+"""Writes docs/reference.md and src/condyle/calls/methods.pyi from the specifications of the functions.
 
 python tools/reference.py            write
 python tools/reference.py --check    exit status 1 if a file is out of date
@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from condyle.calls.methods import result_of
 from condyle.derivatives import KINDS, derivative
+from condyle.fpga.functions import tasks
 from condyle.functions import FUNCTIONS, function_of
-from condyle.hardware.functions import tasks
-from condyle.methods import result_of
 from condyle.specification import F_EXT, Function, Port
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -12,11 +12,11 @@ from typing import Any
 
 import condyle
 from benchmarks.fpga.cases import version
-from condyle import hardware
-from condyle.backends.fpga.boundary import HEADER, Boundary, rate
-from condyle.backends.fpga.export import Facts, Sheet, write
-from condyle.hardware import Options
-from condyle.simulation import simulate
+from condyle import fpga
+from condyle.fpga import Options
+from condyle.fpga.rtl.boundary import HEADER, Boundary, rate
+from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.simulation import simulate
 
 CASES = {"iiwa14 512": Boundary(512), "iiwa14 512 float32": Boundary(512, float32=True), "iiwa14 128": Boundary(128)}
 ROWS = tuple(CASES)
@@ -26,19 +26,17 @@ FUNCTIONS, TASKS, CLOCK = ("id", "fd", "did", "dfd", "difd"), 40, 125.0
 def measure(row: str) -> dict[str, Any]:
     tool = version("iverilog", "-V", install="apt-get install iverilog")
     robot, boundary = condyle.load("iiwa14"), CASES[row]
-    acc = hardware.accelerator(robot, Options(FUNCTIONS))
+    acc = fpga.accelerator(robot, Options(FUNCTIONS))
     with tempfile.TemporaryDirectory() as name:
         folder, sheet = Path(name), Sheet({function: {} for function in FUNCTIONS}, 0, acc.plan.box)
-        tasks = hardware.tasks(robot, acc, TASKS, boundary=boundary, wrong=False)
+        tasks = fpga.tasks(robot, acc, TASKS, boundary=boundary, wrong=False)
         write(folder, acc, Facts("rig", robot.fingerprint, "", CLOCK, "27x18", boundary), sheet, tasks, {})
         codes = [packet.task[0] % (2 << HEADER["function"][0]) for packet in tasks.packets]
         found = {function: _of(folder, acc, boundary, function, codes) for function in FUNCTIONS}
     return {"interval": acc.ii, "functions": found, "tool": tool}
 
 
-def _of(
-    folder: Path, acc: hardware.Accelerator, boundary: Boundary, function: str, codes: list[int]
-) -> dict[str, float]:
+def _of(folder: Path, acc: fpga.Accelerator, boundary: Boundary, function: str, codes: list[int]) -> dict[str, float]:
     """Of one function, every answer right."""
     code = acc.plan.tasks[function].codes[0]
     first, only = f"+first={codes.index(code)}", f"+only={code}"

@@ -1,6 +1,6 @@
 """iiwa14, all seven functions, 27x18, in boxes of several sizes: DSPs, cycles, errors and flags.
 
-Errors are those of `hardware.errors` over STATES states of the box. `free` is fd and dfd of as many states without
+Errors are those of `fpga.errors` over STATES states of the box. `free` is fd and dfd of as many states without
 torque: how many accelerations stay in the box, how many tasks have a flag, and how many have one though they stay.
 """
 
@@ -14,10 +14,10 @@ import condyle
 from benchmarks.fpga.cases import SHOWN
 from benchmarks.fpga.text import Found, error
 from benchmarks.sections import FUNCTIONS, table
-from condyle import hardware
-from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import task_of
+from condyle import fpga
+from condyle.fpga.rtl.accelerator import Plan
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import task_of
 
 ROBOT, STATES, CHUNK = "iiwa14", 100_000, 1000
 BOXES: dict[str, dict[str, float]] = {
@@ -28,14 +28,14 @@ ROWS = tuple(BOXES)
 
 def measure(row: str, states: int = STATES) -> dict[str, Any]:
     robot = condyle.load(ROBOT)
-    acc = hardware.accelerator(robot, hardware.Options(box=BOXES[row]))
+    acc = fpga.accelerator(robot, fpga.Options(box=BOXES[row]))
     return {
         "box": BOXES[row],
         "states": states,
         "dsp": acc.dsp,
         "interval": acc.ii,
         "latency": {function: acc.latency(function) for function in acc.plan.functions},
-        "errors": hardware.errors(robot, acc.plan, states),
+        "errors": fpga.errors(robot, acc.plan, states),
         "free": _free(robot, acc.plan, states),
     }
 
@@ -43,9 +43,9 @@ def measure(row: str, states: int = STATES) -> dict[str, Any]:
 def _free(robot: condyle.Robot, plan: Plan, states: int) -> dict[str, int]:
     found = {"inside": 0, "fd": 0, "dfd": 0, "flagged_inside": 0}
     for chunk in range(states // CHUNK):
-        given = hardware.consistent(robot, hardware.sampled(robot, CHUNK, 1 + chunk, plan.box))
+        given = fpga.consistent(robot, fpga.sampled(robot, CHUNK, 1 + chunk, plan.box))
         given["tau"] = np.zeros_like(given["tau"])
-        (a,) = hardware.answer_of(robot, plan.tasks["fd"], given, 0.0)
+        (a,) = fpga.answer_of(robot, plan.tasks["fd"], given, 0.0)
         inside = (np.abs(a) <= plan.box["a"]).all(axis=1)
         found["inside"] += int(inside.sum())
         for function in ("fd", "dfd"):

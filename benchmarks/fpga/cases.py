@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from condyle.backends.fpga.target import XCVU9P
-from condyle.hardware import Options
+from condyle.fpga import Options
+from condyle.fpga.rtl.target import XCVU9P
 
 
 class AbsentError(Exception):

@@ -12,11 +12,11 @@ from typing import Any
 
 import condyle
 from benchmarks.fpga.cases import ACCELERATORS, SHOWN, version
-from condyle import hardware
-from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.export import Facts, Sheet, write
-from condyle.backends.fpga.target import XCVU9P
-from condyle.simulation import simulate
+from condyle import fpga
+from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.rtl.target import XCVU9P
+from condyle.fpga.simulation import simulate
 
 ROWS = tuple(ACCELERATORS)
 TASKS = 6
@@ -26,11 +26,11 @@ def measure(row: str) -> dict[str, Any]:
     name, options = ACCELERATORS[row]
     tool = version("iverilog", "-V", install="apt-get install iverilog")
     robot = condyle.load(name)
-    acc = hardware.accelerator(robot, options)
+    acc = fpga.accelerator(robot, options)
     planned = {f: {"latency": acc.latency(f), "interval": acc.interval(f)} for f in acc.plan.functions}
     with tempfile.TemporaryDirectory() as folder:
         sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
-        tasks = hardware.tasks(robot, acc, TASKS)
+        tasks = fpga.tasks(robot, acc, TASKS)
         write(Path(folder), acc, Facts("rig", robot.fingerprint, "", 125.0, options.word), sheet, tasks, {})
         simulated = {f: _simulated(Path(folder), acc, f) for f in SHOWN if f in acc.plan.functions}
     return {

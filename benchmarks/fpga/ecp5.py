@@ -23,7 +23,7 @@ from benchmarks.fpga.cases import version
 from benchmarks.fpga.counts import ARRAYS
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
-from condyle.backends.fpga.target import part_of
+from condyle.fpga.rtl.target import part_of
 
 WANTED = 150
 """MHz that nextpnr is asked for."""

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import condyle
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import errors_of, task_errors, task_of
-from condyle.hardware import Options, answer_of, consistent, planned, sampled
+from condyle.fpga import Options, answer_of, consistent, planned, sampled
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import errors_of, task_errors, task_of
 
 STATES, CHUNK = 10_000, 1000
 SLOW = "v 2, a 5"

@@ -16,11 +16,11 @@ from pathlib import Path
 import condyle
 from benchmarks import results
 from benchmarks.fpga import boundary_figure, wave_figure
-from condyle import hardware
-from condyle.backends.fpga.boundary import Boundary
-from condyle.backends.fpga.export import Facts, Sheet, write
-from condyle.hardware import Accelerator, Options
-from condyle.simulation import simulate
+from condyle import fpga
+from condyle.fpga import Accelerator, Options
+from condyle.fpga.rtl.boundary import Boundary
+from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.simulation import simulate
 
 FOLDER = results.ROOT / "docs" / "figures"
 NAMES = ("board-boundary.svg", "board-wave.svg")
@@ -33,9 +33,9 @@ STALLS = ("+stall_out=50", "+seed=3", "+dump")
 def exported(folder: Path) -> Accelerator:
     """The accelerator, its project with packets that are right."""
     robot = condyle.load(results.ROOT / "docs" / "arm.urdf")
-    acc = hardware.accelerator(robot, OPTIONS)
+    acc = fpga.accelerator(robot, OPTIONS)
     sheet = Sheet({name: {} for name in acc.plan.functions}, 0, acc.plan.box)
-    tasks = hardware.tasks(robot, acc, EACH, boundary=BOUNDARY, wrong=False)
+    tasks = fpga.tasks(robot, acc, EACH, boundary=BOUNDARY, wrong=False)
     write(folder, acc, Facts("arm", robot.fingerprint, "", CLOCK, OPTIONS.word, BOUNDARY), sheet, tasks, {})
     return acc
 

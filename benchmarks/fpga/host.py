@@ -20,10 +20,10 @@ import condyle
 from benchmarks.fpga.cases import version
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
-from condyle.backends.fpga.boundary import Boundary, rate
 from condyle.cli.machine import compiler, instructions
+from condyle.fpga import Options, accelerator
+from condyle.fpga.rtl.boundary import Boundary, rate
 from condyle.functions import FUNCTIONS
-from condyle.hardware import Options, accelerator
 
 ROWS = ("iiwa14", "iiwa14 float32")
 NAMES, MANY, CLOCK, SECONDS = ("id", "fd", "did", "dfd", "difd"), 1024, 125.0, 1.0

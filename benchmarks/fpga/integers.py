@@ -16,9 +16,9 @@ import numpy as np
 import condyle
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
-from condyle import hardware
-from condyle.hardware.fixed_point import families
-from condyle.hardware.functions import tasks
+from condyle import fpga
+from condyle.fpga.fixed_point import families
+from condyle.fpga.functions import tasks
 
 ROWS = ("iiwa14", "hyq", "atlas")
 BATCH, REPEATS, SECONDS = 1024, 200, 3.0
@@ -35,7 +35,7 @@ def measure(row: str) -> dict[str, Any]:
             start = time.monotonic()
             fx.formats(family[0])
             planned[family[0]] = time.monotonic() - start
-        states = hardware.consistent(robot, hardware.sampled(robot, BATCH, 5, hardware.box_of(robot, BOX, None)))
+        states = fpga.consistent(robot, fpga.sampled(robot, BATCH, 5, fpga.box_of(robot, BOX, None)))
         functions = {name: _function(fx, robot, name, states) for name in fx.functions}
         return {"box": BOX, "batch": BATCH, "plan_s": planned, "functions": functions}
 

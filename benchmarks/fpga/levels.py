@@ -20,7 +20,7 @@ import condyle
 from benchmarks.fpga.cases import version
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
-from condyle.backends.fpga.target import PIPELINES, pipeline_of
+from condyle.fpga.rtl.target import PIPELINES, pipeline_of
 from condyle.functions import DEFAULT
 
 ARRAYS = ("trig", "solve", "derivatives", "mass", "dynamics")

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.build import Accelerator, build, with_folding
-from condyle.backends.fpga.constants import with_constants
-from condyle.backends.fpga.report import words_held
+from condyle import fpga
+from condyle.fpga import Options
+from condyle.fpga.rtl.build import Accelerator, build, with_folding
+from condyle.fpga.rtl.constants import with_constants
+from condyle.fpga.rtl.report import words_held
 from condyle.functions import DEFAULT
-from condyle.hardware import Options
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ class Variant:
     def accelerator(self, robot: condyle.Robot) -> Accelerator:
         options = self.options
         if self.interval is None:
-            return hardware.accelerator(robot, options)
-        made = with_folding(hardware.planned(robot, options), options.folding or 1)
+            return fpga.accelerator(robot, options)
+        made = with_folding(fpga.planned(robot, options), options.folding or 1)
         return build(with_constants(made, options.constants, self.interval), self.interval)
 
 
 ARM, TREE = ("id", "fd", "did"), ("fd", "rk4", "euler")
-ALL, GIVEN = tuple(DEFAULT), tuple(name for name, task in hardware.functions().items() if task.base_given)
+ALL, GIVEN = tuple(DEFAULT), tuple(name for name, task in fpga.functions().items() if task.base_given)
 CASES: dict[str, Variant] = {
     **{
         f"constants {robot} {ii} {made}": Variant(robot, Options(constants=made), interval=ii)
@@ -72,7 +72,7 @@ ROWS = tuple(CASES)
 
 def measure(row: str) -> dict[str, Any]:
     case = CASES[row]
-    robot = hardware.held(condyle.load(case.robot, floating_base=case.floating), case.options.root)
+    robot = fpga.held(condyle.load(case.robot, floating_base=case.floating), case.options.root)
     acc = case.accelerator(robot)
     paths = [array.datapath for array in acc.arrays.values()]
     found = {
@@ -86,5 +86,5 @@ def measure(row: str) -> dict[str, Any]:
         "latency": {function: acc.latency(function) for function in acc.plan.functions},
         "intervals": {function: acc.interval(function) for function in acc.plan.functions},
     }
-    errors = hardware.errors(robot, acc.plan, case.states) if case.states else {}
+    errors = fpga.errors(robot, acc.plan, case.states) if case.states else {}
     return {**found, "states": case.states, "errors": errors}

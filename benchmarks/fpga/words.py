@@ -14,10 +14,10 @@ import condyle
 from benchmarks.fpga.errors import CHUNK, STATES
 from benchmarks.fpga.text import Found, error
 from benchmarks.sections import table
-from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import dense, task_of
-from condyle.hardware import Options, accelerator, answer_of, consistent, sampled
+from condyle.fpga import Options, accelerator, answer_of, consistent, sampled
+from condyle.fpga.rtl.accelerator import Plan
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import dense, task_of
 
 EXACT, NAMES, BOX = "float64", ("id", "fd", "dfd"), {"v": 10.0, "a": 100.0}
 QUANTILES = (0.5, 0.99, 1.0)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from condyle import hardware
+from condyle import fpga
 from condyle.errors import UnsupportedError
 from experiments import accelerator
 from experiments.dadu2023.engines import Crocoddyl, Engine, Ours, Pinocchio
@@ -108,7 +108,7 @@ def agreement(loop: Loop, controller: Controller) -> dict[str, float]:
 
 def schedule() -> dict[str, Any]:
     """Cycles of an accelerator for this robot: all seven functions in 62 % of an XCVU9P's DSPs, 27x18 bits."""
-    of = hardware.accelerator(Walker().robot, hardware.Options())
+    of = fpga.accelerator(Walker().robot, fpga.Options())
     cycles = {f: {"latency": of.latency(f), "interval": of.interval(f)} for f in of.plan.functions}
     floats = NQ + 2 * NV, NV + 3 * NV * NV  # q, v, tau; a and its derivatives
     return {"dsp": of.dsp, "functions": cycles, "bytes": [4 * n for n in floats]}

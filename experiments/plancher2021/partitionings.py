@@ -34,7 +34,6 @@ EXACT = replace(
     name="did_exact",
     method="inverse_dynamics_derivatives_of_bodies",
     normal_form="exact",
-    ways=FUNCTIONS["did"].ways._replace(parallel=dict),
 )
 """The fused kernel with bodies as the model has them, as the split one must have them; counted only."""
 KEYS = ("function", "arch", "lanes", "instructions", "registers", "spilled_bytes")

@@ -9,7 +9,8 @@ from condyle.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from condyle.api import Builder, Robot, chain, export, function, load, operation_counts, random_tree
-    from condyle.dynamics import Dynamics
+    from condyle.calls.dynamics import Dynamics
+    from condyle.calls.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
     from condyle.errors import (
         AccuracyWarning,
         BuildError,
@@ -26,9 +27,8 @@ if TYPE_CHECKING:
         StateError,
         UnsupportedError,
     )
-    from condyle.hardware.box_sources import box_of_effort, box_of_states
-    from condyle.integers import FixedPoint, fixed_point
-    from condyle.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
+    from condyle.fpga.box_sources import box_of_effort, box_of_states
+    from condyle.fpga.integers import FixedPoint, fixed_point
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
@@ -73,17 +73,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "FixedPoint": "integers",
+    "FixedPoint": "fpga.integers",
     "Packed": "runtime.packed",
-    "fixed_point": "integers",
-    **dict.fromkeys(("box_of_effort", "box_of_states"), "hardware.box_sources"),
+    "fixed_point": "fpga.integers",
+    **dict.fromkeys(("box_of_effort", "box_of_states"), "fpga.box_sources"),
     **dict.fromkeys(
         ("Builder", "Robot", "chain", "export", "function", "load", "operation_counts", "random_tree"), "api"
     ),
-    **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "methods"),
+    **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "calls.methods"),
     **dict.fromkeys(("physical_inertias", "log_cholesky", "from_log_cholesky"), "model.physical"),
     "Contact": "model.contact",
-    "Dynamics": "dynamics",
+    "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
 }
 

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle import closing, readers
-from condyle.choices import LINKS
-from condyle.compile.chosen import chosen
+from condyle import readers
+from condyle.calls.dynamics import Dynamics
+from condyle.compile.options import CompileArguments, bound_of, check_choice, numbers_of, routes_of, whole
 from condyle.compile.targets import TARGETS, available
-from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
-from condyle.exporting import check_solvable as check_solvable
-from condyle.exporting import compiler_of as compiler_of
-from condyle.exporting import export as export
-from condyle.exporting import facts_of
-from condyle.exporting import operation_counts as operation_counts
-from condyle.exporting import prefix_of as prefix_of
+from condyle.exports.exporting import compiler_of as compiler_of
+from condyle.exports.exporting import export as export
+from condyle.exports.exporting import facts_of
+from condyle.exports.exporting import operation_counts as operation_counts
+from condyle.exports.exporting import prefix_of as prefix_of
+from condyle.jobs import closures as closing
+from condyle.links import chosen
 from condyle.model import builder, generate
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
@@ -31,9 +31,9 @@ from condyle.model.joints import JOINT_TYPES
 from condyle.model.sound import refuse_impossible
 from condyle.model.tree import tree_of
 from condyle.model.unapplied import say_unapplied, without_notes
-from condyle.options import CompileArguments, bound_of, check_choice, numbers_of, routes_of, whole
-from condyle.ports import ACTIVE
 from condyle.specification import UNBOUND
+from condyle.specification.choices import LINKS
+from condyle.specification.ports import ACTIVE
 
 if TYPE_CHECKING:
     from condyle.user import Size, UserFunction
@@ -118,8 +118,8 @@ class Robot(model.Robot):
         )
         kind = Dynamics
         if asked.on_device:
+            from condyle.calls.gpu import GpuDynamics
             from condyle.compile.gpu import requests
-            from condyle.gpu import GpuDynamics
 
             kind, compiler.device, compiler.kernels = GpuDynamics, device or 0, requests(kernels)
         return kind(compiler, available(asked), dtype, threads, (Robot.compile, given), numbers)

@@ -8,7 +8,7 @@ import pytest
 
 import condyle
 from condyle import ModelWarning, Robot
-from condyle.options import tip_frame
+from condyle.compile.options import tip_frame
 from tests.twins.example_robots import path_of
 
 # Products and sums of each function before contraction, as measured: better algorithms lower them, nothing raises them

@@ -10,7 +10,7 @@ from condyle.algorithms.reframe import reframed
 from condyle.algorithms.regroup import regrouped
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model.tree import Tree, tree_of
-from condyle.ports import F_EXT
+from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 
 ROUNDING = 1e-10  # the condition of M (to 1e4) times a few hundred roundings

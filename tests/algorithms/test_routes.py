@@ -12,7 +12,7 @@ from condyle.api import compiler_of
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp import run
 from condyle.passes import pipeline
-from condyle.ports import F_EXT
+from condyle.specification.ports import F_EXT
 from condyle.trace.straight import trace
 from tests.accuracies import ROUNDING, SOLVED
 from tests.laws.evaluated import reference, tree_for

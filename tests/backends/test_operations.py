@@ -29,13 +29,13 @@ from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.emit import OPERATIONS as PTX
 from condyle.backends.cuda.forms import WHOLE, Form
 from condyle.backends.cuda.parts import Composed, grouped, straight
-from condyle.backends.fpga.datapath import Given, Word
-from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.lower import OPERATIONS as FPGA
-from condyle.backends.fpga.lower import Source, lower
-from condyle.backends.fpga.target import word_of
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.datapath import Given, Word
+from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.lower import OPERATIONS as FPGA
+from condyle.fpga.rtl.lower import Source, lower
+from condyle.fpga.rtl.target import word_of
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import count, work
 from condyle.ir.interp import run

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
-from condyle.ports import ACTIVE
+from condyle.specification.ports import ACTIVE
 
 
 def test_files_are_written_and_listed(run, pendulum, tmp_path) -> None:

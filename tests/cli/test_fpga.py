@@ -7,8 +7,8 @@ import pytest
 
 import condyle
 from condyle.cli.export import named_functions, with_plans
+from condyle.fpga.accuracy import WORDS
 from condyle.functions import DEFAULT
-from condyle.hardware.accuracy import WORDS
 from tests.programs import needs
 
 

@@ -120,7 +120,7 @@ def test_what_runs_on_a_target(run, pendulum) -> None:
 
 
 def test_a_card_that_is_not_there_is_not_invented(run, pendulum, monkeypatch) -> None:
-    from condyle.gpu import GpuDynamics
+    from condyle.calls.gpu import GpuDynamics
 
     monkeypatch.setattr(GpuDynamics, "_multiprocessors", lambda self: None)
     said = run("info", pendulum(), "--target", "cuda").out

@@ -12,10 +12,10 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels
+from condyle.compile.options import bound_of
 from condyle.compile.serial import Compiler
 from condyle.functions import function_of
 from condyle.model.tree import Tree, tree_of
-from condyle.options import bound_of
 from condyle.trace.reference import evaluate
 from tests.backends.cuda.simulate import simulate
 from tests.contacts.cases import Array, Case, arm, hyq, settled, tree

@@ -13,11 +13,11 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
 from condyle.compile.gpu import GpuFunction, GpuKernels
+from condyle.compile.options import bound_of
 from condyle.compile.serial import Compiler
 from condyle.functions import function_of
 from condyle.model.contact import anchors_of, gains_of
 from condyle.model.tree import tree_of
-from condyle.options import bound_of
 from condyle.specification import Port
 from condyle.trace.structure import sizes
 from tests.backends.cuda.simulate import simulate

@@ -17,8 +17,8 @@ from condyle.functions import AUXILIARY, FUNCTIONS, function_of
 from condyle.functions.dynamics import FORWARD_DYNAMICS, INVERSE_DYNAMICS
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
-from condyle.ports import F_EXT, GRAVITY, INERTIAS
 from condyle.specification import Derivative, Function, Repeat, Taking
+from condyle.specification.ports import F_EXT, GRAVITY, INERTIAS
 
 EVERY = [*FUNCTIONS.values(), *AUXILIARY.values()]
 COMPOSITIONS = 400

@@ -9,10 +9,10 @@ import numpy as np
 
 import condyle
 from benchmarks.gpu import upload
+from condyle.calls.gpu import GpuDynamics
 from condyle.cli.check import allowed, answers, relative
 from condyle.cli.states import States, draw
 from condyle.functions import FUNCTIONS
-from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.answers import DeviceArray
 from condyle.runtime.cuda.driver import Gpu
 from condyle.specification import Function

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from condyle.calls.gpu import gpu
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.gpu import gpu
 from condyle.runtime.cuda import dlpack
 from condyle.runtime.cuda.answers import DeviceArray
 from tests.backends.cuda.fake_driver import FakeDriver

@@ -7,10 +7,11 @@ import pytest
 
 import condyle
 from benchmarks import gpu_links
-from condyle.compile import launches, routes
+from condyle.calls.gpu import GpuDynamics
+from condyle.compile import routes
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.gpu import GpuDynamics
+from condyle.links import launches
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import on_gpu

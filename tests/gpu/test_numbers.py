@@ -10,7 +10,7 @@ import pytest
 
 import condyle
 from condyle.errors import DTypeError
-from condyle.ports import NUMBERS
+from condyle.specification.ports import NUMBERS
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import given, on_gpu, same
 from tests.processor import slow

@@ -8,9 +8,9 @@ import pytest
 import condyle
 from benchmarks import gpu_beside
 from condyle.backends.cuda import kernel as kernels
+from condyle.calls.gpu import GpuDynamics
 from condyle.cli.check import answers, solvable
 from condyle.functions import FUNCTIONS
-from condyle.gpu import GpuDynamics
 from condyle.runtime.cuda.driver import Gpu
 from tests.gpu.bench import Bench, Reference
 

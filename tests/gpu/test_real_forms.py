@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.calls.gpu import GpuDynamics
 from condyle.cli.check import solvable
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.gpu import GpuDynamics
 from tests.gpu.bench import Bench, Guarded, Reference, in_place
 
 FORMS = ("thread", "group2", "group4", "group8", "group16", "group32", "auto")

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import CondyleError, Robot, hardware
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import errors_of, task_errors, task_of, worst
+from condyle import CondyleError, Robot, fpga
 from condyle.errors import ShapeError, StateError, UnsupportedError
-from condyle.hardware import box_sources
-from condyle.hardware.box_sources import box_of_file, merged
+from condyle.fpga import box_sources
+from condyle.fpga.box_sources import box_of_file, merged
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import errors_of, task_errors, task_of, worst
 from tests.processor import slow
 from tests.view.archives import bad_archives, packed
 from tests.zoo import every_joint
@@ -25,8 +25,8 @@ NAMES = [joint.name for joint in ARM.joints]
 
 def around_the_bias(robot: Robot, box: Mapping[str, object], n: int) -> dict[str, np.ndarray]:
     """States with torques within 10 % of the effort limits around those of zero acceleration."""
-    states = hardware.sampled(robot, n, 99, hardware.box_of(robot, box, None))
-    states = hardware.consistent(robot, {**states, "a": 0.0 * states["a"]})
+    states = fpga.sampled(robot, n, 99, fpga.box_of(robot, box, None))
+    states = fpga.consistent(robot, {**states, "a": 0.0 * states["a"]})
     states["tau"] += 0.1 * robot.effort * np.random.default_rng(7).uniform(-1.0, 1.0, states["tau"].shape)
     return states
 
@@ -35,13 +35,13 @@ def around_the_bias(robot: Robot, box: Mapping[str, object], n: int) -> dict[str
 def test_torques_around_the_bias_raise_no_flag_in_the_box_of_effort(name: str) -> None:
     robot = condyle.load(name)
     box = condyle.box_of_effort(robot)
-    plain, plan = (hardware.planned(robot, hardware.Options(("fd", "dfd"), box=of)) for of in ({}, box))
+    plain, plan = (fpga.planned(robot, fpga.Options(("fd", "dfd"), box=of)) for of in ({}, box))
     states = around_the_bias(robot, box, 500)
     given = task_of(plain, "dfd", states)
     assert evaluate(plain, "dfd", given).over.mean() > 0.99  # what the default box is too small for
     for function, task in plan.tasks.items():
         answer = evaluate(plan, function, task_of(plan, function, states))
-        truth = hardware.answer_of(robot, task, states, 0.0)
+        truth = fpga.answer_of(robot, task, states, 0.0)
         row = errors_of(task_errors(plan, function, answer, truth))
         assert row["clamped"] < 0.01 and worst(row, "_p99") < 5e-3, function
 
@@ -50,10 +50,10 @@ def test_a_joint_without_a_motor_has_no_torque() -> None:
     """The base of a floating robot falls: its acceleration is in the box, whatever the motors do."""
     robot = condyle.load("hyq", floating_base=True)
     box = condyle.box_of_effort(robot, 1e-3)
-    a = np.broadcast_to(hardware.box_of(robot, box, None)["a"], robot.nv)
-    states = hardware.consistent(robot, {**hardware.sampled(robot, 200, 5), "a": np.zeros((200, robot.nv))})
+    a = np.broadcast_to(fpga.box_of(robot, box, None)["a"], robot.nv)
+    states = fpga.consistent(robot, {**fpga.sampled(robot, 200, 5), "a": np.zeros((200, robot.nv))})
     states["tau"][:, :6] = 0.0
-    (found,) = hardware.answer_of(robot, hardware.functions()["fd"], states, 0.0)
+    (found,) = fpga.answer_of(robot, fpga.functions()["fd"], states, 0.0)
     assert (np.abs(found) <= a).all() and a[2] > 9.81
 
 
@@ -70,7 +70,7 @@ def test_effort_limits_that_are_not_there_are_named() -> None:
 
 
 def recorded(robot: Robot, n: int = 50) -> dict[str, np.ndarray]:
-    states = hardware.consistent(robot, hardware.sampled(robot, n, 3, hardware.box_of(robot, {"v": 2, "a": 5}, None)))
+    states = fpga.consistent(robot, fpga.sampled(robot, n, 3, fpga.box_of(robot, {"v": 2, "a": 5}, None)))
     return {name: states[name] for name in ("q", "v", "a", "tau")}
 
 
@@ -80,17 +80,17 @@ def test_recorded_states_are_inside_their_box(robot: Robot) -> None:
     direct = condyle.box_of_states(robot, states["q"], states["v"], a=states["a"])
     solved = condyle.box_of_states(robot, states["q"], states["v"], tau=states["tau"])
     for said in (direct, solved):
-        box = hardware.box_of(robot, said, None)
+        box = fpga.box_of(robot, said, None)
         for name in "va":
             assert np.allclose(box[name], 1.25 * np.abs(states[name]).max(axis=0), rtol=1e-6)
-    plan = hardware.planned(robot, hardware.Options(("id",), box=direct))
-    assert not evaluate(plan, "id", task_of(plan, "id", hardware.consistent(robot, states))).over.any()
+    plan = fpga.planned(robot, fpga.Options(("id",), box=direct))
+    assert not evaluate(plan, "id", task_of(plan, "id", fpga.consistent(robot, states))).over.any()
 
 
 def test_angles_beyond_the_default_are_in_the_box_and_joints_that_stand_have_some_room() -> None:
     states = recorded(ARM)
     states["q"][0, 1], states["v"][:, 2], states["a"][:, 2] = -6.0, 0.0, 1e-9
-    box = hardware.box_of(ARM, condyle.box_of_states(ARM, states["q"], states["v"], states["a"]), None)
+    box = fpga.box_of(ARM, condyle.box_of_states(ARM, states["q"], states["v"], states["a"]), None)
     assert np.asarray(box["q"]).tolist() == [np.pi, 7.5, np.pi]
     assert (np.asarray(box["v"])[2], np.asarray(box["a"])[2]) == (0.1, 1.0)  # 1 % of the default
     states["q"][0, 1] = 40.0

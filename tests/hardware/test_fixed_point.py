@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import FixedPoint, Robot, UnsupportedError, hardware
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import dense, task_of
+from condyle import FixedPoint, Robot, UnsupportedError, fpga
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import dense, task_of
 from condyle.functions import FUNCTIONS
-from condyle.ports import F_EXT
+from condyle.specification.ports import F_EXT
 from tests.backends.fpga.conftest import ball_and_plane
 from tests.processor import slow
 from tests.programs import needs
@@ -24,7 +24,7 @@ needs_iverilog = needs("iverilog", "make")
 
 def states(robot: Robot, n: int, box: Mapping[str, object], f_ext: float | None = None) -> dict[str, np.ndarray]:
     """Fresh ones; every third is far outside the box."""
-    found = hardware.consistent(robot, hardware.sampled(robot, n, 77, hardware.box_of(robot, box, f_ext)))
+    found = fpga.consistent(robot, fpga.sampled(robot, n, 77, fpga.box_of(robot, box, f_ext)))
     wild = np.random.default_rng(5)
     for name in found:
         found[name][::3] *= wild.choice([1.0, 3.0, 50.0, 1e9], found[name][::3].shape)
@@ -77,7 +77,7 @@ def test_every_function_is_the_model_on_every_bit(robot: Robot, word: str) -> No
     fx = condyle.fixed_point(robot, word, HARD, f_ext=FORCE, functions=functions)
     given = states(robot, 60, HARD, FORCE)
     for name in fx.functions:
-        same_as_the_model(fx, name, given, hardware.functions()[name].function.takes_f_ext)
+        same_as_the_model(fx, name, given, fpga.functions()[name].function.takes_f_ext)
 
 
 def test_a_given_base_and_one_accelerator_of_some_functions() -> None:

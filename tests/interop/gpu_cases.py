@@ -111,7 +111,9 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def xla(fake: FakeDriver, library: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeXla]:
     """What functions of target "cuda" are lowered to on the processor is what they are on a GPU."""
-    from condyle.interop import jax_gpu, jax_processor, jax_scanned
+    from condyle.interop.jax import gpu as jax_gpu
+    from condyle.interop.jax import processor as jax_processor
+    from condyle.interop.jax import scanned as jax_scanned
 
     made = FakeXla(ctypes.CDLL(str(library)), fake, str(library))
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(made.library.through), platform="cpu")

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
-from condyle.interop.coordinates import Coordinates
+from condyle.interop.crocoddyl.coordinates import Coordinates
 
 pin = pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
 

@@ -14,7 +14,7 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
-from condyle.interop.coordinates import Coordinates
+from condyle.interop.crocoddyl.coordinates import Coordinates
 from tests.interop.cases import Case, case, crocoddyl, ours
 from tests.processor import slow
 

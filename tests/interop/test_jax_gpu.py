@@ -18,7 +18,7 @@ from tests.interop.jax_cases import jax, jnp, wide, wrap
 
 __all__ = ["fake", "library", "wide", "xla"]
 
-jax_gpu: Any = import_module("condyle.interop.jax_gpu")  # after JAX, without which this file is skipped
+jax_gpu: Any = import_module("condyle.interop.jax.gpu")  # after JAX, without which this file is skipped
 
 
 class Case:

@@ -15,8 +15,8 @@ jax = pytest.importorskip("jax")
 
 from condyle.functions import FUNCTIONS  # noqa: E402
 from condyle.interop.jax import wrap  # noqa: E402
-from condyle.interop.jax_calls import Engine  # noqa: E402
-from condyle.interop.jax_processor import number  # noqa: E402
+from condyle.interop.jax.calls import Engine  # noqa: E402
+from condyle.interop.jax.processor import number  # noqa: E402
 from tests.interop.test_jax import double_precision, fixed  # noqa: E402
 from tests.zoo import tool_arm  # noqa: E402
 
@@ -176,7 +176,7 @@ class Without(types.ModuleType):
         return getattr(own, name)
 
 sys.modules["jax._src.dispatch"] = Without("jax._src.dispatch")
-from condyle.interop import jax_shards
+from condyle.interop.jax import shards as jax_shards
 sys.modules["jax._src.dispatch"] = own
 assert not jax_shards.REGISTERED
 STAYS = False

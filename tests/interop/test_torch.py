@@ -116,7 +116,7 @@ def test_nothing_is_copied(fixed):
 
 
 def test_opcheck(floating):
-    from condyle.interop.torch_calls import Engine
+    from condyle.interop.torch.calls import Engine
 
     engine = Engine(floating.dyn, None)
     q, v, tau = (x.detach() for x in floating.args)
@@ -210,7 +210,7 @@ def test_without_pytorch_the_pip_line_is_said(fixed, monkeypatch):
 
 
 def test_tensors_of_a_gpu_need_its_target(fixed):
-    from condyle.interop.torch_calls import Engine
+    from condyle.interop.torch.calls import Engine
 
     with pytest.raises(DeviceError, match=r'compile\(target="cuda"\)'):
         Engine(fixed.dyn, None).on(0)
@@ -228,7 +228,7 @@ class FakeGpu:
 
 
 def test_calls_on_a_gpu_with_a_fake_one(floating):
-    from condyle.interop.torch_calls import Engine, call_of
+    from condyle.interop.torch.calls import Engine, call_of
 
     dyn, streams = floating.robot.compile(threads=1), list[int]()
     engine = Engine(dyn, None)

@@ -48,7 +48,7 @@ def test_a_kept_graph_is_never_another_robots(tmp_path):
     assert second.module()(q)[0, 0, 0] == 0.3 + 1e-9
     again = [wrap(tool_arm(0.3).compile(frames=("tool",), threads=1)) for _ in range(2)]
     assert torch.export.load(tmp_path / "first.pt2").module()(q)[0, 0, 0] == 0.3
-    from condyle.interop.torch_calls import engine_of  # after PyTorch is known to be there
+    from condyle.interop.torch.calls import engine_of  # after PyTorch is known to be there
 
     keys = {far._maker.engine.key for far in (kept, *again)}
     assert len(keys) == 3
@@ -58,7 +58,7 @@ def test_a_kept_graph_is_never_another_robots(tmp_path):
 
 def test_a_kept_graph_finds_its_function_by_name_and_checks_its_key():
     """Also one that nobody has asked for in this process, of a user's function too."""
-    from condyle.interop.torch_calls import Engine
+    from condyle.interop.torch.calls import Engine
 
     def gained(x):
         return {"x": 2.0 * x, "y": x}

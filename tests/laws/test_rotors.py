@@ -14,20 +14,20 @@ from benchmarks.parallel import segmented
 from condyle import ModelError, Robot, UnsupportedError
 from condyle.algorithms import rotors
 from condyle.algorithms.joint import NO_BODY, Dof, Joint
-from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.cpu.build import build_chain, supported
-from condyle.compile.launches import longest
+from condyle.fpga.roots import held
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.hardware.roots import held
 from condyle.ir import interp
 from condyle.ir.interp_sweep import run_rolled
+from condyle.links.algorithms.arrays import GUARD
+from condyle.links.launches import longest
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, combine
 from condyle.model.placement import IDENTITY
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
 from condyle.scalar import number
 from condyle.spatial.transform import IDENTITY as STILL
+from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll
 from condyle.trace.straight import trace

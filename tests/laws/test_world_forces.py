@@ -17,8 +17,8 @@ from condyle.compile.serial import Compiler
 from condyle.compile.targets import cache_key
 from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
 from condyle.specification import Bound
+from condyle.specification.ports import F_EXT
 from condyle.trace.rolled import roll
 from tests.accuracies import ROUNDING, SOLVED
 from tests.backends.cuda.simulate import simulate

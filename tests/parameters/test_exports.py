@@ -13,7 +13,7 @@ from condyle.cli.states import draw
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.varied import varied
-from condyle.ports import NUMBERS
+from condyle.specification.ports import NUMBERS
 from tests.backends.cuda.test_cpp_export import build_example
 from tests.programs import call, needs
 

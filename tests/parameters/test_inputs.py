@@ -14,7 +14,7 @@ import condyle
 from condyle import DTypeError, Robot, ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.inertias import with_parameters
-from condyle.ports import NUMBERS
+from condyle.specification.ports import NUMBERS
 from tests.laws.robots import changed, relative, robot_named, states
 from tests.laws.test_specification import allowed, arguments, bound_of, parts, parts_of_packed
 from tests.processor import slow

@@ -16,8 +16,8 @@ import condyle
 from condyle.backends.c import build as c_build
 from condyle.backends.c.build import CKernel
 from condyle.backends.common.facts import Facts
+from condyle.calls.dynamics import Dynamics
 from condyle.compile.kernels.repeated import GradientKernel, SteppedKernel
-from condyle.dynamics import Dynamics
 from condyle.functions import function_of
 from condyle.functions.repeat import repeat
 from condyle.ir.expr import Graph

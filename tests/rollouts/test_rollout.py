@@ -10,8 +10,8 @@ import pytest
 
 import condyle
 from condyle import Dynamics, Robot, ShapeError, UnsupportedError
+from condyle.calls.rollouts import MOST
 from condyle.functions import FUNCTIONS
-from condyle.rollouts import MOST
 from tests.laws.robots import robot_named
 from tests.processor import slow
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from condyle.errors import DTypeError, ShapeError
 from condyle.functions import FUNCTIONS
-from condyle.ports import F_EXT
 from condyle.runtime.arrays import Binder, Call
 from condyle.runtime.rows import MOST_DIMS
+from condyle.specification.ports import F_EXT
 
 SIZES = {"nq": 7, "nv": 6, "n_bodies": 5}
 F64 = np.dtype("float64")

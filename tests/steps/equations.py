@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from condyle import Robot
-from condyle.integrators import METHODS
+from condyle.specification.integrators import METHODS
 
 Array = np.ndarray
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.integrators import METHODS
+from condyle.specification.integrators import METHODS
 from tests.laws.robots import relative
 from tests.steps.test_step import BY_COST, drawn
 

@@ -10,8 +10,8 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Robot, ShapeError, UnsupportedError
-from condyle.integrators import METHODS
 from condyle.model.joints import JOINT_TYPES
+from condyle.specification.integrators import METHODS
 from tests.laws.robots import relative, robot_named
 from tests.processor import slow
 from tests.steps.equations import stepped

@@ -8,8 +8,8 @@ import pytest
 import condyle
 from condyle import Robot
 from condyle.functions import FUNCTIONS
-from condyle.integrators import METHODS
 from condyle.model.joints import JOINT_TYPES
+from condyle.specification.integrators import METHODS
 from tests.derivatives.differences import DIFFERENCES, FOURTH, State, error, first
 from tests.laws.robots import relative, robot_named
 from tests.processor import slow

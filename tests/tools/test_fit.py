@@ -19,7 +19,7 @@ from tools import fit
 
 SINGLE = float(np.finfo(np.float32).eps)
 FACTOR = 3.0  # an estimate of operations chooses between forms whose lengths differ by more
-SPARSE = 2.0  # placements of real robots have zeros: half of the operations (`condyle.routes.Size`)
+SPARSE = 2.0  # placements of real robots have zeros: half of the operations (`condyle.specification.routes.Size`)
 MARGINS = (
     16.0  # the margin of a row is a choice: of fd 100 times what errs most here, of minv 20; that of the tool is 10
 )

@@ -14,8 +14,8 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import Tree, tree_of
-from condyle.ports import F_EXT
 from condyle.specification import Function
+from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll, rolled_route
 from tests.zoo import every_joint

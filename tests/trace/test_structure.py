@@ -9,7 +9,7 @@ import condyle
 from condyle import Robot
 from condyle.functions import FUNCTIONS, quantities
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
+from condyle.specification.ports import F_EXT
 from condyle.trace.structure import layout_of
 
 ROBOTS = [

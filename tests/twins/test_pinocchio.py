@@ -10,10 +10,10 @@ import pytest
 
 import condyle
 from condyle import Dynamics, ModelWarning, Robot
-from condyle.choices import PAPERS
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.functions.contacts import CONSTRAINED
 from condyle.model.robot import Joint
+from condyle.specification.choices import PAPERS
 from tests.accuracies import allowed
 from tests.laws.robots import States, changed, robot_named, states
 from tests.processor import slow

@@ -12,9 +12,9 @@ import pytest
 import condyle
 from benchmarks import robot_figures
 from condyle import Contact
-from condyle.choices import LAYERS, VIEWS
 from condyle.errors import UnsupportedError
 from condyle.ground import Plane
+from condyle.specification.choices import LAYERS, VIEWS
 from condyle.view.camera import camera
 from condyle.view.ground import Ground, nice
 from condyle.view.picture import HEIGHT, WIDTH

@@ -16,7 +16,6 @@ numbers or symbols), `joint` and `placed` (a joint and its body), `values`, `mat
 | contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination`, `least_forces` |
 | contacts: derivatives, products with K^-1, friction | `contact_derivatives`, `contact_products`, `contact_friction` |
 | q ⊕ dv, q1 ⊖ q0, one step of time | `configurations`, `stepping` |
-| the same, parallel in the links | `parallel/` |
 """
 
 from __future__ import annotations
@@ -46,7 +45,6 @@ if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.algorithms import matrix as matrix
     from condyle.algorithms import mminvgen as mminvgen
     from condyle.algorithms import momentum as momentum
-    from condyle.algorithms import parallel as parallel
     from condyle.algorithms import regressor as regressor
     from condyle.algorithms import rnea as rnea
     from condyle.algorithms import rotors as rotors

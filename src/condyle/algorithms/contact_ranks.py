@@ -12,8 +12,8 @@ from condyle.algorithms.contact_scales import scales
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.tree import Tree
-from condyle.ports import ACTIVE
 from condyle.scalar import number
+from condyle.specification.ports import ACTIVE
 
 WEAK, TRIES = 1e-3, 4
 """Of an eigenvalue of G, rows in units of their scales: above, the filter of `contact_forces` is that of an independent

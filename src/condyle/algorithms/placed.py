@@ -56,7 +56,7 @@ def wrench_on(frame: Transform, part: Sequence[Scalar]) -> Wrench:
 
 
 def inertia_of(parameters: Sequence[Scalar]) -> Inertia:
-    """The inertia of m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz: see `condyle.ports.INERTIAS`."""
+    """The inertia of m, m c (3), Ixx, Ixy, Iyy, Ixz, Iyz, Izz: see `condyle.specification.ports.INERTIAS`."""
     mass, x, y, z, xx, xy, yy, xz, yz, zz = parameters
     half = 0.5 * (xx + yy + zz)
     return Inertia(mass, (x, y, z), (half - xx, -xy, -xz, half - yy, -yz, half - zz))

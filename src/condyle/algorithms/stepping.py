@@ -1,4 +1,4 @@
-"""One step of time: (q, v) after h seconds, on any scalar; see `condyle.integrators` for the equations."""
+"""One step of time: (q, v) after h seconds, on any scalar, by `condyle.specification.integrators`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from condyle.integrators import Method
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
+from condyle.specification.integrators import Method
 
 Vector: TypeAlias = Sequence[Scalar]
 
@@ -28,7 +28,7 @@ class Moves(Protocol):
 
 @dataclass(frozen=True)
 class StepParts:
-    """Of a step of first order: v~, h l* and h w* of `condyle.integrators`."""
+    """Of a step of first order: v~, h l* and h w* of `condyle.specification.integrators`."""
 
     fixed: Vector
     shift: Vector

@@ -79,8 +79,8 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         from condyle.cli.report import (
-            page,
-        )  # first, like the folder: what is missing is said before minutes have passed
+            page,  # first, like the folder: what is missing is said before minutes have passed
+        )
 
         check_page(arguments.html)
     loaded = load_aloud(arguments)

@@ -33,8 +33,8 @@ def add_frames(command: argparse.ArgumentParser, frames: str = AT_A_TIP, contact
 
 def contacts_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[condyle.Contact, ...]:
     """Points that were named; else the file's closures, else the frame at a tip, where it moves."""
+    from condyle.compile.options import tip_frame
     from condyle.model.contact import Contact
-    from condyle.options import tip_frame
 
     if arguments.contacts or robot.contacts:
         return tuple(map(Contact, arguments.contacts)) or robot.contacts
@@ -44,14 +44,14 @@ def contacts_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[co
 
 def frames_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[str, ...]:
     """The frames that were named; else one at a tip."""
-    from condyle.options import tip_frame
+    from condyle.compile.options import tip_frame
 
     return arguments.frames or (tip_frame(robot.frames),)
 
 
 def check_bound(robot: condyle.Robot, arguments: argparse.Namespace) -> None:
     """UnsupportedError for frames and contacts that the robot does not have."""
-    from condyle.options import bound_of
+    from condyle.compile.options import bound_of
 
     bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))
 

@@ -179,7 +179,7 @@ def independent(robot: Robot, contacts: Sequence[Contact], states: States) -> St
 
 def solvable(robot: Robot, served: list[Function]) -> list[Function]:
     """The functions that this robot has: all, or those that need no inverse of M where there never is one."""
-    from condyle.api import check_solvable
+    from condyle.compile.checks import check_solvable
 
     try:
         check_solvable(robot, served)

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 import condyle
-from condyle.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
 from condyle.cli import values
 from condyle.errors import Finding, ModelWarning, UnsupportedError, listed
+from condyle.specification.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
 from condyle.text import printable, printable_lines
 
 BAR = 20

@@ -41,10 +41,10 @@ def fill(command: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from condyle.api import compiler_of
+    from condyle.compile.options import bound_of
     from condyle.compile.targets import TARGETS
     from condyle.explained import explained, page
     from condyle.functions import function_of
-    from condyle.options import bound_of
     from condyle.trace.structure import sizes
 
     check_page(arguments.html)

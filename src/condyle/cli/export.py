@@ -10,21 +10,21 @@ from typing import Any
 
 import condyle
 from condyle import api
-from condyle.backends.fpga.constants import CONSTANTS
-from condyle.backends.fpga.target import PARTS, PIPELINES
-from condyle.choices import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
 from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning, UnsupportedError
 from condyle.exports import EXPORTS, options_of
+from condyle.fpga.box_sources import box_of_effort, box_of_file, merged
+from condyle.fpga.functions import families, tasks
+from condyle.fpga.rtl.constants import CONSTANTS
+from condyle.fpga.rtl.target import PARTS, PIPELINES
 from condyle.functions import DEFAULT, FUNCTIONS, function_or_none
 from condyle.functions.open_rollouts import opened
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
-from condyle.hardware.box_sources import box_of_effort, box_of_file, merged
-from condyle.hardware.functions import families, tasks
-from condyle.ports import NUMBERS
 from condyle.specification import Function
+from condyle.specification.choices import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
+from condyle.specification.ports import NUMBERS
 
 STEPS = 50
 """Of what commands call a rollout where they run it."""

@@ -9,18 +9,20 @@ from contextlib import suppress
 from pathlib import Path
 
 import condyle
-from condyle import api, hardware, simulation
+from condyle import api, fpga
 from condyle.backends.common.facts import checked_name
-from condyle.backends.fpga.export import Facts, Sheet
-from condyle.backends.fpga.page import page
-from condyle.backends.fpga.report import Report, report, said_box, said_latency
-from condyle.backends.fpga.target import word_of
 from condyle.cli.common import add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
+from condyle.compile.checks import check_solvable
 from condyle.errors import UnsupportedError
-from condyle.hardware.accuracy import WORDS
-from condyle.hardware.functions import chosen
-from condyle.hardware.plans import STATES
+from condyle.fpga import simulation
+from condyle.fpga.accuracy import WORDS
+from condyle.fpga.functions import chosen
+from condyle.fpga.plans import STATES
+from condyle.fpga.rtl.export import Facts, Sheet
+from condyle.fpga.rtl.page import page
+from condyle.fpga.rtl.report import Report, report, said_box, said_latency
+from condyle.fpga.rtl.target import word_of
 
 
 def fill(command: argparse.ArgumentParser) -> None:
@@ -68,13 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     check_page(arguments.html)
     loaded = load_aloud(arguments)
     functions = with_plans(arguments.functions, loaded.robot)
-    options = hardware.Options(functions, name=_name(loaded.robot), **hardware_options(arguments, loaded.robot))
-    robot = hardware.held(loaded.robot, options.root)
-    api.check_solvable(robot, [task.function for task in chosen(options.functions)])
+    options = fpga.Options(functions, name=_name(loaded.robot), **hardware_options(arguments, loaded.robot))
+    robot = fpga.held(loaded.robot, options.root)
+    check_solvable(robot, [task.function for task in chosen(options.functions)])
     if arguments.words is not None:
         return _words(arguments, robot, options)
     progress("generating ...")
-    acc = hardware.accelerator(robot, options)
+    acc = fpga.accelerator(robot, options)
     facts = Facts(options.name, robot.fingerprint, condyle.__version__, options.clock, options.word, options.boundary)
     if arguments.what == "simulate":
         return _simulate(arguments, robot, acc, facts)
@@ -96,7 +98,7 @@ def _check_taken(arguments: argparse.Namespace) -> None:
             raise UnsupportedError(f"--{name}: `condyle fpga {arguments.what}` does not take this option; leave it out")
 
 
-def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts) -> int:
+def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: fpga.Accelerator, facts: Facts) -> int:
     """Every bit of every result against the integer model; status 1 if one differs."""
     progress("simulating ...")
     with tempfile.TemporaryDirectory() as folder:
@@ -108,7 +110,7 @@ def _simulate(arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Acc
     return 0 if found.right else 1
 
 
-def _words(arguments: argparse.Namespace, robot: api.Robot, options: hardware.Options) -> int:
+def _words(arguments: argparse.Namespace, robot: api.Robot, options: fpga.Options) -> int:
     """A row for each function and word; words that cannot be had are said."""
     words = list(dict.fromkeys(arguments.words.split(",")))
     for word in words:
@@ -118,7 +120,7 @@ def _words(arguments: argparse.Namespace, robot: api.Robot, options: hardware.Op
     for word in words:
         progress(f"comparing word {word} with the reference ...")
         try:
-            rows += hardware.compared(robot, options, word, arguments.states or STATES)
+            rows += fpga.compared(robot, options, word, arguments.states or STATES)
         except UnsupportedError as error:
             refused.append(f"word {word!r}: {error}")
     progress("")
@@ -141,21 +143,17 @@ def _compared_word(row: Mapping[str, str | float]) -> list[str]:
     return counts + [f"{row[name]:.1e}" for name in ("p50", "p99", "max", "flagged")]
 
 
-def _compared(
-    arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, options: hardware.Options
-) -> Sheet:
+def _compared(arguments: argparse.Namespace, robot: api.Robot, acc: fpga.Accelerator, options: fpga.Options) -> Sheet:
     """Errors against the reference; warnings about them are printed."""
     progress("comparing with the reference ...")
-    sheet = hardware.sheet_of(robot, acc.plan, options, arguments.states or 10_000)
+    sheet = fpga.sheet_of(robot, acc.plan, options, arguments.states or 10_000)
     progress("")
     for warning in sheet.warnings:
         say(f"warning: {warning}")
     return sheet
 
 
-def _report(
-    arguments: argparse.Namespace, robot: api.Robot, acc: hardware.Accelerator, facts: Facts, sheet: Sheet
-) -> int:
+def _report(arguments: argparse.Namespace, robot: api.Robot, acc: fpga.Accelerator, facts: Facts, sheet: Sheet) -> int:
     found = report(acc, facts, sheet)
     if arguments.html:
         arguments.html.write_text(page(acc, found, robot.name), encoding="utf-8")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from condyle.choices import TARGETS
 from condyle.cli.common import Json, table
+from condyle.fpga.functions import tasks
 from condyle.functions import FUNCTIONS
-from condyle.hardware.functions import tasks
+from condyle.links.routes import routes_of as parallel_routes
 from condyle.specification import Function, Port
+from condyle.specification.choices import TARGETS
 
 HEAD = ("function", "method", "inputs -> outputs", "unit", "runners")
 HARDWARE = "hardware"
@@ -49,7 +50,7 @@ def runners(function: Function) -> list[str]:
     found = {
         "straight": True,
         "loops": any(route.loops for route in function.routes.values()),
-        "link-parallel": bool(function.parallel),
+        "link-parallel": bool(parallel_routes(function)),
         HARDWARE: any(function == task.function for task in tasks().values()),
     }
     return [name for name, there in found.items() if there]

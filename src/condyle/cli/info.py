@@ -9,7 +9,6 @@ import argparse
 from pathlib import Path
 
 import condyle
-from condyle.choices import LINKS, TARGETS
 from condyle.cli import machine
 from condyle.cli.bound import add_frames, check_bound, contacts_of, frames_of
 from condyle.cli.common import (
@@ -27,6 +26,7 @@ from condyle.cli.common import (
 from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
 from condyle.specification import Function
+from condyle.specification.choices import LINKS, TARGETS
 from condyle.text import printable
 
 DEEPEST = 12
@@ -153,7 +153,7 @@ def _counted(
 ) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
     from condyle.api import compiler_of
-    from condyle.options import bound_of
+    from condyle.compile.options import bound_of
 
     compiler = compiler_of(robot, bound=bound_of(robot, frames, contacts=contacts))
     named = dict.fromkeys([*compiler.functions, *also])

@@ -29,7 +29,7 @@ COLOURS = ("#2a8bab", "#d07a35", "#9a6fb5", "#6a9f47", "#b85555")
 """Ours first, then the others as they come; each can be seen on white and on black."""
 INK, FAINT = "#23282d", "#d9dde1"
 PAGES = {INK: "currentColor", FAINT: "var(--line)"}
-"""What these colours are on a page: see `condyle.pages.STYLE`."""
+"""What these colours are on a page: see `condyle.text.pages.STYLE`."""
 SETTINGS = {
     "svg.fonttype": "none",
     "svg.hashsalt": "condyle",

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from condyle import pages
 from condyle.cli.common import Json
 from condyle.cli.plots import Times, duration, plots
-from condyle.text import printable
+from condyle.text import pages, printable
 
 INTRODUCTION = (
     "Time per state; less is better. Shown are the median, a band or a line from quartile to quartile, and a dot "

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from condyle.functions import FUNCTIONS
 from condyle.model.contact import Contact
 from condyle.model.varied import contact_numbers, varied
-from condyle.ports import NUMBERS
 from condyle.specification import Function, Port
+from condyle.specification.ports import NUMBERS
 
 if TYPE_CHECKING:
     from condyle import Robot

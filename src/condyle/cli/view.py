@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from condyle.choices import LAYERS, THEMES, VIEWS
 from condyle.cli.common import Loaded, add_robot, load_aloud, say, show, show_json, words
 from condyle.errors import ModelWarning, UnsupportedError
+from condyle.specification.choices import LAYERS, THEMES, VIEWS
 
 PORT = 8080
 

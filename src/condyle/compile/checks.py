@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from condyle.compile.options import tip_frame
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.contact import KINDS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
-from condyle.options import tip_frame
 from condyle.runtime.native import MOST_PORTS
 from condyle.specification import Function, Repeat
 from condyle.text import few
@@ -119,19 +119,10 @@ def check_invertible(robot: Robot) -> None:
     )
 
 
-def check_elements(robot: Robot, tree: Tree) -> None:
-    """UnsupportedError if a link has no inertia along its own joint, which scans of elements divide by."""
-    from condyle.algorithms.parallel.massless import massless_link
-
-    i = massless_link(tree)
-    if i is None:
-        return
-    body = tree.links[i].body
-    raise UnsupportedError(
-        f"links='scan': body {robot.bodies[body].name!r} has no inertia along its joint {robot.joints[body].name!r}: "
-        "the link makes no element of a scan. Give the joint armature, or lock it, or use links='serial' (or "
-        "routes={'fd': 'abia'}, whose articulated inertias are serial)"
-    )
+def check_solvable(robot: Robot, functions: Iterable[Function]) -> None:
+    """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
+    if any(function.solves_own for function in functions):
+        check_invertible(robot)
 
 
 def checked_route(tree: Tree, function: Function, route: str) -> str:

@@ -20,8 +20,8 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.ir.program import Program
 from condyle.ir.repeated import TimeLoop
-from condyle.ports import F_EXT
 from condyle.specification import Call, Function, MinusProduct, expanded
+from condyle.specification.ports import F_EXT
 from condyle.trace.straight import arrays
 
 

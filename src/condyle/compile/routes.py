@@ -268,9 +268,10 @@ class Router:
         if isinstance(code, Segmented) and count(code).arithmetic <= LARGEST:
             code = self._straight(function).code
         if not isinstance(code, Program):
-            scans = ", and links='scan' does for up to 1024 links" if function.parallel else ""
-            cure = f"target 'cpu' serves{scans}; exported is 'c'"
-            raise UnsupportedError(f"target 'cuda': {function.without_forces} of this robot is too long for it; {cure}")
+            raise UnsupportedError(
+                f"target 'cuda': {function.without_forces} of this robot is too long for it; target 'cpu' serves, and "
+                "links='scan' where the function has a scan (condyle functions); exported is 'c'"
+            )
         return pipeline.apply(code, pipeline.CODE)
 
     def counts(self, function: Function) -> dict[str, str | int]:

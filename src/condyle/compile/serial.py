@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from condyle.compile.checks import check_elements, check_invertible
+from condyle.compile.checks import check_invertible
 from condyle.compile.kernels import columns
 from condyle.compile.routes import Router
 from condyle.compile.target import Target
@@ -42,10 +42,6 @@ class Compiler(Router):
     def frames(self) -> Mapping[str, Frame]:
         """The frames that can be asked for."""
         return {} if self.robot is None else self.robot.frames
-
-    def needs_elements(self, function: Function, target: Target) -> bool:
-        """Whether every link must have inertia along its own joint for this function: never in serial code."""
-        return False
 
     def line(self, function: Function, target: Target, dtype: str, n: int) -> str:
         """What runs for n states, for people: the route, its operations, the target where it is another one.
@@ -93,8 +89,6 @@ class Compiler(Router):
         """Errors that name the joint if the robot has no such function; see `checks`."""
         if self.robot is not None and function.repeat is None and function.inverts:
             check_invertible(self.robot)
-            if self.needs_elements(function, target):
-                check_elements(self.robot, self.tree)
 
     def _kernel(self, function: Function, target: Target, dtype: str) -> Kernel:
         """The kernel of one function, kept or built; checked before."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from condyle.backends.cpu import build as machine_code
 from condyle.backends.cpu import keep
-from condyle.choices import ADDED
 from condyle.compile.kernels import columns
 from condyle.compile.serial import Compiler
 from condyle.compile.target import Scans, Target
@@ -28,6 +27,7 @@ from condyle.runtime.kernel import Kernel
 from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Function
+from condyle.specification.choices import ADDED
 
 MADE = "made"
 """What C is told that a function of users, or a derivative, is called: their own names may be no names there."""

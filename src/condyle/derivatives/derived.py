@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from condyle import names
 from condyle.derivatives.ports import EQUATIONS, LOOSER, in_words, ports_of, size_of
 from condyle.errors import UnsupportedError
-from condyle.specification import (
-    Accuracy,
-    Closed,
-    Columns,
-    Derivative,
-    Function,
-    Numerics,
-    Port,
-    Route,
-    Ways,
-)
+from condyle.specification import Accuracy, Closed, Columns, Derivative, Function, Numerics, Port, Route, Ways, names
 
 
 def columns_of(function: Function) -> Columns | None:

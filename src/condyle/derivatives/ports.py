@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from condyle.ports import EXTRA
 from condyle.specification import F_EXT, Derivative, Function, Port, Size
+from condyle.specification.ports import EXTRA
 
 LOOSER = {"jvp": 100.0, "vjp": 100.0, "jacobian": 100.0, "hessian": 1000.0}
 """How much larger the error of a derivative may be than the function's.

@@ -7,9 +7,9 @@ from html import escape
 
 from condyle.explained.facts import Explained, RouteFacts, StepFacts
 from condyle.ir.count import Counts
-from condyle.pages import facts, scrolled, text, whole
 from condyle.specification import Port
 from condyle.text import printable
+from condyle.text.pages import facts, scrolled, text, whole
 
 STYLE = """
 .bar{display:inline-block;height:.75em;min-width:1px;vertical-align:baseline;print-color-adjust:exact;

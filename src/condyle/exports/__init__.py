@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from condyle.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from condyle.projects import Job
+    from condyle.exports.projects import Job
     from condyle.specification import Function
 
 EXPORTS = tuple(found.name for found in iter_modules(__path__))

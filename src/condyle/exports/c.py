@@ -7,11 +7,11 @@ from pathlib import Path
 
 from condyle.backends.c.export import export_c
 from condyle.backends.common.describe import body_of, held_of
+from condyle.exports.known_answers import rollout_vectors, vectors_of
+from condyle.exports.projects import Job, facts_of, names_of, order_of
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
-from condyle.known_answers import rollout_vectors, vectors_of
-from condyle.projects import Job, facts_of, names_of, order_of
 from condyle.trace.repeated import time_loop
 
 OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts")

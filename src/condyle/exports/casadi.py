@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from condyle.backends.common.owned import write_owned
-from condyle.externals import source_of
-from condyle.projects import Job, names_of
+from condyle.exports.externals import source_of
+from condyle.exports.projects import Job, names_of
 from condyle.specification import Function
 
 OPTIONS = ("frames", "reference_frame", "integrator", "contacts")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from condyle.backends.cuda.cpp.project import export_cuda
+from condyle.exports.known_answers import rollout_vectors, vectors_of
+from condyle.exports.projects import Job, facts_of, joints_of, names_of, order_of, variants
 from condyle.functions.open_rollouts import OpenRollout
-from condyle.known_answers import rollout_vectors, vectors_of
-from condyle.projects import Job, facts_of, joints_of, names_of, order_of, variants
 from condyle.specification import Function
 
 OPTIONS = ("frames", "reference_frame", "integrator", "inputs", "contacts")

@@ -21,9 +21,9 @@ from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEPS
-from condyle.names import Reader
-from condyle.ports import OPEN
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port, expanded
+from condyle.specification.names import Reader
+from condyle.specification.ports import OPEN
 
 _FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED, ADDED)
 
@@ -41,7 +41,7 @@ OWN = frozenset(FUNCTIONS.values())
 
 def function_or_none(name: object) -> Function | None:
     """The function of a name that a person wrote: a short name, that of a method, or that of what is made of one, such
-    as "vjp_forward_dynamics" (see `condyle.names`). None for what names none; a function is given back.
+    as "vjp_forward_dynamics" (see `condyle.specification.names`). None for what names none; a function is given back.
     """
     if isinstance(name, Function):
         return name

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from condyle import algorithms
 from condyle.functions.quantities import Q
-from condyle.ports import ACTIVE
 from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size
+from condyle.specification.ports import ACTIVE
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained

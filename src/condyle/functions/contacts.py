@@ -34,8 +34,8 @@ from condyle.functions.constraints import (
 )
 from condyle.functions.dynamics import INVERSE_DYNAMICS, MASS_MATRIX
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, TAU, A, Q, V
-from condyle.ports import ACTIVE, ARMATURE, EXTRA, F_EXT, FRICTION_NUMBERS, INERTIAS, NUMBERS
 from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
+from condyle.specification.ports import ACTIVE, ARMATURE, EXTRA, F_EXT, FRICTION_NUMBERS, INERTIAS, NUMBERS
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained

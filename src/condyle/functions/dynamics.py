@@ -1,13 +1,5 @@
 """The equation of motion: inverse and forward dynamics, the mass matrix, its inverse, and derivatives.
 
-Routes with all links side by side, of which the first is taken:
-
-| route of forward dynamics | articulated inertias | bias forces | accelerations |
-|---|---|---|---|
-| `elements` | scan of the 90-number element, which gives both | | affine scan |
-| `abia` (ABIA of Yang, Wu, Pan 2017) | link by link | affine scan | affine scan |
-| `jsiia` (their JSIIA) | n + 1 inverse dynamics, all side by side, and a solve | | |
-
 Derivatives that are known in closed form are products and solves with what is there. With w = M^-1 times a cotangent,
 or times factors, derivatives of a = fd(q, v, tau) are those of id at (q, v, a), times -w. Functions with external
 forces have the same rules, and the forces behind the other inputs.
@@ -15,23 +7,20 @@ forces have the same rules, and the forces behind the other inputs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from condyle import algorithms
-from condyle.algorithms import parallel
 from condyle.derivatives import hessian, jacobian, jvp, vjp
 from condyle.functions.calls import ByName, Values, call
 from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, MINV, TAU, A, M, Q, V
-from condyle.ports import EXTRA, F_EXT, NUMBERS
-from condyle.specification import Accuracy, Call, Function, MinusProduct, Numerics, ParallelRoute, Route, Size, Ways
+from condyle.specification import Accuracy, Call, Function, MinusProduct, Numerics, Route, Size, Ways
+from condyle.specification.ports import EXTRA, F_EXT, NUMBERS
 
 if TYPE_CHECKING:
     from condyle.algorithms.derivatives import Derivatives
-    from condyle.algorithms.parallel.links import Links, OfJoints
-    from condyle.algorithms.parallel.phases import Phases, Quantity
     from condyle.algorithms.solvers import Solver
     from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
     from condyle.algorithms.unrolled import Unrolled
@@ -57,11 +46,6 @@ FORWARD_DYNAMICS = Function(
             "aba": Route(partial(_fd, algorithms.solvers.ByElimination), loops=True, alone=True),
             "minv": Route(partial(_fd, algorithms.solvers.ByInverse), shallow=True, size=GROWS),
         },
-        parallel=lambda: {
-            "elements": ParallelRoute(_fd_by_elements, parallel.segments.forward_dynamics, elements=True),
-            "abia": ParallelRoute(parallel.array_phases.hybrid, in_lanes=False),
-            "jsiia": ParallelRoute(parallel.array_phases.through_mass_matrix, in_lanes=False),
-        },
         closed=lambda: {"jvp": _jvp_fd, "vjp": _vjp_fd, "jacobian": _jacobian_fd, "hessian": _hessian_fd},
     ),
     Numerics(Size(600), Accuracy(1e-9, 5e-5), 64.0),
@@ -79,10 +63,6 @@ INVERSE_DYNAMICS = Function(
     (TAU,),
     Ways(
         lambda: {"rnea": Route(_id, loops=True)},
-        parallel=lambda: {
-            "sums": ParallelRoute(_id_by_sums),
-            "lie": ParallelRoute(_id_lie, parallel.segments.inverse_dynamics, in_lanes=False),
-        },
         closed=lambda: {"jacobian": _jacobian_id},
     ),
     Numerics(Size(200), Accuracy(1e-12, 2e-5)),
@@ -103,7 +83,6 @@ MASS_MATRIX = Function(
             "crba": Route(_m, loops=True),
             "mminvgen": Route(partial(_mminvgen, False), alone=True, shallow=True),
         },
-        parallel=lambda: {"sums": ParallelRoute(_m_by_sums)},
     ),
     Numerics(Size(80, 40), Accuracy(1e-12, 2e-5)),
     "Featherstone 2008, section 6.2",
@@ -123,7 +102,6 @@ MASS_MATRIX_INVERSE = Function(
             "aba": Route(partial(_minv, algorithms.solvers.ByElimination), loops=True, alone=True, shallow=True),
             "mminvgen": Route(partial(_mminvgen, True), alone=True, shallow=True),
         },
-        parallel=lambda: {"elements": ParallelRoute(_minv_by_elements, elements=True)},
     ),
     Numerics(GROWS, Accuracy(1e-9, 5e-5), 8.0),
     "Featherstone 2008, section 6.5; Carpentier 2018",
@@ -142,7 +120,6 @@ INVERSE_DYNAMICS_DERIVATIVES = Function(
             name: replace(route, shallow=name in ("adjoint", "columns"))
             for name, route in _derivative_routes(_did).items()
         },
-        parallel=lambda: {"sums": ParallelRoute(_did_by_sums, free_rotors=False)},
     ),
     Numerics(Size(200, 180), Accuracy(1e-11, 5e-5)),
     "Singh, Russell, Wensing 2022",
@@ -158,7 +135,6 @@ DYNAMICS_DERIVATIVES = Function(
     (DA_DQ, DA_DV),
     Ways(
         lambda: _derivative_routes(_difd, _did),
-        parallel=lambda: {"sums": ParallelRoute(_difd_by_sums, free_rotors=False)},
     ),
     Numerics(Size(200, 180, 5), Accuracy(1e-8, 5e-5), 8.0),
     "Plancher 2021, equation 1",
@@ -183,7 +159,6 @@ FORWARD_DYNAMICS_DERIVATIVES = Function(
             **_solved_routes("minv+", algorithms.solvers.ByInverse),
             "aba+closed_form": Route(_dfd_by_sweeps, loops=True, alone=True, baseline=True, part="closed_form"),
         },
-        parallel=lambda: {"elements": ParallelRoute(_dfd_by_elements, elements=True, free_rotors=False)},
     ),
     Numerics(Size(500, 220, 5), Accuracy(1e-8, 5e-5), 8.0),
     "Plancher 2021, Algorithm 3",
@@ -317,62 +292,6 @@ def _solved_routes(prefix: str, solver: Callable[[Unrolled], Solver]) -> dict[st
         for name, route in routes.items()
         if spelled or not route.baseline
     }
-
-
-# Routes with all links side by side
-
-
-def _id_by_sums(k: Phases) -> Quantity:
-    return k.links(parallel.inverse_dynamics.inverse_dynamics, k.given(V.name), k.given(A.name))
-
-
-def _id_lie(k: Phases) -> Quantity:
-    return k.links(parallel.lie.inverse_dynamics, k.given(V.name), k.given(A.name))
-
-
-def _fd_by_elements(k: Phases) -> Quantity:
-    return k.links(parallel.forward_dynamics.forward_dynamics, k.given(V.name), k.given(TAU.name))
-
-
-def _m_by_sums(k: Phases) -> Quantity:
-    return k.pairs(parallel.phases.MASS, k.links(parallel.derivatives.mass_records))
-
-
-def _at_rest(links: Links) -> tuple[OfJoints]:
-    elements = parallel.forward_dynamics
-    return (elements.eliminated(links, elements.loaded(links, links.still, links.still)),)
-
-
-def _minv_by_elements(k: Phases) -> Quantity:
-    (eliminated,) = k.eliminated(_at_rest)
-    return k.inverse(eliminated)
-
-
-def _did_by_sums(k: Phases) -> Sequence[Quantity]:
-    return _derivatives(k, k.given(A.name))
-
-
-def _derivatives(k: Phases, a: Quantity) -> Sequence[Quantity]:
-    v = k.given(V.name)
-    by_q, by_v = k.pairs(parallel.phases.DERIVATIVES, k.links(parallel.derivatives.records, v, a))
-    return by_q, k.own_added(by_v, algorithms.rotors.all_by_v, v) if k.tree.has_free_rotors else by_v
-
-
-def _difd_by_sums(k: Phases) -> Sequence[Quantity]:
-    return k.minus_products(k.matrix(MINV.name), _did_by_sums(k))
-
-
-def _accelerated(links: Links, v: OfJoints, tau: OfJoints) -> tuple[OfJoints, OfJoints]:
-    elements = parallel.forward_dynamics
-    loaded = elements.loaded(links, v, tau)
-    return elements.eliminated(links, loaded), elements.accelerations(links, loaded)
-
-
-def _dfd_by_elements(k: Phases) -> Sequence[Quantity]:
-    """One scan of elements; all columns of -M^-1 dID and of M^-1 share what it eliminated."""
-    eliminated, a = k.eliminated(_accelerated, k.given(V.name), k.given(TAU.name))
-    solved = [k.minus_solved(eliminated, part) for part in _derivatives(k, a)]
-    return *solved, k.inverse(eliminated)
 
 
 # Derivatives that are known in closed form

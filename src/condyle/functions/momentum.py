@@ -9,8 +9,8 @@ from condyle import algorithms
 from condyle.functions.calls import ByName, call
 from condyle.functions.dynamics import INVERSE_DYNAMICS_DERIVATIVES
 from condyle.functions.quantities import DOF_UNIT, A, Q, V
-from condyle.ports import F_EXT, NUMBERS
 from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
+from condyle.specification.ports import F_EXT, NUMBERS
 
 if TYPE_CHECKING:
     from condyle.algorithms.sweeps import Matrix, Sweeps, Vector

@@ -1,7 +1,7 @@
 """Rollouts: a function repeated over time is a function again.
 
 `repeat(STEP, 50, by_time=("tau",), every=5)`: `step` 50 times, tau with a value for each step, the answers of every
-fifth; its name is "rollout_50_by_tau_every_5_of_step" (see `condyle.names`).
+fifth; its name is "rollout_50_by_tau_every_5_of_step" (see `condyle.specification.names`).
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from condyle import names
 from condyle.errors import UnsupportedError
-from condyle.specification import Accuracy, Function, Port, Repeat, Ways
+from condyle.specification import Accuracy, Function, Port, Repeat, Ways, names
 
 MOST = 1 << 24
 """Steps."""

@@ -34,10 +34,10 @@ from condyle.functions.sparse_rows import (
     transposed,
     unit,
 )
-from condyle.integrators import METHODS, Method
 from condyle.model.joints.base import JointType
-from condyle.ports import ACTIVE, EXTRA, F_EXT, RISING
 from condyle.scalar import number
+from condyle.specification.integrators import METHODS, Method
+from condyle.specification.ports import ACTIVE, EXTRA, F_EXT, RISING
 
 
 class StepDerivatives:

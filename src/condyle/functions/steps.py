@@ -12,9 +12,9 @@ from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, IMPULSE_DYN
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE, ByCalls
 from condyle.functions.quantities import TAU, Q, V
-from condyle.integrators import METHODS
-from condyle.ports import ACTIVE, CONTACT_NUMBERS, NUMBERS, RISING
 from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
+from condyle.specification.integrators import METHODS
+from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, NUMBERS, RISING
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condyle.compile.options import check_robot
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.ground.checks import check_inputs, check_values
 from condyle.ground.feet import Array, Foot, Placed, feet_of, on_bodies, placed
 from condyle.ground.ramp import ramp, ramp_integral
 from condyle.ground.stability import longest_step
 from condyle.ground.surface import Grid
-from condyle.options import check_robot
 from condyle.symbolic import Symbols
 from condyle.user.state import State
 

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from condyle.compile.options import check_robot
 from condyle.errors import UnsupportedError
 from condyle.ground.checks import check_inputs, is_number, numbers
 from condyle.ground.feet import Array
-from condyle.options import check_robot
 from condyle.symbolic import Symbols
 from condyle.symbolic.entries import numpy as np
 from condyle.user.state import State

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from condyle import specification
-from condyle.dynamics import Dynamics
+from condyle.calls.dynamics import Dynamics
+from condyle.calls.time_axes import names
 from condyle.functions import function_of
 from condyle.functions.quantities import TAU
 from condyle.functions.steps import STEP
 from condyle.interop.blocks import Method, Rollout, Runner, Task
 from condyle.interop.wrapped import by_method
-from condyle.time_axes import names
 from condyle.user.function import CompiledFunction
 
 

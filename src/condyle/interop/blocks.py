@@ -12,16 +12,16 @@ from typing import Any, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.calls.dynamics import Dynamics
+from condyle.calls.methods import result_type
+from condyle.calls.time_axes import Options, RolloutCall, length
+from condyle.compile.options import numbers_of
 from condyle.derivatives import derivative
-from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop.rollouts import bound
 from condyle.interop.wrapped import answered_ports
-from condyle.methods import result_type
-from condyle.options import numbers_of
 from condyle.runtime.given import as_array
 from condyle.specification import F_EXT, Derivative, Function
-from condyle.time_axes import Options, RolloutCall, length
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]

@@ -16,16 +16,16 @@ from typing import Any, cast
 
 from condyle import specification
 from condyle.backends.common.facts import Facts
+from condyle.calls.dynamics import Dynamics
+from condyle.compile.options import bound_of, numbers_of, routes_of
 from condyle.compile.serial import Compiler
-from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, UnsupportedError
-from condyle.externals import source_of, source_of_user
+from condyle.exports.externals import source_of, source_of_user
 from condyle.functions import function_of
 from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.wrapped import by_method
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.options import bound_of, numbers_of, routes_of
 from condyle.runtime import cache, loading
 from condyle.runtime.toolchain import find_compiler, run
 from condyle.specification import Bound

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle import specification
-from condyle.dynamics import Dynamics
+from condyle.calls.dynamics import Dynamics
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.interop.block_methods import Function, Functions
 from condyle.interop.blocks import Call, Input, Target, Task, check_target, engine_of, run

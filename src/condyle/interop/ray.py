@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle import specification
-from condyle.dynamics import Dynamics
+from condyle.calls.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.functions import function_of
 from condyle.interop import block_methods

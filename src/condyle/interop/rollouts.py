@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from condyle.calls.methods import result_type
+from condyle.calls.time_axes import Options, RolloutCall, length
 from condyle.errors import UnsupportedError
-from condyle.methods import result_type
 from condyle.specification import F_EXT, Function
-from condyle.time_axes import Options, RolloutCall, length
 
 
 def bound(

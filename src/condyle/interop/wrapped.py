@@ -10,16 +10,16 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 from condyle import specification
+from condyle.calls.dynamics import Dynamics
+from condyle.calls.methods import document_of, result_type
+from condyle.calls.time_axes import shape_warning
 from condyle.derivatives import derivative
-from condyle.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.quantities import TAU
 from condyle.functions.steps import STEP
 from condyle.interop.rollouts import Rollout, bound
-from condyle.methods import document_of, result_type
 from condyle.specification import F_EXT, Derivative, Port
-from condyle.time_axes import shape_warning
 from condyle.user.function import CompiledFunction
 
 

@@ -7,8 +7,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from condyle.choices import DTYPES
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
+from condyle.specification.choices import DTYPES
 
 Array: TypeAlias = NDArray[np.float64]
 

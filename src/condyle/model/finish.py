@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from condyle.choices import MIMICS, UNMODELLED
 from condyle.errors import Finding, ModelError, ModelWarning, listed
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
 from condyle.model.description import FIXED, Description, JointSpec
@@ -15,6 +14,7 @@ from condyle.model.loops import settled, unknown_ends
 from condyle.model.parts import NONE_SNAPPED
 from condyle.model.robot import Robot
 from condyle.model.topology import assemble
+from condyle.specification.choices import MIMICS, UNMODELLED
 
 ROOT_JOINT = "root_joint"
 GRAVITY = (0.0, 0.0, -9.81)

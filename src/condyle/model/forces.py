@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.choices import FORCE_FRAMES
 from condyle.errors import ModelError, ShapeError, UnsupportedError
 from condyle.model.array import Array, reals, transpose
 from condyle.model.change import carrier
 from condyle.model.orientation import orientation
 from condyle.model.parts import Frame, RobotData
 from condyle.model.state import configurations
+from condyle.specification.choices import FORCE_FRAMES
 
 
 def f_ext(

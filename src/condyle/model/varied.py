@@ -29,7 +29,7 @@ def contact_numbers(count: int, n: int, rng: np.random.Generator) -> dict[str, A
 
 
 def varied(robot: RobotData, n: int, rng: np.random.Generator) -> dict[str, Array]:
-    """Of n robots, by the names of `condyle.ports.NUMBERS`: M has about the condition of the robot's own.
+    """Of n robots, by the names of `condyle.specification.ports.NUMBERS`: M has about the condition of the robot's own.
 
     Bodies have half to one and a half of their mass; gravity, armature and damping are a little more or less.
     """

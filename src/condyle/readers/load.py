@@ -11,7 +11,6 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from condyle.choices import BUNDLED
 from condyle.errors import Finding, ModelError
 from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.finish import GRAVITY, Options, finish
@@ -20,6 +19,7 @@ from condyle.readers import urdf, xml
 from condyle.readers.folders import Folders, named_folders
 from condyle.readers.mjcf_compile import Limits
 from condyle.readers.mjcf_tree import ENCODINGS, MAX_DEPTH
+from condyle.specification.choices import BUNDLED
 
 
 def load_robot(

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.choices import BUNDLED
 from condyle.errors import Finding, ModelError, ModelWarning, UnsupportedError, listed
 from condyle.model.array import frozen
 from condyle.readers import xml
@@ -22,6 +21,7 @@ from condyle.readers.report import Report
 from condyle.readers.shapes import MeshFile, Solid, Visual
 from condyle.readers.urdf import origin_of
 from condyle.readers.xml import Element
+from condyle.specification.choices import BUNDLED
 
 KINDS = ("stl", "obj")
 MOST_BYTES, MOST_IN_ALL = 64 << 20, 512 << 20

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import DTypeError, ShapeError
-from condyle.ports import ACTIVE, RISING
 from condyle.runtime import memory
 from condyle.runtime._native import empty
 from condyle.runtime.given import as_array
@@ -34,6 +33,7 @@ from condyle.runtime.rows import (
     spelled,
 )
 from condyle.specification import Function
+from condyle.specification.ports import ACTIVE, RISING
 
 FLAGS = (ACTIVE.name, RISING.name)
 """Inputs that may be truth values."""

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import DTypeError, ShapeError
-from condyle.ports import F_EXT
 from condyle.runtime.rows import Floats
+from condyle.specification.ports import F_EXT
 
 
 def refuse_lazy(method: str, name: str, arg: object) -> None:

@@ -12,9 +12,9 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from condyle.errors import StateError
-from condyle.ports import ACTIVE
 from condyle.runtime.rows import Floats, Shape, shaped
 from condyle.specification import Port
+from condyle.specification.ports import ACTIVE
 
 SLACK = 1e-4
 """Differences of answers by a flag are taken on both sides of 0 and 1."""

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from condyle.calls.dynamics import Dynamics, Out
+from condyle.calls.mapping import Sink, Source
+from condyle.calls.methods import made
 from condyle.derivatives import KINDS, derivative
-from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
 from condyle.identity import Identified, Parts
-from condyle.mapping import Sink, Source
-from condyle.methods import made
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.packed import Packed

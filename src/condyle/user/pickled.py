@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from condyle.compile.options import robot_parts
 from condyle.errors import UnsupportedError
 from condyle.identity import Identified, Parts, differing, digest
 from condyle.model.robot import Robot
-from condyle.options import robot_parts
 from condyle.specification import Bound
 
 Traced = TypeVar("Traced", bound=Identified)

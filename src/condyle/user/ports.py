@@ -11,10 +11,10 @@ from typing import Any, TypeAlias, cast
 
 from numpy.typing import ArrayLike
 
+from condyle.compile.options import bound_arguments
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.quantities import Q, V
 from condyle.model.change import suggest
-from condyle.options import bound_arguments
 from condyle.specification import NEXT, Function, Port
 
 Size: TypeAlias = "int | str | tuple[int | str, ...]"

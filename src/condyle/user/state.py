@@ -13,18 +13,18 @@ from inspect import Parameter, Signature
 from typing import Any, NamedTuple, Protocol
 
 from condyle.algorithms.stepping import first_order
+from condyle.calls.methods import made
+from condyle.compile.options import bound_arguments, tip_frame
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.kinematics import ByCalls
 from condyle.functions.quantities import Q, V
-from condyle.integrators import METHODS
-from condyle.methods import made
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
-from condyle.options import bound_arguments, tip_frame
-from condyle.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
 from condyle.specification import F_EXT, Bound, Function
+from condyle.specification.integrators import METHODS
+from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
 from condyle.symbolic.entries import numpy as np
 
 HELD = (Q.name, V.name)

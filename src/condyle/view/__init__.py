@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
-from condyle.choices import LAYERS, THEMES
 from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
 from condyle.readers.visuals import read_visuals
+from condyle.specification.choices import LAYERS, THEMES
 from condyle.text import write_whole
 from condyle.view.drawing import draw
 from condyle.view.handle import View

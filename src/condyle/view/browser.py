@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from condyle.choices import LAYERS
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
+from condyle.specification.choices import LAYERS
 from condyle.text import printable
 from condyle.view.browser_contacts import ContactNodes, add_ground
 from condyle.view.drawing import AXIS, FORCE, TRIAD

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condyle.choices import VIEWS
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array, transpose
+from condyle.specification.choices import VIEWS
 
 ANGLES = {"iso": (-50.0, 22.0), "front": (0.0, 0.0), "side": (-90.0, 0.0), "top": (-90.0, 90.0)}
 """Azimuth and elevation [degrees] of the eye: "front" looks along -x, "side" along y, "top" along -z."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from condyle.choices import LAYERS
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
+from condyle.specification.choices import LAYERS
 from condyle.text import printable
 from condyle.view.camera import camera
 from condyle.view.ground import Ground, draw_ground

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from condyle.choices import LAYERS
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.model.array import Array
+from condyle.specification.choices import LAYERS
 from condyle.text import printable
 from condyle.view.access import Gate, checked
 from condyle.view.browser import HOST, MESHES, Stage, viser

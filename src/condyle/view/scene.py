@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.dynamics import Dynamics
+from condyle.calls.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.model.contact import Contact
@@ -21,13 +21,7 @@ from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
 from condyle.view.contacts import ContactMark, contact_marks, openings
 from condyle.view.parts import Mark, Parts, Point, parts_of
-from condyle.view.states import (
-    checked_contact_forces,
-    checked_dt,
-    checked_forces,
-    checked_points,
-    checked_states,
-)
+from condyle.view.states import checked_contact_forces, checked_dt, checked_forces, checked_points, checked_states
 from condyle.view.surfaces import HardPlane, SmoothGround, Surface, surface_of
 
 R = TypeVar("R", bound=Robot)

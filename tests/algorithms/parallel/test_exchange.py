@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from condyle.algorithms.parallel.arrays import ArrayLinks
-from condyle.algorithms.parallel.exchange import exchange_map, levels
-from condyle.algorithms.parallel.sums import Sums
+from condyle.links.algorithms.arrays import ArrayLinks
+from condyle.links.algorithms.exchange import exchange_map, levels
+from condyle.links.algorithms.sums import Sums
 
 
 class Words:

@@ -11,12 +11,13 @@ import condyle
 from benchmarks import chains
 from benchmarks.parallel import ROUTES, evaluate, segmented
 from condyle.algorithms import aba
-from condyle.algorithms.parallel.arrays import GUARD
-from condyle.algorithms.parallel.massless import massless_link
 from condyle.algorithms.unrolled import Unrolled
 from condyle.algorithms.values import flat
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.functions import FUNCTIONS
+from condyle.links.algorithms.arrays import GUARD
+from condyle.links.algorithms.massless import massless_link
+from condyle.links.routes import routes_of
 from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number
 from condyle.trace import reference
@@ -163,6 +164,6 @@ def test_links_without_inertia_along_their_joint_are_found() -> None:
     assert massless_link(pair(1.0, (0.1, 0.0, 0.3))) is None
     assert massless_link(pair(0.0, (0.0, 0.0, 0.0), armature=0.1)) is None
     assert massless_link(tree_of(case("long limbs"))) is None  # the inside of a universal joint is no link of its own
-    assert {route for route in EVERY if FUNCTIONS[route[0]].parallel[route[1]].elements} == {
+    assert {route for route in EVERY if routes_of(FUNCTIONS[route[0]])[route[1]].elements} == {
         (name, "elements") for name in ("fd", "minv", "dfd")
     }

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import condyle
-from condyle.algorithms.parallel.affine import Inward, Map, Outward
-from condyle.algorithms.parallel.articulated import Bias, Segment, Segments, extended
-from condyle.algorithms.parallel.lie import Forces, Loaded, Motions, Moved
-from condyle.algorithms.parallel.rotations import Rotations, Turning, Turnings
-from condyle.algorithms.parallel.solve import Maps, Together
-from condyle.algorithms.parallel.sums import Sums
 from condyle.algorithms.placed import joint_at
 from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.values import flat, refilled
+from condyle.links.algorithms.affine import Inward, Map, Outward
+from condyle.links.algorithms.articulated import Bias, Segment, Segments, extended
+from condyle.links.algorithms.lie import Forces, Loaded, Motions, Moved
+from condyle.links.algorithms.rotations import Rotations, Turning, Turnings
+from condyle.links.algorithms.solve import Maps, Together
+from condyle.links.algorithms.sums import Sums
 from condyle.model.tree import tree_of
 from condyle.spatial import six
 from condyle.spatial.rotation import Axes

@@ -21,9 +21,9 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp_sweep import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
+from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll
 from tests.backends.cpu.test_encode import GENERAL, assembled, needs_as

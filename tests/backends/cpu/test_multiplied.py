@@ -17,9 +17,9 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.interp_segments import run_segments
 from condyle.ir.segments import Product, Segmented, whole
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
+from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import rows_of
 from tests.processor import slow

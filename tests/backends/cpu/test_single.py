@@ -18,9 +18,9 @@ from condyle.compile.serial import Compiler
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
 from condyle.runtime import machine
 from condyle.runtime.native import NativeKernel
+from condyle.specification.ports import F_EXT
 from tests.backends.c.small import empty, states, tangle, toy
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")

@@ -14,10 +14,10 @@ import condyle
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.parts import Composed
 from condyle.cli.check import allowed
+from condyle.exports.projects import variants
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
-from condyle.projects import variants
 from condyle.specification import Call, Function
 from condyle.trace.reference import evaluate
 from tests.backends.c.small import meaning, states, tangle, toy

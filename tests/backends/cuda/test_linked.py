@@ -7,17 +7,17 @@ import pytest
 
 import condyle
 from benchmarks.parallel import parts
-from condyle.algorithms.parallel import forward_dynamics as elements
-from condyle.algorithms.parallel.links import Links, OfJoints
 from condyle.backends.cuda.link import link
-from condyle.backends.cuda.links.part import launch
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
-from condyle.compile.launches import guard
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
+from condyle.links.algorithms import forward_dynamics as elements
+from condyle.links.algorithms.links import Links, OfJoints
+from condyle.links.cuda.part import launch
+from condyle.links.launches import guard
+from condyle.links.trace import by_links, solve
 from condyle.model.tree import tree_of
-from condyle.trace.parallel import by_links, solve
 from condyle.trace.reference import evaluate
 from tests.backends.cuda.simulate import simulate
 from tests.backends.cuda.test_links import robot_for

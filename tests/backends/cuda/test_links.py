@@ -9,17 +9,17 @@ import pytest
 
 import condyle
 from benchmarks.parallel import segment_route, segmented
-from condyle.algorithms.parallel import forward_dynamics as elements
-from condyle.algorithms.parallel import inverse_dynamics as sums
 from condyle.backends.cuda.link import link
-from condyle.backends.cuda.links.lanes import lanes_for
-from condyle.backends.cuda.links.part import linked
 from condyle.backends.cuda.parts import Parts
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
+from condyle.links.algorithms import forward_dynamics as elements
+from condyle.links.algorithms import inverse_dynamics as sums
+from condyle.links.cuda.lanes import lanes_for
+from condyle.links.cuda.part import linked
+from condyle.links.trace import best_lanes, by_links
 from condyle.model.tree import tree_of
-from condyle.trace.parallel import best_lanes, by_links
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import sizes
 from tests.backends.cuda.memory import RaceError

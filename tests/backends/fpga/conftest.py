@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
+from condyle import fpga
 from condyle.api import Robot
-from condyle.backends.fpga.build import Accelerator, build, with_pipeline
-from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.fpga import Options
+from condyle.fpga.rtl.build import Accelerator, build, with_pipeline
+from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.simulation import simulate
 from condyle.functions import DEFAULT
-from condyle.hardware import Options
-from condyle.simulation import simulate
 from tests.programs import skip_without
 
 Bench = Callable[..., str]
@@ -31,7 +31,7 @@ def bench(tmp_path: Path) -> Bench:
         folder = tmp_path / "generated"
         if not folder.exists():
             sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
-            write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, hardware.tasks(robot, acc, each), {})
+            write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, fpga.tasks(robot, acc, each), {})
         return simulate(folder, "rig", plusargs)
 
     return run
@@ -70,7 +70,7 @@ def accelerator(
     options = Options(functions or tuple(DEFAULT), word, f_ext=f_ext, box=box or {})
     key = (robot.fingerprint, options)
     if key not in _PLANNED:
-        _PLANNED[key] = hardware.accelerator(robot, options)
+        _PLANNED[key] = fpga.accelerator(robot, options)
     acc = _PLANNED[key]
     plan = with_pipeline(acc.plan, pipeline)
     return acc if ii is None else build(plan, ii, folding)

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import dense, task_of, worst
+from condyle import fpga
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.datapath import Word
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import dense, task_of, worst
 from condyle.functions import FUNCTIONS
 from condyle.model.rooted import Rooted
 from condyle.model.tree import tree_of
@@ -30,7 +30,7 @@ def iiwa() -> condyle.Robot:
 
 @pytest.mark.parametrize("word", ["27x18", slow("27"), slow("32")])
 def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
-    found = hardware.errors(iiwa, accelerator(iiwa, word=word, box=SLOW).plan, 1000, seed=11)
+    found = fpga.errors(iiwa, accelerator(iiwa, word=word, box=SLOW).plan, 1000, seed=11)
     assert found["id"]["tau_absolute"] < 5e-3  # N m
     assert found["id"]["tau_relative"] < 5e-4  # of each joint's range
     for function, row in found.items():
@@ -42,8 +42,8 @@ def test_iiwa14_stays_within_the_stated_errors(iiwa, word: str) -> None:
 
 def test_the_papers_format_is_less_accurate_where_entries_are_small(iiwa) -> None:
     """Small entries have few bits in it; large torques have as many as in words that scale each signal."""
-    ours = hardware.errors(iiwa, accelerator(iiwa, "id", "m", "minv").plan, 500)
-    theirs = hardware.errors(iiwa, accelerator(iiwa, "id", "m", "minv", word="q16.16").plan, 500)
+    ours = fpga.errors(iiwa, accelerator(iiwa, "id", "m", "minv").plan, 500)
+    theirs = fpga.errors(iiwa, accelerator(iiwa, "id", "m", "minv", word="q16.16").plan, 500)
     assert theirs["id"]["tau_absolute"] < ours["id"]["tau_absolute"]
     assert theirs["m"]["M_relative"] > 5.0 * ours["m"]["M_relative"]
     assert theirs["minv"]["Minv_relative"] > 5.0 * ours["minv"]["Minv_relative"]
@@ -53,7 +53,7 @@ def test_the_papers_format_is_less_accurate_where_entries_are_small(iiwa) -> Non
     "robot", [every_joint(), slow(condyle.load("hyq", floating_base=True))], ids=["every_joint", "hyq"]
 )
 def test_free_joints_and_all_others_are_done(robot) -> None:
-    found = hardware.errors(robot, accelerator(robot, "id", "m", "did", word="27").plan, 300)
+    found = fpga.errors(robot, accelerator(robot, "id", "m", "did", word="27").plan, 300)
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 1e-2
 
@@ -61,18 +61,18 @@ def test_free_joints_and_all_others_are_done(robot) -> None:
 @pytest.mark.parametrize("robot", [slow(every_joint()), slow(condyle.load("hyq"))], ids=["every_joint", "hyq"])
 def test_external_forces_count(robot) -> None:
     acc = accelerator(robot, "id", "fd", "dfd", word="27", f_ext=100.0)
-    found = hardware.errors(robot, acc.plan, 300)
+    found = fpga.errors(robot, acc.plan, 300)
     for row in found.values():
         assert max(value for name, value in row.items() if name.endswith("relative")) < 2e-2
-    loaded = hardware.sampled(robot, 300, 1, acc.plan.box)
+    loaded = fpga.sampled(robot, 300, 1, acc.plan.box)
     (bare,) = reference(tree_of(robot), FUNCTIONS["id"], "rnea", {name: loaded[name] for name in ("q", "v", "a")})
-    tau = hardware.consistent(robot, loaded)["tau"]
+    tau = fpga.consistent(robot, loaded)["tau"]
     assert np.abs(tau - bare).max() > 100.0 * found["id"]["tau_absolute"]
 
 
 def test_inputs_inside_the_box_raise_no_flag(iiwa) -> None:
     acc = accelerator(iiwa)
-    inside = hardware.consistent(iiwa, hardware.sampled(iiwa, 20, 4))
+    inside = fpga.consistent(iiwa, fpga.sampled(iiwa, 20, 4))
     for function in acc.plan.functions:
         assert not evaluate(acc.plan, function, task_of(acc.plan, function, inside)).over.any()
 
@@ -81,7 +81,7 @@ def test_inputs_inside_the_box_raise_no_flag(iiwa) -> None:
 @pytest.mark.parametrize("factor", [1.01, slow(1e6)])
 def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, name: str, factor: float) -> None:
     acc = accelerator(iiwa)
-    inside = hardware.consistent(iiwa, hardware.sampled(iiwa, 20, 4))
+    inside = fpga.consistent(iiwa, fpga.sampled(iiwa, 20, 4))
     corner = {"q": np.pi, "v": -10.0, "a": 100.0}
     far = {**inside, name: inside[name].copy()}
     far[name][3] = factor * corner[name] if name in corner else 1e6  # these two have no bound but their word's
@@ -93,10 +93,10 @@ def test_each_input_outside_the_box_raises_the_flag_of_those_that_take_it(iiwa, 
 def test_steps_in_a_row_follow_the_floats() -> None:
     """Each step's result is the next one's task; the torques are those that hold the first state's speed."""
     robot, h, count = condyle.chain(2, 4), 2e-3, 20
-    acc = hardware.accelerator(robot, hardware.Options(("rk4",), step=h, box=SLOW))
-    states = hardware.sampled(robot, 8, 5, acc.plan.box)
+    acc = fpga.accelerator(robot, fpga.Options(("rk4",), step=h, box=SLOW))
+    states = fpga.sampled(robot, 8, 5, acc.plan.box)
     states["v"] *= 0.25
-    states = hardware.consistent(robot, {**states, "a": 0.0 * states["a"]})
+    states = fpga.consistent(robot, {**states, "a": 0.0 * states["a"]})
     given, exact = task_of(acc.plan, "rk4", states), states
     for _ in range(count):
         answer = evaluate(acc.plan, "rk4", given).words
@@ -104,7 +104,7 @@ def test_steps_in_a_row_follow_the_floats() -> None:
             like = Word(word.name[0], word.index)
             assert format == acc.plan.formats[like]
             given[like] = answer[word]
-        q, v = hardware.answer_of(robot, hardware.functions()["rk4"], exact, h)
+        q, v = fpga.answer_of(robot, fpga.functions()["rk4"], exact, h)
         exact = {**exact, "q": q, "v": v}
     for word, format in acc.plan.results["rk4"]:
         name = word.name[0]
@@ -117,10 +117,10 @@ def test_steps_in_a_row_follow_the_floats() -> None:
 def test_steps_along_curves_follow_the_floats_and_keep_quaternions_unit(robot) -> None:
     """Euler's q is `integrate` to a few units; 20 steps of rk4 in a row err by what fd errs."""
     h = 2e-3
-    plan = hardware.planned(robot, hardware.Options(("rk4", "euler"), word="27", step=h, box=SLOW))
-    states = hardware.sampled(robot, 100, 5, plan.box)
+    plan = fpga.planned(robot, fpga.Options(("rk4", "euler"), word="27", step=h, box=SLOW))
+    states = fpga.sampled(robot, 100, 5, plan.box)
     states["v"] *= 0.25
-    states = hardware.consistent(robot, {**states, "a": 0.0 * states["a"]})
+    states = fpga.consistent(robot, {**states, "a": 0.0 * states["a"]})
     once = dense(plan, "euler", "q_next", evaluate(plan, "euler", task_of(plan, "euler", states)), states["q"])
     assert np.abs(once - robot.integrate(states["q"], h * states["v"])).max() < 2.5e-7  # four units of 2^-24
     given, exact, inside = task_of(plan, "rk4", states), states, np.ones(100, np.bool_)
@@ -128,7 +128,7 @@ def test_steps_along_curves_follow_the_floats_and_keep_quaternions_unit(robot) -
         answer = evaluate(plan, "rk4", given)
         inside &= ~answer.over
         given |= {Word(word.name[0], word.index): value for word, value in answer.words.items()}
-        q, v = hardware.answer_of(robot, hardware.functions()["rk4"], exact, h)
+        q, v = fpga.answer_of(robot, fpga.functions()["rk4"], exact, h)
         exact = {**exact, "q": q, "v": v}
     assert inside.mean() > 0.7  # others became faster than the box allows
     found = {name: dense(plan, "rk4", f"{name}_next", answer, exact[name])[inside] for name in "qv"}
@@ -145,8 +145,8 @@ def test_steps_along_curves_follow_the_floats_and_keep_quaternions_unit(robot) -
 
 def test_a_quaternion_that_is_not_unit_raises_the_flag_of_a_step() -> None:
     robot = ball_and_plane()
-    plan = hardware.planned(robot, hardware.Options(("euler", "fd")))
-    states = hardware.consistent(robot, hardware.sampled(robot, 3, 5))
+    plan = fpga.planned(robot, fpga.Options(("euler", "fd")))
+    states = fpga.consistent(robot, fpga.sampled(robot, 3, 5))
     states["q"][1, :4] *= 0.99
     assert evaluate(plan, "euler", task_of(plan, "euler", states)).over.tolist() == [False, True, False]
     assert not evaluate(plan, "fd", task_of(plan, "fd", states)).over.any()
@@ -156,12 +156,12 @@ def test_a_given_base_moves_as_told() -> None:
     """The joints alone are solved for, and what is said of the base's own force counts for nothing."""
     robot = condyle.random_tree(3, 3, types=("revolute",), floating_base=True)
     names = ("minv_given", "fd_given", "dfd_given", "difd")
-    plan = hardware.planned(robot, hardware.Options(names, word="27"))
-    for function, row in hardware.errors(robot, plan, 200).items():
+    plan = fpga.planned(robot, fpga.Options(names, word="27"))
+    for function, row in fpga.errors(robot, plan, 200).items():
         assert row["clamped"] == 0.0
         assert worst(row) < 1e-3, function
-    states = hardware.consistent(robot, hardware.sampled(robot, 20, 3))
-    (a,) = hardware.answer_of(robot, hardware.functions()["fd_given"], states, 0.0)
+    states = fpga.consistent(robot, fpga.sampled(robot, 20, 3))
+    (a,) = fpga.answer_of(robot, fpga.functions()["fd_given"], states, 0.0)
     assert np.abs(a[:, 6:] - states["a"][:, 6:]).max() < 1e-9  # tau was made of this motion
     far = {**states, "tau": np.where(np.arange(robot.nv) < 6, 1e6, states["tau"])}
     told = {**states, "a": np.where(np.arange(robot.nv) < 6, states["a"], 1e6)}
@@ -173,30 +173,30 @@ def test_a_given_base_moves_as_told() -> None:
     wild["a"][4, 2] = 101.0
     assert evaluate(plan, "fd_given", task_of(plan, "fd_given", wild)).over.tolist() == [k == 4 for k in range(20)]
     # difd with this inverse: the derivatives of the same joints
-    (inverse,) = hardware.answer_of(robot, hardware.functions()["minv_given"], states, 0.0)
+    (inverse,) = fpga.answer_of(robot, fpga.functions()["minv_given"], states, 0.0)
     by = dense(
         plan, "difd", "da_dq", evaluate(plan, "difd", task_of(plan, "difd", {**states, "Minv": inverse})), inverse
     )
-    exact = hardware.answer_of(robot, hardware.functions()["dfd_given"], states, 0.0)[0]
+    exact = fpga.answer_of(robot, fpga.functions()["dfd_given"], states, 0.0)[0]
     assert np.abs(by - exact).max() < 1e-3 * np.abs(exact).max()
 
 
 def test_a_fixed_base_has_no_motion_to_give() -> None:
     with pytest.raises(UnsupportedError, match="fd_given: only a robot with a floating base"):
-        hardware.planned(condyle.chain(2, 0), hardware.Options(("fd_given",)))
+        fpga.planned(condyle.chain(2, 0), fpga.Options(("fd_given",)))
 
 
 def test_a_chosen_root_answers_for_the_users() -> None:
     robot = condyle.random_tree(5, 2, types=("revolute",), floating_base=True)
     both = Rooted.of(robot, robot.bodies[3].name)
     acc = accelerator(both.turned, "id", "m", word="27")
-    states = hardware.sampled(robot, 50, 3)
+    states = fpga.sampled(robot, 50, 3)
     states["q"][:, :3] *= 0.5  # the new root stands and moves beyond the old one
     states["v"] *= 0.1
     states["a"] *= 0.1
     names = dict(zip("qva", both.state(*(states[name] for name in "qva")), strict=True))
     answers = {
-        name: evaluate(acc.plan, name, task_of(acc.plan, name, hardware.consistent(both.turned, names)))
+        name: evaluate(acc.plan, name, task_of(acc.plan, name, fpga.consistent(both.turned, names)))
         for name in ("id", "m")
     }
     assert not any(answer.over.any() for answer in answers.values())
@@ -210,16 +210,16 @@ def test_a_chosen_root_answers_for_the_users() -> None:
 
 def test_the_balanced_root_is_found() -> None:
     atlas, hyq = (condyle.load(name, floating_base=True) for name in ("atlas", "hyq"))
-    assert hardware.held(atlas, "auto").bodies[0].name == "utorso"
-    assert hardware.held(hyq, "auto") is hyq
-    assert hardware.held(atlas, None) is atlas
+    assert fpga.held(atlas, "auto").bodies[0].name == "utorso"
+    assert fpga.held(hyq, "auto") is hyq
+    assert fpga.held(atlas, None) is atlas
     with pytest.raises(UnsupportedError, match="floating_base=True"):
-        hardware.held(condyle.load("atlas"), "auto")
+        fpga.held(condyle.load("atlas"), "auto")
 
 
 def test_states_outside_the_box_are_clamped_and_said(iiwa) -> None:
     acc = accelerator(iiwa, "id")
-    states = hardware.consistent(iiwa, {"q": np.ones((1, 7)), "v": np.full((1, 7), 30.0), "a": np.zeros((1, 7))})
+    states = fpga.consistent(iiwa, {"q": np.ones((1, 7)), "v": np.full((1, 7), 30.0), "a": np.zeros((1, 7))})
     given = task_of(acc.plan, "id", states)
     given.update({word: np.full_like(value, 2**26 - 1) for word, value in given.items() if word.name == "v"})
     assert evaluate(acc.plan, "id", given).over.all()

@@ -10,7 +10,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 import pytest
 
 import condyle
-from condyle.backends.fpga.board import VIVADO
+from condyle.fpga.rtl.board import VIVADO
 from tests.programs import YOSYS, needs, tool
 
 ARM = condyle.chain(2, 0)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
+from condyle import fpga
 from condyle.backends.common import owned
-from condyle.backends.fpga.boundary import Boundary, least_interval, rate
-from condyle.backends.fpga.export import Facts, Sheet, write
 from condyle.errors import UnsupportedError
-from condyle.hardware import Accelerator, Options
-from condyle.simulation import simulate
+from condyle.fpga import Accelerator, Options
+from condyle.fpga.rtl.boundary import Boundary, least_interval, rate
+from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.simulation import simulate
 from tests.processor import slow
 from tests.programs import needs
 
@@ -31,7 +31,7 @@ needs_iverilog = needs("iverilog", "make")
 def written(folder: Path, robot: condyle.Robot, acc: Accelerator, boundary: Boundary, each: int) -> Path:
     """The project of an accelerator, packets among its files."""
     sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
-    tasks = hardware.tasks(robot, acc, each, boundary=boundary)
+    tasks = fpga.tasks(robot, acc, each, boundary=boundary)
     write(folder, acc, Facts("rig", robot.fingerprint, "", 125.0, "27x18", boundary), sheet, tasks, {})
     return folder
 
@@ -148,7 +148,7 @@ def test_the_bench_sees_a_bug_planted_in_the_cutting_of_streams(tmp_path, plante
 def test_other_tasks(tmp_path, robot, options: Options, float32: bool) -> None:
     if isinstance(robot, str):
         robot = condyle.load(robot)
-    folder = written(tmp_path, robot, hardware.accelerator(robot, options), Boundary(256, float32), 4)
+    folder = written(tmp_path, robot, fpga.accelerator(robot, options), Boundary(256, float32), 4)
     assert ran(folder, *STALLS).startswith("right: ")
 
 
@@ -175,14 +175,14 @@ def test_difd_sends_the_inverse_back_only_where_that_is_asked_for(tmp_path) -> N
         assert ("Minv" in found["difd"]["outputs"]) == echo and "da_dtau" in found["dfd"]["outputs"]
         text = (tmp_path / str(echo) / "README.md").read_text()
         assert "Behind the words of difd comes the M⁻¹ of its task." in text
-    alone = hardware.planned(ARM, Options(("difd",)))
+    alone = fpga.planned(ARM, Options(("difd",)))
     assert {word.name for word, _ in alone.results["difd"]} == {"da_dq", "da_dv"}
 
 
 def test_rates_of_iiwa14_over_pcie() -> None:
     """Those of the review: over 12 GB/s did 37.5, difd 26.8 million a second; the bus is slower."""
     for function, beats, echo in (("did", 5, False), ("difd", 7, True), ("difd", 5, False)):
-        plan = hardware.planned(condyle.load("iiwa14"), Options(("did", "difd"), echo=echo))
+        plan = fpga.planned(condyle.load("iiwa14"), Options(("did", "difd"), echo=echo))
         found = rate(plan, Boundary(512, link=12.0, echo=echo), function, 1, 125.0)
         assert found.result == beats and found.board == found.bus == 125e6 / beats < (found.link or 0.0)
     assert least_interval(plan, Boundary(512, link=12.0), 125.0) == 5

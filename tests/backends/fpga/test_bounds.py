@@ -11,30 +11,30 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
+from condyle import fpga
 from condyle.algorithms import rnea
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.normal_form import normal_form
-from condyle.backends.fpga import evaluate as model
-from condyle.backends.fpga.bounds import bounds, proven
-from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.datapath import Datapath, Word
-from condyle.backends.fpga.export import Facts, Sheet
-from condyle.backends.fpga.formats import Integers, Reals, values_of
-from condyle.backends.fpga.operators import Arrays
-from condyle.backends.fpga.page import page
-from condyle.backends.fpga.report import report
-from condyle.backends.fpga.vectors import task_of
 from condyle.errors import BuildError
+from condyle.fpga import magnitudes
+from condyle.fpga.magnitudes import GAIN, MagnitudeBounds, upper_bounds
+from condyle.fpga.pivots import pivot_bounds
+from condyle.fpga.rtl import evaluate as model
+from condyle.fpga.rtl.bounds import bounds, proven
+from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.datapath import Datapath, Word
+from condyle.fpga.rtl.export import Facts, Sheet
+from condyle.fpga.rtl.formats import Integers, Reals, values_of
+from condyle.fpga.rtl.operators import Arrays
+from condyle.fpga.rtl.page import page
+from condyle.fpga.rtl.report import report
+from condyle.fpga.rtl.vectors import task_of
+from condyle.fpga.staged import Staged, trace_staged
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.ports import F_EXT
 from condyle.spatial import vector as vec
-from condyle.trace import magnitudes
+from condyle.specification.ports import F_EXT
 from condyle.trace.lengths import Moving
-from condyle.trace.magnitudes import GAIN, MagnitudeBounds, upper_bounds
-from condyle.trace.pivots import pivot_bounds
-from condyle.trace.staged import Staged, trace_staged
 from tests.processor import slow
 from tests.zoo import every_joint
 
@@ -63,7 +63,7 @@ ROBOTS: dict[str, Callable[[], condyle.Robot]] = {
 
 def states(robot: Robot, box: Mapping[str, float]) -> dict[str, Reals]:
     """2000 states of the box; then rates at its corners, angles at quarter turns and at its ends."""
-    found = hardware.sampled(robot, 2000 + CORNERS, 23, box)
+    found = fpga.sampled(robot, 2000 + CORNERS, 23, box)
     rng = np.random.default_rng(24)
     for name in ("v", "a", "f_ext"):
         if name in found:
@@ -80,10 +80,10 @@ def states(robot: Robot, box: Mapping[str, float]) -> dict[str, Reals]:
 
 def traced(robot: Robot, f_ext: float | None = None) -> tuple[Staged, dict[int, float], Mapping[str, float]]:
     tree = tree_of(robot)
-    box = hardware.box_of(robot, {}, f_ext)
-    edges = {(word.name, word.index): x for word, x in hardware.limits(robot, box).items()}
+    box = fpga.box_of(robot, {}, f_ext)
+    edges = {(word.name, word.index): x for word, x in fpga.limits(robot, box).items()}
     forces = () if f_ext is None else (F_EXT,)
-    routes = [(letter, function.taking(*forces), route) for letter, function, route in hardware.ROUTES]
+    routes = [(letter, function.taking(*forces), route) for letter, function, route in fpga.ROUTES]
     staged = trace_staged(normal_form(tree, "joint_space"), routes)
     found = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
     return staged, found, box
@@ -170,7 +170,7 @@ def test_no_pivot_is_smaller_than_its_floor(name: str) -> None:
         assert 10 <= (below > 0.0).sum() < robot.nv
     else:
         assert (below > 0.0).all()
-    (mass,) = hardware.answer_of(robot, hardware.functions()["m"], hardware.sampled(robot, 300, 5), 0.0)
+    (mass,) = fpga.answer_of(robot, fpga.functions()["m"], fpga.sampled(robot, 300, 5), 0.0)
     left = mass.reshape(-1, robot.nv, robot.nv).copy()
     for k in reversed(range(robot.nv)):
         assert left[:, k, k].min() > 0.999999 * below[k], k
@@ -186,7 +186,7 @@ def test_an_inertia_of_no_body_gives_no_floor_to_what_carries_it() -> None:
 
 
 def test_reciprocals_of_short_limbs_are_proven() -> None:
-    path = hardware.planned(condyle.load("hyq"), hardware.Options(("minv",)))
+    path = fpga.planned(condyle.load("hyq"), fpga.Options(("minv",)))
     mass = path.datapaths["mass"]
     held = proven(mass, path.limits)
     assert all(held[k] for k, op in enumerate(mass.ops) if op.kind == "rcp")

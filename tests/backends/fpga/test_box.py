@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.accelerator import Plan
-from condyle.backends.fpga.boundary import Boundary
-from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.export import Facts, Sheet
-from condyle.backends.fpga.report import report, said_box
-from condyle.backends.fpga.vectors import dense, errors_of, task_errors, task_of
+from condyle import fpga
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.accelerator import Plan
+from condyle.fpga.rtl.boundary import Boundary
+from condyle.fpga.rtl.datapath import Word
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.export import Facts, Sheet
+from condyle.fpga.rtl.report import report, said_box
+from condyle.fpga.rtl.vectors import dense, errors_of, task_errors, task_of
 from tests.zoo import every_joint
 
 ROBOT = condyle.chain(3, 4)
@@ -27,7 +27,7 @@ SECOND = ROBOT.joints[1].name
 
 
 def box_of(said: object, robot: condyle.Robot = ROBOT, f_ext: float | None = None) -> dict[str, object]:
-    return {name: np.asarray(x).tolist() for name, x in hardware.box_of(robot, said, f_ext).items()}
+    return {name: np.asarray(x).tolist() for name, x in fpga.box_of(robot, said, f_ext).items()}
 
 
 def test_what_is_left_out_has_its_default() -> None:
@@ -62,7 +62,7 @@ def test_joints_go_before_all_in_any_order() -> None:
 
 
 def test_options_with_arrays_compare() -> None:
-    one, same, other = (hardware.Options(box={"v": np.array(x), "a": {SECOND: 3}}) for x in ([1, 2], [1, 2], [1, 3]))
+    one, same, other = (fpga.Options(box={"v": np.array(x), "a": {SECOND: 3}}) for x in ([1, 2], [1, 2], [1, 3]))
     assert one == same != other and hash(one) == hash(same)
 
 
@@ -106,11 +106,11 @@ def test_angles_have_a_range_of_their_own() -> None:
     by_type = {joint.type: joint for joint in robot.joints if joint.mimic is None}
     slide, plane, free = (by_type[name] for name in ("prismatic", "planar", "spherical"))
     said = {"q": {slide.name: 40.0, plane.name: [2.0, 3.0, 4.0]}}
-    bounds, usual = (np.asarray(box_of(said, robot)["q"]), hardware.bounds_of_q(robot, np.pi))
+    bounds, usual = (np.asarray(box_of(said, robot)["q"]), fpga.bounds_of_q(robot, np.pi))
     assert bounds[slide.q_slice].tolist() == [40.0] and bounds[plane.q_slice].tolist() == [2.0, 3.0, 4.0]
     rest = np.setdiff1d(np.arange(robot.nq), [*range(robot.nq)[slide.q_slice], *range(robot.nq)[plane.q_slice]])
     assert np.array_equal(bounds[rest], usual[rest])
-    states = hardware.sampled(robot, 1000, 0, hardware.box_of(robot, said, None))
+    states = fpga.sampled(robot, 1000, 0, fpga.box_of(robot, said, None))
     largest = np.abs(states["q"]).max(axis=0)
     assert (
         (largest <= bounds).all() and largest[slide.q_index] > 39.0 and (largest[plane.q_slice] > [1.9, 2.9, 3.9]).all()
@@ -143,13 +143,13 @@ def test_what_no_word_holds_is_refused_before_anything_is_written(
 
 
 def plan_of(**box: object) -> Plan:
-    return hardware.planned(ROBOT, hardware.Options(box=box))
+    return fpga.planned(ROBOT, fpga.Options(box=box))
 
 
 @pytest.mark.parametrize("name", ["v", "a", "tau"])
 def test_a_word_beyond_the_box_raises_the_flag_of_those_that_take_it(name: str) -> None:
     plan = plan_of(v={SECOND: 20.0}, a=100.0, tau=[400.0, 50.0, 400.0])
-    inside = hardware.consistent(ROBOT, hardware.sampled(ROBOT, 20, 4, plan.box), plan.box)
+    inside = fpga.consistent(ROBOT, fpga.sampled(ROBOT, 20, 4, plan.box), plan.box)
     corner = np.broadcast_to(plan.box[name], ROBOT.nv)
     states = {**inside, name: inside[name].copy()}
     states[name][2], states[name][3] = 0.0, 0.0
@@ -163,10 +163,10 @@ def test_a_word_beyond_the_box_raises_the_flag_of_those_that_take_it(name: str) 
 @pytest.mark.parametrize("wide", [{"v": 2.0, "a": 5.0}, {"v": 10.0, "a": 100.0}, {"v": 10.0, "a": 1000.0}])
 def test_without_torque_a_task_is_flagged_only_where_its_acceleration_leaves_the_box(wide: dict[str, float]) -> None:
     robot = condyle.load("iiwa14")
-    plan = hardware.planned(robot, hardware.Options(("fd", "dfd"), box=wide))
-    states = hardware.consistent(robot, hardware.sampled(robot, 1000, 5, plan.box), plan.box)
+    plan = fpga.planned(robot, fpga.Options(("fd", "dfd"), box=wide))
+    states = fpga.consistent(robot, fpga.sampled(robot, 1000, 5, plan.box), plan.box)
     states["tau"] *= 0.0
-    (a,) = hardware.answer_of(robot, hardware.functions()["fd"], states, 0.0)
+    (a,) = fpga.answer_of(robot, fpga.functions()["fd"], states, 0.0)
     left = (np.abs(a) > plan.box["a"]).any(axis=1)
     for function in ("fd", "dfd"):
         flagged = evaluate(plan, function, task_of(plan, function, states)).over
@@ -185,10 +185,10 @@ def test_torques_are_held_to_their_box() -> None:
 def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
     robot = condyle.load("iiwa14")
     boxes = ({"v": 2, "a": 5}, {"v": 10, "a": 100})
-    small, wide = (hardware.accelerator(robot, hardware.Options(box=box)) for box in boxes)
+    small, wide = (fpga.accelerator(robot, fpga.Options(box=box)) for box in boxes)
     assert (small.dsp, small.ii) == (wide.dsp, wide.ii)
     assert all(small.latency(name) == wide.latency(name) for name in small.plan.functions)
-    found, known = (hardware.errors(robot, acc.plan, 1000) for acc in (wide, small))
+    found, known = (fpga.errors(robot, acc.plan, 1000) for acc in (wide, small))
     for function, row in found.items():
         assert row["clamped"] == 0.0
         for name, error in row.items():
@@ -197,13 +197,13 @@ def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
 
 
 def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
-    options = hardware.Options(box={"v": 30.0, f"v.{SECOND}": 0.1, "a": 200.0, "tau": {SECOND: 5.0}})
-    assert bench(ROBOT, hardware.accelerator(ROBOT, options), 10).startswith("right")
+    options = fpga.Options(box={"v": 30.0, f"v.{SECOND}": 0.1, "a": 200.0, "tau": {SECOND: 5.0}})
+    assert bench(ROBOT, fpga.accelerator(ROBOT, options), 10).startswith("right")
 
 
 def test_silent_saturation_changes_the_flag_alone(bench) -> None:
-    acc, silent = (hardware.accelerator(ROBOT, hardware.Options(overflow=how)) for how in ("flag", "silent"))
-    states = hardware.consistent(ROBOT, hardware.sampled(ROBOT, 30, 6))
+    acc, silent = (fpga.accelerator(ROBOT, fpga.Options(overflow=how)) for how in ("flag", "silent"))
+    states = fpga.consistent(ROBOT, fpga.sampled(ROBOT, 30, 6))
     states["v"][::3] *= 1e3
     for function in acc.plan.functions:
         given = task_of(acc.plan, function, states)
@@ -211,13 +211,13 @@ def test_silent_saturation_changes_the_flag_alone(bench) -> None:
         assert not found.over.any() and known.over.any() == ("v" in acc.plan.tasks[function].inputs)
         assert all((found.words[word] == known.words[word]).all() for word in known.words)
     assert bench(ROBOT, silent, 10).startswith("right")
-    loud, quiet = (hardware.errors(ROBOT, one.plan, 50) for one in (acc, silent))
+    loud, quiet = (fpga.errors(ROBOT, one.plan, 50) for one in (acc, silent))
     assert loud == quiet
 
 
 def test_the_report_names_what_happens_at_the_edge_and_the_echo() -> None:
     for how, echo in (("flag", False), ("silent", True)):
-        acc = hardware.accelerator(ROBOT, hardware.Options(overflow=how))
+        acc = fpga.accelerator(ROBOT, fpga.Options(overflow=how))
         facts = Facts("r", "", "", 1.0, "27x18", Boundary(echo=echo))
         found = report(acc, facts, Sheet({name: {} for name in acc.plan.functions}, 0, {}))
         assert found["overflow"] == how
@@ -226,7 +226,7 @@ def test_the_report_names_what_happens_at_the_edge_and_the_echo() -> None:
 
 def test_an_overflow_that_is_none_is_refused() -> None:
     with pytest.raises(UnsupportedError, match=r"overflow='wrap'.*flag.*silent"):
-        hardware.Options(overflow="wrap")
+        fpga.Options(overflow="wrap")
 
 
 def test_the_folder_says_its_box(tmp_path: Path) -> None:
@@ -248,12 +248,12 @@ def test_the_folder_says_its_box(tmp_path: Path) -> None:
 
 
 def test_errors_are_quantiles_and_maxima_of_tasks_without_a_flag() -> None:
-    plan = hardware.planned(ROBOT, hardware.Options(("m", "id")))
-    states = hardware.consistent(ROBOT, hardware.sampled(ROBOT, 40, 3))
+    plan = fpga.planned(ROBOT, fpga.Options(("m", "id")))
+    states = fpga.consistent(ROBOT, fpga.sampled(ROBOT, 40, 3))
     states["a"][7] = 1e3
     for function, flagged in (("id", [k == 7 for k in range(40)]), ("m", [False] * 40)):
         answer = evaluate(plan, function, task_of(plan, function, states))
-        (truth,) = hardware.answer_of(ROBOT, plan.tasks[function], states, 0.0)
+        (truth,) = fpga.answer_of(ROBOT, plan.tasks[function], states, 0.0)
         each = task_errors(plan, function, answer, [truth])
         name, port = next(iter(each)), plan.tasks[function].function.outputs[0].name
         far = np.abs(dense(plan, function, port, answer, truth) - truth).max(axis=1)
@@ -271,7 +271,7 @@ def test_all_tasks_flagged_have_no_error() -> None:
 
 
 def test_quantiles_hardly_depend_on_the_count_of_samples() -> None:
-    plan = hardware.planned(ROBOT, hardware.Options(("id",)))
-    few, many = (hardware.errors(ROBOT, plan, n)["id"] for n in (300, 3000))
+    plan = fpga.planned(ROBOT, fpga.Options(("id",)))
+    few, many = (fpga.errors(ROBOT, plan, n)["id"] for n in (300, 3000))
     assert many["tau_absolute_p50"] == pytest.approx(few["tau_absolute_p50"], rel=0.3)  # a median of 300
     assert many["tau_absolute_p50"] <= many["tau_absolute_p90"] <= many["tau_absolute_p99"] <= many["tau_absolute"]

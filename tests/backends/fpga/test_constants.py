@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.adders import widest
-from condyle.backends.fpga.build import build, dsp_at
-from condyle.backends.fpga.constants import digits, shifted, steps, with_constants
-from condyle.backends.fpga.datapath import Datapath, Op, Word
-from condyle.backends.fpga.evaluate import evaluate, run
-from condyle.backends.fpga.formats import Format
-from condyle.backends.fpga.operators import Arrays
-from condyle.backends.fpga.vectors import task_of
+from condyle import fpga
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.adders import widest
+from condyle.fpga.rtl.build import build, dsp_at
+from condyle.fpga.rtl.constants import digits, shifted, steps, with_constants
+from condyle.fpga.rtl.datapath import Datapath, Op, Word
+from condyle.fpga.rtl.evaluate import evaluate, run
+from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.operators import Arrays
+from condyle.fpga.rtl.vectors import task_of
 from tests.processor import slow
 
 from .conftest import Bench, accelerator
@@ -70,7 +70,7 @@ def test_a_chain_whose_sums_would_be_too_wide_is_not_made() -> None:
 def test_an_accelerator_computes_the_same_without_those_dsps(word: str) -> None:
     robot = condyle.load("iiwa14")
     plan = accelerator(robot, word=word).plan
-    states = hardware.consistent(robot, hardware.sampled(robot, 50, 5))
+    states = fpga.consistent(robot, fpga.sampled(robot, 50, 5))
     dsp = dsp_at(plan, 1)
     acc = build(plan, 4)
     for mode in ("shift", "auto"):
@@ -97,4 +97,4 @@ def test_rtl_equals_the_model(bench: Bench, word: str) -> None:
 
 def test_a_wrong_mode_is_named() -> None:
     with pytest.raises(UnsupportedError, match="dsp, shift, auto"):
-        hardware.accelerator(condyle.chain(2, 0), hardware.Options(constants="luts"))
+        fpga.accelerator(condyle.chain(2, 0), fpga.Options(constants="luts"))

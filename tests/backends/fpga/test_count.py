@@ -14,12 +14,12 @@ from types import ModuleType
 import pytest
 
 import condyle
-from condyle.backends.fpga.emit_project import operators
-from condyle.backends.fpga.target import XCVU9P
+from condyle.fpga.rtl.emit_project import operators
+from condyle.fpga.rtl.target import XCVU9P
 from tests.programs import needs
 
 ARM = condyle.chain(2, 0)
-COUNT = str(files("condyle.backends.fpga") / "support" / "count.py")
+COUNT = str(files("condyle.fpga.rtl") / "support" / "count.py")
 
 
 def _counter() -> ModuleType:

@@ -8,11 +8,11 @@ from typing import Protocol, cast
 import numpy as np
 import pytest
 
-from condyle.backends.fpga import doubles, operators
-from condyle.backends.fpga.doubles import EXACT, Doubles, Signal
-from condyle.backends.fpga.formats import Format, Integers
-from condyle.backends.fpga.operators import Arithmetic, Arrays, Number
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl import doubles, operators
+from condyle.fpga.rtl.doubles import EXACT, Doubles, Signal
+from condyle.fpga.rtl.formats import Format, Integers
+from condyle.fpga.rtl.operators import Arithmetic, Arrays, Number
 from condyle.ir.expr import Graph, Value
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Program

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.export import Facts, Sheet, write
-from condyle.backends.fpga.stream import result, width
-from condyle.simulation import simulate
+from condyle import fpga
+from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.rtl.stream import result, width
+from condyle.fpga.simulation import simulate
 from tests.processor import slow
 from tests.programs import needs
 
@@ -54,7 +54,7 @@ needs_iverilog = needs("iverilog", "make")
 
 def written(folder: Path, acc: Accelerator, refused: int = REFUSED) -> int:
     """The project of a chain of two joints; how many tasks its bench has."""
-    found = hardware.tasks(condyle.chain(2, 0), acc, EACH, refused=refused)
+    found = fpga.tasks(condyle.chain(2, 0), acc, EACH, refused=refused)
     sheet = Sheet({function: {} for function in acc.plan.functions}, 0, acc.plan.box)
     write(folder, acc, Facts("rig", "", "", 125.0, "27x18"), sheet, found, {})
     return len(found.tasks)

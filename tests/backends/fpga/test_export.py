@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
+from condyle import fpga
 from condyle.cli import main
 from condyle.errors import AccuracyWarning, ModelWarning, SingularError, UnsupportedError
-from condyle.hardware.accuracy import GOAL
+from condyle.fpga.accuracy import GOAL
 
 ARM = condyle.chain(2, 0)
 
@@ -72,28 +72,28 @@ def test_errors_above_one_percent_are_said_with_the_word_that_does(tmp_path, cap
     words = ["--functions", "minv", "--word", "q16.16"]
     main(["export", str(tmp_path / "arm.urdf"), "--target", "verilog", "--out", str(tmp_path), *words])
     assert "warning: minv: errors reach 0.0" in capsys.readouterr().err
-    options = hardware.Options(("minv",))
-    assert not hardware.sheet_of(arm, hardware.planned(arm, options), options, 500).warnings
+    options = fpga.Options(("minv",))
+    assert not fpga.sheet_of(arm, fpga.planned(arm, options), options, 500).warnings
 
 
 def test_a_narrow_word_is_said_to_be_too_narrow_with_the_narrowest_that_does() -> None:
-    arm, options = condyle.chain(4, 0), hardware.Options(("id",), word="12")
-    (said,) = hardware.sheet_of(arm, hardware.planned(arm, options), options, 500).warnings
+    arm, options = condyle.chain(4, 0), fpga.Options(("id",), word="12")
+    (said,) = fpga.sheet_of(arm, fpga.planned(arm, options), options, 500).warnings
     assert re.search(r"^id: errors reach 0\.02 .* word '16' stays within 0\.001", said)
 
 
 def test_a_budget_that_cannot_be_met_says_the_smallest_that_can() -> None:
     with pytest.raises(UnsupportedError, match=r"dsp=5 is too small for id, .*: the smallest budget is \d+"):
-        hardware.accelerator(ARM, hardware.Options(dsp=5))
+        fpga.accelerator(ARM, fpga.Options(dsp=5))
     least = 0
     with pytest.raises(UnsupportedError) as caught:
-        hardware.accelerator(ARM, hardware.Options(dsp=1))
+        fpga.accelerator(ARM, fpga.Options(dsp=1))
     least = int(str(caught.value).split("smallest budget is ")[1].split(",")[0])
-    assert hardware.accelerator(ARM, hardware.Options(dsp=least)).dsp == least
+    assert fpga.accelerator(ARM, fpga.Options(dsp=least)).dsp == least
 
 
 def test_a_budget_chooses_the_interval() -> None:
-    tight, loose = (hardware.accelerator(ARM, hardware.Options(dsp=n)) for n in (60, 2000))
+    tight, loose = (fpga.accelerator(ARM, fpga.Options(dsp=n)) for n in (60, 2000))
     assert tight.dsp <= 60 < loose.dsp
     assert tight.ii > loose.ii == 1
 
@@ -103,7 +103,7 @@ def test_a_budget_chooses_the_interval() -> None:
 )
 def test_a_word_that_no_hardware_has_says_what_is_allowed(word: str) -> None:
     with pytest.raises(UnsupportedError, match=r"word .*: allowed are words such as 27x18 .*q16\.16.*8 to 32 bits"):
-        hardware.accelerator(ARM, hardware.Options(("id",), word=word))
+        fpga.accelerator(ARM, fpga.Options(("id",), word=word))
 
 
 def test_a_word_whose_point_is_fixed_saturates() -> None:
@@ -142,8 +142,8 @@ def test_bad_options_are_named(tmp_path, wrong) -> None:
 def test_steps_too_long_for_the_series_say_the_longest() -> None:
     robot = condyle.load("hyq", floating_base=True)
     with pytest.raises(UnsupportedError, match=r"root_joint \(free\) would turn by 4.2 rad .* step of at most 0.012 s"):
-        hardware.accelerator(robot, hardware.Options(("rk4",), step=0.1))
-    hardware.planned(condyle.chain(2, 0), hardware.Options(("rk4",), step=0.1))
+        fpga.accelerator(robot, fpga.Options(("rk4",), step=0.1))
+    fpga.planned(condyle.chain(2, 0), fpga.Options(("rk4",), step=0.1))
 
 
 def test_a_robot_without_an_inverse_is_refused(tmp_path) -> None:

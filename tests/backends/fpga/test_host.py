@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.boundary import HEADER, Boundary
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.vectors import task_of
-from condyle.hardware import Accelerator
+from condyle import fpga
+from condyle.fpga import Accelerator
+from condyle.fpga.rtl.boundary import HEADER, Boundary
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.vectors import task_of
 from tests.processor import slow
 from tests.programs import skip_without
 
@@ -33,9 +33,9 @@ def host_program() -> ModuleType:
 
 
 def _states(acc: Accelerator, n: int) -> dict[str, np.ndarray]:
-    states = hardware.sampled(ARM, n, 5, acc.plan.box)
+    states = fpga.sampled(ARM, n, 5, acc.plan.box)
     states["v"][-1] *= 1e3
-    return hardware.consistent(ARM, states, acc.plan.box)
+    return fpga.consistent(ARM, states, acc.plan.box)
 
 
 @needs_iverilog
@@ -98,7 +98,7 @@ def test_another_accelerator_is_found_by_its_registers(tmp_path) -> None:
     """The same robot with another box, whose words have other scales, has another fingerprint."""
     hosts = []
     for box in ({}, {"v": 40.0}):
-        acc = hardware.accelerator(ARM, hardware.Options(("id",), box=box))
+        acc = fpga.accelerator(ARM, fpga.Options(("id",), box=box))
         hosts.append(
             host_program().Host(written(tmp_path / f"{len(hosts)}", ARM, acc, Boundary(64), 1) / "rig_stream.json")
         )

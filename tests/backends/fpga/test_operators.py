@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.backends.fpga import operators
-from condyle.backends.fpga.formats import Format, constant_format
-from condyle.backends.fpga.operators import Arrays
-from condyle.backends.fpga.target import A, B, product_dsp
+from condyle.fpga.rtl import operators
+from condyle.fpga.rtl.formats import Format, constant_format
+from condyle.fpga.rtl.operators import Arrays
+from condyle.fpga.rtl.target import A, B, product_dsp
 
 RNG = np.random.default_rng(3)
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.boundary import Boundary, angles, describe
-from condyle.backends.fpga.datapath import Word
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.packets import emit_host
-from condyle.backends.fpga.vectors import unpack
+from condyle import fpga
+from condyle.fpga.rtl.boundary import Boundary, angles, describe
+from condyle.fpga.rtl.datapath import Word
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.packets import emit_host
+from condyle.fpga.rtl.vectors import unpack
 from tests.processor import slow
 from tests.programs import needs
 
@@ -85,7 +85,7 @@ def test_angles_are_turned_into_the_box_and_nothing_else_is(tmp_path, name: str)
     host, n, rng = host_program().Host(path), 50, np.random.default_rng(3)
     turning = [4, 7] if name == "ball_and_plane" else list(range(6))
     assert host.known["angles"] == {f"q_{k}": np.pi for k in turning}
-    states = hardware.sampled(robot, n, 5, acc.plan.box)
+    states = fpga.sampled(robot, n, 5, acc.plan.box)
     states["q"][0] = 0.0
     near = host.pack("id", range(n), **states)
     turns = rng.integers(-1, 2, (n, len(turning)))

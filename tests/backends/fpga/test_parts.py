@@ -7,12 +7,12 @@ import json
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.datapath import unit_dsp
-from condyle.backends.fpga.fitting import fit
-from condyle.backends.fpga.target import PARTS
+from condyle import fpga
 from condyle.errors import UnsupportedError
-from condyle.hardware import Options
+from condyle.fpga import Options
+from condyle.fpga.rtl.datapath import unit_dsp
+from condyle.fpga.rtl.fitting import fit
+from condyle.fpga.rtl.target import PARTS
 
 ARM = condyle.chain(2, 0)
 
@@ -38,7 +38,7 @@ def test_what_a_unit_costs(unit, dsp48e2, dsp48e1, mult18) -> None:
 def test_a_part_of_the_7_series_has_words_that_fit_its_multipliers(part: str, dsp: int) -> None:
     options = Options(("id", "fd"), part=part)
     assert (options.word, options.device.dsp, options.device.multiplier) == ("25x18", dsp, "DSP48E1")
-    fits, wide = (hardware.accelerator(ARM, Options(("id", "fd"), part=part, word=word)) for word in ("", "27x18"))
+    fits, wide = (fpga.accelerator(ARM, Options(("id", "fd"), part=part, word=word)) for word in ("", "27x18"))
     assert fits.ii < wide.ii or fits.dsp < wide.dsp
     assert Options(part=part, word="32").word == "32" and Options().word == "27x18"
 
@@ -57,32 +57,32 @@ def test_the_budget_and_the_report_are_of_the_part(tmp_path, part) -> None:
 
 
 def test_a_smaller_part_takes_a_longer_interval() -> None:
-    intervals = [hardware.accelerator(ARM, Options(part=part)).ii for part in ("xcvu9p", "ecp5-85k", "ecp5-45k")]
+    intervals = [fpga.accelerator(ARM, Options(part=part)).ii for part in ("xcvu9p", "ecp5-85k", "ecp5-45k")]
     assert intervals == sorted(set(intervals)), "each is longer than the one before"
 
 
 def test_a_budget_beyond_the_part_names_the_smallest_interval_that_fits() -> None:
-    plan = hardware.planned(ARM, Options())
+    plan = fpga.planned(ARM, Options())
     ii, _ = fit(plan, PARTS["ecp5-85k"].dsp, device=PARTS["ecp5-85k"])
     with pytest.raises(
         UnsupportedError, match=rf"^dsp=1200 is more than an LFE5U-85F has; .* fits its 156 DSPs is {ii} cycles"
     ):
-        hardware.accelerator(ARM, Options(dsp=1200, part="ecp5-85k"))
+        fpga.accelerator(ARM, Options(dsp=1200, part="ecp5-85k"))
 
 
 def test_a_robot_that_no_interval_brings_into_the_part() -> None:
     with pytest.raises(
         UnsupportedError, match=r"LFE5U-25F is too small for .* at any interval: it has 28 DSPs, and \d+ are"
     ):
-        hardware.accelerator(condyle.chain(4, 0), Options(part="ecp5-25k"))
+        fpga.accelerator(condyle.chain(4, 0), Options(part="ecp5-25k"))
 
 
 def test_words_beyond_the_flip_flops_of_a_part() -> None:
     """An ECP5 keeps no lines of registers in tables."""
     iiwa = condyle.load("iiwa14")
     with pytest.raises(UnsupportedError, match=r"LFE5U-85F .* take \d+ flip-flops, and it has 83640. No interval fits"):
-        hardware.accelerator(iiwa, Options(dsp=156, part="ecp5-85k"))
-    assert hardware.accelerator(iiwa, Options(("id",), part="ecp5-85k")).register_bits < 83_640
+        fpga.accelerator(iiwa, Options(dsp=156, part="ecp5-85k"))
+    assert fpga.accelerator(iiwa, Options(("id",), part="ecp5-85k")).register_bits < 83_640
 
 
 def test_a_part_that_is_not_there(tmp_path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from condyle.backends.fpga.emit_phases import Count, Phases
+from condyle.fpga.rtl.emit_phases import Count, Phases
 from condyle.text import Emitter
 
 

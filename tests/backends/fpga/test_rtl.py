@@ -9,19 +9,19 @@ from dataclasses import replace
 import pytest
 
 import condyle
-from condyle import hardware
-from condyle.backends.fpga.emit_project import bench_text, sources
-from condyle.backends.fpga.export import Facts
-from condyle.backends.fpga.target import PARTS
+from condyle import fpga
 from condyle.errors import BuildError
-from condyle.simulation import check
+from condyle.fpga.rtl.emit_project import bench_text, sources
+from condyle.fpga.rtl.export import Facts
+from condyle.fpga.rtl.target import PARTS
+from condyle.fpga.simulation import check
 from tests.processor import slow
 from tests.programs import needs
 from tests.zoo import every_joint
 
 from .conftest import Bench, accelerator, ball_and_plane, free_body
 
-TASKS = hardware.functions()
+TASKS = fpga.functions()
 STALLS = ("+stall_in=40", "+stall_out=40", "+seed=5")
 
 

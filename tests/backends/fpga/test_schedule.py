@@ -7,25 +7,25 @@ from collections import Counter
 import pytest
 
 import condyle
-from condyle.backends.fpga.adders import widest
-from condyle.backends.fpga.binding import Binding, Tap
-from condyle.backends.fpga.build import build, dsp_at, with_folding
-from condyle.backends.fpga.datapath import LEAVES, SHARED
-from condyle.backends.fpga.fitting import fit, foldings
-from condyle.backends.fpga.report import words_held
-from condyle.backends.fpga.schedule import pool_of, schedule
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.adders import widest
+from condyle.fpga.rtl.binding import Binding, Tap
+from condyle.fpga.rtl.build import build, dsp_at, with_folding
+from condyle.fpga.rtl.datapath import LEAVES, SHARED
+from condyle.fpga.rtl.fitting import fit, foldings
+from condyle.fpga.rtl.report import words_held
+from condyle.fpga.rtl.schedule import pool_of, schedule
 
 from .conftest import accelerator
 
 
 @pytest.fixture(scope="module")
-def arm() -> condyle.backends.fpga.build.Accelerator:
+def arm() -> condyle.fpga.rtl.build.Accelerator:
     return accelerator(condyle.chain(3, 0))
 
 
 @pytest.fixture(scope="module")
-def legs() -> condyle.backends.fpga.build.Accelerator:
+def legs() -> condyle.fpga.rtl.build.Accelerator:
     return accelerator(condyle.load("hyq"), "did", "minv")
 
 

@@ -16,9 +16,9 @@ import pytest
 import condyle
 from condyle.backends.common.facts import checked_name
 from condyle.backends.common.words import IN_VERILOG
-from condyle.backends.fpga import emit_project
-from condyle.backends.fpga.target import PIPELINES
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl import emit_project
+from condyle.fpga.rtl.target import PIPELINES
 from condyle.functions import FUNCTIONS, registered
 from tests.processor import slow
 from tests.programs import YOSYS, call, needs, tool

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.fpga.boundary import Boundary
-from condyle.backends.fpga.evaluate import evaluate
-from condyle.backends.fpga.formats import Format
-from condyle.hardware import Accelerator
+from condyle.fpga import Accelerator
+from condyle.fpga.rtl.boundary import Boundary
+from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.formats import Format
 from tests.programs import needs
 
 from .conftest import accelerator

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 import condyle
-from condyle.backends.fpga.board import CROSSINGS, PACKAGED, VIVADO
-from condyle.backends.fpga.target import PARTS
 from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.board import CROSSINGS, PACKAGED, VIVADO
+from condyle.fpga.rtl.target import PARTS
 from tests.programs import YOSYS, call, needs, tool
 
 ARM = condyle.chain(2, 0)

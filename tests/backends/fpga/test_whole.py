@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.backends.fpga.boundary import Boundary, describe
-from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_axi import AxiEmitter
-from condyle.backends.fpga.emit_top import emit_top
+from condyle.fpga.rtl.boundary import Boundary, describe
+from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.emit_axi import AxiEmitter
+from condyle.fpga.rtl.emit_top import emit_top
 from tests.programs import YOSYS, needs, tool
 
 from .conftest import accelerator

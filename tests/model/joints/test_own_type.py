@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle.errors import ModelError, UnsupportedError
-from condyle.hardware.stepping import stepping_of
+from condyle.fpga.stepping import stepping_of
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.joints.base import ANGULAR, LINEAR, Column
 from condyle.scalar import Scalar, cos, number, sin

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import hardware
+from condyle import fpga
 from condyle.algorithms import stepping
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.series import LARGEST_TURN, terms
@@ -47,9 +47,7 @@ def test_runge_kutta_is_of_fourth_order_on_curves_too(monkeypatch: pytest.Monkey
     def end(count: int) -> np.ndarray:
         state = {"q": q, "v": v, "tau": tau}
         for _ in range(count):
-            state |= dict(
-                zip("qv", hardware.answer_of(robot, hardware.functions()["rk4"], state, 0.1 / count), strict=True)
-            )
+            state |= dict(zip("qv", fpga.answer_of(robot, fpga.functions()["rk4"], state, 0.1 / count), strict=True))
         return state["q"]
 
     truth = end(40)

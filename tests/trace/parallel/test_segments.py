@@ -8,17 +8,17 @@ import pytest
 import condyle
 from benchmarks import chains
 from benchmarks.parallel import segmented
-from condyle.algorithms.parallel.arrays import GUARD
 from condyle.backends.common.facts import BITS
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.backends.cpu.chain import Made, assemble_chain
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.functions import FUNCTIONS
+from condyle.links.algorithms.arrays import GUARD
+from condyle.links.trace import has_branches, is_chain
+from condyle.links.trace.branches import branches, cut
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.trace import reference
-from condyle.trace.parallel import has_branches, is_chain
-from condyle.trace.parallel.branches import branches, cut
 from tests.forces import function_with
 from tests.laws.robots import changed, relative
 

@@ -9,17 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from condyle.passes.elementary.values import (
-    SIGN,
-    Value,
-    absolute,
-    fma,
-    maximum,
-    minimum,
-    numbers,
-    polynomial,
-    select,
-)
+from condyle.passes.elementary.values import SIGN, Value, absolute, fma, maximum, minimum, numbers, polynomial, select
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from condyle.backends.fpga.accelerator import TAG_BITS, Id, Plan
-from condyle.backends.fpga.build import Accelerator
-from condyle.backends.fpga.emit_array import bits_of
-from condyle.backends.fpga.emit_axi import MACROS
-from condyle.backends.fpga.queues import queues
-from condyle.backends.fpga.schedule import Schedule
-from condyle.backends.fpga.stream import bus, result_width, width
-from condyle.backends.fpga.tasks import Leaf
+from condyle.fpga.rtl.accelerator import TAG_BITS, Id, Plan
+from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.emit_array import bits_of
+from condyle.fpga.rtl.emit_axi import MACROS
+from condyle.fpga.rtl.queues import queues
+from condyle.fpga.rtl.schedule import Schedule
+from condyle.fpga.rtl.stream import bus, result_width, width
+from condyle.fpga.rtl.tasks import Leaf
 
-OPERATORS = (files("condyle.backends.fpga") / "support" / "operators.v").read_text(encoding="ascii")
-AXI = (files("condyle.backends.fpga") / "support" / "axi.v").read_text(encoding="ascii")
+OPERATORS = (files("condyle.fpga.rtl") / "support" / "operators.v").read_text(encoding="ascii")
+AXI = (files("condyle.fpga.rtl") / "support" / "axi.v").read_text(encoding="ascii")
 WHOLE, QUEUE, BOUNDARY = (
     Path(__file__).with_name(name).read_text(encoding="ascii") for name in ("whole.v", "queue.v", "boundary.v")
 )

@@ -1,0 +1,1 @@
+"""`Dynamics`, and calls of the functions of one robot."""

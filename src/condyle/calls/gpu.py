@@ -1,0 +1,225 @@
+"""Dynamics on a GPU: arrays of the processor's memory as everywhere, or arrays that lie on the GPU, without a copy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, cast
+
+from numpy.typing import ArrayLike
+
+from condyle.backends.cuda.choice import KNOWN_MULTIPROCESSORS
+from condyle.backends.cuda.function import CudaFunction
+from condyle.backends.cuda.kernel import Sizes
+from condyle.calls.dynamics import Array, Dynamics, Out
+from condyle.compile.options import whole
+from condyle.errors import DeviceError, ShapeError, UnsupportedError
+from condyle.functions import function_of
+from condyle.runtime.cuda.answers import DeviceArray, fresh
+from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
+from condyle.runtime.cuda.driver import gpu
+from condyle.runtime.cuda.pinned import pinned_arrays
+from condyle.runtime.cuda.streams import handle_of, is_captured, wait
+from condyle.runtime.packed import Packed
+from condyle.specification import Function
+from condyle.trace.repeated import time_loop
+
+
+class GpuDynamics(Dynamics):
+    """The functions of a robot on one GPU.
+
+    Arguments are all in the processor's memory, as for any target, or all on the GPU: dense arrays that lend themselves
+    by DLPack or `__cuda_array_interface__` (PyTorch, CuPy, JAX, Numba), of the dtype of this object, each with the same
+    batch dimensions or with one row. Answers are then `DeviceArray`s, or `out=`; they are ready in stream order.
+    """
+
+    _stream: int | None = None
+    _owner: object = None
+    """The object that `_stream` is of. Answers hold it, since a stream may end with its object."""
+
+    @cached_property
+    def _copies(self) -> dict[int, DeviceArray]:
+        """On the GPU: numbers of the robot and zeros that calls take where nothing is given."""
+        return {}
+
+    def on(self, stream: object) -> GpuDynamics:
+        """Return the same functions with a stream for calls on device arrays; a graph can capture them with `out=`.
+
+        stream: of PyTorch, CuPy, Numba or cuda.core, or a CUstream as a number. Without `on`, calls go into the stream
+        that the arrays name, else into the default one.
+        """
+        bound = object.__new__(GpuDynamics)  # a copy would be compiled anew, as a pickle is
+        vars(bound).update(vars(self), _copies=self._copies)
+        bound._stream, bound._owner = handle_of(stream), stream
+        bound._derivatives, bound._rolled = {}, None  # each calls the object that it is of
+        bound._shadow_methods()
+        return bound
+
+    def explain(self, n: int = 1, functions: Sequence[str | Function] | None = None) -> str:
+        """Return what runs for a batch of n states: the route of each function, its operations and its form.
+
+        The time of a form is an estimate, it is not measured.
+
+        functions: as in `Dynamics.explain`.
+        """
+        n, found = whole("n", n, 0), self._multiprocessors()
+        multiprocessors = found or KNOWN_MULTIPROCESSORS
+        device = f"GPU {self._compiler.device}, {multiprocessors} multiprocessors"
+        if found is None:
+            device = f"there is no GPU here: estimates are for a card with {multiprocessors} multiprocessors"
+        lines = [f"target cuda, {self._dtype}, batch of {n}, {device}"]
+        for function in self._named(functions):
+            line = self._compiler.line(function, self._target, self._dtype, n)
+            repeated = function.repeat is not None
+            form = "" if repeated else self._compiler.gpu(function, self._dtype, multiprocessors).line(n)
+            lines.append(line + form)
+        return "\n".join(lines)
+
+    def _multiprocessors(self) -> int | None:
+        """Of the GPU; None where there is none."""
+        try:
+            return gpu(self._compiler.device).multiprocessors
+        except DeviceError:
+            return None
+
+    def memory(self, n: int, functions: Sequence[str | Function] | None = None) -> dict[str, int]:
+        """Return the bytes on the GPU by function, for n states that are there: inputs, outputs and scratch.
+
+        External forces are left out. functions: as in `explain`.
+        """
+        n = whole("n", n, 0)
+        return {one.name: self._sizes(one, n).resident(n) for one in self._named(functions)}
+
+    def stage_memory(self, n: int) -> dict[str, int]:
+        """Return the bytes on the GPU by function, for n states in the processor's memory: of two transfers at most.
+
+        Arrays that are not pinned need as much pinned memory, without the scratch. It is kept for the next call.
+        """
+        return {one.name: self._sizes(one, n).staged(n) for one in self._named(None)}
+
+    def _sizes(self, function: Function, n: int) -> Sizes:
+        multiprocessors, repeat = self._multiprocessors() or KNOWN_MULTIPROCESSORS, function.repeat
+        made = self._compiler.gpu(function if repeat is None else repeat.of, self._dtype, multiprocessors)
+        found = made if repeat is None else None if repeat.backwards else made.repeated(time_loop(repeat))
+        if found is None:
+            raise UnsupportedError(f"{function.method}: its kernels are called from the processor's memory, in pieces")
+        return Sizes.of(found.launches(found.form(n)))
+
+    def pinned(self, name: str | Function, n: int) -> tuple[Array, ...]:
+        """Return arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.
+
+        They are NumPy arrays of zeros. A call with them, `dyn.inverse_dynamics(q, v, a, out=tau)`, copies directly from
+        and to them: all inputs in one transfer, all outputs in one. External forces are left out.
+        """
+        inputs, outputs = self.binder(function_of(name)).specs
+        specs = (*inputs, *outputs)
+        return tuple(pinned_arrays(gpu(self._compiler.device), [(n, *spec.dims) for spec in specs], self.dtype))
+
+    def pack(self, array: ArrayLike, port: str = "", of: str | Function = "") -> Packed:
+        raise UnsupportedError("packed arrays are for the processor: pass plain arrays to target 'cuda'")
+
+    def call(
+        self,
+        function: str | Function,
+        args: Sequence[ArrayLike],
+        out: Out = None,
+        ranges: bool = True,
+    ) -> tuple[Array, ...]:
+        """As in `Dynamics`; numbers of arrays that lie on the GPU are not looked at."""
+        if not any(is_device_array(value) for value in args):
+            return super().call(function, args, out, ranges)
+        return cast("tuple[Array, ...]", self._device_call(function_of(function), args, out))
+
+    def _device_call(self, function: Function, args: Sequence[object], out: object) -> tuple[object, ...]:
+        method = function.called
+        given = [self._there(x) for x in args]
+        inputs, outputs = self.binder(function).specs
+        if len(given) != len(inputs):
+            raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
+        kernel = self.kernel(function)
+        if not isinstance(kernel, CudaFunction):
+            raise UnsupportedError(
+                f"{method}: its kernels are called from the processor's memory: pass arrays that lie there"
+            )
+        with kernel.gpu.current():
+            results: list[Any] = [] if out is None else [out]
+            if isinstance(out, (tuple, list)):
+                results = [*cast("Sequence[Any]", out)]
+            stream, lent = self._ordered(kernel, given, results)
+            views = [view_of(x, spec, self.dtype, kernel.gpu, lent) for x, spec in zip(given, inputs, strict=True)]
+            batch = _batch(method, views, [len(spec.dims) for spec in inputs])
+            shapes = [batch + spec.dims for spec in outputs]
+            if out is None:
+                results = [fresh(kernel.gpu, shape, self.dtype, stream, self._owner) for shape in shapes]
+            elif len(results) != len(outputs):
+                raise ShapeError(f"{method}: out has {len(results)} arrays, expected {len(outputs)}")
+            into = [
+                view_of(x, spec, self.dtype, kernel.gpu, lent, True) for x, spec in zip(results, outputs, strict=True)
+            ]
+            _check_out(method, into, shapes, views)
+            n = math.prod(batch)
+            if n and outputs[0].size:
+                rows = [n * spec.size * self.dtype.itemsize for spec in inputs]
+                shared = [view.bytes < size for view, size in zip(views, rows, strict=True)]
+                kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
+        return tuple(results)
+
+    def _there(self, value: object) -> object:
+        """On the GPU, what stands for an input that was not given: it is copied once; all others as they are."""
+        own = (one for one in (*self._numbers.values(), *self._zeros.values()) if one is value)
+        array = next(own, None)
+        if array is None or not array.size:
+            return value
+        if id(array) not in self._copies:
+            device = gpu(self._compiler.device)
+            with device.current():
+                copy = fresh(device, array.shape, self.dtype, 0)
+                device.driver("cuMemcpyHtoD", copy.address, array.ctypes.data, copy.nbytes)
+            self._copies[id(array)] = copy
+        return self._copies[id(array)]
+
+    def _ordered(self, kernel: CudaFunction, given: Sequence[object], results: Sequence[object]) -> tuple[int, int]:
+        """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
+
+        While it is captured nothing is waited for: the graph's owner sees to the order.
+        """
+        origins = [(value, stream_of(value)) for value in (*given, *results)]
+        named = [stream for _, stream in origins if stream is not None]
+        stream = self._stream if self._stream is not None else max(named, default=0)
+        if is_captured(kernel.gpu, stream):
+            return stream, -1
+        late = {
+            origin
+            for value, origin in origins
+            if origin is not None and not (isinstance(value, DeviceArray) and value.is_ready_in(stream))
+        }
+        wait(kernel.gpu, stream, late)
+        for values, use in ((given, DeviceArray.used_in), (results, DeviceArray.written_in)):
+            for value in values:
+                if isinstance(value, DeviceArray):
+                    use(value, stream, self._owner)
+        return stream, stream or 1
+
+    def direct(
+        self, function: Function, slow: object, result: object = None, shares: bool = True, positional: int = 0
+    ) -> None:
+        """No native callable in front: it serves code on the processor."""
+
+
+def _batch(method: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int, ...]:
+    batches = [view.shape[: len(view.shape) - d] for view, d in zip(views, dims, strict=True)]
+    batch = max(batches, key=lambda one: (math.prod(one) != 1, len(one)))
+    if any(one != batch and math.prod(one) != 1 for one in batches):
+        listed = ", ".join(map(str, batches))
+        raise ShapeError(f"{method}: batch dimensions on the GPU must be equal, or one row: {listed}")
+    return batch
+
+
+def _check_out(method: str, into: Sequence[View], shapes: Sequence[tuple[int, ...]], views: Sequence[View]) -> None:
+    for k, (view, shape) in enumerate(zip(into, shapes, strict=True)):
+        if view.shape != shape:
+            raise ShapeError(f"{method}: out[{k}] has shape {view.shape}, expected {shape}")
+        for other in (*views, *into[:k]):
+            if view.address < other.address + other.bytes and other.address < view.address + view.bytes:
+                raise ShapeError(f"{method}: out[{k}] overlaps an input or another output")

@@ -1,0 +1,207 @@
+"""What people give, checked: arguments of calls, and options: words, numbers, number types, frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from inspect import Parameter, Signature
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS, function_or_none
+from condyle.identity import digest
+from condyle.model.change import suggest
+from condyle.model.contact import Contact, anchors_of, checked_contacts, gains_of, normals_of
+from condyle.model.robot import Frame, Robot
+from condyle.specification import UNBOUND, Bound, Function
+from condyle.specification.choices import FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
+from condyle.specification.ports import ACTIVE, ANCHORS, FRICTION_NUMBERS, GAINS, GAPS, IMPULSE0, NORMALS, NUMBERS
+from condyle.version import __version__
+
+
+class CompileArguments(NamedTuple):
+    """What `Robot.compile` was given, in its order: the pickle of a `Dynamics`."""
+
+    robot: Robot
+    target: str
+    dtype: str
+    threads: int | None
+    links: str
+    routes: Mapping[str, str] | None
+    device: int | None
+    kernels: str | Mapping[str, str]
+    frames: tuple[str, ...]
+    reference_frame: str
+    force_frame: str
+    integrator: str
+    inputs: tuple[str, ...]
+    contacts: tuple[Contact, ...]
+    check: bool
+
+
+SPEED = ("threads", "device", "check")
+"""Options that change no bit of an answer."""
+
+
+def parts_of_compiled(arguments: CompileArguments) -> dict[str, str]:
+    """Hashes of all that an answer depends on: this version of Condyle, each part of the robot, each option."""
+    options = {name: value for name, value in arguments._asdict().items() if name not in ("robot", *SPEED)}
+    options["routes"] = sorted((arguments.routes or {}).items())
+    if isinstance(arguments.kernels, Mapping):
+        options["kernels"] = sorted(arguments.kernels.items())
+    return robot_parts(arguments.robot) | {name: digest(value) for name, value in options.items()}
+
+
+def robot_parts(robot: Robot) -> dict[str, str]:
+    """Hashes of this version of Condyle and of each part of the robot, named as parts of something larger."""
+    return {"condyle": digest(__version__), **{f"robot.{name}": part for name, part in robot.identity_parts.items()}}
+
+
+MOST = 1 << 30
+"""Threads, or GPUs: no machine has as many."""
+
+
+def bound_of(
+    robot: Robot,
+    frames: Sequence[str] = (),
+    reference_frame: str = UNBOUND.reference_frame,
+    force_frame: str = UNBOUND.force_frame,
+    integrator: str = UNBOUND.integrator,
+    contacts: Sequence[Contact] | None = None,
+) -> Bound:
+    """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
+    check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
+    check_choice("force_frame", force_frame, FORCE_FRAMES)
+    check_choice("integrator", integrator, INTEGRATORS)
+    if isinstance(frames, str) or not isinstance(frames, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"frames={frames!r}: give a list of names, such as ({frames!r},)")
+    names = tuple(frames)
+    for name in names:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"frames: {name!r} is no name: give text, a name of robot.frames")
+        if name not in robot.frames:
+            known = tuple(robot.frames)
+            raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
+    held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
+    return Bound(names, reference_frame, force_frame, integrator, held)
+
+
+def numbers_of(
+    robot: Robot, inputs: Sequence[str], dtype: str, contacts: Sequence[Contact] = ()
+) -> dict[str, NDArray[np.floating]]:
+    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts always do.
+
+    UnsupportedError for what is none, or said twice, and for a contact that is drawn back to no anchor.
+    """
+    listed = isinstance(inputs, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    names = [inputs] if isinstance(inputs, str) else list(inputs) if listed else None
+    known = (*NUMBERS, *((GAINS.name, ANCHORS.name, *FRICTION_NUMBERS) if contacts else ()))
+    if names is None or any(name not in known or names.count(name) > 1 for name in names):
+        raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, known))}, each once")
+    loose = next((one for one in contacts if one.gains[0] and not one.is_loop and one.anchor is None), None)
+    if loose is not None and ANCHORS.name not in names:
+        raise UnsupportedError(
+            f"{loose.title}: kp={loose.gains[0]:g} draws it back to its anchor, which is not known: give anchor=, or "
+            f"compile(inputs=({ANCHORS.name!r},)) and one a state"
+        )
+    own = {name: np.array(getattr(robot, name), dtype) for name in NUMBERS if name in names}
+    if not contacts:
+        return own
+    flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
+    zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
+    more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
+    return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
+
+
+def tip_frame(frames: Mapping[str, Frame]) -> str:
+    """The name of a frame at a tip: the last one of the last body."""
+    bodies = {name: (frame.body, k) for k, (name, frame) in enumerate(frames.items())}
+    return max(bodies, key=lambda name: bodies[name])
+
+
+def bound_arguments(
+    called: str, signature: Signature, args: Sequence[Any], named: Mapping[str, Any], cure: str = ""
+) -> Mapping[str, Any]:
+    """The arguments of a call by name. TypeError, which names the call and its arguments, where they do not fit."""
+    try:
+        return signature.bind(*args, **named).arguments
+    except TypeError as error:
+        said, unknown = str(error), next((name for name in named if name not in signature.parameters), None)
+        if unknown is not None:  # before what is missing, which it may stand for
+            close = get_close_matches(unknown, signature.parameters, 1, 0.6)
+            meant = f" (did you mean {close[0]!r}?)" if close else ""
+            said = f"got an unexpected keyword argument {unknown!r}{meant}"
+        takes = ", ".join(
+            str(one)
+            for name, one in signature.parameters.items()
+            if name != "self" and one.kind is not Parameter.KEYWORD_ONLY
+        )
+        raise TypeError(f"{called}: {said}; call {called}({takes}){cure}") from None
+
+
+def opened_by(number: str | None) -> str:
+    """The end of a message about a number of the robot that is no argument."""
+    if number == ACTIVE.name:
+        return "; compile(contacts=...) makes active an argument"
+    return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
+
+
+def routes_of(routes: Mapping[str, str] | None) -> dict[Function, str]:
+    """The routes by their functions; UnsupportedError for what is no mapping, and for what names none."""
+    if not isinstance(routes or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"routes={routes!r}: name the function too, such as {{'fd': 'aba'}}")
+    by_function: dict[Function, str] = {}
+    for name, route in (routes or {}).items():
+        function = function_or_none(name)
+        if function is None:
+            raise UnsupportedError(f"routes: there is no function {name!r}; there are {', '.join(FUNCTIONS)}")
+        if function in by_function:
+            raise UnsupportedError(f"routes={routes!r}: a function is named twice, give each one route")
+        by_function[function] = route
+    return by_function
+
+
+def check_choice(name: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise UnsupportedError(f"{name}={value!r}: allowed is {', '.join(map(repr, allowed))}")
+
+
+def check_robot(called: str, robot: object) -> None:
+    """UnsupportedError for what is no robot, such as its name."""
+    if not isinstance(robot, Robot):
+        raise UnsupportedError(f"{called}: the robot is {robot!r}, expected what condyle.load(...) returns")
+
+
+_UNITS = {
+    "dsp": "DSPs",
+    "clock": "MHz",
+    "f_ext": "N and N m",
+    "step": "seconds",
+    "bus_clock": "MHz",
+    "percent": "per cent",
+}
+"""Of options of accelerators that are numbers."""
+
+
+def check_numbers(**options: object) -> None:
+    """UnsupportedError for the option of an accelerator that is no number; None stands for the default."""
+    for name, value in options.items():
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+            raise UnsupportedError(f"{name}={value!r}: give a number, in {_UNITS[name]}, or leave it out")
+
+
+def whole(name: str, value: int, least: int, instead: str = "") -> int:
+    """Any kind of whole number as an int; UnsupportedError for what is none, too small or beyond all machines.
+
+    instead: what else may be given.
+    """
+    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= MOST:  # pyright: ignore
+        also = f", or {instead}" if instead else ""
+        beyond = isinstance(value, Integral) and value > MOST
+        numbers = f"from {least} to {MOST}" if beyond else f"from {least} on"
+        raise UnsupportedError(f"{name}={value!r}: give a whole number {numbers}{also}")
+    return int(value)

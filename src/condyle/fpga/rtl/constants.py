@@ -1,0 +1,140 @@
+"""Products with constants as shifts and sums instead of DSPs.
+
+A constant c = sum of d_p 2^p, d_p = +-1, is summed from its lowest digit up: acc <- floor(acc / 2^gap) + d x. No later
+digit reaches the dropped bits, so the result is floor(c x / 2^right) to the last bit, as from a product in one DSP.
+Each step is one sum with an output register, at most two bits wider than x. Digits are canonical signed ones
+(Reitwiesner 1960), but for the lowest, which is made +1: the chain starts with x itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from condyle.errors import UnsupportedError
+from condyle.fpga.rtl.accelerator import Plan
+from condyle.fpga.rtl.adders import product_shift
+from condyle.fpga.rtl.datapath import Datapath, Op, unit_dsp
+from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.target import ADDER, XCVU9P, Device
+
+CONSTANTS = ("dsp", "shift", "auto")
+"""dsp: by DSPs. shift: by shifts wherever possible. auto: by shifts if they take a smaller share of the device."""
+
+
+def digits(value: int) -> list[tuple[int, int]]:
+    """(place, +-1) of each digit, ascending, the first of them +1; value is not zero."""
+    low = (value & -value).bit_length() - 1
+    rest, place = (value >> low) - 1, low
+    found = [(low, 1)]
+    while rest:
+        if rest & 1:
+            digit = 2 - (rest & 3)
+            found.append((place, digit))
+            rest -= digit
+        rest >>= 1
+        place += 1
+    return found
+
+
+@dataclass(frozen=True)
+class Step:
+    """acc and x aligned and summed: the binary point of the sum, its width."""
+
+    place: int
+    digit: int
+    unit: int
+    width: int
+
+
+def steps(value: int, width: int, right: int) -> list[Step] | None:
+    """The chain of a constant for words of so many bits; None if a sum would have more than ADDER bits."""
+    (at, _), *others = digits(value)
+    lowest, highest = -(1 << (width - 1)), (1 << (width - 1)) - 1
+    low, high, found = lowest, highest, list[Step]()
+    for place, digit in others:
+        unit = min(place, right)
+        ends = [x << (place - unit) for x in (lowest, highest)]
+        low, high = (x << (at - unit) if at > unit else x >> (unit - at) for x in (low, high))
+        if right < 0 or max(_bits(low), _bits(high), _bits(ends[0])) > ADDER:
+            return None
+        low, high = (low + ends[0], high + ends[1]) if digit > 0 else (low - ends[1], high - ends[0])
+        at = unit
+        found.append(Step(place, digit, unit, max(_bits(low), _bits(high))))
+    return found
+
+
+def _bits(x: int) -> int:
+    """Bits of a signed integer."""
+    return (x if x >= 0 else ~x).bit_length() + 1
+
+
+@dataclass
+class _Rewriting:
+    """Copies a datapath and replaces the chosen products."""
+
+    path: Datapath
+    ops: list[Op] = field(default_factory=list[Op])
+    at: list[int] = field(default_factory=list[int])
+
+    def add(self, op: Op) -> int:
+        self.ops.append(op)
+        return len(self.ops) - 1
+
+    def copy(self, op: Op) -> int:
+        return self.add(replace(op, args=tuple(self.at[a] for a in op.args)))
+
+    def chain(self, k: int, chain: list[Step]) -> int:
+        op, (x, c) = self.path.ops[k], self.path.ops[k].args
+        was, constant = self.path.ops[x].format, self.path.ops[c]
+        point = was.frac + constant.format.frac
+
+        def term(place: int) -> int:
+            return self.add(Op("wire", Format(was.width, point - place), (self.at[x],), op.stage))
+
+        acc = term(digits(constant.value)[0][0])
+        for n, step in enumerate(chain, 1):
+            kind, args = "add" if step.digit > 0 else "sub", (acc, term(step.place))
+            format = Format(step.width, point - step.unit)
+            if n == len(chain):
+                drop = point - step.unit - op.format.frac
+                acc = self.add(replace(op, kind=kind, args=args, value=constant.value, factor=0, drop=drop, shifts=n))
+            else:
+                acc = self.add(Op(kind, format, args, op.stage))
+        return acc
+
+
+def shifted(path: Datapath, ii: int, mode: str, device: Device = XCVU9P) -> Datapath:
+    """The datapath with products of constants replaced by chains as the mode says."""
+    new = _Rewriting(path)
+    for k, op in enumerate(path.ops):
+        chain = _chosen(path, k, ii, mode, device)
+        new.at.append(new.chain(k, chain) if chain else new.copy(op))
+    inputs = tuple((word, new.at[k]) for word, k in path.inputs)
+    groups = tuple((name, tuple((word, new.at[k]) for word, k in pairs)) for name, pairs in path.groups)
+    shared = tuple(tuple(new.at[k] if k in path.folds else -1 for k in alike) for alike in path.shared)
+    return replace(path, ops=tuple(new.ops), inputs=inputs, groups=groups, shared=shared)
+
+
+def is_constant_product(path: Datapath, k: int) -> bool:
+    op = path.ops[k]
+    return op.kind == "mul" and path.ops[op.args[1]].kind == "const" and path.ops[op.args[1]].value != 0
+
+
+def _chosen(path: Datapath, k: int, ii: int, mode: str, device: Device) -> list[Step] | None:
+    if k in path.folds or not is_constant_product(path, k):
+        return None  # folded branches have different constants, so it stays a factor
+    op = path.ops[k]
+    chain = steps(path.ops[op.args[1]].value, path.ops[op.args[0]].format.width, product_shift(path, k))
+    if not chain or mode == "shift":
+        return chain
+    cost, saved = sum(step.width for step in chain), unit_dsp(path.unit(k), device) / ii
+    return chain if cost / device.lut < saved / device.dsp else None
+
+
+def with_constants(plan: Plan, mode: str, ii: int, device: Device = XCVU9P) -> Plan:
+    """The plan with its constants as the mode says, at this interval; UnsupportedError names the modes."""
+    if mode not in CONSTANTS:
+        raise UnsupportedError(f"constants={mode!r}: allowed is {', '.join(CONSTANTS)}")
+    if mode == "dsp":
+        return plan
+    return replace(plan, datapaths={name: shifted(path, ii, mode, device) for name, path in plan.datapaths.items()})

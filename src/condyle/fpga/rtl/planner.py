@@ -1,0 +1,297 @@
+"""Plans an accelerator: datapaths and formats from a traced Program and sampled states."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from condyle.errors import UnsupportedError
+from condyle.fpga.rtl import products, sharing, steps
+from condyle.fpga.rtl.accelerator import Plan, named
+from condyle.fpga.rtl.datapath import Datapath, Given, Word
+from condyle.fpga.rtl.formats import MARGIN, TAILS, Format, Reals, format_for, largest_of, outputs_of, values_of
+from condyle.fpga.rtl.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
+from condyle.fpga.rtl.operators import largest_angle
+from condyle.fpga.rtl.target import A
+from condyle.fpga.rtl.target import Word as Numbers
+from condyle.fpga.rtl.tasks import (
+    BIAS,
+    COLUMNS,
+    FLAG,
+    FLOATS,
+    INVERSE,
+    ORDER,
+    PRODUCTS,
+    SOLVED,
+    STAGE,
+    STEP,
+    TRIG,
+    Leaf,
+    Task,
+    Unit,
+)
+from condyle.ir.program import Program, operands
+
+Groups = dict[str, list[tuple[Word, int]]]
+
+
+@dataclass
+class Planner:
+    """program: the outputs of all units, traced, each node with its stage and its bounds. samples: q, v, a (n, size).
+
+    tasks: in the order of their codes. products: of each derivative of inverse dynamics what -M^-1 times it is called.
+    box, limits: see `Plan`. base: degrees of freedom whose motion can be given. branches: where joints, and entries of
+    input arrays, stand in branches that are alike. echo: see `Boundary`.
+    """
+
+    program: Program
+    units: Sequence[Unit]
+    samples: Mapping[str, Reals]
+    numbers: Numbers
+    tasks: Sequence[Task]
+    products: Mapping[str, str]
+    box: Mapping[str, float | Reals]
+    limits: Mapping[Word, float]
+    stepping: steps.Stepping
+    base: int
+    branches: sharing.Branches
+    echo: bool
+    paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath], init=False)
+    torques: tuple[float, ...] = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        self.n = self.program.arrays[0].size
+        self.leaves = {leaf for task in self.tasks for leaves in task.passes for leaf in leaves}
+        self.samples = _twice(self.samples) if self.base else self.samples
+        self.found = values_of(self.program, self.samples)
+        alike = sharing.shared_operations(self.program, *self.branches)
+        largest = sharing.equalised(largest_of(self.found), alike)
+        self.source = Source(self.program, largest, alike, sharing.scales(self.program, alike))
+        self.outside: dict[int, Given] = {}
+        turns: dict[int, Given] = {}
+        angles: dict[int, int] = {}
+        for k, node in enumerate(self.program.nodes):
+            if node[0] == "input":
+                word = input_word(self.program, node)
+                known = FLAG if word == FLOATS else format_for(self.numbers, largest[k])
+                self.outside[k] = Given(word, known)
+            elif node[0] in ("sin", "cos"):
+                (x,) = operands(node)
+                turns[k] = Given(Word(str(node[0]), angles.setdefault(x, len(angles))), TRIG_FORMAT, SINCOS_ERROR)
+        self.given = {**self.outside, **turns}
+
+    def run(self) -> Plan:
+        """Makes the datapaths of these functions."""
+        for array in dict.fromkeys(unit.leaf.array for unit in self.units):
+            self._traced(array)
+        self._trig()
+        formats = {given.word: given.format for given in self.outside.values() if given.word != FLOATS}
+        if not self.leaves.isdisjoint((SOLVED, PRODUCTS)):
+            self._schedule_module(formats)
+        course = self._step(formats) if STEP in self.leaves else dict[Word, Format]()
+        paths = {name: self.paths[name] for name in ORDER if name in self.paths}
+        tasks = {task.function.name: task for task in self.tasks}
+        results = {name: tuple(paths[task.leaf.array].formats(task.leaf.group).items()) for name, task in tasks.items()}
+        known = (self.box, self.torques, self.limits, self.stepping, course, self.base)
+        return Plan(self.numbers, tasks, self.program.inputs[0].size, self.n, paths, formats, results, *known)
+
+    def _outputs(self, leaf: Leaf) -> list[tuple[Word, int]]:
+        """All words of the outputs of a group's unit."""
+        names = {port.name for unit in self.units if unit.leaf == leaf for port in unit.function.outputs}
+        return [(word, node) for word, node in _pairs(self.program) if word.name in names]
+
+    def _words(self, unit: Unit) -> list[tuple[Word, int]]:
+        """The same, of symmetric matrices the upper triangle."""
+        halved = {port.name for port in unit.function.outputs if port.symmetric}
+        return [
+            (word, node)
+            for word, node in self._outputs(unit.leaf)
+            if word.name not in halved or word.index // self.n <= word.index % self.n
+        ]
+
+    def _traced(self, array: str) -> None:
+        """An array of units; the stages of one with a single letter have that, wherever a node was made first."""
+        units = [unit for unit in self.units if unit.leaf.array == array]
+        groups = [(unit.leaf.group, self._words(unit)) for unit in units if unit.leaf in self.leaves]
+        letters = {unit.letter for unit in units}
+        if groups:
+            rename = units[0].letter if len(letters) == 1 else ""
+            self.paths[array] = lower(array, self.source, self.numbers, self.given, groups, rename)
+
+    def _trig(self) -> None:
+        wanted = {word for path in self.paths.values() for word, _ in path.inputs}
+        nodes = {given.word: k for k, given in self.given.items()}
+        outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
+        path = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
+        self._check_angles(path)
+        self.paths[TRIG.array] = path
+
+    def _check_angles(self, path: Datapath) -> None:
+        """UnsupportedError if an angle needs upper bits that its sine does not read."""
+        right = min(
+            (largest_angle(path.ops[op.args[0]].format) for op in path.ops if op.kind == "sincos"), default=np.inf
+        )
+        angles = {x for node in self.program.nodes if node[0] in ("sin", "cos") for x in operands(node)}
+        reach = max((self.source.largest[x] for x in angles), default=0.0)
+        if 1.01 * reach >= right:  # samples hardly reach the end of the box
+            raise UnsupportedError(
+                f"an angle of this robot reaches {reach:.4g} rad, but in word {self.numbers.name!r} sines are right "
+                f"below {right:g} rad: choose a smaller q in the box, or a word of at most {A} bits"
+            )
+
+    def _schedule_module(self, formats: dict[Word, Format]) -> None:
+        """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""
+        outputs = outputs_of(self.program, self.found)
+        inverse = [word for word, _ in self._outputs(INVERSE)]
+        if SOLVED in self.leaves:
+            most = self.box.get("tau", np.inf)
+            outputs["tau"] = np.minimum(np.maximum(outputs["tau"], np.negative(most)), most)
+            self.torques = tuple(np.abs(outputs["tau"]).max(axis=0).tolist())
+            words = {Word("tau", k): x for k, x in enumerate(self.torques)}
+            tau = {word: format_for(self.numbers, self.limits.get(word, x)) for word, x in words.items()}
+            formats.update(tau)
+            made = _exact(tau) | self._made(BIAS, "c") | self._made(INVERSE)
+            samples = {"tau": outputs["tau"], "c": self._bias(outputs["tau"]), "Minv": outputs["Minv"]}
+            self._product(SOLVED, products.solve(self.n, inverse), samples, made)
+            self._check_solved()
+        if PRODUCTS in self.leaves:
+            largest = np.abs(outputs["Minv"]).max(axis=0)
+            triangle = products.upper(inverse, self.n)
+            given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
+            given |= self._made(INVERSE) if INVERSE in self.leaves else {}
+            if any("Minv" in task.inputs for task in self.tasks):
+                formats.update({word: one.format for word, one in given.items()})
+            by = [word for word, _ in self._outputs(COLUMNS)]
+            leave = [task.words.values() for task in self.tasks if task.leaf == PRODUCTS]
+            keeps = self.echo or any(INVERSE.group in words for words in leave)
+            program = products.derivatives(self.n, inverse, by, self.products, keeps)
+            self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
+
+    def _check_solved(self) -> None:
+        """UnsupportedError if the accelerations of the box are smaller than one unit of those that are solved for."""
+        solved = self.paths[SOLVED.array].formats(SOLVED.group).values()
+        units = [2.0**-format.frac for format in solved]
+        for k, unit in enumerate(units):
+            bound = self.limits[Word("a", k)]
+            if bound < unit:
+                raise UnsupportedError(
+                    f"box: a_{k} is at most {bound:g}, but one unit of fd's result is {unit:.2g} in word "
+                    f"{self.numbers.name!r}, because of v and tau of the box: choose a larger a, a smaller v or tau, "
+                    "or a wider word"
+                )
+
+    def _bias(self, tau: Reals) -> Reals:
+        """c of the samples; of a given base, the second half of them, tau of the joints is that of its motion."""
+        a = np.zeros_like(self.samples["a"])
+        if self.base:
+            half = len(a) // 2
+            a[half:, : self.base] = self.samples["a"][half:, : self.base]
+            tau[half:, : self.base] = 0.0
+        return outputs_of(self.program, values_of(self.program, {**self.samples, "a": a}))["tau"]
+
+    def _product(self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
+        reach = largest_of(values_of(program, samples))
+        largest = [x if _negates(program, k) else TAILS * x for k, x in enumerate(reach)]
+        self._lowered(leaf.array, Source(program, largest), made, {leaf.group: _pairs(program)})
+
+    def _lowered(self, array: str, source: Source, made: Mapping[Word, Given], groups: Groups) -> None:
+        nodes = [
+            (k, input_word(source.program, node)) for k, node in enumerate(source.program.nodes) if node[0] == "input"
+        ]
+        given = {k: made[word] for k, word in nodes if word in made}
+        self.paths[array] = lower(array, source, self.numbers, given, list(groups.items()))
+
+    def _made(self, leaf: Leaf, name: str = "") -> dict[Word, Given]:
+        """A group's words, under another array's name if one is given."""
+        path = self.paths[leaf.array]
+        words = [(Word(name or word.name, word.index), path.ops[k]) for word, k in path.group(leaf.group)]
+        return {word: Given(word, op.format, op.noise) for word, op in words}
+
+    def _step(self, formats: dict[Word, Format]) -> dict[Word, Format]:
+        """The array `step`, and the words of the course. The state after a step has the formats of the state before."""
+        stepping = self.stepping
+        stages = [stage for task in self.tasks for stage in task.stages]
+        again = steps.follow(stages)
+        largest = self._largest_states()
+        known = {**formats, **{word: format_for(self.numbers, x) for word, x in largest.items()}}
+        formats.update({word: format for word, format in known.items() if word.name in ("q", "v")})
+        words = stepping.coordinates.course(named(formats, "tau"), named(formats, "f_ext"), again)
+        held = {word: steps.STAGE_FORMAT if word.name == "stage" else known[steps.like(word)] for word in words}
+        weights = steps.weights(stepping, stages, self.numbers.constant)
+        made = _exact({**held, **{Word(name, 0): weight.format for name, weight in weights.items()}})
+        made |= self._made(SOLVED, "k")
+        stage = stepping.advance(words, again)
+        reach = self._reach(stage, made, largest)
+        source = Source(stage.program, reach, whole=stage.whole)
+        self._lowered(STEP.array, source, made, _groups(stage.program, stepping.coordinates.flat))
+        return held
+
+    def _largest_states(self) -> dict[Word, float]:
+        """Of every word of q, v and, of joints that move along a curve, of a sum of rates."""
+        state = self.stepping.coordinates
+        sizes = {"q": state.nq, "v": state.nv}
+        found = {
+            Word(name, k): float(np.abs(self.samples[name][:, k]).max()) for name, n in sizes.items() for k in range(n)
+        }
+        return found | {Word("su", k): self.stepping.h * found[Word("v", k)] for k in state.curved}
+
+    def _reach(self, stage: steps.Stage, made: Mapping[Word, Given], largest: Mapping[Word, float]) -> list[float]:
+        """The largest value of each node of a stage; what is a state again has the range of states."""
+        reach = largest_of(values_of(stage.program, self._courses(made)))
+        reach = [stage.small.get(k, x) for k, x in enumerate(reach)]
+        for word, node in _pairs(stage.program):
+            reach[node] = largest.get(steps.like(word), reach[node])
+        for k, word in stage.alike.items():
+            reach[k] = largest[word]
+        return reach
+
+    def _courses(self, made: Mapping[Word, Given]) -> dict[str, Reals]:
+        """Words at random within half of what their formats hold, all at its end in the first row; q as sampled."""
+        rng = np.random.default_rng(0)
+        found: dict[str, Reals] = {}
+        n = len(self.samples["q"])
+        for word, given in made.items():
+            array = found.setdefault(word.name, np.zeros((n, 1 + max(w.index for w in made if w.name == word.name))))
+            reach = float(given.format.to_real(np.array(given.format.limit))) / MARGIN
+            array[:, word.index] = rng.uniform(-reach, reach, n)
+            array[0, word.index] = reach
+        return {**found, **dict.fromkeys(("q", "sq"), self.samples["q"])}
+
+
+def _twice(samples: Mapping[str, Reals]) -> dict[str, Reals]:
+    """First with a floating base, then with a given one."""
+    n = len(samples["q"])
+    floats = np.repeat((1.0, 0.0), n)[:, None]
+    return {**{name: np.concatenate((rows, rows)) for name, rows in samples.items()}, FLOATS.name: floats}
+
+
+def _pairs(program: Program) -> list[tuple[Word, int]]:
+    """The words and the nodes of a Program's outputs."""
+    return [(Word(program.arrays[output.array].name, output.index), output.node) for output in program.outputs]
+
+
+def _groups(program: Program, flat: Collection[int]) -> Groups:
+    """A stage's result, and what goes in again if stages follow: with the result's rates and plain coordinates."""
+    groups: Groups = {STEP.group: []}
+    for word, node in _pairs(program):
+        name = STEP.group if word.name in ("q_next", "v_next") else STAGE.group
+        groups.setdefault(name, []).append((word, node))
+    groups[STEP.group].sort(key=lambda pair: (pair[0].name, pair[0].index))
+    if STAGE.group in groups:
+        result = groups[STEP.group]
+        groups[STAGE.group] += [pair for pair in result if pair[0].name == "v_next" or pair[0].index in flat]
+    return groups
+
+
+def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
+    return {word: Given(word, format) for word, format in formats.items()}
+
+
+def _negates(program: Program, k: int) -> bool:
+    """Whether a node is zero less a given word, which has the word's range."""
+    if program.nodes[k][0] != "sub":
+        return False
+    zero, word = (program.nodes[x] for x in operands(program.nodes[k]))
+    return zero == ("const", 0.0) and word[0] == "input"

@@ -1,0 +1,1 @@
+"""What users do with a robot, made of its functions."""

@@ -1,0 +1,29 @@
+"""Which compiler serves a robot: link by link, or parallel in the links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from condyle.backends.common.facts import Facts
+from condyle.compile.serial import Compiler
+from condyle.compile.target import Scans, Target
+from condyle.compile.targets import TARGETS
+from condyle.errors import UnsupportedError
+from condyle.model.robot import Robot
+from condyle.model.tree import Tree
+from condyle.specification import Function
+
+
+def chosen(
+    robot: Robot, tree: Tree, facts: Facts, links: str, target: Target, routes: Mapping[Function, str]
+) -> Compiler:
+    """The compiler for `compile(links=)`; UnsupportedError for scans on a target that has none."""
+    if links == "serial":
+        return Compiler(tree, facts, routes, robot=robot)
+    if links == "scan" and target.scans is Scans.NONE:
+        *others, last = (repr(name) for name, other in sorted(TARGETS.items()) if other.scans is not Scans.NONE)
+        there = f"{', '.join(others)} and {last}"
+        raise UnsupportedError(f"links='scan': target {target.name!r} has no scans; {there} have")
+    from condyle.links.compiler import LinkParallelCompiler  # at first use
+
+    return LinkParallelCompiler(tree, facts, routes, links == "auto", robot=robot)

@@ -1,0 +1,29 @@
+"""Dynamics parallel in the links: recursions along the tree written as prefix scans over semigroups.
+
+A recursion x_i = step_i(x_parent) can be scanned if the composition of the steps of a segment of links has a fixed
+size, and composition is associative. Such a composition is called an element. Files of elements: sums, rotations, lie,
+affine, articulated. Files of functions: inverse_dynamics, forward_dynamics, derivatives, solve (a link a lane),
+segments (a segment of links a lane). They are written with the primitives of `links.py`, which each runner implements.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
+    from condyle.links.algorithms import array_phases as array_phases
+    from condyle.links.algorithms import derivatives as derivatives
+    from condyle.links.algorithms import forward_dynamics as forward_dynamics
+    from condyle.links.algorithms import inverse_dynamics as inverse_dynamics
+    from condyle.links.algorithms import lie as lie
+    from condyle.links.algorithms import phases as phases
+    from condyle.links.algorithms import segments as segments
+
+
+def __getattr__(name: str) -> ModuleType:
+    """A file of this folder, imported at its first use: to describe a function imports no algorithm."""
+    if name.startswith("_"):  # what Python asks every module for
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return import_module(f"{__name__}.{name}")
