@@ -31,7 +31,7 @@ FILES = [
     "condyle/passes/elementary/cbrt.py",
     "condyle/specification/integrators.py",
     "condyle/backends/rust.py",
-    "condyle/exports/rust.py",
+    "condyle/exports/targets/rust.py",
     "condyle/backends/added/interpreted.py",
 ]
 

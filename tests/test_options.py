@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
-from condyle.exports import EXPORTS, options_of
+from condyle.exports.targets import EXPORTS, options_of
 
 ROBOT = condyle.chain(2)
 

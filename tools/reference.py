@@ -1,4 +1,5 @@
-"""Writes docs/reference.md and src/condyle/calls/methods.pyi from the specifications of the functions.
+"""Writes docs/reference.md and src/condyle/calls/methods.pyi from the specifications of the functions, and the table of
+rooms in docs/architecture.md from the docstrings of the folders.
 
 python tools/reference.py            write
 python tools/reference.py --check    exit status 1 if a file is out of date
@@ -6,6 +7,7 @@ python tools/reference.py --check    exit status 1 if a file is out of date
 
 from __future__ import annotations
 
+import ast
 import sys
 from pathlib import Path
 
@@ -16,7 +18,8 @@ from condyle.functions import FUNCTIONS, function_of
 from condyle.specification import F_EXT, Function, Port
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "methods.pyi"
+PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
+ARCHITECTURE, BEGIN, END = ROOT / "docs" / "architecture.md", "<!-- rooms -->", "<!-- end of rooms -->"
 HEAD = """# Reference
 
 The functions of a robot: short name, method of `Dynamics`, equation, inputs and outputs. This page is written by
@@ -159,8 +162,33 @@ def row(port: Port, way: str) -> str:
     return f"| {port.name} | {way} | ({', '.join(port.dims)}) | {unit} | {port.frame} | {port.doc} |"
 
 
+def architecture() -> str:
+    """The page of the architecture with today's table of rooms."""
+    before, rest = ARCHITECTURE.read_text().split(BEGIN)
+    return f"{before}{BEGIN}\n\n{rooms()}\n\n{END}{rest.split(END)[1]}"
+
+
+def rooms() -> str:
+    """A row for each module at the top and each folder: the first sentence of its docstring."""
+    top = ROOT / "src" / "condyle"
+    files = [*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))]
+    shown = [path for path in dict.fromkeys(files) if path.name != "__init__.py" or path.parent != top]
+    return "\n".join(["| place | what it is |", "|---|---|", *(f"| `{_place(path, top)}` | {_first(path)} |" for path in shown)])
+
+
+def _place(path: Path, top: Path) -> str:
+    name = path.relative_to(top).as_posix()
+    return name.removesuffix("__init__.py")
+
+
+def _first(path: Path) -> str:
+    """The first paragraph of a file's docstring, on one line."""
+    paragraph = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n\n")[0]
+    return " ".join(paragraph.split()).replace("|", "\\|")
+
+
 def main() -> int:
-    written = {PAGE: page(), STUB: stub()}
+    written = {PAGE: page(), STUB: stub(), ARCHITECTURE: architecture()}
     if "--check" in sys.argv[1:]:
         return int(any(not path.exists() or path.read_text() != text for path, text in written.items()))
     for path, text in written.items():

@@ -13,7 +13,7 @@ from condyle import api
 from condyle.cli.bound import add_frames
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning, UnsupportedError
-from condyle.exports import EXPORTS, options_of
+from condyle.exports.targets import EXPORTS, options_of
 from condyle.fpga.box_sources import box_of_effort, box_of_file, merged
 from condyle.fpga.functions import families, tasks
 from condyle.fpga.rtl.constants import CONSTANTS

@@ -14,7 +14,7 @@ from condyle.compile.options import bound_of, check_choice, check_numbers, check
 from condyle.compile.serial import Compiler
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
-from condyle.exports import EXPORTS, check_taken, options_of, planned, write
+from condyle.exports.targets import EXPORTS, check_taken, options_of, planned, write
 from condyle.functions import DEFAULT
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
 from condyle.model import robot as model

@@ -1,4 +1,9 @@
-"""A robot's accelerator: states of its box, a plan, a schedule, errors, tasks, the written project."""
+"""Everything of a robot's FPGA accelerator; this file is the door: a plan, a schedule, tasks, the written project.
+
+`functions` (those with a hardware plan), `plans`, `stages` (from a tree to a pipeline's Program, with `staged`,
+`magnitudes`, `pivots`, `roots`), `box` and `states` (what an accelerator is made for), `accuracy`, `rtl` (formats,
+operators, emitters: they know no robot), `simulation` (the Verilog), `fixed_point` and `integers` (the same in Python).
+"""
 
 from __future__ import annotations
 

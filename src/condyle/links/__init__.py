@@ -1,4 +1,8 @@
-"""Which compiler serves a robot: link by link, or parallel in the links."""
+"""Everything that is parallel in the links of a robot. `chosen` is the door: the compiler for `compile(links=)`.
+
+`routes` (which functions have such routes), `algorithms` (prefix scans over the tree), `trace` (to operations of
+`ir.link_parallel`), `cuda` (kernels whose lanes are links), `launches` (of a GPU), `compiler`.
+"""
 
 from __future__ import annotations
 

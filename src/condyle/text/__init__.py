@@ -1,4 +1,4 @@
-"""One emitter for all generated text, and one way to show text that is not ours."""
+"""One emitter for all generated text, one way to show text that is not ours, and the style of HTML pages."""
 
 from __future__ import annotations
 

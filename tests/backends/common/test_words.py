@@ -11,7 +11,7 @@ import condyle
 from condyle.backends.common.facts import checked_name
 from condyle.backends.common.words import RESERVED
 from condyle.errors import UnsupportedError
-from condyle.exports import EXPORTS
+from condyle.exports.targets import EXPORTS
 from tests.backends.cuda.exported import SHIM
 from tests.processor import slow
 from tests.programs import needs, tool

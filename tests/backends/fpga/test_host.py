@@ -25,7 +25,7 @@ from .test_boundary import ARM, needs_iverilog, written
 
 def host_program() -> ModuleType:
     """condyle_host.py as it stands in an exported folder."""
-    spec = spec_from_file_location("condyle_host", Path(condyle.__file__).parent / "backends/fpga/support/host.py")
+    spec = spec_from_file_location("condyle_host", Path(condyle.__file__).parent / "fpga/rtl/support/host.py")
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
