@@ -135,7 +135,7 @@ class GpuFunction:
 class GpuRollout:
     """What a rollout runs as: one kernel with the loop inside, a thread a state."""
 
-    of: GpuFunction
+    step: GpuFunction
     loop: TimeLoop
 
     def form(self, n: int) -> Form:
@@ -143,7 +143,7 @@ class GpuRollout:
 
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError where a step is too long for one kernel."""
-        kernels, function, dtype = self.of.kernels, self.of.function, self.of.dtype
+        kernels, function, dtype = self.step.kernels, self.step.function, self.step.dtype
         texts = kernels.looped(function, dtype, repeat.Kind.of(self.loop))
         program = kernels.size(function).program
         return repeat.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)

@@ -12,7 +12,7 @@ from condyle.compile.checks import checked_route, unbound
 from condyle.compile.kernels.columns import multiplied, refused
 from condyle.derivatives import columns_of, derivative
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of
+from condyle.functions import FUNCTIONS, LIBRARY, has_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
@@ -173,7 +173,7 @@ class Router:
 
     def is_hopeless(self, function: Function) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        if function.without_forces not in OWN or "contacts" in function.options:
+        if function.without_forces not in LIBRARY or "contacts" in function.options:
             return self._size(function) > LARGEST and not has_loops(function)
         most = HOPELESS[function.is_vector] if has_loops(function) else LONGEST
         long = self._size(function) > most or self._multiplies_long(function)

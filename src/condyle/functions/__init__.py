@@ -35,7 +35,7 @@ AUXILIARY = {function.name: function for family in (dynamics, kinematics, contac
 DEFAULT = tuple(function.name for function in DYNAMICS)
 """What an export has where no functions are named."""
 
-OWN = frozenset(FUNCTIONS.values())
+LIBRARY = frozenset(FUNCTIONS.values())
 """The library's own, whose kernels are kept between runs: its version says how they are computed."""
 
 
