@@ -16,7 +16,7 @@ from condyle.exporting import check_solvable
 from condyle.hardware import Options
 from condyle.hardware.fixed_point import TARGETS, Compiled
 from condyle.hardware.functions import task_name, tasks
-from condyle.methods import document_of, made, result_type, signature_of
+from condyle.methods import as_result, document_of, result_type, signature_of
 from condyle.model.robot import Robot
 from condyle.options import bound_arguments, check_choice, check_numbers, check_robot, whole
 from condyle.runtime.arrays import Binder, Call
@@ -203,7 +203,7 @@ def _batch(function: Function, call: Call) -> tuple[int, ...]:
 
 
 def _answered(function: Function, call: Call, flags: NDArray[np.bool_]) -> Any:
-    return made(function, call.finish()), np.reshape(flags, _batch(function, call))[()]
+    return as_result(function, call.finish()), np.reshape(flags, _batch(function, call))[()]
 
 
 def _front(function: Function, fast: Any, method: Callable[..., Any], flagged: type) -> Callable[..., Any]:
@@ -218,7 +218,7 @@ def _front(function: Function, fast: Any, method: Callable[..., Any], flagged: t
         if type(answers) is not flagged:
             return answers
         flags = answers[-1]
-        return (made(function, answers[:-1]), flags > 0.0) if flags.sum() < np.inf else method(*args)
+        return (as_result(function, answers[:-1]), flags > 0.0) if flags.sum() < np.inf else method(*args)
 
     return front
 

@@ -41,7 +41,7 @@ class Operation:
     meaning: the NumPy function, on arrays of one dtype. arity: number of operands. mul, add, div: the multiplications,
     additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
     operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
-    f(x), x the first operand. commutes: whether operands may be swapped. source: where it comes from. "traced": symbols;
+    f(x), x the first operand. commutes: whether operands may be swapped. source: where it is from. "traced": symbols;
     "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
     "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in C's math.h.
     """

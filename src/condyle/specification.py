@@ -121,8 +121,8 @@ Origin: TypeAlias = "Taking | Derivative | Repeat"
 """What a function was made of."""
 
 Closed: TypeAlias = Callable[..., "Mapping[str, Sequence[Any]]"]
-"""A derivative in closed form: (at, given) -> the answers by name, each flat. at.call(function, *inputs) is another
-function's answers; given: the inputs by name, each flat, of the function and of the derivative."""
+"""A derivative in closed form: (calls, inputs) -> the answers by name, each flat. calls.call(function, *inputs) is
+another function's answers; inputs: by name, each flat, of the function and of the derivative."""
 
 
 class Accuracy(NamedTuple):

@@ -71,8 +71,8 @@ class Sweeps(Protocol):
         ...
 
     def to_world(self, step: Callable[..., T], values: Field[T], none: T) -> T:
-        """The sum at the world of up_i = step(joint_i, x_i), leaves to root, with x_i = values_i + the up of its children;
-        `none` where there are no joints.
+        """The sum at the world of up_i = step(joint_i, x_i), leaves to root, with x_i = values_i + the up of its
+        children; `none` where there are no joints.
         """
         ...
 

@@ -268,7 +268,7 @@ def _scatter(
     values: Sequence[Scalar],
     difference: int | None,
 ) -> None:
-    """Stores the values of a pair. difference: number of the column's dof minus that of the row's; None for two joints."""
+    """Stores the values of a pair. difference: the column's dof minus the row's, by number; None for two joints."""
     ratio = row.ratio * column.ratio
     for entry, value in zip(entries, values, strict=True):
         matrix, part = matrices[entry.matrix], scaled(value, ratio)

@@ -93,7 +93,7 @@ class ChainRule:
     def _mapped(
         self, tangents: Sequence[Directions], function: Callable[[Values], Values], point: Values
     ) -> list[Directions]:
-        """A function of entries, differentiated where they are `point`, times tangents."""
+        """A function of entries, differentiated at `point`, times tangents."""
         leaves = self.recording.copy(point)
         changed = function(leaves)
         return self.tangents(changed, [(leaf, part) for leaf, part in zip(leaves, tangents, strict=True) if part])

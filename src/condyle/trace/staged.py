@@ -28,7 +28,7 @@ FLOATS = "floats"
 
 
 class StepCall(NamedTuple):
-    """A call of a step at joint number `number`: its arguments and its result, with nodes of the graph as scalars."""
+    """A call of a step at joint `number`: its arguments and its result, with nodes of the graph as scalars."""
 
     step: Callable[..., object]
     number: int

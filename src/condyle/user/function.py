@@ -17,7 +17,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
 from condyle.identity import Identified, Parts
 from condyle.mapping import Sink, Source
-from condyle.methods import made
+from condyle.methods import as_result
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.packed import Packed
@@ -108,7 +108,7 @@ class UserFunction(Identified):
         given = ordered(self.specification, args, named)
         caller = Numbers(self._robot, self._bound)
         answers = answered(self.specification, self._robot, self._bound, lambda of: self._run(caller, of), given)
-        return made(self.specification, answers)
+        return as_result(self.specification, answers)
 
     def compile(
         self,
@@ -191,7 +191,7 @@ class CompiledFunction(Identified):
 
     def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
         given = ordered(self._function, args, named)
-        return made(self._function, self._dynamics.call(self._function, given, out))
+        return as_result(self._function, self._dynamics.call(self._function, given, out))
 
     def map(
         self,

@@ -51,13 +51,14 @@ class Sizes:
             if dim not in self.numbers:
                 known = suggest(dim, tuple(self.numbers)) or "; there are none yet"
                 raise UnsupportedError(
-                    f"inputs: {name!r} has the size {dim!r}, which is not known{known}; sizes={{{dim!r}: ...}} names more"
+                    f"inputs: {name!r} has the size {dim!r}, which is not known{known}; "
+                    f"sizes={{{dim!r}: ...}} names more"
                 )
             return self.numbers[dim]
         if not _is_whole(dim):
             raise UnsupportedError(
-                f"inputs: {name!r} has the size {dim!r}; a size is (), a number from 1 to {MOST}, a name, or a tuple of "
-                "these"
+                f"inputs: {name!r} has the size {dim!r}; a size is (), a number from 1 to {MOST}, a name, or a "
+                "tuple of these"
             )
         return int(cast(int, dim))
 

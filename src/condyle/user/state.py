@@ -18,7 +18,7 @@ from condyle.functions import FUNCTIONS
 from condyle.functions.kinematics import ByCalls
 from condyle.functions.quantities import Q, V
 from condyle.integrators import METHODS
-from condyle.methods import made
+from condyle.methods import as_result
 from condyle.model.change import suggest
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
@@ -108,7 +108,7 @@ class State:
         answers = self._caller.call(called, inputs, frame)
         if frame:
             return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
-        return made(function, answers)
+        return as_result(function, answers)
 
     def _held_by_contacts(self, function: Function, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """With all contacts on where a function may take their flags; UnsupportedError where there are none."""

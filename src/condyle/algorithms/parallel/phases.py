@@ -59,7 +59,7 @@ class Phases(Protocol):
         ...
 
     def own_added(self, matrix: Quantity, step: Callable[..., object], *quantities: Quantity) -> Quantity:
-        """The matrix with step(joint, *quantities) added at the rows and columns of each joint's own degrees of freedom."""
+        """The matrix with step(joint, *quantities) added at the rows and columns of each joint's degrees of freedom."""
         ...
 
     def minus_solved(self, eliminated: Quantity, matrix: Quantity) -> Quantity:

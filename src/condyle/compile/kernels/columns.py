@@ -51,7 +51,7 @@ def refused(function: Function, columns: Columns) -> UnsupportedError:
 
 @dataclass(frozen=True)
 class ColumnsKernel:
-    """A Kernel of columns. kernel: of one column; its inputs are this one's, and behind them tangents of these `widths`.
+    """A Kernel of columns. kernel: of one column; its inputs are these, and behind them tangents of these `widths`.
 
     by: those that are differentiated by. heights: of a column's parts. symmetric: one matrix of all parts, a Hessian;
     else a matrix of each part by each input.
