@@ -92,7 +92,7 @@ def quantities() -> dict[str, Port]:
     return {port.name: first[port.name] for port in every} | {port.name: port for port in (F_EXT, *OPEN.values())}
 
 
-def has_loops(function: Function) -> bool:
+def has_joint_loops(function: Function) -> bool:
     """Whether loops over joints can be recorded."""
     return any(route.loops for route in function.routes.values())
 

@@ -38,17 +38,17 @@ def build(function: Function, tree: Tree, body: Callable[[Function], Kernel]) ->
     of = function.repeat
     assert of is not None
     if not of.backwards:
-        return looped(body(of.function), time_loop(of), tree, of.function)
+        return in_time_loop(body(of.function), time_loop(of), tree, of.function)
     loops, base = tape(of), of.function
     sizes, names = sizes_of(tree, base.inputs), [port.name for port in base.inputs]
-    forward = loops.forward and looped(body(base), loops.forward, tree, base)
-    backward = looped(body(vjp(base)), loops.backward, tree, vjp(base))
+    forward = loops.forward and in_time_loop(body(base), loops.forward, tree, base)
+    backward = in_time_loop(body(vjp(base)), loops.backward, tree, vjp(base))
     taken = [size * (of.steps - 1 if name in of.by_time else 1) for size, name in zip(sizes, names, strict=True)]
     carried = {names.index(name): sizes[names.index(name)] for name in of.carried}
     return GradientKernel(forward, backward, of.steps, taken, carried)
 
 
-def looped(body: Kernel, loop: TimeLoop, tree: Tree, function: Function) -> Kernel:
+def in_time_loop(body: Kernel, loop: TimeLoop, tree: Tree, function: Function) -> Kernel:
     """A loop around a kernel, by the target that the kernel is of."""
     made = body.repeated(loop) if isinstance(body, Repeatable) else None
     if made is None and isinstance(body, NativeKernel):
