@@ -107,4 +107,4 @@ def test_a_variant_with_forces_has_loops_by_its_name_too() -> None:
 
 def test_a_function_without_loops_says_which_have_them() -> None:
     with pytest.raises(condyle.UnsupportedError, match=r"integrate has no form of loops .*; id, fd, .* do$"):
-        compiler_of(condyle.chain(2))._loops(FUNCTIONS["integrate"])
+        compiler_of(condyle.chain(2))._joint_loops(FUNCTIONS["integrate"])

@@ -281,7 +281,7 @@ def row(size: Size, accuracy: Accuracy, condition: float) -> str:
 def lines(function: Function) -> Iterator[str]:
     """What to write, and what is written. UnsupportedError for a rollout: its step has the row."""
     if function.repeat is not None:
-        raise UnsupportedError(f"{function}: a rollout has no row of its own; fit {function.repeat.of}")
+        raise UnsupportedError(f"{function}: a rollout has no row of its own; fit {function.repeat.function}")
     yield f"{function.name}: {row(size_of(function), accuracy_of(function), condition_of(function))}"
     yield f"    now {row(function.size, function.accuracy, function.condition)}"
 

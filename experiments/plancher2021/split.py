@@ -49,7 +49,7 @@ Move = Callable[[Transform, Pair], Pair]
 
 def links(tree: Unrolled) -> tuple[Sequence[Scalar], ...]:
     """v, a, f of every link."""
-    states = tree.forward(state, in_the_world(tree.gravity), tree.given("v"), tree.given("a"))
+    states = tree.forward(state, in_the_world(tree.gravity), tree.input("v"), tree.input("a"))
     motions = tree.each(motion_of, states)
     forces = total_forces(tree, motions)
     return (

@@ -141,7 +141,7 @@ class Robot(model.Robot):
         (then with a tolerance that is enough) or more iterations may. ModelError for an unknown joint.
         UnsupportedError for a contact without an anchor, and for a robot without contacts.
         """
-        return self._loops("close", contacts).close(q, fixed, tolerance, iterations)
+        return self._closed_loops("close", contacts).close(q, fixed, tolerance, iterations)
 
     def close_velocity(
         self, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact] | None = None, fixed: Sequence[str] = ()
@@ -153,12 +153,12 @@ class Robot(model.Robot):
         take nothing away (docs/contacts.md, Regularisation). contacts, fixed and errors: as in `close`; StateError
         where the velocities of fixed joints open a loop.
         """
-        return self._loops("close_velocity", contacts).project(q, v, fixed)
+        return self._closed_loops("close_velocity", contacts).project(q, v, fixed)
 
-    def _loops(self, called: str, contacts: Sequence[Contact] | None) -> closing.Loops:
+    def _closed_loops(self, called: str, contacts: Sequence[Contact] | None) -> closing.ClosedLoops:
         held = self.contacts if contacts is None else checked_contacts(self, contacts)
         closing.check_held(called, held)
-        return closing.Loops(self, tuple(held), without_notes(self).compile("numpy", contacts=contacts))
+        return closing.ClosedLoops(self, tuple(held), without_notes(self).compile("numpy", contacts=contacts))
 
     def show(
         self,

@@ -41,7 +41,7 @@ class Operation:
     meaning: the NumPy function, on arrays of one dtype. arity: number of operands. mul, add, div: the multiplications,
     additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
     operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
-    f(x), x the first operand. commutes: whether operands may be swapped. made: where it comes from. "traced": symbols;
+    f(x), x the first operand. commutes: whether operands may be swapped. source: where it is from. "traced": symbols;
     "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
     "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in C's math.h.
     """
@@ -56,7 +56,7 @@ class Operation:
     depth: int = 1
     parity: str = ""
     commutes: bool = False
-    made: str = TRACED
+    source: str = TRACED
     ufunc: str = ""
     c: str = ""
 
@@ -146,23 +146,23 @@ _ROWS = (
         ufunc="numpy.arctan2",
         c="atan2",
     ),
-    Operation("fma", 3, _fma, mul=1, add=1, made=FUSING),
-    Operation("fms", 3, _fms, mul=1, add=1, made=FUSING),
-    Operation("fnma", 3, _fnma, mul=1, add=1, made=FUSING),
-    Operation("fnms", 3, _fnms, mul=1, add=1, made=FUSING),
-    Operation("div", 2, np.divide, div=1, depth=4, made=MACHINE),
+    Operation("fma", 3, _fma, mul=1, add=1, source=FUSING),
+    Operation("fms", 3, _fms, mul=1, add=1, source=FUSING),
+    Operation("fnma", 3, _fnma, mul=1, add=1, source=FUSING),
+    Operation("fnms", 3, _fnms, mul=1, add=1, source=FUSING),
+    Operation("div", 2, np.divide, div=1, depth=4, source=MACHINE),
     # on bits; shr moves the exponent to the lowest bits, shl back: by 52 bits in float64, 23 in float32
-    Operation("and", 2, _of_bits(np.bitwise_and), add=1, commutes=True, made=MACHINE),
-    Operation("or", 2, _of_bits(np.bitwise_or), add=1, commutes=True, made=MACHINE),
-    Operation("xor", 2, _of_bits(np.bitwise_xor), add=1, commutes=True, made=MACHINE),
-    Operation("shl", 1, _of_bits(np.left_shift, shift=True), add=1, made=MACHINE),
-    Operation("shr", 1, _of_bits(np.right_shift, shift=True), add=1, made=MACHINE),
+    Operation("and", 2, _of_bits(np.bitwise_and), add=1, commutes=True, source=MACHINE),
+    Operation("or", 2, _of_bits(np.bitwise_or), add=1, commutes=True, source=MACHINE),
+    Operation("xor", 2, _of_bits(np.bitwise_xor), add=1, commutes=True, source=MACHINE),
+    Operation("shl", 1, _of_bits(np.left_shift, shift=True), add=1, source=MACHINE),
+    Operation("shr", 1, _of_bits(np.right_shift, shift=True), add=1, source=MACHINE),
 )
 
 OPERATIONS = {row.name: row for row in _ROWS}
 ARITY = {row.name: row.arity for row in _ROWS}
 MEANING = {row.name: row.meaning for row in _ROWS}
 DEPTH = {**dict.fromkeys(LEAVES, 0), **{row.name: row.depth for row in _ROWS}}
-FUSED = frozenset(row.name for row in _ROWS if row.made == FUSING)
+FUSED = frozenset(row.name for row in _ROWS if row.source == FUSING)
 TRIGONOMETRIC = frozenset({"sin", "cos"})
 """Operations that targets compute in pairs, for one angle."""

@@ -34,7 +34,7 @@ def test_known_columns_agree_with_the_product(route: str, gravity: tuple[float, 
 
 def known_of(tree: Tree, q: np.ndarray, v: np.ndarray) -> Known:
     swept = Unrolled(tree, {"q": [float(x) for x in q], "v": [float(x) for x in v]})
-    return Known(swept, swept.given("v"))
+    return Known(swept, swept.input("v"))
 
 
 def test_which_columns_are_known() -> None:

@@ -72,7 +72,7 @@ def test_a_function_says_what_it_was_made_of() -> None:
     rollout = repeat(STEP, 5, by_time=("tau",))
     assert rollout.repeat == rollout.origin == Repeat(STEP, 5, ("q", "v"), ("tau",))
     backwards = vjp(rollout).repeat
-    assert backwards is not None and backwards.backwards and backwards.of is STEP
+    assert backwards is not None and backwards.backwards and backwards.function is STEP
     assert taking(vjp(INVERSE_DYNAMICS), F_EXT) == vjp(INVERSE_DYNAMICS.taking(F_EXT))
 
 

@@ -15,7 +15,7 @@ from condyle.operations import EVEN, MEANING, ODD, OPERATIONS, TRACED, Operation
 INPUTS = (Array("x", (3,)), Array("y", (2, 2)))
 LEAVES = 7
 ARITHMETIC = ("neg", "add", "sub", "mul", "rcp")
-FUNCTIONS = [row.name for row in OPERATIONS.values() if row.made == TRACED and row.name not in ARITHMETIC]
+FUNCTIONS = [row.name for row in OPERATIONS.values() if row.source == TRACED and row.name not in ARITHMETIC]
 
 # Steps of a random computation: an operation and where its operands stand in the list of values so far.
 STEP = st.tuples(

@@ -17,7 +17,7 @@ from condyle.passes.partials import PARTIALS, rules
 from condyle.passes.reverse import reverse
 
 L = np.longdouble
-OPS = [row.name for row in OPERATIONS.values() if row.made == TRACED]
+OPS = [row.name for row in OPERATIONS.values() if row.source == TRACED]
 N = 4
 CLEAR = 0.05
 """The distance of arguments from kinks and poles."""
@@ -114,7 +114,7 @@ def test_random_programs_against_differences(seed: int) -> None:
 
 def test_every_operation_of_symbols_has_derivatives() -> None:
     """One for each operand; an operation without them is an error, not a zero."""
-    made = {name: row.arity for name, row in OPERATIONS.items() if row.made == TRACED}
+    made = {name: row.arity for name, row in OPERATIONS.items() if row.source == TRACED}
     assert {name: len(of) for name, of in PARTIALS.items()} == made
     with pytest.raises(NotImplementedError, match="has no derivative: give it a row of PARTIALS"):
         rules(("fma", 0, 1, 2))

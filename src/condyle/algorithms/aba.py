@@ -84,9 +84,9 @@ def _minus_outer(m: Matrix, a: Vector, b: Vector) -> Matrix:
     return vec.sub(m[0], x), vec.sub(m[1], y), vec.sub(m[2], z)
 
 
-def moved(at: Transform, inertia: Articulated) -> Articulated:
+def moved(transform: Transform, inertia: Articulated) -> Articulated:
     """Xᵀ I^A X: the same inertia in the parent's axes and about the parent's origin."""
-    rotation, origin = at
+    rotation, origin = transform
     linear = rotation.back_symmetric(inertia.linear)
     coupling = rotation.back_matrix(inertia.coupling)
     angular = rotation.back_symmetric(inertia.angular)
@@ -146,7 +146,7 @@ def accelerate(
 
 
 def respond(
-    joint: Joint, at: twist.Pair, u: Sequence[Scalar], eliminated: Sequence[Elimination]
+    joint: Joint, acceleration: twist.Pair, u: Sequence[Scalar], eliminated: Sequence[Elimination]
 ) -> tuple[tuple[Scalar, ...], twist.Pair]:
     """a_k = u_k / D_k - U_kᵀ a' / D_k, then a' += S_k a_k, for each degree of freedom k in turn. u: u_k / D_k.
 
@@ -154,10 +154,10 @@ def respond(
     """
     result: list[Scalar] = []
     for dof, left, elimination in zip(joint.dofs, u, eliminated, strict=True):
-        a = left - twist.dot(elimination.U, at) * elimination.inverse_D
+        a = left - twist.dot(elimination.U, acceleration) * elimination.inverse_D
         result.append(a)
-        at = twist.add(at, twist.scale(a, dof.column))
-    return tuple(result), at
+        acceleration = twist.add(acceleration, twist.scale(a, dof.column))
+    return tuple(result), acceleration
 
 
 def solve(

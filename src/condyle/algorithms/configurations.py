@@ -12,17 +12,17 @@ from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 
 
-def integrate(tree: Tree, given: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+def integrate(tree: Tree, inputs: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
     """q ⊕ dv."""
-    q, dv, moved = given["q"], given["dv"], dict[int, Scalar]()
+    q, dv, moved = inputs["q"], inputs["dv"], dict[int, Scalar]()
     for kind, at, rates in tree.configurations:
         moved.update(zip(at, kind.integrate([q[k] for k in at], [dv[k] for k in rates]), strict=True))
     return [moved[k] for k in range(tree.nq)]
 
 
-def difference(tree: Tree, given: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
+def difference(tree: Tree, inputs: Mapping[str, Sequence[Scalar]]) -> list[Scalar]:
     """q1 ⊖ q0."""
-    q0, q1, left = given["q0"], given["q1"], dict[int, Scalar]()
+    q0, q1, left = inputs["q0"], inputs["q1"], dict[int, Scalar]()
     for kind, at, rates in tree.configurations:
         left.update(zip(rates, kind.difference([q0[k] for k in at], [q1[k] for k in at]), strict=True))
     return [left[k] for k in range(tree.nv)]

@@ -67,7 +67,7 @@ class Slopes:
 
     def __init__(self, contacts: Contacts, a: Sequence[Scalar]) -> None:
         self.contacts, self.tree = contacts, contacts.tree
-        v, rates = self.tree.given("v"), self.tree.dofs(a)
+        v, rates = self.tree.input("v"), self.tree.dofs(a)
         self.rates = [
             Rates(tuple(one), tuple(other), link.parent < 0)
             for one, other, link in zip(v, rates, self.tree.tree.links, strict=True)
@@ -77,43 +77,43 @@ class Slopes:
         for k, one in enumerate(contacts.held):
             self._add(k, one)
 
-    def _add(self, k: int, one: Held) -> None:
+    def _add(self, k: int, held: Held) -> None:
         """The rows of contact k."""
-        by_q, by_v, moving = self._moving(k, one)
+        by_q, by_v, moving = self._moving(k, held)
         relative = self.contacts.relative[k]
-        if one.damped:
-            _add_scaled(by_q, one.gains[1], moving)
-            _add_scaled(by_v, one.gains[1], relative)
-        if one.drawn:
-            _add_scaled(by_q, one.gains[0], self._errors(k, one))
-        for row in one.of.rows:
+        if held.damped:
+            _add_scaled(by_q, held.gains[1], moving)
+            _add_scaled(by_v, held.gains[1], relative)
+        if held.drawn:
+            _add_scaled(by_q, held.gains[0], self._errors(k, held))
+        for row in held.contact.rows:
             for found, columns in ((self.by_q, by_q), (self.by_v, by_v)):
                 entries = ((i, (*x[0], *x[1])[row]) for i, x in columns.items())
                 found.append({i: value for i, value in entries if not is_zero(value)})
 
-    def _moving(self, k: int, one: Held) -> tuple[Columns, Columns, Columns]:
+    def _moving(self, k: int, held: Held) -> tuple[Columns, Columns, Columns]:
         """Derivatives of the relative acceleration by q and by v, and of the relative velocity by q (`moving`)."""
         by_q, by_v, moving = dict[int, Pair](), dict[int, Pair](), dict[int, Pair]()
-        for sign, side in one.sides:
-            for coordinate, column in self._side(one, side).items():
+        for sign, side in held.sides:
+            for coordinate, column in self._side(held, side).items():
                 _plus(by_q, coordinate, twist.scale(sign, column.A_q))
                 _plus(by_v, coordinate, twist.scale(sign, column.A_v))
                 _plus(moving, coordinate, twist.scale(sign, column.V_q))
-        if one.other is not None:
-            V, A = self._at(one, one.other)
+        if held.other is not None:
+            V, A = self._motion_of(held, held.other)
             for coordinate, column in self.contacts.relative[k].items():
-                turn = (vec.ZERO, column[1]) if one.of.classical else column
+                turn = (vec.ZERO, column[1]) if held.contact.classical else column
                 _plus(by_q, coordinate, cross_motion(turn, A))
                 _plus(moving, coordinate, cross_motion(turn, V))
-        if one.turns:
-            self._turning(k, one, (by_q, by_v, moving))
+        if held.turns:
+            self._turning(k, held, (by_q, by_v, moving))
         return by_q, by_v, moving
 
-    def _turning(self, k: int, one: Held, found: tuple[Columns, Columns, Columns]) -> None:
+    def _turning(self, k: int, held: Held, columns: tuple[Columns, Columns, Columns]) -> None:
         """Adds the derivatives of (V_A - V_B) x V_B to those of the relative acceleration; `moving` must be
         complete."""
-        assert one.other is not None
-        (by_q, by_v, moving), (slip, V), side = found, self.contacts.slip(one), self._side(one, one.other)
+        assert held.other is not None
+        (by_q, by_v, moving), (slip, V), side = columns, self.contacts.slip(held), self._side(held, held.other)
         for coordinate, column in self.contacts.relative[k].items():
             own = side.get(coordinate)
             turned = cross_motion(V, column)  # dV_B/dq by the rotation of A's axes
@@ -123,22 +123,22 @@ class Slopes:
             if own is not None:
                 _plus(by_v, coordinate, cross_motion(slip, own.s))
 
-    def _at(self, one: Held, side: Side) -> tuple[Pair, Pair]:
+    def _motion_of(self, held: Held, side: Side) -> tuple[Pair, Pair]:
         """V and A of a side in the contact's axes; A is classical if the contact is a point."""
         (axes, point), link = side.frame, self.motions[side.link]
         V = self.contacts.velocity(side)
         linear = vec.transposed_times(axes, vec.add(link.a, vec.times(link.U, point)))
-        if not one.of.classical:
+        if not held.contact.classical:
             linear = vec.sub(linear, vec.cross(V[1], V[0]))
         return V, (linear, vec.transposed_times(axes, link.dw))
 
-    def _side(self, one: Held, side: Side) -> dict[int, Column]:
-        V, there = self._at(one, side)
-        A = (vec.sub(there[0], vec.cross(V[1], V[0])), there[1]) if one.of.classical else there
+    def _side(self, held: Held, side: Side) -> dict[int, Column]:
+        V, there = self._motion_of(held, side)
+        A = (vec.sub(there[0], vec.cross(V[1], V[0])), there[1]) if held.contact.classical else there
 
         def meet(joint: Joint, seen: Seen, rates: Rates) -> list[Column]:
             V_p, A_p = _parent(joint, seen, rates)
-            return [_column(s, V, seen.V, V_p, A_p, one.of.classical) for s in columns_at(joint, seen.frame)]
+            return [_column(s, V, seen.V, V_p, A_p, held.contact.classical) for s in columns_at(joint, seen.frame)]
 
         def rise(joint: Joint, seen: Seen, rates: Rates) -> Seen:
             return Seen(from_parent(joint, seen.frame), *_parent(joint, seen, rates))
@@ -147,18 +147,18 @@ class Slopes:
         parts = {k: [(vec.three(x, 6 * i), vec.three(x, 6 * i + 3)) for i in range(4)] for k, x in found.items()}
         return {k: Column(*x) for k, x in parts.items()}
 
-    def _errors(self, k: int, one: Held) -> dict[int, Pair]:
+    def _errors(self, k: int, held: Held) -> dict[int, Pair]:
         """Derivatives of e by q."""
         arm, turn = self.contacts.errors(k)
-        rows = [] if one.of.classical else JOINT_TYPES["spherical"].transport_inverse(list(turn))
-        own, found = self.contacts.columns(one.own), dict[int, Pair]()
+        rows = [] if held.contact.classical else JOINT_TYPES["spherical"].transport_inverse(list(turn))
+        own, found = self.contacts.columns(held.side), dict[int, Pair]()
         for i, (slide, w) in self.contacts.relative[k].items():
-            if one.of.classical:
+            if held.contact.classical:
                 found[i] = slide, vec.ZERO
                 continue
             angular = vec.three([row[0] * w[0] + row[1] * w[1] + row[2] * w[2] for row in rows])
             other = (
-                twist.ZERO if one.other is None else twist.add(own.get(i, twist.ZERO), twist.scale(-1.0, (slide, w)))
+                twist.ZERO if held.other is None else twist.add(own.get(i, twist.ZERO), twist.scale(-1.0, (slide, w)))
             )
             found[i] = vec.add(slide, vec.cross(other[1], arm)), angular  # B's column is given at A's origin
         for i, (_, w) in own.items():
@@ -191,13 +191,13 @@ def _classical(A: Pair, V: Pair, of_V: Pair) -> Pair:
     return vec.add(A[0], vec.add(vec.cross(of_V[1], V[0]), vec.cross(V[1], of_V[0]))), A[1]
 
 
-def _add_scaled(found: Columns, factor: Scalar, columns: Columns) -> None:
+def _add_scaled(sums: Columns, factor: Scalar, columns: Columns) -> None:
     for k, column in columns.items():
-        _plus(found, k, twist.scale(factor, column))
+        _plus(sums, k, twist.scale(factor, column))
 
 
-def _plus(found: Columns, k: int, part: Pair) -> None:
-    found[k] = twist.add(found[k], part) if k in found else part
+def _plus(sums: Columns, k: int, part: Pair) -> None:
+    sums[k] = twist.add(sums[k], part) if k in sums else part
 
 
 def wrenches(contacts: Contacts, f: Sequence[Scalar]) -> dict[int, Wrench]:
@@ -214,7 +214,7 @@ def wrenches(contacts: Contacts, f: Sequence[Scalar]) -> dict[int, Wrench]:
 def force_slopes(contacts: Contacts, a: Sequence[Scalar], f: Sequence[Scalar]) -> tuple[SparseMatrix, SparseMatrix]:
     """Derivatives of M a + c - Jᵀ f by q and by v at this a; f: [force; torque] of each contact."""
     tree: Unrolled = contacts.tree.pushed(wrenches(contacts, f))
-    by_q, by_v = DERIVATIVES["closed_form"](tree, tree.given("v"), tree.dofs(a))
+    by_q, by_v = DERIVATIVES["closed_form"](tree, tree.input("v"), tree.dofs(a))
     assert isinstance(by_q, SparseMatrix)
     for k, one in enumerate(contacts.held):
         if one.other is None:
@@ -222,7 +222,7 @@ def force_slopes(contacts: Contacts, a: Sequence[Scalar], f: Sequence[Scalar]) -
         force, torque = vec.three(f, 6 * k), vec.three(f, 6 * k + 3)
         columns = contacts.columns(one.other)
         for j, turn in contacts.relative[k].items():
-            moved = (vec.ZERO, turn[1]) if one.of.classical else turn
+            moved = (vec.ZERO, turn[1]) if one.contact.classical else turn
             for i, s in columns.items():
                 part = cross_motion(s, moved)
                 value = vec.dot(part[0], force) + vec.dot(part[1], torque)

@@ -43,7 +43,9 @@ class ByElimination(Constrained):
     @cached_property
     def Y(self) -> list[Row]:
         flags = iter(self.active)
-        return [self._passed(_push(one, row, next(flags)), {}) for one in self.contacts.held for row in one.of.rows]
+        return [
+            self._passed(_push(one, row, next(flags)), {}) for one in self.contacts.held for row in one.contact.rows
+        ]
 
     def half(self, x: Sequence[Scalar]) -> Mapping[int, Scalar]:
         return self._passed({}, dict(enumerate(self.tree.dofs(x))))
@@ -51,8 +53,8 @@ class ByElimination(Constrained):
     @cached_property
     def net(self) -> Mapping[int, Scalar]:
         tree = driven(self.tree)
-        forces = [Wrench(*twist.scale(-1.0, force)) for force in still_forces(tree, tree.given("v"))]
-        torques = left_of(tree, tree.given("tau"), tree.given("v"))
+        forces = [Wrench(*twist.scale(-1.0, force)) for force in still_forces(tree, tree.input("v"))]
+        torques = left_of(tree, tree.input("tau"), tree.input("v"))
         return self._passed(dict(enumerate(forces)), dict(enumerate(torques)))
 
     def rest(self, y: Sequence[Scalar]) -> list[Scalar]:
@@ -89,11 +91,11 @@ def _through(
     return left, Wrench(*joint.transform.force_to_parent(force))
 
 
-def _push(one: Held, row: int, flag: Scalar) -> dict[int, Wrench]:
+def _push(held: Held, row: int, flag: Scalar) -> dict[int, Wrench]:
     """A unit force of one row of a contact, times its flag, on both its links."""
     entries = [flag if k == row else number(0.0) for k in range(6)]
     found: dict[int, Wrench] = {}
-    for sign, side in one.sides:
+    for sign, side in held.sides:
         wrench = twist.scale(sign, side.frame.transform.force_to_parent((vec.three(entries), vec.three(entries, 3))))
         found[side.link] = Wrench(*wrench)
     return found

@@ -131,7 +131,7 @@ def gram(left: Sequence[Row], right: Sequence[Row]) -> SparseMatrix:
 
 
 def _sum(a: SparseMatrix, b: SparseMatrix) -> SparseMatrix:
-    found = SparseMatrix.of(a.size, a)
+    found = SparseMatrix.from_entries(a.size, a)
     for i, j, x in b:
         found.add(i, j, x)
     return found

@@ -118,7 +118,7 @@ class Constrained:
         damped = [mu * x + more for x, more in zip(diagonal, least, strict=True)]
         if alike:
             damped = [total(damped) * (1.0 / matrix.size)] * matrix.size
-        found = SparseMatrix.of(matrix.size, matrix)
+        found = SparseMatrix.from_entries(matrix.size, matrix)
         for k, (flag, more) in enumerate(zip(self.active, damped, strict=True)):
             found.add(k, k, more + (1.0 - flag))
         return Regular(ltl(found), damped)
@@ -149,7 +149,7 @@ class Constrained:
         made = proximal_inverse(self.regularised(self.G, mu=SOFT), SOFTLY)
         return made.times(self.G).times(made)
 
-    def at(self, half: Mapping[int, Scalar]) -> list[Scalar]:
+    def at_contacts(self, half: Mapping[int, Scalar]) -> list[Scalar]:
         """J M^-1 x, given L^-T x."""
         return [
             total(terms) if (terms := [x * half[k] for k, x in column.items() if k in half]) else number(0.0)
@@ -167,13 +167,13 @@ class Constrained:
     def solved(self, x: Sequence[Scalar], y: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
         """(a, f) with M a - Jᵀ f = x, and J a = y in the rows that are on, f = y in the others."""
         half = self.half(x)
-        f = self.forces([one - reached for one, reached in zip(y, self.at(half), strict=True)])
+        f = self.forces([one - reached for one, reached in zip(y, self.at_contacts(half), strict=True)])
         return self.moved(half, f), f
 
     @cached_property
     def wanted(self) -> list[Scalar]:
         """b for the tree's inputs v, tau and f_ext."""
-        held = zip(self.active, self.contacts.bias, self.at(self.net), strict=True)
+        held = zip(self.active, self.contacts.bias, self.at_contacts(self.net), strict=True)
         return [-(flag * x) - reached for flag, x, reached in held]
 
     def dynamics(self) -> tuple[list[Scalar], list[Scalar]]:
@@ -187,7 +187,7 @@ class Constrained:
         factors = [sqrt((1.0 - e) / (1.0 + e)) for e, one in contacts for _ in one.rows]
         kept = ((i, j, x + factors[i] * factors[j] * x) for i, j, x in self.G)
         approach = [flag * x for flag, x in zip(self.active, self.contacts.velocities(v), strict=True)]
-        f = self.forces([-2.0 * x for x in approach], self.regularised(SparseMatrix.of(self.G.size, kept)))
+        f = self.forces([-2.0 * x for x in approach], self.regularised(SparseMatrix.from_entries(self.G.size, kept)))
         return [x + y for x, y in zip(v, self.moved({}, f), strict=True)], f
 
     def placed(self, f: Sequence[Scalar]) -> list[Scalar]:

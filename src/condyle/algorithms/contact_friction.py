@@ -44,9 +44,9 @@ class Frictional(Constrained):
     def J(self) -> list[Row]:
         found = list[Row]()
         for k, (one, axes) in enumerate(zip(self.contacts.held, self.axes, strict=True)):
-            link, rows = self.contacts.axes(one.own.link), self.contacts.J[3 * k : 3 * k + 3]
+            link, rows = self.contacts.axes(one.side.link), self.contacts.J[3 * k : 3 * k + 3]
             for axis in axes:
-                turn = vec.transposed_times(one.own.frame.axes, vec.transposed_times(link, axis))
+                turn = vec.transposed_times(one.side.frame.axes, vec.transposed_times(link, axis))
                 found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
         return found
 
@@ -80,7 +80,7 @@ class Frictional(Constrained):
         friction = [maximum(x, 0.0) for x in self.tree.inputs["friction"]]
         half = half_solved(self.factors, dict(enumerate(h * x for x in net_force(driven(self.tree)))))
         b = [total([x * v[k] for k, x in row.items()]) if row else number(0.0) for row in self.J]
-        b = [x + y for x, y in zip(b, self.at(half), strict=True)]
+        b = [x + y for x, y in zip(b, self.at_contacts(half), strict=True)]
         for k, gap in enumerate(self.tree.inputs.get("gaps", ())):
             b[3 * k + 2] = b[3 * k + 2] + self.active[3 * k] * gap * reciprocal(h)
         p = self._start(b, friction)

@@ -19,7 +19,7 @@ class Rows:
         self.rows = rows
 
     @staticmethod
-    def of(matrix: SparseMatrix) -> Rows:
+    def from_matrix(matrix: SparseMatrix) -> Rows:
         rows = [matrix.row(i) for i in range(matrix.size)]
         return Rows([{k: x for k, x in row.items() if not is_zero(x)} for row in rows])
 
@@ -81,10 +81,10 @@ class KktDerivatives:
     def __init__(self, way: Constrained, inverse: SparseMatrix) -> None:
         self.way, n = way, way.tree.nv
         self.n, ones = n, Rows([{k: number(1.0)} for k in range(n)])
-        self.W = Rows.of(inverse_of_lower(way.factors.L)).plus(ones)
+        self.W = Rows.from_matrix(inverse_of_lower(way.factors.L)).plus(ones)
         self.Wt = self.W.transposed(n)
         self.N, self.Y = Rows(way.scaled), Rows(way.Y).transposed(n)
-        self.P = Rows.of(inverse)
+        self.P = Rows.from_matrix(inverse)
         self.C = self.P.times(self.N).times(self.Wt)
         self.Ct = self.C.transposed(n)
         self.A = self._inverse()
@@ -99,7 +99,7 @@ class KktDerivatives:
                 if terms:
                     found.put(i, j, total(terms))
                     found.put(j, i, total(terms))
-        return Rows.of(found)
+        return Rows.from_matrix(found)
 
     def solved(self, r1: Rows, r2: Rows) -> tuple[Rows, Rows]:
         """(da, df)."""
@@ -119,7 +119,7 @@ class KktDerivatives:
         """da / d(q, v, tau), then d force / d(q, v, tau). turned: by q, how forces change with P at the same r1 and
         r2."""
         r2 = [Rows(rows).scaled(self.way.active) for rows in (slopes.by_q, slopes.by_v)]
-        made = [self.solved(Rows.of(r1), more) for r1, more in zip(forces, r2, strict=True)]
+        made = [self.solved(Rows.from_matrix(r1), more) for r1, more in zip(forces, r2, strict=True)]
         if turned is not None:
             (da, df), moved = made[0], self.W.times(self.Y.times(turned).scaled(self.way.factors.inverse_D))
             made[0] = da.plus(moved), df.plus(turned)

@@ -54,22 +54,22 @@ class Side(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A contact at one state. own: side A. other: side B, None for the world. gains: (kp, kd)."""
+    """A contact at one state. side: side A. other: side B, None for the world. gains: (kp, kd)."""
 
-    of: TreeContact
-    own: Side
+    contact: TreeContact
+    side: Side
     other: Side | None
     gains: tuple[Scalar, Scalar]
 
     @property
     def sides(self) -> list[tuple[float, Side]]:
         """Both sides, with their signs in J."""
-        return [(1.0, self.own), *([] if self.other is None else [(-1.0, self.other)])]
+        return [(1.0, self.side), *([] if self.other is None else [(-1.0, self.other)])]
 
     @property
     def turns(self) -> bool:
         """Whether (V_A - V_B) x V_B is added: for a line or a plane between two bodies."""
-        return self.other is not None and not self.of.classical
+        return self.other is not None and not self.contact.classical
 
     @property
     def damped(self) -> bool:
@@ -91,20 +91,20 @@ class Contacts:
     def held(self) -> list[Held]:
         return [self._held(k, one) for k, one in enumerate(self.tree.tree.contacts)]
 
-    def _held(self, k: int, one: TreeContact) -> Held:
+    def _held(self, k: int, contact: TreeContact) -> Held:
         gains = self.tree.inputs.get("gains")
-        kp, kd = (number(x) for x in one.gains) if gains is None else gains[2 * k : 2 * k + 2]
-        own, at = Side(one.frame.link, inside(WORLD, _transform(one.frame))), one.other.link
+        kp, kd = (number(x) for x in contact.gains) if gains is None else gains[2 * k : 2 * k + 2]
+        own, at = Side(contact.frame.link, inside(WORLD, _transform(contact.frame))), contact.other.link
         if at < 0:
-            return Held(one, own, None, (kp, kd))
+            return Held(contact, own, None, (kp, kd))
         here = self.axes(at)
-        if one.classical:
-            origin = self._anchored(k, one).translation
+        if contact.classical:
+            origin = self._anchored(k, contact).translation
         else:
-            origin = vec.transposed_times(here, self._between(one.frame.link, one.frame.origin, at, vec.ZERO))
-        axes = axes_inside(self.axes(one.frame.link), _transform(one.frame).rotation)
+            origin = vec.transposed_times(here, self._between(contact.frame.link, contact.frame.origin, at, vec.ZERO))
+        axes = axes_inside(self.axes(contact.frame.link), _transform(contact.frame).rotation)
         x, y, z = (vec.transposed_times(here, axis) for axis in vec.transpose(axes))
-        return Held(one, own, Side(at, Pose(vec.transpose((x, y, z)), origin)), (kp, kd))
+        return Held(contact, own, Side(at, Pose(vec.transpose((x, y, z)), origin)), (kp, kd))
 
     @cached_property
     def relatives(self) -> Field[Relative]:
@@ -139,12 +139,12 @@ class Contacts:
             link = self.tree.tree.links[link].parent
         return path
 
-    def _anchored(self, k: int, one: TreeContact) -> Transform:
+    def _anchored(self, k: int, contact: TreeContact) -> Transform:
         """The placement of the anchor in its link, or in the world."""
         anchors = self.tree.inputs.get("anchors")
-        x = [number(y) for y in one.anchor] if anchors is None else anchors[12 * k : 12 * k + 12]
+        x = [number(y) for y in contact.anchor] if anchors is None else anchors[12 * k : 12 * k + 12]
         rows: Matrix = (vec.three(x, 3), vec.three(x, 6), vec.three(x, 9))
-        return _transform(one.other).compose(Transform(Full(vec.transpose(rows)), vec.three(x)))
+        return _transform(contact.other).compose(Transform(Full(vec.transpose(rows)), vec.three(x)))
 
     def errors(self, k: int) -> Pair:
         """e of contact k."""
@@ -196,13 +196,13 @@ class Contacts:
     def bias(self) -> list[Scalar]:
         """gamma."""
         still = self.tree.forward(
-            motion, at_rest(self.tree.gravity), self.tree.given("v"), self.tree.each(no_acceleration)
+            motion, at_rest(self.tree.gravity), self.tree.input("v"), self.tree.each(no_acceleration)
         )
         return self._gamma(still, self._downwards)
 
     def acceleration(self, a: Sequence[Scalar]) -> list[Scalar]:
         """J a + gamma."""
-        moving = self.tree.forward(motion, at_rest(self.tree.gravity), self.tree.given("v"), self.tree.dofs(a))
+        moving = self.tree.forward(motion, at_rest(self.tree.gravity), self.tree.input("v"), self.tree.dofs(a))
         return self._gamma(moving, self._downwards)
 
     @cached_property
@@ -217,17 +217,17 @@ class Contacts:
     @cached_property
     def twists(self) -> Field[Pair]:
         """The velocity of every link."""
-        return self.tree.forward(kinematics.velocity, twist.ZERO, self.tree.given("v"))
+        return self.tree.forward(kinematics.velocity, twist.ZERO, self.tree.input("v"))
 
     def velocity(self, side: Side) -> Pair:
         """The velocity of a side, at the contact and in its axes."""
         return side.frame.transform.motion_to_child(self.twists[side.link])
 
-    def slip(self, one: Held) -> tuple[Pair, Pair]:
+    def slip(self, held: Held) -> tuple[Pair, Pair]:
         """(V_A - V_B, V_B) of a contact between two bodies."""
-        assert one.other is not None
-        other = self.velocity(one.other)
-        return twist.add(self.velocity(one.own), twist.scale(-1.0, other)), other
+        assert held.other is not None
+        other = self.velocity(held.other)
+        return twist.add(self.velocity(held.side), twist.scale(-1.0, other)), other
 
     def _gamma(self, motions: Field[Motion], gravity: Field[Vector]) -> list[Scalar]:
         found, velocities = list[Scalar](), iter(self._velocities)
@@ -238,7 +238,7 @@ class Contacts:
             if one.turns:
                 held = twist.add(held, twist.cross_motion(*self.slip(one)))
             error = self.errors(k) if one.drawn else twist.ZERO
-            for row in one.of.rows:
+            for row in one.contact.rows:
                 value = (*held[0], *held[1])[row] + one.gains[0] * (*error[0], *error[1])[row]
                 found.append(value + one.gains[1] * next(velocities))
         return found
@@ -250,14 +250,14 @@ class Contacts:
             return self.velocities(self.tree.inputs["v"])
         return [number(0.0)] * self.tree.tree.n_rows
 
-    def _acceleration(self, one: Held, side: Side, motions: Field[Motion], gravity: Field[Vector]) -> Pair:
+    def _acceleration(self, held: Held, side: Side, motions: Field[Motion], gravity: Field[Vector]) -> Pair:
         """Acceleration of one side at the contact, in its axes. Gravity is added back where the other side is the
         world."""
         link, (axes, point) = motions[side.link], side.frame
         linear = vec.add(link.a, vec.times(link.U, point))
-        if one.other is None:
+        if held.other is None:
             linear = vec.add(linear, gravity[side.link])
-        if not one.of.classical:
+        if not held.contact.classical:
             slide, turn = self.twists[side.link]
             linear = vec.sub(linear, vec.cross(turn, vec.add(slide, vec.cross(turn, point))))
         return vec.transposed_times(axes, linear), vec.transposed_times(axes, link.dw)
@@ -269,9 +269,11 @@ def among_six(contacts: Sequence[TreeContact], rows: Sequence[T], none: T) -> li
     return [next(values) if row in one.rows else none for one in contacts for row in range(6)]
 
 
-def rows_of(one: Held, columns: Mapping[int, Pair]) -> list[Row]:
+def rows_of(held: Held, columns: Mapping[int, Pair]) -> list[Row]:
     """The rows that a contact constrains."""
-    return [{k: value for k, x in columns.items() if not is_zero(value := (*x[0], *x[1])[row])} for row in one.of.rows]
+    return [
+        {k: value for k, x in columns.items() if not is_zero(value := (*x[0], *x[1])[row])} for row in held.contact.rows
+    ]
 
 
 def logarithm(rows: Matrix) -> Vector:

@@ -92,14 +92,14 @@ def meet(joint: Joint, carry: Carried, columns: Sequence[Pair], *_: object) -> S
 
 
 def meet_rotors(
-    joint: Joint, k: int, carry: Carried, columns: Sequence[Pair], *given: Sequence[Scalar]
+    joint: Joint, k: int, carry: Carried, columns: Sequence[Pair], *fields: Sequence[Scalar]
 ) -> Sequence[Sequence[Scalar]]:
     """At joint i itself, where armature (w x v) of a free joint adds its part (see `rotors`); v is the last of
-    `given`."""
+    `fields`."""
     values = meet(joint, carry, columns)
     if not rotors.has_turning_rotors(joint):
         return values
-    own, (_, spin) = joint.dofs[k], joint.rate(given[-1])
+    own, (_, spin) = joint.dofs[k], joint.rate(fields[-1])
     parts = (own.armature * vec.dot(own.linear, vec.cross(spin, dof.linear)) for dof in joint.dofs)
     return [(value + part, other) for (value, other), part in zip(values, parts, strict=True)]
 
@@ -119,7 +119,7 @@ def coriolis_matrix(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrix:
     momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, velocities))
     given = (tree.each(columns, velocities), composites(tree), momenta)
     if tree.free_rotors:
-        (matrix,) = tree.pairs(start, meet, rise, ENTRIES, *given, v, own=meet_rotors)
+        (matrix,) = tree.pairs(start, meet, rise, ENTRIES, *given, v, diagonal=meet_rotors)
     else:
         (matrix,) = tree.pairs(start, meet, rise, ENTRIES, *given)
     return matrix

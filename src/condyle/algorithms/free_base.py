@@ -33,17 +33,17 @@ class Known:
             if link.parent < 0 and link.kind.is_free and is_bare(joint):
                 self._add(joint, [coordinate.at for coordinate in link.v], rates, tree)
 
-    def _add(self, joint: Joint, at: Sequence[int], rates: Sequence[Scalar], tree: Unrolled) -> None:
+    def _add(self, joint: Joint, indices: Sequence[int], rates: Sequence[Scalar], tree: Unrolled) -> None:
         _, w = joint.rate(rates)
         g = joint.rotation.into(tree.gravity)
-        for column, dof in zip(at, joint.dofs, strict=True):
+        for column, dof in zip(indices, joint.dofs, strict=True):
             slides = all(is_zero(part) for part in dof.angular)
             if slides or not tree.world_forces:
                 self.columns_q.add(column)
-                _put(self.by_q, joint, at, column, vec.cross(g, dof.angular))
+                _put(self.by_q, joint, indices, column, vec.cross(g, dof.angular))
             if slides and tree.damping is None:
                 self.columns_v.add(column)
-                _put(self.by_v, joint, at, column, vec.cross(dof.linear, w))
+                _put(self.by_v, joint, indices, column, vec.cross(dof.linear, w))
 
     def left(self, by_q: Matrix, by_v: Matrix) -> tuple[Matrix, Matrix]:
         """The derivatives of inverse dynamics without the known columns."""
@@ -62,9 +62,9 @@ def is_bare(joint: Joint) -> bool:
     return all(is_zero(dof.armature) for dof in joint.dofs)
 
 
-def _put(matrix: SparseMatrix, joint: Joint, at: Sequence[int], column: int, change: Vector) -> None:
+def _put(matrix: SparseMatrix, joint: Joint, indices: Sequence[int], column: int, change: Vector) -> None:
     """Stores a change of the base's linear acceleration in one column."""
-    for row, dof in zip(at, joint.dofs, strict=True):
+    for row, dof in zip(indices, joint.dofs, strict=True):
         value = vec.dot(dof.linear, change)
         if not is_zero(value):
             matrix.put(row, column, value)
@@ -72,4 +72,4 @@ def _put(matrix: SparseMatrix, joint: Joint, at: Sequence[int], column: int, cha
 
 def _without(matrix: Matrix, columns: set[int]) -> SparseMatrix:
     given = cast(SparseMatrix, matrix)
-    return SparseMatrix.of(given.size, (entry for entry in given if entry[1] not in columns))
+    return SparseMatrix.from_entries(given.size, (entry for entry in given if entry[1] not in columns))

@@ -48,7 +48,7 @@ class Seen(NamedTuple):
 class Swinging(NamedTuple):
     """A body seen from its parent, and its velocity in its own axes."""
 
-    at: Relative
+    relative: Relative
     velocity: Pair
 
 
@@ -64,7 +64,7 @@ STILL = Swinging(ROOT, twist.ZERO)
 
 def swinging(joint: Joint, parent: Swinging, v: Sequence[Scalar]) -> Swinging:
     """Forward step: where the body is and how it moves."""
-    return Swinging(relative(joint, parent.at), velocity(joint, parent.velocity, v))
+    return Swinging(relative(joint, parent.relative), velocity(joint, parent.velocity, v))
 
 
 def from_parent(joint: Joint, pose: Pose) -> Pose:
@@ -90,8 +90,8 @@ def no_carry(*_: object) -> None:
 def local_jacobians(tree: Sweeps) -> Matrices:
     """J with J v the velocity of the frame in its own axes, at its origin."""
 
-    def start(at: Transform, _: object) -> Pose:
-        return inside(WORLD, at)
+    def start(placement: Transform, _: object) -> Pose:
+        return inside(WORLD, placement)
 
     def meet(joint: Joint, frame: Pose, _: object) -> list[Pair]:
         return columns_at(joint, frame)
@@ -106,8 +106,8 @@ def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
     """dJ/dt in the frame's axes: d/dt (X S) = X ((v_j - v_f) x S), with velocities v_j of body j and v_f of the
     frame."""
 
-    def start(at: Transform, _: object) -> Seen:
-        return Seen(inside(WORLD, at), twist.ZERO)
+    def start(placement: Transform, _: object) -> Seen:
+        return Seen(inside(WORLD, placement), twist.ZERO)
 
     def meet(joint: Joint, seen: Seen, _: object) -> list[Pair]:
         return [cross_motion(column, seen.velocity) for column in columns_at(joint, seen.pose)]
@@ -122,11 +122,11 @@ def local_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
 def aligned_jacobians(tree: Sweeps) -> Matrices:
     """J in the world's axes, at the frame's origin. The lever arm is summed on the way from the frame to the joint."""
 
-    def start(at: Transform, link: Relative) -> Vector:
-        return vec.times(link.axes, at.translation)
+    def start(placement: Transform, link: Relative) -> Vector:
+        return vec.times(link.axes, placement.translation)
 
     def meet(joint: Joint, arm: Vector, link: Relative) -> list[Pair]:
-        return [_at(turned(link.axes, dof.column), arm) for dof in joint.dofs]
+        return [_shifted(turned(link.axes, dof.column), arm) for dof in joint.dofs]
 
     def rise(_: Joint, arm: Vector, link: Relative) -> Vector:
         return vec.add(arm, link.offset)
@@ -139,12 +139,12 @@ def world_jacobians(tree: Sweeps) -> Matrices:
 
     def meet(joint: Joint, _: None, pose: Pose) -> list[Pair]:
         arm = vec.scale(-1.0, pose.origin)
-        return [_at(turned(pose.axes, dof.column), arm) for dof in joint.dofs]
+        return [_shifted(turned(pose.axes, dof.column), arm) for dof in joint.dofs]
 
     return tree.frame_columns(no_carry, meet, no_carry, WORLD, placements(tree))
 
 
-def _at(column: Pair, arm: Vector) -> Pair:
+def _shifted(column: Pair, arm: Vector) -> Pair:
     """A motion, given at a point, at the point `arm` away."""
     return vec.add(column[0], vec.cross(column[1], arm)), column[1]
 
@@ -153,18 +153,18 @@ def aligned_rates(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Matrices:
     """dJ/dt in the world's axes, at the frame's origin: the axes of body j rotate with w_j, and both ends of the lever
     arm move."""
 
-    def start(at: Transform, link: Swinging) -> Arm:
+    def start(placement: Transform, link: Swinging) -> Arm:
         linear, angular = link.velocity
-        of_origin = vec.add(linear, vec.cross(angular, at.translation))
-        return Arm(vec.times(link.at.axes, at.translation), vec.times(link.at.axes, of_origin))
+        of_origin = vec.add(linear, vec.cross(angular, placement.translation))
+        return Arm(vec.times(link.relative.axes, placement.translation), vec.times(link.relative.axes, of_origin))
 
     def meet(joint: Joint, carry: Arm, link: Swinging) -> list[Pair]:
-        linear, angular = turned(link.at.axes, link.velocity)
+        linear, angular = turned(link.relative.axes, link.velocity)
         rate = vec.sub(carry.velocity, linear)
-        return [_rate(turned(link.at.axes, dof.column), angular, carry.arm, rate) for dof in joint.dofs]
+        return [_rate(turned(link.relative.axes, dof.column), angular, carry.arm, rate) for dof in joint.dofs]
 
     def rise(_: Joint, carry: Arm, link: Swinging) -> Arm:
-        return Arm(vec.add(carry.arm, link.at.offset), carry.velocity)
+        return Arm(vec.add(carry.arm, link.relative.offset), carry.velocity)
 
     return tree.frame_columns(start, meet, rise, STILL, tree.forward(swinging, STILL, v))
 

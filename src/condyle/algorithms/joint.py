@@ -84,9 +84,9 @@ def rotational(second: Symmetric, w: Vector) -> Vector:
     return (yy + zz) * x - xy * y - xz * z, (xx + zz) * y - xy * x - yz * z, (xx + yy) * z - xz * x - yz * y
 
 
-def inertia_to_parent(at: Transform, inertia: Inertia) -> Inertia:
+def inertia_to_parent(transform: Transform, inertia: Inertia) -> Inertia:
     """Xᵀ I X: the inertia in the parent's axes and about the parent's origin."""
-    rotation, origin = at
+    rotation, origin = transform
     first = rotation.back(inertia.first)
     second = vec.add_symmetric(rotation.back_symmetric(inertia.second), vec.outer_symmetric(first, origin))
     x, y, z = origin

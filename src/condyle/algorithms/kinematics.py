@@ -60,9 +60,11 @@ AT_REST = Moving(WORLD, twist.ZERO)
 ROOT = Relative(vec.ONE, vec.ZERO)
 
 
-def inside(pose: Pose, at: Transform) -> Pose:
-    """The pose of a frame whose placement is `at` in the frame that has this pose."""
-    return Pose(axes_inside(pose.axes, at.rotation), vec.add(pose.origin, vec.times(pose.axes, at.translation)))
+def inside(pose: Pose, placement: Transform) -> Pose:
+    """The pose of a frame whose placement is `placement` in the frame that has this pose."""
+    return Pose(
+        axes_inside(pose.axes, placement.rotation), vec.add(pose.origin, vec.times(pose.axes, placement.translation))
+    )
 
 
 def axes_inside(axes: Matrix, rotation: Rotation) -> Matrix:
@@ -116,11 +118,11 @@ def frame_placements(tree: Sweeps) -> tuple[list[Scalar], list[Scalar]]:
 def frame_velocities(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
     """The velocity of every requested frame, [linear; angular] in the reference frame."""
 
-    def seen(at: Transform, link: Moving) -> Pair:
+    def seen(placement: Transform, link: Moving) -> Pair:
         if tree.reference_frame == "world":
             return link.pose.transform.motion_to_parent(link.velocity)
-        local = at.motion_to_child(link.velocity)
-        return local if tree.reference_frame == "local" else turned(inside(link.pose, at).axes, local)
+        local = placement.motion_to_child(link.velocity)
+        return local if tree.reference_frame == "local" else turned(inside(link.pose, placement).axes, local)
 
     return _flat(tree.at_frames(seen, AT_REST, tree.forward(moving, AT_REST, v)))
 
@@ -128,10 +130,10 @@ def frame_velocities(tree: Sweeps, v: Field[Sequence[Scalar]]) -> list[Scalar]:
 def frame_accelerations(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
     """The classical acceleration of every requested frame, [linear of its origin; angular], without gravity."""
 
-    def seen(at: Transform, link: Accelerated) -> Pair:
-        of_origin = vec.add(link.motion.a, vec.times(link.motion.U, at.translation))
-        local = at.rotation.into(of_origin), at.rotation.into(link.motion.dw)
-        return local if tree.reference_frame == "local" else turned(inside(link.pose, at).axes, local)
+    def seen(placement: Transform, link: Accelerated) -> Pair:
+        of_origin = vec.add(link.motion.a, vec.times(link.motion.U, placement.translation))
+        local = placement.rotation.into(of_origin), placement.rotation.into(link.motion.dw)
+        return local if tree.reference_frame == "local" else turned(inside(link.pose, placement).axes, local)
 
     still = Accelerated(WORLD, rnea.at_rest(vec.ZERO))
     return _flat(tree.at_frames(seen, still, tree.forward(accelerated, still, v, a)))

@@ -130,13 +130,13 @@ def minus_inverse_times(factors: Factors, b: SparseMatrix) -> SparseMatrix:
     W = inverse_of_lower(factors.L)
     y = _plus_product(b, W.transposed(), b)  # Wᵀ B
     minus = [-d for d in factors.inverse_D]
-    scaled = SparseMatrix.of(b.size, ((row, column, value * minus[row]) for row, column, value in y))
+    scaled = SparseMatrix.from_entries(b.size, ((row, column, value * minus[row]) for row, column, value in y))
     return _plus_product(scaled, W, scaled)
 
 
 def _plus_product(first: SparseMatrix, left: SparseMatrix, right: SparseMatrix) -> SparseMatrix:
     """first + left right."""
-    result = SparseMatrix.of(first.size, first)
+    result = SparseMatrix.from_entries(first.size, first)
     for row, column, value in left.times(right):
         result.add(row, column, value)
     return result

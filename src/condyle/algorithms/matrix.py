@@ -15,7 +15,7 @@ class SparseMatrix:
         self._rows: list[dict[int, Scalar]] = [{} for _ in range(size)]
 
     @staticmethod
-    def of(size: int, entries: Iterable[tuple[int, int, Scalar]]) -> SparseMatrix:
+    def from_entries(size: int, entries: Iterable[tuple[int, int, Scalar]]) -> SparseMatrix:
         """The matrix of these (row, column, value)."""
         made = SparseMatrix(size)
         for row, column, value in entries:
@@ -43,10 +43,10 @@ class SparseMatrix:
                 yield row, column, value
 
     def transposed(self) -> SparseMatrix:
-        return SparseMatrix.of(self.size, ((column, row, value) for row, column, value in self))
+        return SparseMatrix.from_entries(self.size, ((column, row, value) for row, column, value in self))
 
     def scaled(self, factor: float) -> SparseMatrix:
-        return SparseMatrix.of(self.size, ((row, column, value * factor) for row, column, value in self))
+        return SparseMatrix.from_entries(self.size, ((row, column, value * factor) for row, column, value in self))
 
     def times(self, other: SparseMatrix) -> SparseMatrix:
         """self other."""
@@ -67,7 +67,7 @@ class SparseMatrix:
             old, new = max(block[i], block[j]), min(block[i], block[j])
             block = [new if b == old else b for b in block]
         pairs = ((i, j) for i in range(self.size) for j in range(self.size) if block[i] == block[j])
-        return SparseMatrix.of(self.size, ((i, j, values[i * self.size + j]) for i, j in pairs))
+        return SparseMatrix.from_entries(self.size, ((i, j, values[i * self.size + j]) for i, j in pairs))
 
 
 def dense(answer: Sequence[Scalar] | SparseMatrix) -> list[Scalar]:

@@ -88,10 +88,10 @@ def about(point: Vector, force: Pair) -> Pair:
     return force[0], vec.sub(force[1], vec.cross(point, force[0]))
 
 
-def about_centre(tree: Sweeps, own: Field[Pair]) -> Pair:
+def about_centre(tree: Sweeps, forces: Field[Pair]) -> Pair:
     """The sum of forces or momenta of all bodies about the centre of mass, in the world's axes."""
     near = about_base(tree)
-    return about(centre(near), near.to_world(force_up, own, twist.ZERO))
+    return about(centre(near), near.to_world(force_up, forces, twist.ZERO))
 
 
 def own_momentum(joint: Joint, velocity: Pair) -> Pair:

@@ -40,9 +40,9 @@ def reframed(tree: Tree) -> Tree:
     return replace(tree, links=tuple(links), contacts=tuple(_contact(one, turns) for one in tree.contacts))
 
 
-def _contact(one: TreeContact, turns: Mapping[int, AboutZ]) -> TreeContact:
+def _contact(contact: TreeContact, turns: Mapping[int, AboutZ]) -> TreeContact:
     """A contact of links whose frames were turned."""
-    return one._replace(frame=_frame(one.frame, turns), other=_frame(one.other, turns))
+    return contact._replace(frame=_frame(contact.frame, turns), other=_frame(contact.other, turns))
 
 
 def _frame(frame: TreeFrame, turns: Mapping[int, AboutZ]) -> TreeFrame:

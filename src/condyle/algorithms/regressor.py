@@ -57,10 +57,10 @@ def _columns(x: Vector) -> list[Vector]:
 def regressor(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
     """Y, row by row: (nv, 10 n_bodies)."""
 
-    def start(at: Transform, motion: Motion) -> Seen:
-        into = at.rotation.into
-        of_origin = vec.add(motion.a, vec.times(motion.U, at.translation))
-        return Seen(inside(WORLD, at), unit_forces(into(motion.w), into(motion.dw), into(of_origin)))
+    def start(placement: Transform, motion: Motion) -> Seen:
+        into = placement.rotation.into
+        of_origin = vec.add(motion.a, vec.times(motion.U, placement.translation))
+        return Seen(inside(WORLD, placement), unit_forces(into(motion.w), into(motion.dw), into(of_origin)))
 
     def meet(joint: Joint, seen: Seen, _: Motion) -> list[tuple[Scalar, ...]]:
         return [tuple(twist.dot(column, force) for force in seen.forces) for column in columns_at(joint, seen.pose)]

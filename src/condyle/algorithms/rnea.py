@@ -94,9 +94,9 @@ def newton_euler(joint: Joint, motion: Motion) -> Wrench:
     return Wrench(force, vec.add(vec.cross(body.first, motion.a), axial_moment(motion.U, body)))
 
 
-def less_external(joint: Joint, own: Wrench, external: Wrench) -> Wrench:
+def less_external(joint: Joint, force: Wrench, external: Wrench) -> Wrench:
     """The force on one body minus the external one, f_ext_i."""
-    return Wrench(vec.sub(own.force, external.force), vec.sub(own.torque, external.torque))
+    return Wrench(vec.sub(force.force, external.force), vec.sub(force.torque, external.torque))
 
 
 def to_parent(joint: Joint, total: Wrench) -> tuple[Wrench, Wrench]:

@@ -161,13 +161,13 @@ def _pair(dof: Dof, carry: Carried, column: Column) -> tuple[Scalar, Scalar, Sca
 
 
 def meet_rotors(
-    joint: Joint, k: int, carry: Carried, columns: Sequence[Column], *given: Sequence[Scalar]
+    joint: Joint, k: int, carry: Carried, columns: Sequence[Column], *fields: Sequence[Scalar]
 ) -> Sequence[Sequence[Scalar]]:
-    """At joint i itself, where the rotors of a free joint add their part by its own v, the last of `given`."""
+    """At joint i itself, where the rotors of a free joint add their part by its own v, the last of `fields`."""
     values = meet(joint, carry, columns)
     if not rotors.has_turning_rotors(joint):
         return values
-    parts = zip(values, rotors.by_v(joint, k, given[-1]), strict=True)
+    parts = zip(values, rotors.by_v(joint, k, fields[-1]), strict=True)
     return [(by_q, by_v + part, *others) for (by_q, by_v, *others), part in parts]
 
 
@@ -193,7 +193,7 @@ def rnea_derivatives(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence
     momenta = tree.backward(momentum_to_parent, tree.each(own_momentum, states))
     given = (tree.each(columns, states), composites(tree), momenta, totals)
     if tree.free_rotors:
-        by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, *given, v, own=meet_rotors)
+        by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, *given, v, diagonal=meet_rotors)
     else:
         by_q, by_v = tree.pairs(start, meet, rise, ENTRIES, *given)
     return by_q, by_v

@@ -52,7 +52,7 @@ def factors(tree: Unrolled) -> Factors:
 
 def net_force(tree: Unrolled) -> list[Scalar]:
     """tau - c(q, v, f_ext)."""
-    c = tree.gathered(bias(tree, tree.given("v")))
+    c = tree.gathered(bias(tree, tree.input("v")))
     return [force - part for force, part in zip(tree.inputs["tau"], c, strict=True)]
 
 
@@ -112,9 +112,9 @@ class ByElimination:
         return eliminations(self.tree)
 
     def acceleration(self) -> Vector:
-        tree, v = self.tree, self.tree.given("v")
+        tree, v = self.tree, self.tree.input("v")
         force, eliminated = still_forces(tree, v), self._eliminated
-        return tree.gathered(solve(tree, eliminated, force, left_of(tree, tree.given("tau"), v)))
+        return tree.gathered(solve(tree, eliminated, force, left_of(tree, tree.input("tau"), v)))
 
     def inverse(self) -> Matrix:
         return minv(self.tree, self._eliminated)

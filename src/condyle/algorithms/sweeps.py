@@ -54,7 +54,7 @@ class Sweeps(Protocol):
     world_forces: bool
     """Whether there are external forces, given in the world's axes."""
 
-    def given(self, port: str) -> Field[Sequence[Scalar]]:
+    def input(self, port: str) -> Field[Sequence[Scalar]]:
         """An input of joint-space size, as one tuple for each joint."""
         ...
 
@@ -70,9 +70,9 @@ class Sweeps(Protocol):
         """The sum over all joints; `none` where there are no joints."""
         ...
 
-    def to_world(self, step: Callable[..., T], own: Field[T], none: T) -> T:
-        """The sum at the world of up_i = step(joint_i, x_i), leaves to root, with x_i = own_i + the up of its children;
-        `none` where there are no joints.
+    def to_world(self, step: Callable[..., T], values: Field[T], none: T) -> T:
+        """The sum at the world of up_i = step(joint_i, x_i), leaves to root, with x_i = values_i + the up of its
+        children; `none` where there are no joints.
         """
         ...
 
@@ -108,20 +108,20 @@ class Sweeps(Protocol):
         """The same for the frame of every body."""
         ...
 
-    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
-        """step(joint_i, *given_i) for every joint."""
+    def each(self, step: Callable[..., T], *fields: Field[object]) -> Field[T]:
+        """step(joint_i, *fields_i) for every joint."""
         ...
 
-    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
-        """x_i = step(joint_i, x_parent, *given_i), root to leaves; the root's parent is `world`."""
+    def forward(self, step: Callable[..., T], world: T, *fields: Field[object]) -> Field[T]:
+        """x_i = step(joint_i, x_parent, *fields_i), root to leaves; the root's parent is `world`."""
         ...
 
-    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
-        """(y_i, x_i) = step(joint_i, x_parent, *given_i), root to leaves; like `forward`, but y is returned."""
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *fields: Field[object]) -> Field[U]:
+        """(y_i, x_i) = step(joint_i, x_parent, *fields_i), root to leaves; like `forward`, but y is returned."""
         ...
 
-    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
-        """(y_i, up_i) = step(joint_i, x_i, *given_i), leaves to root, with x_i = own_i + the up of its children."""
+    def backward(self, step: Callable[..., tuple[U, T]], values: Field[T], *fields: Field[object]) -> Field[U]:
+        """(y_i, up_i) = step(joint_i, x_i, *fields_i), leaves to root, with x_i = values_i + the up of its children."""
         ...
 
     def pairs(
@@ -130,14 +130,14 @@ class Sweeps(Protocol):
         meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
-        *given: Field[object],
-        own: PairStep | None = None,
+        *fields: Field[object],
+        diagonal: PairStep | None = None,
     ) -> Sequence[Matrix]:
         """Matrices whose entries are values of pairs of a joint i and an ancestor j of i, or i itself.
 
-        For dof k of joint i, carry = start(joint_i, k, *given_i) goes from joint i to the root. At each joint j,
-        meet(joint_j, carry, *given_j) gives for each dof l of joint j one value for each Entry; then carry =
-        rise(joint_j, carry). At j = i, own(joint_i, k, carry, *given_i) takes the place of meet, if it is given;
+        For dof k of joint i, carry = start(joint_i, k, *fields_i) goes from joint i to the root. At each joint j,
+        meet(joint_j, carry, *fields_j) gives for each dof l of joint j one value for each Entry; then carry =
+        rise(joint_j, carry). At j = i, diagonal(joint_i, k, carry, *fields_i) takes the place of meet, if it is given;
         transposed entries are left out there, and symmetric ones are stored for l <= k only.
         """
         ...

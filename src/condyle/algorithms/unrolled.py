@@ -72,31 +72,31 @@ class Unrolled:
         """The sparse factors of the mass matrix."""
         return ltl(mass)
 
-    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
-        return [step(joint, *(field[i] for field in given)) for i, joint in enumerate(self.joints)]
+    def each(self, step: Callable[..., T], *fields: Field[object]) -> Field[T]:
+        return [step(joint, *(field[i] for field in fields)) for i, joint in enumerate(self.joints)]
 
-    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
+    def forward(self, step: Callable[..., T], world: T, *fields: Field[object]) -> Field[T]:
         values: list[T] = []
         for i, (joint, link) in enumerate(zip(self.joints, self.tree.links, strict=True)):
             parent = values[link.parent] if link.parent >= 0 else world
-            values.append(step(joint, parent, *(field[i] for field in given)))
+            values.append(step(joint, parent, *(field[i] for field in fields)))
         return values
 
-    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *fields: Field[object]) -> Field[U]:
         values: list[T] = []
         results: list[U] = []
         for i, (joint, link) in enumerate(zip(self.joints, self.tree.links, strict=True)):
             parent = values[link.parent] if link.parent >= 0 else world
-            result, value = step(joint, parent, *(field[i] for field in given))
+            result, value = step(joint, parent, *(field[i] for field in fields))
             results.append(result)
             values.append(value)
         return results
 
-    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
-        totals = list(own)
+    def backward(self, step: Callable[..., tuple[U, T]], values: Field[T], *fields: Field[object]) -> Field[U]:
+        totals = list(values)
         results: list[U | None] = [None] * len(totals)
         for i in reversed(range(len(totals))):
-            results[i], up = step(self.joints[i], totals[i], *(field[i] for field in given))
+            results[i], up = step(self.joints[i], totals[i], *(field[i] for field in fields))
             parent = self.tree.links[i].parent
             if parent >= 0:
                 totals[parent] = plus(totals[parent], up)
@@ -108,20 +108,20 @@ class Unrolled:
         meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
-        *given: Field[object],
-        own: PairStep | None = None,
+        *fields: Field[object],
+        diagonal: PairStep | None = None,
     ) -> Sequence[SparseMatrix]:
         matrices = [SparseMatrix(self.tree.nv) for _ in range(1 + max(entry.matrix for entry in entries))]
         for i, link in enumerate(self.tree.links):
             for k, row in enumerate(link.v):
-                carry = start(self.joints[i], k, *(field[i] for field in given))
+                carry = start(self.joints[i], k, *(field[i] for field in fields))
                 j = i
                 while True:
-                    here = [field[j] for field in given]
+                    here = [field[j] for field in fields]
                     joint = self.joints[j]
-                    values = own(joint, k, carry, *here) if own and j == i else meet(joint, carry, *here)
+                    values = diagonal(joint, k, carry, *here) if diagonal and j == i else meet(joint, carry, *here)
                     for l, (column, value) in enumerate(zip(self.tree.links[j].v, values, strict=True)):
-                        _scatter(matrices, entries, row, column, value, own=l - k if j == i else None)
+                        _scatter(matrices, entries, row, column, value, difference=l - k if j == i else None)
                     if self.tree.links[j].parent < 0:
                         break
                     carry = rise(self.joints[j], carry)
@@ -164,7 +164,7 @@ class Unrolled:
             self._negated[left] = mass.connected(self.inputs[left]).scaled(-1.0)
         return self._negated[left].times(cast(SparseMatrix, right))
 
-    def given(self, port: str) -> Field[Sequence[Scalar]]:
+    def input(self, port: str) -> Field[Sequence[Scalar]]:
         return self.dofs(self.inputs[port])
 
     def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
@@ -173,12 +173,12 @@ class Unrolled:
     def total(self, values: Field[T], none: T) -> T:
         return reduce(plus, values) if values else none
 
-    def to_world(self, step: Callable[..., T], own: Field[T], none: T) -> T:
+    def to_world(self, step: Callable[..., T], values: Field[T], none: T) -> T:
         def twice(joint: Joint, x: T) -> tuple[T, T]:
             up = step(joint, x)
             return up, up
 
-        ups = self.backward(twice, own)
+        ups = self.backward(twice, values)
         return self.total([up for up, link in zip(ups, self.tree.links, strict=True) if link.parent < 0], none)
 
     def at_frames(self, step: Callable[[Transform, T], U], world: T, values: Field[T]) -> list[U]:
@@ -266,17 +266,17 @@ def _scatter(
     row: Coordinate,
     column: Coordinate,
     values: Sequence[Scalar],
-    own: int | None,
+    difference: int | None,
 ) -> None:
-    """Stores the values of a pair. own: number of the column's dof minus that of the row's; None for two joints."""
+    """Stores the values of a pair. difference: the column's dof minus the row's, by number; None for two joints."""
     ratio = row.ratio * column.ratio
     for entry, value in zip(entries, values, strict=True):
         matrix, part = matrices[entry.matrix], scaled(value, ratio)
-        if entry.symmetric and own is not None and own > 0:
+        if entry.symmetric and difference is not None and difference > 0:
             continue
         if not entry.transposed:
             matrix.add(row.at, column.at, part)
-        if (entry.transposed and own is None) or (entry.symmetric and own != 0):
+        if (entry.transposed and difference is None) or (entry.symmetric and difference != 0):
             matrix.add(column.at, row.at, part)
 
 

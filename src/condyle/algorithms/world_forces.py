@@ -44,7 +44,7 @@ class Carried(NamedTuple):
     turn: Vector
 
 
-def own(tree: Unrolled) -> Field[Kept]:
+def body_forces(tree: Unrolled) -> Field[Kept]:
     """f, Q and t of each body alone."""
     found: list[Kept] = []
     for link, frame in zip(tree.tree.links, tree.force_frames, strict=True):
@@ -88,7 +88,7 @@ def with_world_forces(derivatives: Callable[..., tuple[Matrix, Matrix]]) -> Call
         by_q, by_v = derivatives(tree, v, a)
         if tree.world_forces:
             unrolled = cast(Unrolled, tree)
-            (turned,) = unrolled.pairs(start, meet, rise, ENTRIES, unrolled.backward(to_parent, own(unrolled)))
+            (turned,) = unrolled.pairs(start, meet, rise, ENTRIES, unrolled.backward(to_parent, body_forces(unrolled)))
             for row, column, value in turned:
                 cast(SparseMatrix, by_q).add(row, column, value)
         return by_q, by_v

@@ -176,9 +176,9 @@ class Call:
         taken += [Parameter(name, either, default=None) for name in options if name not in named]
         return Signature([*taken, *(Parameter(name, keyword, default=None) for name in named)])
 
-    def _value(self, port: str, given: Mapping[str, Any]) -> Any:
+    def _value(self, port: str, arguments: Mapping[str, Any]) -> Any:
         """An input; numbers that are not given are the robot's own, forces and tangents zero."""
-        value = given.get(port)
+        value = arguments.get(port)
         if value is not None or port not in self._left_out:
             return value
         if port in self._numbers:
@@ -198,24 +198,24 @@ class Call:
             call = self._native[function] = self._engine.direct(function, slow, result) or slow
         return call(*inputs) if out is None else call(*inputs, out=out)
 
-    def _summed(self, function: Function, given: Sequence[Any], out: Any) -> Any:
+    def _summed(self, function: Function, arguments: Sequence[Any], out: Any) -> Any:
         """Cotangents of inputs that were broadcast are summed."""
         binder = self._engine.binder(function)
         inputs, outputs = binder.specs
-        batches = [_batch(x, len(spec.dims)) for x, spec in zip(given, inputs, strict=True)]
+        batches = [_batch(x, len(spec.dims)) for x, spec in zip(arguments, inputs, strict=True)]
         if all(batch == batches[0] for batch in batches):
-            return self._every(function, given, out)
-        answers: Any = self._every(function, given)
+            return self._every(function, arguments, out)
+        answers: Any = self._every(function, arguments)
         answers = (answers,) if result_of(function) is None else answers
-        if any(isinstance(x, Packed) for x in given):
-            return _shaped(function, _packed_sums(function, answers, given, out))
+        if any(isinstance(x, Packed) for x in arguments):
+            return _shaped(function, _packed_sums(function, answers, arguments, out))
         if not all(isinstance(answer, np.ndarray) for answer in answers):
             raise UnsupportedError(
                 f"{self.function.called}: one row for all states has a sum of cotangents as its answer, which is not "
                 "made on the GPU: give every argument the same batch, and sum the answer"
             )
         shapes = [batch + spec.dims for batch, spec in zip(batches, outputs, strict=False)]
-        arrays = [cast(Array, x) for x in given if isinstance(x, np.ndarray)]
+        arrays = [cast(Array, x) for x in arguments if isinstance(x, np.ndarray)]
         taken = None if out is None else binder.taken(out, shapes, arrays)
         sums = [summed(answer, shape) for answer, shape in zip(answers, shapes, strict=True)]
         for array, answer in zip(taken or (), sums, strict=False):
@@ -234,14 +234,14 @@ def _shaped(function: Function, answers: Sequence[Any]) -> Any:
     return answers[0] if result is None else result(*answers)
 
 
-def _packed_sums(function: Function, answers: Sequence[Packed], given: Sequence[Any], out: Any) -> list[Any]:
+def _packed_sums(function: Function, answers: Sequence[Packed], arguments: Sequence[Any], out: Any) -> list[Any]:
     """The cotangents, packed where the input is, plain where one row was given for all states."""
     if out is not None:
         raise UnsupportedError(
             f"{function.called}: out= is for packed arguments alone, or for plain ones; an input that is one row "
             "for all states has a plain cotangent: leave out= out"
         )
-    pairs = zip(answers, given, strict=False)
+    pairs = zip(answers, arguments, strict=False)
     return [answer if isinstance(x, Packed) else summed(answer.dense(), x.shape) for answer, x in pairs]
 
 

@@ -156,7 +156,7 @@ class Dynamics(Identified, Methods):
             return getattr(self, function.method)
         origin = function.origin
         if isinstance(origin, Derivative):
-            return self._derivative(origin.kind, origin.of, origin.by if origin.is_partial else None)
+            return self._derivative(origin.kind, origin.function, origin.by if origin.is_partial else None)
         return method_of(function).__get__(self)
 
     def jvp(self, name: str | Function) -> Callable[..., Any]:
@@ -189,13 +189,13 @@ class Dynamics(Identified, Methods):
         """
         return self._derivative("hessian", name)
 
-    def _derivative(self, kind: str, of: str | Function, by: Sequence[str] | None = None) -> Callable[..., Any]:
+    def _derivative(self, kind: str, function: str | Function, by: Sequence[str] | None = None) -> Callable[..., Any]:
         """A `Call`, with a native callable in front where it serves; one for all who ask."""
-        key = kind, of, tuple(by) if isinstance(by, list) else by
+        key = kind, function, tuple(by) if isinstance(by, list) else by
         try:
             return self._derivatives[key]
         except (KeyError, TypeError):  # of what is no name, the next line says it
-            base = function_of(of)
+            base = function_of(function)
         from condyle.calls.call import Call  # at first use: calls of functions need none of it
 
         call = Call.of_derivative(self, kind, base, by, self._own_numbers(base))
@@ -248,7 +248,7 @@ class Dynamics(Identified, Methods):
 
     def rollouts_of(self, name: str | Function, kind: str = "") -> Callable[..., Any]:
         """Rollouts of any function, by its short name, with the options of each call; kind: "vjp" for theirs."""
-        return self._rollouts.of(function_of(name), kind)
+        return self._rollouts.rollout_of(function_of(name), kind)
 
     @property
     def _rollouts(self) -> Rollouts:
@@ -288,8 +288,8 @@ class Dynamics(Identified, Methods):
         function = function_of(name)
         inputs, outputs = ({spec.name: spec.dims for spec in specs} for specs in self.binder(function).specs)
 
-        def compute(given: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
-            return self.call(function, given, out)
+        def compute(inputs: Sequence[Array], out: tuple[Array, ...] | None) -> tuple[Array, ...]:
+            return self.call(function, inputs, out)
 
         identity = {part: known for part, known in self.identity_parts.items() if part not in LAST_DIGITS}
         return mapping.Job(function.called, inputs, outputs, self.dtype, compute, function.name, identity)
@@ -355,11 +355,10 @@ class Dynamics(Identified, Methods):
         bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))
         return pack_rows(bound.inputs[0], layout, batch)
 
-    def _port(self, shape: tuple[int, ...], name: str, of: str | Function) -> Port:
+    def _port(self, shape: tuple[int, ...], name: str, function: str | Function) -> Port:
         if not name:
             return V if shape[-1:] == (self._compiler.tree.nv,) else Q
-        function = function_of(of) if of else None
-        ports = quantities() if function is None else function.by_name
+        ports = function_of(function).by_name if function else quantities()
         if name not in ports:
             raise UnsupportedError(f"pack: there is no port {name!r}; there are {', '.join(ports)}")
         return ports[name]

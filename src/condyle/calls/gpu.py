@@ -100,7 +100,7 @@ class GpuDynamics(Dynamics):
 
     def _sizes(self, function: Function, n: int) -> Sizes:
         multiprocessors, repeat = self._multiprocessors() or KNOWN_MULTIPROCESSORS, function.repeat
-        made = self._compiler.gpu(function if repeat is None else repeat.of, self._dtype, multiprocessors)
+        made = self._compiler.gpu(function if repeat is None else repeat.function, self._dtype, multiprocessors)
         found = made if repeat is None else None if repeat.backwards else made.repeated(time_loop(repeat))
         if found is None:
             raise UnsupportedError(f"{function.method}: its kernels are called from the processor's memory, in pieces")
@@ -179,12 +179,12 @@ class GpuDynamics(Dynamics):
             self._copies[id(array)] = copy
         return self._copies[id(array)]
 
-    def _ordered(self, kernel: CudaFunction, given: Sequence[object], results: Sequence[object]) -> tuple[int, int]:
+    def _ordered(self, kernel: CudaFunction, arguments: Sequence[object], results: Sequence[object]) -> tuple[int, int]:
         """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
 
         While it is captured nothing is waited for: the graph's owner sees to the order.
         """
-        origins = [(value, stream_of(value)) for value in (*given, *results)]
+        origins = [(value, stream_of(value)) for value in (*arguments, *results)]
         named = [stream for _, stream in origins if stream is not None]
         stream = self._stream if self._stream is not None else max(named, default=0)
         if is_captured(kernel.gpu, stream):
@@ -195,7 +195,7 @@ class GpuDynamics(Dynamics):
             if origin is not None and not (isinstance(value, DeviceArray) and value.is_ready_in(stream))
         }
         wait(kernel.gpu, stream, late)
-        for values, use in ((given, DeviceArray.used_in), (results, DeviceArray.written_in)):
+        for values, use in ((arguments, DeviceArray.used_in), (results, DeviceArray.written_in)):
             for value in values:
                 if isinstance(value, DeviceArray):
                     use(value, stream, self._owner)

@@ -25,11 +25,11 @@ def result_type(method: str, parts: tuple[str, ...]) -> type[tuple[Any, ...]]:
 
     A pickle says method and parts: a process that has not yet used a derivative makes its named tuple then.
     """
-    made = namedtuple(_type_name(method), parts, module=__name__)  # pyright: ignore[reportUntypedNamedTuple]
-    made.__doc__ = f"{', '.join(parts)}: the answers of `{method}`."
-    made.__reduce__ = lambda self: (_again, (method, parts, tuple(self)))  # pyright: ignore
-    globals()[made.__name__] = made
-    return made
+    as_result = namedtuple(_type_name(method), parts, module=__name__)  # pyright: ignore[reportUntypedNamedTuple]
+    as_result.__doc__ = f"{', '.join(parts)}: the answers of `{method}`."
+    as_result.__reduce__ = lambda self: (_again, (method, parts, tuple(self)))  # pyright: ignore
+    globals()[as_result.__name__] = as_result
+    return as_result
 
 
 def __getattr__(name: str) -> Any:
@@ -53,7 +53,7 @@ def answer_names(function: Function) -> tuple[str, ...]:
     """What answers are called: of a vjp as the inputs that they are cotangents of, else as the outputs."""
     origin = function.origin
     if isinstance(origin, Derivative) and origin.kind == "vjp":
-        return tuple(port.name for port in origin.of.inputs)
+        return tuple(port.name for port in origin.function.inputs)
     return tuple(port.name for port in function.outputs)
 
 
@@ -63,7 +63,7 @@ def result_of(function: Function) -> type[tuple[Any, ...]] | None:
     return result_type(function.method, parts) if len(parts) > 1 else None
 
 
-def made(function: Function, answers: Sequence[Any]) -> Any:
+def as_result(function: Function, answers: Sequence[Any]) -> Any:
     """One answer as it is, several as a named tuple."""
     result = result_of(function)
     return answers[0] if result is None else result(*answers)
@@ -79,8 +79,8 @@ def method_of(function: Function) -> Callable[..., Any]:
         given = [bound[port.name] for port in function.inputs]
         f_ext, out = bound.get("f_ext"), bound.get("out")
         if f_ext is None:
-            return made(function, self.call(function, given, out))
-        return made(forced if function.f_ext_outputs else function, self.call(forced, (*given, f_ext), out))
+            return as_result(function, self.call(function, given, out))
+        return as_result(forced if function.f_ext_outputs else function, self.call(forced, (*given, f_ext), out))
 
     method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"
     method.__doc__ = document_of(function)

@@ -24,21 +24,21 @@ class Packs(Protocol):
 
 
 def with_packed_forces(
-    dyn: Packs, function: Function, given: Sequence[ArrayLike], batch: tuple[int, ...]
+    dyn: Packs, function: Function, arguments: Sequence[ArrayLike], batch: tuple[int, ...]
 ) -> Sequence[ArrayLike]:
     """The arguments of a packed call, dense external forces and tangents of them packed, one for each state.
 
     Of a derivative an array without batch dimensions stays as it is: calls take it.
     """
     ports = function.inputs
-    if len(ports) != len(given):
-        return given  # the call says what is missing
+    if len(ports) != len(arguments):
+        return arguments  # the call says what is missing
     taken = isinstance(function.origin, Taking)
     dense = [
         port.name in FORCES and not isinstance(x, Packed) and (taken or np.ndim(x) > len(port.dims))
-        for port, x in zip(ports, given, strict=True)
+        for port, x in zip(ports, arguments, strict=True)
     ]
-    every = zip(ports, given, dense, strict=True)
+    every = zip(ports, arguments, dense, strict=True)
     return [_packed_forces(dyn, x, batch, port) if pack else x for port, x, pack in every]
 
 

@@ -47,7 +47,7 @@ class Rollouts:
         self._variants: dict[tuple[Function, bool, bool], tuple[Function, dict[str, Any]]] = {}
         self._ready: dict[tuple[object, ...], tuple[Function, Callable[..., Any]]] = {}
         self._timed: dict[tuple[Function, tuple[str, ...]], list[tuple[int, str, int]]] = {}
-        self._of: dict[tuple[Function, str, tuple[str, ...]], Rollout] = {}
+        self._by_function: dict[tuple[Function, str, tuple[str, ...]], Rollout] = {}
         self._lock = Lock()
 
     @property
@@ -55,19 +55,18 @@ class Rollouts:
         """Those that are ready."""
         return list(dict.fromkeys(function for function, _ in list(self._ready.values())))
 
-    def call(self, of: Function, kind: str, given: Sequence[Any], options: Options, out: Any) -> Any:
-        """A rollout (kind "") or its vjp; given: the inputs of the function, and then cotangents, in order."""
-        steps = self._steps(of, given, options)
-        key = (of, kind, steps, *options)
+    def call(self, function: Function, kind: str, arguments: Sequence[Any], options: Options, out: Any) -> Any:
+        """A rollout (kind "") or its vjp; arguments: the inputs of the function, and then cotangents, in order."""
+        steps = self._steps(function, arguments, options)
+        key = (function, kind, steps, *options)
         try:
             _, ready = self._ready[key]
         except (KeyError, TypeError):  # of what is no name or number, the next line says it
-            function = options._replace(steps=steps).repeated(of)
-            ready = self._add(key, function, kind)
-        return ready(*given) if out is None else ready(*given, out=out)
+            ready = self._add(key, options._replace(steps=steps).repeated(function), kind)
+        return ready(*arguments) if out is None else ready(*arguments, out=out)
 
     def extended(
-        self, of: Function, f_ext: Any, numbers: Mapping[str, Any], timed: tuple[str, ...] = ()
+        self, function: Function, f_ext: Any, numbers: Mapping[str, Any], timed: tuple[str, ...] = ()
     ) -> tuple[Function, list[Any], tuple[str, ...]]:
         """The function that takes these forces, unless they are None, and the robot's numbers; what it takes more; and
         what of that has a time axis.
@@ -75,14 +74,14 @@ class Rollouts:
         numbers: as they are given; the robot's own stand for others. Where flags of contacts have a time axis, so has
         what rises between two steps.
         """
-        rises = ACTIVE.name in timed and RISING.name in of.numbers
-        key = of, f_ext is None, rises
+        rises = ACTIVE.name in timed and RISING.name in function.numbers
+        key = function, f_ext is None, rises
         variant = self._variants.get(key)
         if variant is None:
-            own = {name: value for name, value in self._numbers.items() if name in of.numbers}
+            own = {name: value for name, value in self._numbers.items() if name in function.numbers}
             forces, more = () if f_ext is None else (F_EXT,), (RISING,) if rises else ()
-            variant = self._variants[key] = of.taking(*forces, *own, *more), own
-        function, own = variant
+            variant = self._variants[key] = function.taking(*forces, *own, *more), own
+        forced, own = variant
         wrong = next((name for name in numbers if name not in own), None)
         if wrong is not None:
             cure = opened_by(wrong if wrong in OPEN else None)
@@ -91,19 +90,19 @@ class Rollouts:
         if rises:
             extra.append(risen(numbers.get(ACTIVE.name), self._engine.dtype))
             timed = (*timed, RISING.name)
-        return function, extra if f_ext is None else [f_ext, *extra], timed
+        return forced, extra if f_ext is None else [f_ext, *extra], timed
 
-    def of(self, function: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> Rollout:
+    def rollout_of(self, function: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> Rollout:
         """Rollouts of a function, kept as long as they are."""
         key = function, kind, by_time
-        rollout = self._of.get(key)
+        rollout = self._by_function.get(key)
         if rollout is None:
-            rollout = self._of[key] = Rollout(self, function, kind, by_time)
+            rollout = self._by_function[key] = Rollout(self, function, kind, by_time)
         return rollout
 
     def of_step(self, kind: str = "") -> Rollout:
         """`Dynamics.rollout`, or its vjp."""
-        return self.of(STEP, kind, (TAU.name,))
+        return self.rollout_of(STEP, kind, (TAU.name,))
 
     def named(self, function: Function) -> Callable[..., Any]:
         """A rollout of so many steps, or its vjp."""
@@ -111,7 +110,9 @@ class Rollouts:
         if ready is not None:
             return ready[1]
         is_vjp = function.origin is not None and function.repeat is not None and function.repeat.backwards
-        return self._add((function,), function.origin.of if is_vjp and function.origin else function, "vjp" * is_vjp)
+        return self._add(
+            (function,), function.origin.function if is_vjp and function.origin else function, "vjp" * is_vjp
+        )
 
     def _add(self, key: tuple[object, ...], function: Function, kind: str) -> Callable[..., Any]:
         call = Call.of_derivative(self._engine, kind, function, None, {}) if kind else Call(self._engine, function)
@@ -123,12 +124,12 @@ class Rollouts:
                 self._engine.forget({ready for ready, _ in self._ready.values()})
         return front
 
-    def _steps(self, of: Function, given: Sequence[Any], options: Options) -> int:
+    def _steps(self, function: Function, arguments: Sequence[Any], options: Options) -> int:
         """How many steps: as the time axes say, else as it is said. ShapeError where they disagree."""
-        timed = self._timed.get((of, options.by_time))
+        timed = self._timed.get((function, options.by_time))
         if timed is None:
-            timed = self._timed[of, options.by_time] = timed_ports(of, options.by_time)
-        return steps_of(((name, given[k], dims) for k, name, dims in timed if k < len(given)), options.steps)
+            timed = self._timed[function, options.by_time] = timed_ports(function, options.by_time)
+        return steps_of(((name, arguments[k], dims) for k, name, dims in timed if k < len(arguments)), options.steps)
 
 
 class Rollout(RolloutCall):
@@ -143,13 +144,13 @@ class Rollout(RolloutCall):
     back, for some rollouts at a time: `explain` says it.
     """
 
-    def __init__(self, rollouts: Rollouts, of: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
+    def __init__(self, rollouts: Rollouts, function: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> None:
         super().__init__(by_time)
-        self._rollouts, self._of, self._kind = rollouts, of, kind
+        self._rollouts, self._function, self._kind = rollouts, function, kind
         self._called = f"{kind}_rollout" if kind else "rollout"
-        cotangents = [f"{port.name}_bar" for port in of.outputs] if kind else []
-        self._taken = [*(port.name for port in of.inputs), *cotangents]
-        self._options = {"out", *of.takes}
+        cotangents = [f"{port.name}_bar" for port in function.outputs] if kind else []
+        self._taken = [*(port.name for port in function.inputs), *cotangents]
+        self._options = {"out", *function.takes}
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,18 +160,18 @@ class Rollout(RolloutCall):
         rest = {name: value for name, value in named.items() if name not in optional}
         return {**bound_arguments(self._called, self.__signature__, args, rest), **optional}
 
-    def run(self, given: Mapping[str, Any], options: Options) -> Any:
-        numbers = {name: given[name] for name in self._of.numbers if name in given}
-        of, extra, timed = self._rollouts.extended(self._of, given.get(F_EXT.name), numbers, options.by_time)
-        n, inputs = len(self._of.inputs), [given[name] for name in self._taken]
+    def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
+        numbers = {name: arguments[name] for name in self._function.numbers if name in arguments}
+        of, extra, timed = self._rollouts.extended(self._function, arguments.get(F_EXT.name), numbers, options.by_time)
+        n, inputs = len(self._function.inputs), [arguments[name] for name in self._taken]
         inputs = [*inputs[:n], *extra, *inputs[n:]]
-        return self._rollouts.call(of, self._kind, inputs, options._replace(by_time=timed), given.get("out"))
+        return self._rollouts.call(of, self._kind, inputs, options._replace(by_time=timed), arguments.get("out"))
 
 
-def stop_torn(states: StepRollout, dt: Array, last: bool, given: Sequence[ArrayLike | None]) -> None:
+def stop_torn(states: StepRollout, dt: Array, last: bool, arguments: Sequence[ArrayLike | None]) -> None:
     """Where |v| dt passes `FASTEST`, states are NaN from there on, and an AccuracyWarning names those of the batch.
 
-    given: what was asked for; no warning where some of it was no number already. States have no time axis if last.
+    arguments: what was asked for; no warning where some of it was no number already. States have no time axis if last.
     """
     q, v = states
     ends = v if last else v[..., -1, :]
@@ -180,7 +181,7 @@ def stop_torn(states: StepRollout, dt: Array, last: bool, given: Sequence[ArrayL
     if not last:
         torn = np.logical_or.accumulate(torn, axis=-1)
     q[torn], v[torn] = np.nan, np.nan
-    if torn.any() and all(np.isfinite(x).all() for x in given if x is not None):
+    if torn.any() and all(np.isfinite(x).all() for x in arguments if x is not None):
         places = np.flatnonzero(np.isnan(ends).any(axis=-1))
         named = few([str(place) for place in places], _SHOWN)
         cure = "take a smaller dt, or other gains of the contacts: see docs/loops.md, Limits"

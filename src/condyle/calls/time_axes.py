@@ -60,7 +60,7 @@ class RolloutCall:
         """The arguments by name; TypeError as of any call."""
         raise NotImplementedError
 
-    def run(self, given: Mapping[str, Any], options: Options) -> Any:
+    def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
         """The answers."""
         raise NotImplementedError
 
@@ -69,13 +69,13 @@ class RolloutCall:
         shape_warning(message)
 
 
-def names(given: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...]:
+def names(listed: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...]:
     """Names of ports as an option gives them, one or several. UnsupportedError for what is no list of names."""
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"rollout: {option}={given!r}: give names of inputs or outputs, such as ('tau',)")
-    return tuple(given)
+    if isinstance(listed, str):
+        return (listed,)
+    if not isinstance(listed, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnsupportedError(f"rollout: {option}={listed!r}: give names of inputs or outputs, such as ('tau',)")
+    return tuple(listed)
 
 
 def shape_warning(message: str) -> None:
@@ -90,16 +90,20 @@ def timed_names(
     always: tuple[str, ...],
     by_time: Iterable[str] | str,
     steps: int | None,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     warn: Callable[[str], None] = shape_warning,
 ) -> tuple[str, ...]:
     """Names of the inputs with a time axis: those of by_time, and before them `always`, which steps= holds instead.
 
-    given: the inputs by name. ShapeError, or a call of `warn`, for torques that the caller may mean otherwise.
+    arguments: the inputs by name. ShapeError, or a call of `warn`, for torques that the caller may mean otherwise.
     """
     named = names(by_time) if by_time else ()
     if TAU.name in always and TAU.name not in named:
-        q, v, tau = _shape(Q.name, given[Q.name]), _shape(V.name, given[V.name]), _shape(TAU.name, given[TAU.name])
+        q, v, tau = (
+            _shape(Q.name, arguments[Q.name]),
+            _shape(V.name, arguments[V.name]),
+            _shape(TAU.name, arguments[TAU.name]),
+        )
         if len(tau) == max(len(q), len(v)) + (steps is not None):
             message = _other_reading(q, v, tau, steps)
             if message:
@@ -155,10 +159,10 @@ def timed_ports(function: Function, by_time: Sequence[str]) -> list[tuple[int, s
     return [(k, name, dims) for k, name, dims in inputs if name in by_time and name not in carried]
 
 
-def length(function: Function, given: Mapping[str, Any], options: Options) -> int:
-    """How many steps the time axes of a call say. given: the inputs by name."""
+def length(function: Function, arguments: Mapping[str, Any], options: Options) -> int:
+    """How many steps the time axes of a call say. arguments: the inputs by name."""
     timed = timed_ports(function, options.by_time)
-    return steps_of(((name, given[name], dims) for _, name, dims in timed if name in given), options.steps)
+    return steps_of(((name, arguments[name], dims) for _, name, dims in timed if name in arguments), options.steps)
 
 
 def risen(active: Any, dtype: Any) -> Any:

@@ -26,7 +26,7 @@ def error(robot: Robot, reference: Dynamics, function: Function, states: States)
     """
     origin, rng = function.origin, np.random.default_rng(1)
     assert isinstance(origin, Derivative)
-    base, values, n = origin.of, states.arguments(function), states.n
+    base, values, n = origin.function, states.arguments(function), states.n
     at, more = values[: len(base.inputs)], values[len(base.inputs) :]
 
     def drawn(ports: Sequence[Port], like: Arrays) -> list[Array]:
@@ -72,7 +72,7 @@ def _terms(origin: Derivative, found: Arrays, along: Arrays, factors: Arrays) ->
         return w * _rows(found)
     if origin.kind == "vjp":
         return _rows(along) * _rows(found)
-    of = [e for port, e in zip(origin.of.inputs, along, strict=True) if port.name in origin.by]
+    of = [e for port, e in zip(origin.function.inputs, along, strict=True) if port.name in origin.by]
     pairs = [(row, column) for row in factors for column in of]
     blocks = [np.reshape(x, (len(w), *map(_width, pair))) for x, pair in zip(found, pairs, strict=True)]
     rows = [np.concatenate(blocks[k : k + len(of)], axis=-1) for k in range(0, len(blocks), len(of))]

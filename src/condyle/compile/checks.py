@@ -91,7 +91,7 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
 
 
 def _check_carried(tree: Tree, repeat: Repeat) -> None:
-    base, known = repeat.of, sizes(tree)
+    base, known = repeat.function, sizes(tree)
     inputs = {port.name: port.shape(known) for port in base.inputs}
     for port in base.outputs:
         if port.name in repeat.carried and port.shape(known) != inputs[port.name]:

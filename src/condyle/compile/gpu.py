@@ -30,7 +30,7 @@ class GpuKernels:
 
     def __init__(self, router: Router, target: Target = TARGET) -> None:
         self.router, self.target = router, target
-        self.size, self.part, self.looped = cache(self._size), cache(self._part), cache(self._looped)
+        self.size, self.part, self.in_time_loop = cache(self._size), cache(self._part), cache(self._in_time_loop)
 
     def _size(self, function: Function) -> Size:
         """What a form is chosen by; UnsupportedError for robots that are too long for a GPU."""
@@ -41,7 +41,7 @@ class GpuKernels:
         program, bits = self.size(function).program, bits_of(dtype)
         return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
 
-    def _looped(self, function: Function, dtype: str, kind: repeat.Kind) -> tuple[Text, ...]:
+    def _in_time_loop(self, function: Function, dtype: str, kind: repeat.Kind) -> tuple[Text, ...]:
         """The one kernel of a loop over time; UnsupportedError where a step is too long for it."""
         if self.usual(function) != WHOLE:
             raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for one kernel")
@@ -135,7 +135,7 @@ class GpuFunction:
 class GpuRollout:
     """What a rollout runs as: one kernel with the loop inside, a thread a state."""
 
-    of: GpuFunction
+    step: GpuFunction
     loop: TimeLoop
 
     def form(self, n: int) -> Form:
@@ -143,8 +143,8 @@ class GpuRollout:
 
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError where a step is too long for one kernel."""
-        kernels, function, dtype = self.of.kernels, self.of.function, self.of.dtype
-        texts = kernels.looped(function, dtype, repeat.Kind.of(self.loop))
+        kernels, function, dtype = self.step.kernels, self.step.function, self.step.dtype
+        texts = kernels.in_time_loop(function, dtype, repeat.Kind.of(self.loop))
         program = kernels.size(function).program
         return repeat.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
 

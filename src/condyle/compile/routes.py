@@ -12,7 +12,7 @@ from condyle.compile.checks import checked_route, unbound
 from condyle.compile.kernels.columns import multiplied, refused
 from condyle.derivatives import columns_of, derivative
 from condyle.errors import UnsupportedError
-from condyle.functions import FUNCTIONS, OWN, has_loops, multiplied_by, products_of
+from condyle.functions import FUNCTIONS, LIBRARY, has_joint_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
@@ -138,10 +138,10 @@ class Router:
         if columns is not None:
             raise refused(function, columns)
         if self.is_hopeless(function):
-            return self._loops(function)
+            return self._joint_loops(function)
         if not self._is_surely_long(function):
             return self._straight(function)
-        return self._loops(function) if self._has_loops(function) else self._multiplied(function)
+        return self._joint_loops(function) if self._has_joint_loops(function) else self._multiplied(function)
 
     def _whole(self, function: Function) -> Traced | None:
         """By a route with large products, which stay what they are."""
@@ -163,9 +163,9 @@ class Router:
             (self.traced(chosen, route) for route in self.candidates(chosen)),
             key=lambda traced: (traced.counts.arithmetic, traced.route),
         )
-        loops = self._may_roll(function) and self._has_loops(function)
+        loops = self._may_roll(function) and self._has_joint_loops(function)
         if loops and self._rolls(function, best.counts.arithmetic):
-            return self._loops(function)
+            return self._joint_loops(function)
         return self.traced(function, best.route)
 
     def _may_roll(self, function: Function) -> bool:
@@ -173,9 +173,9 @@ class Router:
 
     def is_hopeless(self, function: Function) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        if function.without_forces not in OWN or "contacts" in function.options:
-            return self._size(function) > LARGEST and not has_loops(function)
-        most = HOPELESS[function.is_vector] if has_loops(function) else LONGEST
+        if function.without_forces not in LIBRARY or "contacts" in function.options:
+            return self._size(function) > LARGEST and not has_joint_loops(function)
+        most = HOPELESS[function.is_vector] if has_joint_loops(function) else LONGEST
         long = self._size(function) > most or self._multiplies_long(function)
         return long and self._may_roll(function)
 
@@ -193,17 +193,17 @@ class Router:
 
     def is_too_long(self, function: Function) -> bool:
         """Whether it has no form for this robot but the reference: too long for straight code, and without loops."""
-        hopeless = self.is_hopeless(function) and not self._has_loops(function)
+        hopeless = self.is_hopeless(function) and not self._has_joint_loops(function)
         return hopeless and self.by_columns(function) is None
 
-    def _has_loops(self, function: Function) -> bool:
+    def _has_joint_loops(self, function: Function) -> bool:
         """Whether loops serve the robot; they take no forces in the world's axes."""
-        known = has_loops(function) and not self.tree.has_shared_coordinates
+        known = has_joint_loops(function) and not self.tree.has_shared_coordinates
         return known and not (function.has_forces and self.tree.has_world_forces)
 
     def is_long_straight(self, function: Function) -> bool:
         """Whether it is straight code for want of loops, and long, by estimates alone."""
-        return not has_loops(function) and self._size(function) > LONG
+        return not has_joint_loops(function) and self._size(function) > LONG
 
     def _multiplies_long(self, function: Function) -> bool:
         """Whether products of matrices alone are too long, by the tree; further zeros of their entries do not count."""
@@ -229,13 +229,13 @@ class Router:
         """Whether loops are the better form, by the operations of straight code."""
         if not function.is_vector or straight <= LONG:
             return straight > LONGEST
-        return self._loops(function.without_forces).counts.arithmetic <= MORE * straight
+        return self._joint_loops(function.without_forces).counts.arithmetic <= MORE * straight
 
-    def _loops(self, function: Function) -> Traced:
+    def _joint_loops(self, function: Function) -> Traced:
         from condyle.trace.rolled import roll, rolled_route
 
-        if not has_loops(function):
-            having = ", ".join(name for name, other in FUNCTIONS.items() if has_loops(other))
+        if not has_joint_loops(function):
+            having = ", ".join(name for name, other in FUNCTIONS.items() if has_joint_loops(other))
             raise UnsupportedError(
                 f"{function} has no form of loops over joints, which robots as long as this need; {having} do"
             )

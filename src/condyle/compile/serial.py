@@ -12,7 +12,7 @@ from condyle.compile.kernels import columns
 from condyle.compile.routes import Router
 from condyle.compile.target import Target
 from condyle.derivatives import vjp
-from condyle.functions import OWN
+from condyle.functions import LIBRARY
 from condyle.model.robot import Frame, Robot
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.layout import Layouts
@@ -76,10 +76,10 @@ class Compiler(Router):
 
     def _repeated_line(self, function: Function, repeat: Repeat, target: Target, dtype: str, n: int) -> str:
         """Of a loop over time: what its steps are."""
-        name, forward = f"{function.name:12}", self.line(repeat.of, target, dtype, n)
+        name, forward = f"{function.name:12}", self.line(repeat.function, target, dtype, n)
         if not repeat.backwards:
             return f"{name} {repeat.steps} times: {forward}"
-        backward = self.line(vjp(repeat.of), target, dtype, n)
+        backward = self.line(vjp(repeat.function), target, dtype, n)
         return (
             f"{name} forward, every state kept, some rollouts at a time: {repeat.steps - 1} times: {forward}; "
             f"then backward: {repeat.steps} times: {backward}"
@@ -113,7 +113,7 @@ class Compiler(Router):
     @staticmethod
     def keeps(function: Function) -> bool:
         """Whether its key says all that it computes, so that its kernels are kept between runs."""
-        return function.root in OWN or function.root.content != ""
+        return function.root in LIBRARY or function.root.content != ""
 
     @cached_property
     def gpu_kernels(self) -> GpuKernels:

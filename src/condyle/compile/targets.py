@@ -21,7 +21,7 @@ from condyle.compile.kernels import columns
 from condyle.compile.serial import Compiler
 from condyle.compile.target import Scans, Target
 from condyle.errors import BuildError, UnsupportedError
-from condyle.functions import OWN
+from condyle.functions import LIBRARY
 from condyle.ir.sweep import Code
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.numpy_kernel import NumpyKernel
@@ -29,7 +29,7 @@ from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Function
 from condyle.specification.choices import ADDED
 
-MADE = "made"
+PLAIN_NAME = "made"
 """What C is told that a function of users, or a derivative, is called: their own names may be no names there."""
 
 
@@ -60,10 +60,10 @@ class Text(Target):
 
     def compiled(self, compiler: Compiler, function: Function, code: Code, dtype: str) -> Kernel:
         """The kernel of code."""
-        if function.without_forces in OWN:
+        if function.without_forces in LIBRARY:
             facts = replace(compiler.facts, functions={code.name: function})
         else:
-            code, facts = replace(code, name=MADE), compiler.facts
+            code, facts = replace(code, name=PLAIN_NAME), compiler.facts
         build = import_module(self._module).build  # at first use
         return build(code, facts, dtype)
 
@@ -179,7 +179,7 @@ def by_columns(target: Target, compiler: Compiler, function: Function, dtype: st
     if of is None:
         return None
     column = compiler.kept(of.function, target, dtype) or compiler.build(of.function, target, dtype)
-    return columns.ColumnsKernel.of(compiler.tree, of, column)
+    return columns.ColumnsKernel.create(compiler.tree, of, column)
 
 
 def by_calls(target: Target, compiler: Compiler, function: Function, dtype: str) -> Kernel | None:
@@ -193,7 +193,7 @@ def by_calls(target: Target, compiler: Compiler, function: Function, dtype: str)
     names = [port.name for port in function.inputs]
     said = f"calls of {', '.join(map(str, parts))}"
 
-    def kernel(of: Function) -> Kernel:
-        return compiler.bodies(of, target, dtype)
+    def kernel(part: Function) -> Kernel:
+        return compiler.bodies(part, target, dtype)
 
     return ComposedKernel(compiler.tree, cast(Any, route.run).record, names, kernel, np.dtype(dtype), said)

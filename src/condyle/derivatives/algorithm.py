@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 from typing import Any, cast
 
 from condyle.derivatives.code import code, program
-from condyle.derivatives.differentiate import MADE, Recorded
+from condyle.derivatives.differentiate import DIFFERENTIATE, Recorded
 from condyle.derivatives.recording import Derive, Recording, replayed
 from condyle.ir.expr import Value
 from condyle.ir.program import Program
@@ -18,7 +18,7 @@ from condyle.specification import Derivative, Function, Route
 
 def ways(function: Function, derive: Derive) -> Mapping[str, Route]:
     """The route to a derivative. derive: makes derivatives of what is called."""
-    of = origin_of(function).of
+    of = origin_of(function).function
     is_large = any(route.whole for route in of.routes.values())
     route = Route(_Run(function, derive), whole=partial(_whole, function, derive) if is_large else None)
     return {"closed rule" if _has_rule(function) else "differentiated": route}
@@ -32,7 +32,7 @@ def origin_of(function: Function) -> Derivative:
 
 def _has_rule(function: Function) -> bool:
     origin = origin_of(function)
-    return origin.kind in origin.of.closed
+    return origin.kind in origin.function.closed
 
 
 def _whole(function: Function, derive: Derive, tree: Tree) -> object:
@@ -76,26 +76,28 @@ def program_of(tree: _Same, function: Function, derive: Derive) -> Program:
     return program(tree.tree, function, partial(_answers, function=function), derive)
 
 
-def _answers(at: Recording, given: Mapping[str, Sequence[Value]], function: Function) -> Sequence[Sequence[Value]]:
+def _answers(
+    recording: Recording, inputs: Mapping[str, Sequence[Value]], function: Function
+) -> Sequence[Sequence[Value]]:
     """By the closed rule of the function's specification, else, and what it leaves out, by differentiation."""
     origin = origin_of(function)
-    rule = origin.of.closed.get(origin.kind)
-    answers = {} if rule is None else dict(rule(at, given))
-    every = {port.name for port in at.derive(origin.kind, origin.of).outputs}
+    rule = origin.function.closed.get(origin.kind)
+    answers = {} if rule is None else dict(rule(recording, inputs))
+    every = {port.name for port in recording.derive(origin.kind, origin.function).outputs}
     assert answers.keys() <= every, f"{function}: a rule says {sorted(answers)}"
-    left = _left(at, function, [port.name not in answers for port in function.outputs])
+    left = _left(recording, function, [port.name not in answers for port in function.outputs])
     if left is not None:
-        more = [port.name for port in function.inputs[len(origin.of.inputs) :]]
-        differentiated = MADE[origin.kind](Recorded(at, origin_of(left), given), given, more)
+        more = [port.name for port in function.inputs[len(origin.function.inputs) :]]
+        differentiated = DIFFERENTIATE[origin.kind](Recorded(recording, origin_of(left), inputs), inputs, more)
         answers.update(zip((port.name for port in left.outputs), differentiated, strict=True))
     return [answers[port.name] for port in function.outputs]
 
 
-def _left(at: Recording, function: Function, missing: Sequence[bool]) -> Function | None:
+def _left(recording: Recording, function: Function, missing: Sequence[bool]) -> Function | None:
     """What a closed rule leaves out: of a Jacobian some columns, else all."""
     if not any(missing):
         return None
     origin = origin_of(function)
     n = len(origin.by)
     some = tuple(name for k, name in enumerate(origin.by) if any(missing[k::n]))
-    return at.derive("jacobian", origin.of, some) if origin.kind == "jacobian" else function
+    return recording.derive("jacobian", origin.function, some) if origin.kind == "jacobian" else function

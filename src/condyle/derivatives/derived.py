@@ -15,10 +15,10 @@ def columns_of(function: Function) -> Columns | None:
     origin = function.origin
     if not isinstance(origin, Derivative) or origin.kind not in ("jacobian", "hessian"):
         return None
-    every = [port.name for port in origin.of.inputs]
+    every = [port.name for port in origin.function.inputs]
     if origin.kind == "jacobian":
-        return Columns(jvp(origin.of), tuple(map(every.index, origin.by)), False)
-    return Columns(jvp(vjp(origin.of)), tuple(range(len(every))), True)
+        return Columns(jvp(origin.function), tuple(map(every.index, origin.by)), False)
+    return Columns(jvp(vjp(origin.function)), tuple(range(len(every))), True)
 
 
 def derivative(kind: str, function: Function, by: Sequence[str] | str | None = None) -> Function:
@@ -43,7 +43,7 @@ def taking(function: Function, *ports: Port | str) -> Function:
     origin = function.origin
     if not isinstance(origin, Derivative) or function.repeat is not None:
         return function.taking(*ports)
-    return derivative(origin.kind, taking(origin.of, *ports), origin.by if origin.is_partial else None)
+    return derivative(origin.kind, taking(origin.function, *ports), origin.by if origin.is_partial else None)
 
 
 def jvp(function: Function) -> Function:
@@ -67,11 +67,11 @@ def hessian(function: Function) -> Function:
 
 
 def _once(origin: Derivative) -> Function:
-    return origin.of.once((origin.kind, origin.by), partial(_derived, origin))
+    return origin.function.once((origin.kind, origin.by), partial(_derived, origin))
 
 
 def _derived(origin: Derivative) -> Function:
-    base, factor = origin.of, LOOSER[origin.kind]
+    base, factor = origin.function, LOOSER[origin.kind]
     more, outputs = ports_of(origin)
     accuracy = Accuracy(base.accuracy.float64 * factor, min(base.accuracy.float32 * factor, 0.05))
     said = origin.by if origin.is_partial or (origin.kind == "jacobian" and names.ends_in_ports(base.name)) else ()

@@ -22,21 +22,21 @@ Answers: TypeAlias = "Sequence[Values]"
 class Recorded:
     """A function recorded on the inputs of its derivative, for differentiation by changes of its inputs."""
 
-    def __init__(self, at: Recording, origin: Derivative, given: Mapping[str, Values]) -> None:
-        self.at, self.origin, self.rule = at, origin, ChainRule(at)
+    def __init__(self, recording: Recording, origin: Derivative, inputs: Mapping[str, Values]) -> None:
+        self.recording, self.origin, self.rule = recording, origin, ChainRule(recording)
         self.changes: dict[str, Values] = {}
-        inputs: list[Values] = []
-        for port in origin.of.inputs:
-            entries: Values = given[port.name]
+        moved: list[Values] = []
+        for port in origin.function.inputs:
+            entries: Values = inputs[port.name]
             if port.is_configuration:
                 entries, self.changes[port.name] = self.rule.moved(entries)
             else:
                 self.changes[port.name] = entries
-            inputs.append(entries)
-        self.inputs = inputs
+            moved.append(entries)
+        self.inputs = moved
         self.answers = [
-            apart(at.tree, at.equal(answer), answer) if port.is_configuration else answer
-            for port, answer in zip(origin.of.outputs, recorded(at, origin.of, inputs), strict=True)
+            apart(recording.tree, recording.equal(answer), answer) if port.is_configuration else answer
+            for port, answer in zip(origin.function.outputs, recorded(recording, origin.function, moved), strict=True)
         ]
 
     @property
@@ -57,58 +57,58 @@ class Recorded:
         return parts
 
 
-def jvp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+def jvp(base: Recorded, inputs: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """One direction."""
     seeds: list[tuple[Value, Directions]] = []
-    for port, tangent in zip(of.origin.of.inputs, more, strict=True):
-        seeds += ((e, {0: x}) for e, x in zip(of.changes[port.name], given[tangent], strict=True))
-    return of.shaped([tangent.get(0, 0.0) for tangent in of.rule.tangents(of.flat, seeds)])
+    for port, tangent in zip(base.origin.function.inputs, more, strict=True):
+        seeds += ((e, {0: x}) for e, x in zip(base.changes[port.name], inputs[tangent], strict=True))
+    return base.shaped([tangent.get(0, 0.0) for tangent in base.rule.tangents(base.flat, seeds)])
 
 
-def vjp(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+def vjp(base: Recorded, inputs: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """One sweep back."""
-    seeds = [x for cotangent in more for x in given[cotangent]]
-    names = [port.name for port in of.origin.of.inputs]
-    found = iter(of.rule.cotangents(of.flat, seeds, of.by(names)))
-    return [[next(found) for _ in of.changes[name]] for name in names]
+    seeds = [x for cotangent in more for x in inputs[cotangent]]
+    names = [port.name for port in base.origin.function.inputs]
+    found = iter(base.rule.cotangents(base.flat, seeds, base.by(names)))
+    return [[next(found) for _ in base.changes[name]] for name in names]
 
 
-def jacobian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+def jacobian(base: Recorded, inputs: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """Column by column, or row by row where there are fewer rows."""
-    values, leaves = of.flat, of.by(of.origin.by)
+    values, leaves = base.flat, base.by(base.origin.by)
     n = len(leaves)
     if len(values) < n:
-        rows = [of.rule.cotangents([value], [1.0], leaves) for value in values]
+        rows = [base.rule.cotangents([value], [1.0], leaves) for value in values]
     else:
-        rows = [[of_row.get(k, 0.0) for k in range(n)] for of_row in of.rule.tangents(values, _units(leaves))]
+        rows = [[of_row.get(k, 0.0) for k in range(n)] for of_row in base.rule.tangents(values, _units(leaves))]
     blocks, row = list[Values](), 0
-    for answer in of.answers:
+    for answer in base.answers:
         column = 0
-        for port in of.origin.by:
-            width = len(of.changes[port])
+        for port in base.origin.by:
+            width = len(base.changes[port])
             blocks.append([x for line in rows[row : row + len(answer)] for x in line[column : column + width]])
             column += width
         row += len(answer)
     return blocks
 
 
-def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+def hessian(base: Recorded, inputs: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """Forward over reverse; the lower triangle, mirrored.
 
     Rules of calls give gradients in the tangent space at the moved inputs: see `_hessian_of_rule`. The antisymmetric
     part is there where two velocities are of one joint.
     """
-    if "vjp" in of.origin.of.closed:
-        return _hessian_of_rule(of, given, more)
-    factors = [x for lam in more for x in given[lam]]
-    leaves = of.by(of.origin.by)
+    if "vjp" in base.origin.function.closed:
+        return _hessian_of_rule(base, inputs, more)
+    factors = [x for lam in more for x in inputs[lam]]
+    leaves = base.by(base.origin.by)
     n = len(leaves)
-    gradient = of.rule.cotangents(of.flat, factors, leaves)
+    gradient = base.rule.cotangents(base.flat, factors, leaves)
     rows, end = list[Directions](), 0
-    for port in of.origin.by:  # what is right of the block on the diagonal is not asked for
-        begin, end = end, end + len(of.changes[port])
-        rows += of.rule.tangents(gradient[begin:end], _units(leaves[:end]))
-    mixed = _of_one_joint(of)
+    for port in base.origin.by:  # what is right of the block on the diagonal is not asked for
+        begin, end = end, end + len(base.changes[port])
+        rows += base.rule.tangents(gradient[begin:end], _units(leaves[:end]))
+    mixed = _of_one_joint(base)
 
     def entry(i: int, j: int) -> Value:
         """i >= j."""
@@ -119,32 +119,32 @@ def hessian(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> A
     return [[lower[max(i, j)][min(i, j)] for i in range(n) for j in range(n)]]
 
 
-def _of_one_joint(of: Recorded) -> set[tuple[int, int]]:
+def _of_one_joint(base: Recorded) -> set[tuple[int, int]]:
     """Pairs of changes, the larger first, of a joint whose q is no plain vector."""
     found, begin = set[tuple[int, int]](), 0
-    for port in of.origin.of.inputs:
+    for port in base.origin.function.inputs:
         if port.is_configuration:
-            for kind, _, rates in of.at.tree.configurations:
+            for kind, _, rates in base.recording.tree.configurations:
                 if not kind.is_flat:
                     found |= {(begin + i, begin + j) for i in rates for j in rates if i > j}
-        begin += len(of.changes[port.name])
+        begin += len(base.changes[port.name])
     return found
 
 
-def _hessian_of_rule(of: Recorded, given: Mapping[str, Values], more: Sequence[str]) -> Answers:
+def _hessian_of_rule(base: Recorded, inputs: Mapping[str, Values], more: Sequence[str]) -> Answers:
     """The same by a gradient in closed form, which is in the tangent space at the moved inputs.
 
     Its derivative has, beside the second derivative by e, an antisymmetric part by the joints' brackets.
     """
-    base = of.origin.of
-    function = of.at.derive("vjp", base)
-    bars = [port.name for port in function.inputs[len(base.inputs) :]]
-    moved = {port.name: entries for port, entries in zip(base.inputs, of.inputs, strict=True)}
-    factors = {bar: given[lam] for bar, lam in zip(bars, more, strict=True)}
-    gradient = recorded(of.at, function, [*moved.values(), *factors.values()])
-    leaves = of.by(of.origin.by)
+    primal = base.origin.function
+    vjp_of_primal = base.recording.derive("vjp", primal)
+    bars = [port.name for port in vjp_of_primal.inputs[len(primal.inputs) :]]
+    moved = {port.name: entries for port, entries in zip(primal.inputs, base.inputs, strict=True)}
+    factors = {bar: inputs[lam] for bar, lam in zip(bars, more, strict=True)}
+    gradient = recorded(base.recording, vjp_of_primal, [*moved.values(), *factors.values()])
+    leaves = base.by(base.origin.by)
     n = len(leaves)
-    rows = of.rule.tangents([x for part in gradient for x in part], _units(leaves))
+    rows = base.rule.tangents([x for part in gradient for x in part], _units(leaves))
     return [[0.5 * (rows[i].get(j, 0.0) + rows[j].get(i, 0.0)) for i in range(n) for j in range(n)]]
 
 
@@ -153,5 +153,5 @@ def _units(leaves: Values) -> list[tuple[Value, Directions]]:
     return [(leaf, {k: 1.0}) for k, leaf in enumerate(leaves)]
 
 
-MADE = {"jvp": jvp, "vjp": vjp, "jacobian": jacobian, "hessian": hessian}
-"""By kind: (of, given, names of the derivative's own inputs) -> its answers, each flat."""
+DIFFERENTIATE = {"jvp": jvp, "vjp": vjp, "jacobian": jacobian, "hessian": hessian}
+"""By kind: (function, inputs, names of the derivative's own inputs) -> its answers, each flat."""

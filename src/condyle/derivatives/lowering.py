@@ -56,7 +56,7 @@ class _Cut:
         self.graph, self.name, self.products = graph, name, products
         self.arrays = dict(enumerate(graph.inputs))
         self.constants: dict[tuple[float, ...], str] = {}
-        self.given: dict[tuple[object, ...], str] = {}
+        self.names: dict[tuple[object, ...], str] = {}
         self.stages: list[_Stage] = []
         self.stage_of: dict[int, int] = {}
 
@@ -109,10 +109,10 @@ class _Cut:
         if view is not None:
             return view
         key = (m, n, *((entry.index, 0.0) if isinstance(entry, Expr) else (-1, entry) for entry in given))
-        if key not in self.given:
-            self.given[key] = name
+        if key not in self.names:
+            self.names[key] = name
             wanted.append(Wanted(Array(name, (m, n)), given))
-        return whole(self.given[key], n)
+        return whole(self.names[key], n)
 
     def _view(self, values: Entries) -> View | None:
         """Of entries that are those of one array, at equal distances."""
@@ -171,13 +171,13 @@ class _Renumbered:
         self.cut, self.stage = cut, stage
         self.nodes: list[Node] = []
         self.inputs = {array: k for k, array in enumerate(inputs)}
-        self.known: dict[int, int] = {}
+        self.numbers: dict[int, int] = {}
 
     def node(self, index: int) -> int:
         """The number of a node whose operands were given before, or that is none of this stage's."""
-        if index not in self.known:
-            self.known[index] = self.add(self._renumbered(index))
-        return self.known[index]
+        if index not in self.numbers:
+            self.numbers[index] = self.add(self._renumbered(index))
+        return self.numbers[index]
 
     def add(self, node: Node) -> int:
         self.nodes.append(node)

@@ -50,29 +50,29 @@ def _factor(function: Function, output: Port) -> Port:
 
 
 def _jvp(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    return _distinct(origin, map(_tangent, origin.of.inputs)), tuple(map(_tangent, origin.of.outputs))
+    return _distinct(origin, map(_tangent, origin.function.inputs)), tuple(map(_tangent, origin.function.outputs))
 
 
 def _vjp(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    return tuple(map(_cotangent, origin.of.outputs)), tuple(map(_cotangent, origin.of.inputs))
+    return tuple(map(_cotangent, origin.function.outputs)), tuple(map(_cotangent, origin.function.inputs))
 
 
 def _jacobian(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    by = [port for port in origin.of.inputs if port.name in origin.by]
-    return (), tuple(_partial(origin.of, output, port) for output in origin.of.outputs for port in by)
+    by = [port for port in origin.function.inputs if port.name in origin.by]
+    return (), tuple(_partial(origin.function, output, port) for output in origin.function.outputs for port in by)
 
 
 def _hessian(origin: Derivative) -> tuple[tuple[Port, ...], tuple[Port, ...]]:
-    n = " + ".join(" ".join(tangent_dims(port)) or "1" for port in origin.of.inputs)
+    n = " + ".join(" ".join(tangent_dims(port)) or "1" for port in origin.function.inputs)
     doc = "second derivative of the factors times the answers, by all inputs in order"
-    return tuple(_factor(origin.of, port) for port in origin.of.outputs), (
+    return tuple(_factor(origin.function, port) for port in origin.function.outputs), (
         Port("H", (n, n), "1", "tangent", doc, symmetric=True),
     )
 
 
 def _distinct(origin: Derivative, ports: map[Port]) -> tuple[Port, ...]:
     """With names that no input of the function has: a function may take both v and dv."""
-    taken = {port.name for port in origin.of.inputs}
+    taken = {port.name for port in origin.function.inputs}
     found: list[Port] = []
     for port in ports:
         while port.name in taken:
@@ -112,7 +112,7 @@ def in_words(function: Function) -> str:
 
 def size_of(origin: Derivative) -> Size:
     """About how long straight code is: a coordinate moves what it carries, so that a pair has what a link had."""
-    link, pair, triple, row = origin.of.size
+    link, pair, triple, row = origin.function.size
     if origin.kind in ("jvp", "vjp"):
         return Size(3 * link, 3 * pair, 3 * triple, 3 * row)
     if origin.kind == "jacobian":

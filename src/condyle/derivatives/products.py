@@ -155,9 +155,9 @@ class Keeps(Protocol):
         ...
 
 
-def multiplied(at: Keeps, left: Entries, right: Entries) -> Entries:
+def multiplied(keeper: Keeps, left: Entries, right: Entries) -> Entries:
     """The product of two matrices, kept as one operation where it is large, else sums of products."""
-    kept = at.product(left, right)
+    kept = keeper.product(left, right)
     return written_out(left, right) if kept is None else kept
 
 

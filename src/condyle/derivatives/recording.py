@@ -53,10 +53,10 @@ LONG = 60_000
 
 @dataclass(frozen=True)
 class Call:
-    """A call of a function. given: by port. first, end: its answers' leaves are these nodes."""
+    """A call of a function. arguments: by port. first, end: its answers' leaves are these nodes."""
 
     function: Function
-    given: tuple[tuple[Value, ...], ...]
+    arguments: tuple[tuple[Value, ...], ...]
     first: int
     end: int
 
@@ -74,18 +74,18 @@ class Call:
     def ports(self) -> tuple[Port, ...]:
         return self.function.inputs
 
-    def answers(self, at: Recording) -> list[list[Value]]:
+    def answers(self, recording: Recording) -> list[list[Value]]:
         """The leaves of its answers."""
         found, node = list[list[Value]](), self.first
-        for array in arrays(at.tree, self.function.outputs):
-            found.append([Expr(at.graph, k) for k in range(node, node + array.size)])
+        for array in arrays(recording.tree, self.function.outputs):
+            found.append([Expr(recording.graph, k) for k in range(node, node + array.size)])
             node += array.size
         return found
 
     @property
     def reads(self) -> list[int]:
         """The nodes of its arguments."""
-        return [value.index for values in self.given for value in values if isinstance(value, Expr)]
+        return [value.index for values in self.arguments for value in values if isinstance(value, Expr)]
 
 
 class Recording:
@@ -96,7 +96,7 @@ class Recording:
         self.tree, self.graph, self.derive = tree, Graph(), derive
         self._ports = 0
         self._of_port: dict[int, Call | LargeProduct] = {}
-        self._known: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
+        self._answers: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
         self._zeros: dict[int, Value] = {}
         self._forms: dict[str, Tree] = {}
 
@@ -132,19 +132,19 @@ class Recording:
     def jacobian(self, call: Call, by: Sequence[str]) -> dict[tuple[str, str], list[Value]]:
         """The blocks of a call's derivative, by output and input."""
         pairs = [(output.name, one) for output in call.function.outputs for one in by]
-        return dict(zip(pairs, self.call(self.derive("jacobian", call.function, by), *call.given), strict=True))
+        return dict(zip(pairs, self.call(self.derive("jacobian", call.function, by), *call.arguments), strict=True))
 
-    def call(self, function: Function, *given: Values) -> tuple[list[Value], ...]:
+    def call(self, function: Function, *arguments: Values) -> tuple[list[Value], ...]:
         """The answers of a function, each flat; of equal arguments the same ones."""
-        key = (function, *(tuple(_identity(value) for value in values) for values in given))
-        if key not in self._known:
-            self._known[key] = self._called(function, tuple(map(tuple, given)))
-        return self._known[key]
+        key = (function, *(tuple(_identity(value) for value in values) for values in arguments))
+        if key not in self._answers:
+            self._answers[key] = self._called(function, tuple(map(tuple, arguments)))
+        return self._answers[key]
 
-    def _called(self, function: Function, given: tuple[tuple[Value, ...], ...]) -> tuple[list[Value], ...]:
+    def _called(self, function: Function, arguments: tuple[tuple[Value, ...], ...]) -> tuple[list[Value], ...]:
         sizes = [array.size for array in arrays(self.tree, function.outputs)]
         leaves, first = self._fresh(sum(sizes))
-        self._of_port[self._ports - 1] = Call(function, given, first, first + len(leaves))
+        self._of_port[self._ports - 1] = Call(function, arguments, first, first + len(leaves))
         parts, begin = list[list[Value]](), 0
         for size in sizes:
             parts.append(leaves[begin : begin + size])
@@ -189,16 +189,16 @@ class Recording:
         return found
 
     def opened(
-        self, wanted: Sequence[Value], known: Mapping[int, Value], multiply: Multiply = written_out
+        self, wanted: Sequence[Value], leaves: Mapping[int, Value], multiply: Multiply = written_out
     ) -> list[Value]:
         """These values as symbols of another graph (numbers and arrays too), all calls opened.
 
-        known: by node, what stands there for leaves of inputs. multiply: what becomes of large products.
+        leaves: by node, what stands there for leaves of inputs. multiply: what becomes of large products.
         """
-        values: dict[int, Value] = {**self._zeros, **known}
+        values: dict[int, Value] = {**self._zeros, **leaves}
         nodes = self.graph.nodes
 
-        def of(value: Value) -> Value:
+        def value_of(value: Value) -> Value:
             return values[value.index] if isinstance(value, Expr) else value
 
         for k in self.needed(wanted):
@@ -208,40 +208,40 @@ class Recording:
             if node[0] == "input":
                 call = self.call_of(k)
                 assert call is not None and k == call.first, f"node {k} is a leaf that nothing is known of"
-                answers = self._answered(call, of, multiply)
+                answers = self._answered(call, value_of, multiply)
                 values.update(zip(range(call.first, call.end), (x for part in answers for x in part), strict=True))
             elif node[0] == "const":
                 values[k] = self.graph.value(k)
             else:
                 given = [cast(Scalar, values[operand]) for operand in operands(node)]
                 values[k] = cast(Value, operation(node[0], given))
-        return [of(value) for value in wanted]
+        return [value_of(value) for value in wanted]
 
     def _answered(
-        self, call: Call | LargeProduct, of: Callable[[Value], Value], multiply: Multiply
+        self, call: Call | LargeProduct, value_of: Callable[[Value], Value], multiply: Multiply
     ) -> Sequence[Values]:
         """The answers of a call, or the entries of a product, on other scalars."""
         if isinstance(call, LargeProduct):
-            left, right = (shaped([of(x) for x in entries(part)], part.shape) for part in (call.left, call.right))
+            left, right = (shaped([value_of(x) for x in entries(part)], part.shape) for part in (call.left, call.right))
             return [entries(multiply(left, right))]
-        given = [[of(x) for x in part] for part in call.given]
+        given = [[value_of(x) for x in part] for part in call.arguments]
         return given if call.is_equal else self.answered(call.function, given)
 
-    def answered(self, function: Function, given: Sequence[Values]) -> list[list[Value]]:
+    def answered(self, function: Function, arguments: Sequence[Values]) -> list[list[Value]]:
         """A function computed on scalars of any kind, its answers flat."""
         route = function.routes[self._route(function)]
-        inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(function.inputs, given, strict=True)}
+        inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(function.inputs, arguments, strict=True)}
         if function.normal_form not in self._forms:
             self._forms[function.normal_form] = normal_form(self.tree, function.normal_form)
         answers = cast("tuple[Output, ...]", route.run(Unrolled(self._forms[function.normal_form], inputs)))
         return cast("list[list[Value]]", [dense(x) for x in answers])
 
-    def _route(self, of: Function) -> str:
+    def _route(self, function: Function) -> str:
         """The reference's; the shortest, by estimates, where that is long."""
-        names = of.route_names(self.tree.has_shared_coordinates)
+        names = function.route_names(self.tree.has_shared_coordinates)
 
         def size(name: str) -> int:
-            return straight_size(self.tree, of.routes[name].size or of.size)
+            return straight_size(self.tree, function.routes[name].size or function.size)
 
         return names[0] if size(names[0]) <= LONG else min(names, key=size)
 
@@ -250,16 +250,16 @@ def _identity(value: Value) -> object:
     return (value.index,) if isinstance(value, Expr) else value
 
 
-def recorded(at: Recording, function: Function, given: Sequence[Values]) -> Sequence[Values]:
+def recorded(recording: Recording, function: Function, arguments: Sequence[Values]) -> Sequence[Values]:
     """A function's answers in a recording: calls of a composed function stay closed, an algorithm is run."""
-    route = function.routes[function.route_names(at.tree.has_shared_coordinates)[0]]
+    route = function.routes[function.route_names(recording.tree.has_shared_coordinates)[0]]
     record = getattr(route.run, "record", None)
     if record is not None:
-        return record(at, {port.name: x for port, x in zip(function.inputs, given, strict=True)})
-    return at.answered(function, given)
+        return record(recording, {port.name: x for port, x in zip(function.inputs, arguments, strict=True)})
+    return recording.answered(function, arguments)
 
 
-def replayed(program: Program, given: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
+def replayed(program: Program, inputs: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:
     """A Program computed on scalars of any kind, every entry of its answers."""
     values: list[Scalar] = []
     for node in program.nodes:
@@ -267,7 +267,7 @@ def replayed(program: Program, given: Sequence[Sequence[Scalar]]) -> list[list[S
             values.append(number(constant_of(node)))
         elif node[0] == "input":
             port, k = input_of(node)
-            values.append(given[port][k])
+            values.append(inputs[port][k])
         else:
             values.append(operation(node[0], [values[operand] for operand in operands(node)]))
     found = [[number(0.0)] * array.size for array in program.arrays]

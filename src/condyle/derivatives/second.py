@@ -28,18 +28,18 @@ def closed(function: Function) -> Mapping[str, Closed]:
     origin = function.origin
     if not isinstance(origin, Derivative) or origin.kind != "vjp":
         return {}
-    if any(port.is_configuration for port in origin.of.outputs):
+    if any(port.is_configuration for port in origin.function.outputs):
         return {}
-    return {"jacobian": partial(_jacobian, function, origin.of)}
+    return {"jacobian": partial(_jacobian, function, origin.function)}
 
 
-def _jacobian(function: Function, base: Function, at: Any, given: Mapping[str, Values]) -> Mapping[str, Values]:
+def _jacobian(function: Function, base: Function, recording: Any, inputs: Mapping[str, Values]) -> Mapping[str, Values]:
     """Of the gradient g in the tangent space at the inputs: D_j g_i = H_ij + g . [e_j, e_i] / 2, and of factors J^T."""
-    every = [given[port.name] for port in function.inputs]
+    every = [inputs[port.name] for port in function.inputs]
     plain = every[: len(base.inputs)]
-    (curvature,) = at.call(at.derive("hessian", base), *every)
-    gradient, first_order = at.call(function, *every), at.call(at.derive("jacobian", base), *plain)
-    widths, heights = sizes_of(at.tree, base.inputs), sizes_of(at.tree, base.outputs)
+    (curvature,) = recording.call(recording.derive("hessian", base), *every)
+    gradient, first_order = recording.call(function, *every), recording.call(recording.derive("jacobian", base), *plain)
+    widths, heights = sizes_of(recording.tree, base.inputs), sizes_of(recording.tree, base.outputs)
     starts = [sum(widths[:k]) for k in range(len(widths))]
     n = sum(widths)
     found: list[Values] = []
@@ -47,12 +47,12 @@ def _jacobian(function: Function, base: Function, at: Any, given: Mapping[str, V
         for j, (second, width) in enumerate(zip(starts, widths, strict=True)):
             block = [curvature[(first + k) * n + second + l] for k in range(height) for l in range(width)]
             if i == j and base.inputs[i].is_configuration:
-                _add_brackets(at.tree, gradient[i], block)
+                _add_brackets(recording.tree, gradient[i], block)
             found.append(block)
         for k, rows in enumerate(heights):
             block = first_order[k * len(widths) + i]
             found.append([block[row * height + column] for column in range(height) for row in range(rows)])
-    names = [port.name for port in at.derive("jacobian", function).outputs]
+    names = [port.name for port in recording.derive("jacobian", function).outputs]
     return dict(zip(names, found, strict=True))
 
 

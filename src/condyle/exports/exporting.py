@@ -153,7 +153,7 @@ def export(
 
 def _called(function: Function | OpenRollout) -> Function:
     """The function, or the one that a rollout of any number of steps is of."""
-    return function.repeat.of if isinstance(function, OpenRollout) else function
+    return function.repeat.function if isinstance(function, OpenRollout) else function
 
 
 def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str]) -> tuple[Function | OpenRollout, ...]:
@@ -175,7 +175,7 @@ def _with(function: Function, numbers: Sequence[str]) -> Function:
     origin = function.origin
     if not isinstance(origin, Derivative) or function.repeat is not None:
         return function.taking(*numbers)
-    return derivative(origin.kind, _with(origin.of, numbers), origin.by if origin.is_partial else None)
+    return derivative(origin.kind, _with(origin.function, numbers), origin.by if origin.is_partial else None)
 
 
 def facts_of(robot: model.Robot, name: str) -> Facts:

@@ -58,17 +58,17 @@ def _text(compiler: Compiler, families: Sequence[Family]) -> str:
     return text_of([one for family in families for one in family.externals()], lines)
 
 
-def _family_of(robot: Robot, compiler: Compiler, function: Function | OpenRollout, bound: Bound, own: str) -> Family:
+def _family_of(robot: Robot, compiler: Compiler, function: Function | OpenRollout, bound: Bound, name: str) -> Family:
     if isinstance(function, OpenRollout) or isinstance(function.origin, (Derivative, Repeat)):
         raise UnsupportedError(
             f"target 'casadi': {function.name!r}: name the function itself, its derivatives come with it; a rollout is "
             "F.mapaccum(T) of 'step', or of a function of yours"
         )
     if _is_flat(robot):
-        return _plain(compiler, function, own)
+        return _plain(compiler, function, name)
     configurations = [port.name for port in function.inputs if "nq" in port.dims]
     if not configurations:
-        return _plain(compiler, function, own)
+        return _plain(compiler, function, name)
     if configurations != [Q.name]:
         raise UnsupportedError(
             f"target 'casadi': {function.name!r} of a robot with {CURVED}: it takes two configurations"
@@ -78,7 +78,7 @@ def _family_of(robot: Robot, compiler: Compiler, function: Function | OpenRollou
             f"target 'casadi': {function.name!r}, a function of yours of a robot with {CURVED}, cannot be exported; "
             "condyle.interop.casadi.wrap(f.compile()) serves it"
         )
-    return _on_manifold(robot, compiler, function, _library(function, bound), own, bound)
+    return _on_manifold(robot, compiler, function, _library(function, bound), name, bound)
 
 
 def _is_flat(robot: Robot) -> bool:
@@ -102,23 +102,23 @@ def _library(function: Function, bound: Bound) -> Callable[..., Any]:
     """A function of the library, asked at a state: its answers by name."""
     base = function.plain
 
-    def asked(at: Any, **given: Any) -> dict[str, Any]:
+    def asked(state: Any, **inputs: Any) -> dict[str, Any]:
         if "frames" in base.options:
-            each = [_at_frame(at.frame(frame), base, given) for frame in bound.frames]
+            each = [_at_frame(state.frame(frame), base, inputs) for frame in bound.frames]
             return {port.name: np.stack([one[k] for one in each]) for k, port in enumerate(base.outputs)}
-        found = getattr(at, base.method)(**given)
+        found = getattr(state, base.method)(**inputs)
         parts = found if len(base.outputs) > 1 else (found,)
         return {port.name: part for port, part in zip(base.outputs, parts, strict=True)}
 
     return asked
 
 
-def _at_frame(frame: Any, base: Function, given: dict[str, Any]) -> list[Any]:
+def _at_frame(frame: Any, base: Function, inputs: dict[str, Any]) -> list[Any]:
     """The answers at one frame, as `FrameState` calls them."""
     from condyle.user.state import attributes
 
     found = [getattr(frame, name) for name in attributes(base)]
-    return [part(**given) if callable(part) else part for part in found]
+    return [part(**inputs) if callable(part) else part for part in found]
 
 
 def _on_manifold(
@@ -127,9 +127,9 @@ def _on_manifold(
     """f at q with quaternions of length one; its q is a plain input, so that derivatives have nq entries."""
     held = [port.name for port in function.inputs if port.name in (Q.name, V.name)]
 
-    def on_manifold(at: Any, **given: Any) -> dict[str, Any]:
-        q, v = unit(robot, given.pop("at_q")), given.pop("at_v", np.zeros(robot.nv))
-        found: Any = f(at.moved_to(q, v), **given)
+    def on_manifold(state: Any, **inputs: Any) -> dict[str, Any]:
+        q, v = unit(robot, inputs.pop("at_q")), inputs.pop("at_v", np.zeros(robot.nv))
+        found: Any = f(state.moved_to(q, v), **inputs)
         parts: list[Any] = [*found.values()] if isinstance(found, dict) else [found]
         return {f"y{k}": part for k, part in enumerate(parts)}
 

@@ -42,8 +42,8 @@ TIMES = 3, 2
 """How many steps a rollout has in the exported test, and every which is kept."""
 
 
-def _held(rows: Reals, one: bool) -> Reals:
-    return np.broadcast_to(rows[:1], rows.shape) if one else rows
+def _held(rows: Reals, single: bool) -> Reals:
+    return np.broadcast_to(rows[:1], rows.shape) if single else rows
 
 
 def rollout_vectors(
@@ -51,7 +51,7 @@ def rollout_vectors(
 ) -> Vectors:
     """The same of a rollout of `TIMES`, whose steps are short."""
     steps, every = TIMES
-    step, repeat = rollout.repeat.of, rollout.repeat
+    step, repeat = rollout.repeat.function, rollout.repeat
     known, condition = _drawn(robot, compiler, step, n * steps)
     if DT in step.inputs:
         known[DT.name] = 0.01 * np.abs(known[DT.name])

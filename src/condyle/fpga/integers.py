@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.calls.methods import document_of, made, result_type, signature_of
+from condyle.calls.methods import as_result, document_of, result_type, signature_of
 from condyle.compile import targets
 from condyle.compile.checks import check_solvable
 from condyle.compile.options import bound_arguments, check_choice, check_numbers, check_robot, whole
@@ -65,7 +65,7 @@ class FixedPoint:
 
     def function(self, name: str | Function) -> Callable[..., Any]:
         """Return the method of a function by its short name, such as "fd"."""
-        return getattr(self, self._known(name).method)
+        return getattr(self, self._function(name).method)
 
     def explain(self) -> str:
         """Return a line for each function with the code that runs: machine code, or NumPy and the reason."""
@@ -103,7 +103,7 @@ class FixedPoint:
 
     def formats(self, name: str | Function) -> dict[str, dict[int, tuple[int, int]]]:
         """Return by input or output, and by entry (flat, row major), the bits of a word and those after the point."""
-        function = self._known(name)
+        function = self._function(name)
         plan, task = self._compiled.plan(function), self._compiled.tasks[function]
         found: dict[str, dict[int, tuple[int, int]]] = {}
         for word, format in plan.formats.items():
@@ -156,7 +156,7 @@ class FixedPoint:
             fast.set_entry(False, kernel.entry, kernel.single)
             setattr(self, function.method, _front(function, fast, method, result))
 
-    def _known(self, name: str | Function) -> Function:
+    def _function(self, name: str | Function) -> Function:
         """The function of a name; UnsupportedError for one that the accelerator does not have."""
         if isinstance(name, Function) and name in self._compiled.tasks:
             return name
@@ -171,7 +171,7 @@ class FixedPoint:
         self, name: str | Function, args: Sequence[ArrayLike], f_ext: ArrayLike | None, out: Out
     ) -> tuple[Function, Call]:
         """The function, with external forces where they are given, and the checked call."""
-        function = self._known(name)
+        function = self._function(name)
         if f_ext is not None and self._compiled.options.f_ext is None:
             raise UnsupportedError(
                 "f_ext: this accelerator has no external forces: give fixed_point(..., f_ext=) the largest [N, N m]"
@@ -203,7 +203,7 @@ def _batch(function: Function, call: Call) -> tuple[int, ...]:
 
 
 def _answered(function: Function, call: Call, flags: NDArray[np.bool_]) -> Any:
-    return made(function, call.finish()), np.reshape(flags, _batch(function, call))[()]
+    return as_result(function, call.finish()), np.reshape(flags, _batch(function, call))[()]
 
 
 def _front(function: Function, fast: Any, method: Callable[..., Any], flagged: type) -> Callable[..., Any]:
@@ -211,14 +211,14 @@ def _front(function: Function, fast: Any, method: Callable[..., Any], flagged: t
     count = len(function.inputs)
 
     @wraps(method)
-    def front(*args: Any, **given: Any) -> Any:
-        if given or len(args) != count:
-            return method(*args, **given)
+    def front(*args: Any, **named: Any) -> Any:
+        if named or len(args) != count:
+            return method(*args, **named)
         answers = fast(*args)
         if type(answers) is not flagged:
             return answers
         flags = answers[-1]
-        return (made(function, answers[:-1]), flags > 0.0) if flags.sum() < np.inf else method(*args)
+        return (as_result(function, answers[:-1]), flags > 0.0) if flags.sum() < np.inf else method(*args)
 
     return front
 
@@ -226,10 +226,10 @@ def _front(function: Function, fast: Any, method: Callable[..., Any], flagged: t
 def _method(function: Function) -> Callable[..., Any]:
     signature, count = signature_of(function), len(function.inputs)
 
-    def method(self: FixedPoint, *args: Any, **given: Any) -> Any:
-        if len(args) == count and not given:
+    def method(self: FixedPoint, *args: Any, **named: Any) -> Any:
+        if len(args) == count and not named:
             return self.call(function, args)
-        bound = bound_arguments(function.method, signature, (self, *args), given)
+        bound = bound_arguments(function.method, signature, (self, *args), named)
         inputs = [bound[port.name] for port in function.inputs]
         return self.call(function, inputs, bound.get(F_EXT.name), bound.get("out"))
 

@@ -76,7 +76,7 @@ class MagnitudeBounds(Lengths):
         self.origin: dict[int, float] = {}
         self.moving: dict[int, Moving] = {}
         self.before: dict[int, Moving] = {}
-        self.own: dict[int, Pair] = {}
+        self.force_alone: dict[int, Pair] = {}
         self.force: dict[int, Pair] = {}
         self.mass: dict[int, Mass] = {}
         self.momentum_own: dict[int, Pair] = {}
@@ -86,8 +86,8 @@ class MagnitudeBounds(Lengths):
 
     def take(self, step: StepCall) -> None:
         if step.step in BOUNDS:
-            if step.at not in self.origin:
-                self.origin[step.at] = self.length(step.joint.origin)
+            if step.number not in self.origin:
+                self.origin[step.number] = self.length(step.joint.origin)
             BOUNDS[step.step](self, step)
         elif step.step not in UNBOUNDED:
             name = f"{step.step.__module__}.{step.step.__qualname__}"
@@ -95,14 +95,14 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea.motion, rnea_derivatives.state)
     def _motion(self, step: StepCall) -> None:
-        _, v, a = cast("tuple[object, Sequence[object], Sequence[object]]", step.given)
-        parent = self.parents[step.at]
-        p, r = self.moving[parent] if parent >= 0 else self.world, self.origin[step.at]
+        _, v, a = cast("tuple[object, Sequence[object], Sequence[object]]", step.arguments)
+        parent = self.parents[step.number]
+        p, r = self.moving[parent] if parent >= 0 else self.world, self.origin[step.number]
         (slide, turn), (slide2, turn2) = self.rate(step.joint, v), self.rate(step.joint, a)
         b = _moving(p.w, p.dw, p.a + p.U * r, p.u + p.w * r)
         a_now = b.a + slide2 + (2.0 * b.w + turn) * slide
         m = _moving(b.w + turn, b.dw + turn2 + b.w * turn, a_now, b.u + slide)
-        self.moving[step.at], self.before[step.at] = m, b
+        self.moving[step.number], self.before[step.number] = m, b
         motion = step.result.motion if isinstance(step.result, State) else cast(Motion, step.result)
         for bound, value in ((m.w, motion.w), (m.dw, motion.dw), (m.a, motion.a), (m.U, motion.U)):
             self.bound(bound, value)
@@ -113,55 +113,57 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea.newton_euler)
     def _newton_euler(self, step: StepCall) -> None:
-        m, i = self.moving[step.at], step.joint.inertia
+        m, i = self.moving[step.number], step.joint.inertia
         low, *_, high = turning_moments(i)
         first, turn = self.length(i.first), max(abs(low), abs(high))
         torque = first * m.a + turn * m.dw + 0.5 * (high - low) * m.w**2
         torque += 4.0 * SLACK * max(map(abs, second_moments(i))) * m.U  # U's entries round apart
-        self.own[step.at] = _raised((self.size(i.mass) * m.a + m.U * first, torque))
-        self.bound_pair(self.own[step.at], cast(Wrench, step.result))
+        self.force_alone[step.number] = _raised((self.size(i.mass) * m.a + m.U * first, torque))
+        self.bound_pair(self.force_alone[step.number], cast(Wrench, step.result))
 
     @bounds_of(rnea.less_external)
     def _less_external(self, step: StepCall) -> None:
-        force, torque = cast("tuple[Wrench, Wrench]", step.given)[1]
-        self.own[step.at] = _raised(_sum(self.own[step.at], (self.length(force), self.length(torque))))
-        self.bound_pair(self.own[step.at], cast(Wrench, step.result))
+        force, torque = cast("tuple[Wrench, Wrench]", step.arguments)[1]
+        self.force_alone[step.number] = _raised(
+            _sum(self.force_alone[step.number], (self.length(force), self.length(torque)))
+        )
+        self.bound_pair(self.force_alone[step.number], cast(Wrench, step.result))
 
     def _up(self, i: int, force: Pair) -> Pair:
         return force[0], force[1] + self.origin[i] * force[0]
 
     @bounds_of(rnea.to_parent)
     def _to_parent(self, step: StepCall) -> None:
-        self._total(self.own, self.force, step)
+        self._total(self.force_alone, self.force, step)
 
-    def _total(self, own: dict[int, Pair], totals: dict[int, Pair], step: StepCall) -> None:
+    def _total(self, alone: dict[int, Pair], totals: dict[int, Pair], step: StepCall) -> None:
         """Bounds the sum over all links that a joint carries, and its transform to the parent."""
-        parts = [_raised(self._up(c, totals[c])) for c in self.children[step.at]]
-        totals[step.at] = _raised(_sum(own[step.at], *parts))
+        parts = [_raised(self._up(c, totals[c])) for c in self.children[step.number]]
+        totals[step.number] = _raised(_sum(alone[step.number], *parts))
         total, up = cast("tuple[Wrench, Wrench]", step.result)
-        self.bound_pair(totals[step.at], total)
-        self.bound_pair(_raised(self._up(step.at, totals[step.at])), up)
+        self.bound_pair(totals[step.number], total)
+        self.bound_pair(_raised(self._up(step.number, totals[step.number])), up)
 
     @bounds_of(rnea.torques)
     def _torques(self, step: StepCall) -> None:
-        _, rates = cast("tuple[object, Sequence[object]]", step.given)
+        _, rates = cast("tuple[object, Sequence[object]]", step.arguments)
         for dof, rate, value in zip(step.joint.dofs, rates, cast("Sequence[object]", step.result), strict=True):
             rotor = self.size(dof.armature) * self.size(rate)
-            self.bound(GAIN * (self.along(dof, self.force[step.at]) + rotor), value)
+            self.bound(GAIN * (self.along(dof, self.force[step.number]) + rotor), value)
 
     @bounds_of(crba.inertia_to_parent)
     def _inertia(self, step: StepCall) -> None:
         i = step.joint.inertia
         eigenvalues, turns = second_moments(i), turning_moments(i)
         total = Mass(self.size(i.mass), self.length(i.first), max(map(abs, eigenvalues)), max(map(abs, turns)))
-        for c in self.children[step.at]:
+        for c in self.children[step.number]:
             m, r = self.mass[c], self.origin[c]
             second, turn = (x + 2.0 * m.first * r + m.mass * r * r for x in (m.second, m.turn))
             up = (m.mass, m.first + m.mass * r, second, turn)
             total = Mass(*(a + GAIN * b for a, b in zip(total, up, strict=True)))
         m = Mass(*(GAIN * x for x in total))
-        self.mass[step.at] = m = m._replace(turn=m.turn + 4.0 * SLACK * m.second)  # entries round apart
-        r = self.origin[step.at]
+        self.mass[step.number] = m = m._replace(turn=m.turn + 4.0 * SLACK * m.second)  # entries round apart
+        r = self.origin[step.number]
         kept, up = cast("tuple[Inertia, Inertia]", step.result)
         self._bound_inertia(m, kept)
         moved = (m.mass, m.first + m.mass * r, m.second + 2.0 * m.first * r + m.mass * r * r, m.turn)
@@ -173,11 +175,11 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea_derivatives.own_momentum)
     def _own_momentum(self, step: StepCall) -> None:
-        m, i = self.moving[step.at], step.joint.inertia
+        m, i = self.moving[step.number], step.joint.inertia
         first, second = self.length(i.first), max(map(abs, second_moments(i)))
         p = 2.0 * (self.size(i.mass) * m.u + first * m.w)
-        self.momentum_own[step.at] = _raised((p, 2.0 * (m.u * first + m.w * second)))
-        self.bound_pair(self.momentum_own[step.at], cast(Momentum, step.result))
+        self.momentum_own[step.number] = _raised((p, 2.0 * (m.u * first + m.w * second)))
+        self.bound_pair(self.momentum_own[step.number], cast(Momentum, step.result))
 
     @bounds_of(rnea_derivatives.momentum_to_parent)
     def _momentum(self, step: StepCall) -> None:
@@ -185,16 +187,16 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea_derivatives.columns)
     def _columns(self, step: StepCall) -> None:
-        m, b = self.moving[step.at], self.before[step.at]
+        m, b = self.moving[step.number], self.before[step.number]
         spin = m.U if step.joint.axial else b.U
-        self.columns[step.at] = []
+        self.columns[step.number] = []
         for dof, value in zip(step.joint.dofs, cast("Sequence[Column]", step.result), strict=True):
             line, turn = self.length(dof.linear), self.length(dof.angular)
             rate = (b.u * turn + b.w * line, b.w * turn)
             rate2 = (b.a * turn + 2.0 * b.u * rate[1] + spin * line, spin * turn)
             both = (rate[0] + m.u * turn + m.w * line, rate[1] + m.w * turn)
             found = (_raised(rate), _raised(rate2), _raised(both))
-            self.columns[step.at].append(found)
+            self.columns[step.number].append(found)
             for bound, part in zip(found, value, strict=True):
                 self.bound_pair(bound, part)
 
@@ -205,10 +207,10 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea_derivatives.start)
     def _start(self, step: StepCall) -> None:
-        k = cast(int, step.given[0])
-        dof, (rate, rate2, both) = step.joint.dofs[k], self.columns[step.at][k]
+        k = cast(int, step.arguments[0])
+        dof, (rate, rate2, both) = step.joint.dofs[k], self.columns[step.number][k]
         line, turn = self.length(dof.linear), self.length(dof.angular)
-        mass, (p, moment), (f, t) = self.mass[step.at], self.momentum[step.at], self.force[step.at]
+        mass, (p, moment), (f, t) = self.mass[step.number], self.momentum[step.number], self.force[step.number]
         moment *= 1.0 + 4.0 * SLACK  # its entries round apart
         by_q = _sum((rate[1] * p, rate[1] * moment), self._times(mass, rate2), (turn * f, turn * t + line * f))
         by_v = _sum((turn * p, turn * moment), self._times(mass, both))
@@ -216,7 +218,7 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea_derivatives.rise)
     def _rise(self, step: StepCall) -> None:
-        i, c = step.at, self.carry
+        i, c = step.number, self.carry
         self._load(Load(self._up(i, c.inertia), c.coriolis, self._up(i, c.by_q), self._up(i, c.by_v)), step)
 
     def _load(self, load: Load, step: StepCall) -> None:
@@ -234,15 +236,15 @@ class MagnitudeBounds(Lengths):
     @bounds_of(rnea_derivatives.meet_rotors)
     def _meet_rotors(self, step: StepCall) -> None:
         """At the joint itself, with armature times derivatives of w x v added: see `rotors`."""
-        own, dofs = step.joint.dofs[cast(int, step.given[0])], step.joint.dofs
-        slide, turn = self.rate(step.joint, cast("Sequence[object]", step.given[-1]))
+        own, dofs = step.joint.dofs[cast(int, step.arguments[0])], step.joint.dofs
+        slide, turn = self.rate(step.joint, cast("Sequence[object]", step.arguments[-1]))
         rotor = self.size(own.armature) * self.length(own.linear)
         self._met(step, [rotor * (slide * self.length(dof.angular) + turn * self.length(dof.linear)) for dof in dofs])
 
     def _met(self, step: StepCall, rotors: Sequence[float]) -> None:
         c = self.carry
         result = cast("Sequence[Sequence[object]]", step.result)
-        columns = zip(step.joint.dofs, self.columns[step.at], result, rotors, strict=True)
+        columns = zip(step.joint.dofs, self.columns[step.number], result, rotors, strict=True)
         for dof, (rate, rate2, both), values, rotor in columns:
             below = (
                 c.coriolis * rate[1] + c.inertia[0] * rate2[0] + c.inertia[1] * rate2[1],
@@ -255,13 +257,13 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(crba.unit_force)
     def _unit_force(self, step: StepCall) -> None:
-        dof = step.joint.dofs[cast(int, step.given[0])]
+        dof = step.joint.dofs[cast(int, step.arguments[0])]
         motion = self.length(dof.linear), self.length(dof.angular)
-        self._column(self._times(self.mass[step.at], motion), step)
+        self._column(self._times(self.mass[step.number], motion), step)
 
     @bounds_of(crba.force_up)
     def _force_up(self, step: StepCall) -> None:
-        self._column(self._up(step.at, self.carry.inertia), step)
+        self._column(self._up(step.number, self.carry.inertia), step)
 
     def _column(self, force: Pair, step: StepCall) -> None:
         self.carry = self.carry._replace(inertia=_raised(force))

@@ -116,13 +116,13 @@ class Bench:
     def acc(self) -> Accelerator:
         return fpga.accelerator(self.robot, self.options)
 
-    def answer(self, given: Mapping[Word, Integers], progress: Callable[[str], None]) -> Answer:
+    def answer(self, inputs: Mapping[Word, Integers], progress: Callable[[str], None]) -> Answer:
         """The words of the simulated results. BuildError if one differs from the integer model."""
         progress("generating ...")
-        n = max(len(value) for value in given.values())
-        expected = evaluate(self.acc.plan, self.function, given)
+        n = max(len(value) for value in inputs.values())
+        expected = evaluate(self.acc.plan, self.function, inputs)
         rows = answer_lines(self.acc, self.function, expected, n)
-        tasks = task_lines(self.acc, self.function, given, n)
+        tasks = task_lines(self.acc, self.function, inputs, n)
         found: list[str] = []
         for first in range(0, n, MOST_TASKS):
             progress(f"simulating, {first} of {n} tasks done ...")

@@ -28,12 +28,12 @@ FLOATS = "floats"
 
 
 class StepCall(NamedTuple):
-    """A call of a step at joint number `at`: its arguments and its result, with nodes of the graph as scalars."""
+    """A call of a step at joint `number`: its arguments and its result, with nodes of the graph as scalars."""
 
     step: Callable[..., object]
-    at: int
+    number: int
     joint: Joint
-    given: tuple[object, ...]
+    arguments: tuple[object, ...]
     result: object
 
 
@@ -81,12 +81,12 @@ class _Stages(Unrolled):
         self.pivots |= {d.index: k for k, d in enumerate(found.inverse_D) if isinstance(d, Expr)}
         return held(found, self.inputs[FLOATS][0], self._base) if self._base else found
 
-    def _at(self, direction: str, step: Callable[..., T]) -> Callable[..., T]:
-        def staged(joint: Joint, *given: object) -> T:
+    def _recorded(self, direction: str, step: Callable[..., T]) -> Callable[..., T]:
+        def staged(joint: Joint, *arguments: object) -> T:
             at = self._index[id(joint)]
             self._graph.place = f"{direction}{at}"
-            result = step(joint, *given)
-            self._graph.steps.append(StepCall(step, at, joint, given, result))
+            result = step(joint, *arguments)
+            self._graph.steps.append(StepCall(step, at, joint, arguments, result))
             return result
 
         return staged
@@ -95,17 +95,17 @@ class _Stages(Unrolled):
         self._graph.place = ""
         return result
 
-    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
-        return self._left(super().each(self._at("f", step), *given))
+    def each(self, step: Callable[..., T], *fields: Field[object]) -> Field[T]:
+        return self._left(super().each(self._recorded("f", step), *fields))
 
-    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
-        return self._left(super().forward(self._at("f", step), world, *given))
+    def forward(self, step: Callable[..., T], world: T, *fields: Field[object]) -> Field[T]:
+        return self._left(super().forward(self._recorded("f", step), world, *fields))
 
-    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
-        return self._left(super().outward(self._at("f", step), world, *given))
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *fields: Field[object]) -> Field[U]:
+        return self._left(super().outward(self._recorded("f", step), world, *fields))
 
-    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
-        return self._left(super().backward(self._at("b", step), own, *given))
+    def backward(self, step: Callable[..., tuple[U, T]], values: Field[T], *fields: Field[object]) -> Field[U]:
+        return self._left(super().backward(self._recorded("b", step), values, *fields))
 
     def pairs(
         self,
@@ -113,12 +113,12 @@ class _Stages(Unrolled):
         meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
-        *given: Field[object],
-        own: PairStep | None = None,
+        *fields: Field[object],
+        diagonal: PairStep | None = None,
     ) -> Sequence[SparseMatrix]:
-        staged = (self._at("b", start), self._at("b", meet), self._at("b", rise))
-        at_start = None if own is None else self._at("b", own)
-        return self._left(super().pairs(*staged, entries, *given, own=at_start))
+        staged = (self._recorded("b", start), self._recorded("b", meet), self._recorded("b", rise))
+        at_start = None if diagonal is None else self._recorded("b", diagonal)
+        return self._left(super().pairs(*staged, entries, *fields, diagonal=at_start))
 
 
 def trace_staged(tree: Tree, routes: Sequence[tuple[str, Function, str]], base: int = 0) -> Staged:

@@ -35,7 +35,7 @@ AUXILIARY = {function.name: function for family in (dynamics, kinematics, contac
 DEFAULT = tuple(function.name for function in DYNAMICS)
 """What an export has where no functions are named."""
 
-OWN = frozenset(FUNCTIONS.values())
+LIBRARY = frozenset(FUNCTIONS.values())
 """The library's own, whose kernels are kept between runs: its version says how they are computed."""
 
 
@@ -92,7 +92,7 @@ def quantities() -> dict[str, Port]:
     return {port.name: first[port.name] for port in every} | {port.name: port for port in (F_EXT, *OPEN.values())}
 
 
-def has_loops(function: Function) -> bool:
+def has_joint_loops(function: Function) -> bool:
     """Whether loops over joints can be recorded."""
     return any(route.loops for route in function.routes.values())
 

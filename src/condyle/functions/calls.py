@@ -19,19 +19,19 @@ ByName: TypeAlias = "Mapping[str, Values]"
 
 
 def call(
-    at: Any,
-    given: Mapping[str, Sequence[Any]],
+    calls: Any,
+    inputs: Mapping[str, Sequence[Any]],
     function: Function,
-    *inputs: Sequence[Any],
+    *arguments: Sequence[Any],
     derived: Callable[[Function], Function] = lambda function: function,
     more: Sequence[Sequence[Any]] = (),
 ) -> tuple[list[Any], ...]:
-    """A function with what is given behind its own inputs (forces, numbers of the robot), as far as it depends on it.
+    """A function with those of the inputs behind its own (forces, numbers of the robot) that it depends on.
 
     derived: what is called of that, such as its `jvp`. more: what it takes behind all inputs.
     """
-    extra = [name for name in function.takes if name in given]
-    return at.call(derived(function.taking(*extra)), *inputs, *(given[name] for name in extra), *more)
+    extra = [name for name in function.takes if name in inputs]
+    return calls.call(derived(function.taking(*extra)), *arguments, *(inputs[name] for name in extra), *more)
 
 
 class Calls:
@@ -40,8 +40,8 @@ class Calls:
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
 
-    def call(self, function: Function, *given: Sequence[Scalar]) -> list[list[Scalar]]:
+    def call(self, function: Function, *arguments: Sequence[Scalar]) -> list[list[Scalar]]:
         route = function.routes[function.route_names(self.tree.has_shared_coordinates)[0]]
-        inputs = {port.name: x for port, x in zip(function.inputs, given, strict=True)}
+        inputs = {port.name: x for port, x in zip(function.inputs, arguments, strict=True)}
         answers = route.run(algorithms.unrolled.Unrolled(self.tree, inputs))
         return [algorithms.matrix.dense(cast(Any, x)) for x in answers]

@@ -191,7 +191,7 @@ def _kkt(tree: Unrolled) -> Answers:
 
 def _kktm(tree: Unrolled) -> Answers:
     way, n = constrained(tree), tree.nv
-    found = algorithms.matrix.SparseMatrix.of(n + len(way.J), algorithms.solvers.mass_matrix(tree))
+    found = algorithms.matrix.SparseMatrix.from_entries(n + len(way.J), algorithms.solvers.mass_matrix(tree))
     for i, row in enumerate(way.J):
         for k, x in row.items():
             found.put(n + i, k, x)
@@ -206,7 +206,7 @@ def _delassus(kind: Way, tree: Unrolled) -> Answers:
 def _delassus_inverse(tree: Unrolled) -> Answers:
     way = constrained(tree)
     entries = ((i, j, way.active[i] * way.active[j] * x) for i, j, x in way.pseudoinverse)
-    return (algorithms.matrix.SparseMatrix.of(len(way.J), entries),)
+    return (algorithms.matrix.SparseMatrix.from_entries(len(way.J), entries),)
 
 
 def _cjac(tree: Unrolled) -> Answers:

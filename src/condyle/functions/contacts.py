@@ -71,8 +71,10 @@ GAINED = (*NUMBERS, "gains", "anchors")
 MOVING_MASS = (INERTIAS.name, ARMATURE.name)
 
 
-def _by(of: Port, by: Port, unit: str) -> Port:
-    return Port(f"d{of.name}_d{by.name}", (*of.dims, "nv"), unit, of.frame, f"derivative of {of.name} by {by.name}")
+def _by(port: Port, by: Port, unit: str) -> Port:
+    return Port(
+        f"d{port.name}_d{by.name}", (*port.dims, "nv"), unit, port.frame, f"derivative of {port.name} by {by.name}"
+    )
 
 
 DA = tuple(replace(port, zeros="none", symmetric=False) for port in (DA_DQ, DA_DV, DA_DTAU))
@@ -256,7 +258,7 @@ def _cfric(tree: Unrolled) -> Answers:
 
 def _cid(tree: Unrolled) -> Answers:
     way = constrained(tree)
-    tau = tree.gathered(algorithms.rnea.rnea(tree, tree.given("v"), tree.given("a")))
+    tau = tree.gathered(algorithms.rnea.rnea(tree, tree.input("v"), tree.input("a")))
     tau = list(algorithms.damping.resisted(tree, tau))
     f, left = algorithms.least_forces.least_forces(way, tau)  # pyright: ignore[reportArgumentType]
     return left, way.placed(f)
@@ -265,7 +267,7 @@ def _cid(tree: Unrolled) -> Answers:
 def _cres(tree: Unrolled) -> Answers:
     contacts = algorithms.contacts.Contacts(tree)
     pushed = tree.pushed(algorithms.contact_derivatives.wrenches(contacts, tree.inputs[FORCE.name]))
-    tau = tree.gathered(algorithms.rnea.rnea(pushed, tree.given("v"), tree.given("a")))
+    tau = tree.gathered(algorithms.rnea.rnea(pushed, tree.input("v"), tree.input("a")))
     return algorithms.damping.resisted(tree, tau), contacts.acceleration(tree.inputs["a"])  # pyright: ignore[reportReturnType]
 
 
@@ -286,21 +288,23 @@ def _ksolve(kind: Way, tree: Unrolled) -> Answers:
 class _At:
     """The solution of cfd at a state."""
 
-    def __init__(self, at: Any, given: ByName) -> None:
-        self.at, self.given, self.n = at, given, at.tree.nv
-        self.q, self.v = given["q"], given["v"]
-        self.extra = [name for name in EXTRA if name in given and name != ACTIVE.name]
-        self.flags = [flag for flag, one in zip(given[ACTIVE.name], at.tree.contacts, strict=True) for _ in one.rows]
+    def __init__(self, calls: Any, inputs: ByName) -> None:
+        self.calls, self.inputs, self.n = calls, inputs, calls.tree.nv
+        self.q, self.v = inputs["q"], inputs["v"]
+        self.extra = [name for name in EXTRA if name in inputs and name != ACTIVE.name]
+        self.flags = [
+            flag for flag, one in zip(inputs[ACTIVE.name], calls.tree.contacts, strict=True) for _ in one.rows
+        ]
         self.a, self.force = self.call(
-            CONSTRAINED_FORWARD_DYNAMICS, self.q, self.v, given[TAU.name], given[ACTIVE.name]
+            CONSTRAINED_FORWARD_DYNAMICS, self.q, self.v, inputs[TAU.name], inputs[ACTIVE.name]
         )
         self.f = self.rows(self.force)
 
     def call(self, function: Function, *inputs: Values, **derivative: Any) -> tuple[list[Any], ...]:
-        return call(self.at, self.given, function, *inputs, **derivative)
+        return call(self.calls, self.inputs, function, *inputs, **derivative)
 
     def solved(self, x: Values, y: Values) -> tuple[list[Any], ...]:
-        return self.call(CONSTRAINT_SOLVE, self.q, self.given[ACTIVE.name], x, y)
+        return self.call(CONSTRAINT_SOLVE, self.q, self.inputs[ACTIVE.name], x, y)
 
     def residuals(self, **derivative: Any) -> tuple[list[Any], ...]:
         """Of cres at the forces that act: those of contacts that are on."""
@@ -313,16 +317,16 @@ class _At:
 
     def rows(self, placed: Values) -> list[Any]:
         """The entries that contacts hold, of [force; torque] each."""
-        contacts = self.at.tree.contacts
+        contacts = self.calls.tree.contacts
         return [placed[6 * k + row] for k, one in enumerate(contacts) for row in one.rows]
 
     def placed(self, rows: Values) -> list[Any]:
         """The same among six."""
-        return algorithms.contacts.among_six(self.at.tree.contacts, rows, 0.0)
+        return algorithms.contacts.among_six(self.calls.tree.contacts, rows, 0.0)
 
     def of_rows(self, flags: Values) -> list[Any]:
         """A number of each contact, for each row."""
-        return [flag for flag, one in zip(flags, self.at.tree.contacts, strict=True) for _ in one.rows]
+        return [flag for flag, one in zip(flags, self.calls.tree.contacts, strict=True) for _ in one.rows]
 
     @property
     def left(self) -> list[Any]:
@@ -331,35 +335,35 @@ class _At:
         return [x - y for x, y in zip(gamma, self.f, strict=True)]
 
 
-def _jvp(at: Any, given: ByName) -> ByName:
-    if algorithms.contact_ranks.depends(at.tree):
+def _jvp(calls: Any, inputs: ByName) -> ByName:
+    if algorithms.contact_ranks.depends(calls.tree):
         return {}
-    of = _At(at, given)
-    moved = [flag * x for flag, x in zip(of.of_rows(given["dactive"]), of.f, strict=True)]
+    of = _At(calls, inputs)
+    moved = [flag * x for flag, x in zip(of.of_rows(inputs["dactive"]), of.f, strict=True)]
     still = [0.0] * of.n
-    more = (given["dq"], given["dv"], still, of.placed(moved), *(given[f"d{name}"] for name in of.extra))
+    more = (inputs["dq"], inputs["dv"], still, of.placed(moved), *(inputs[f"d{name}"] for name in of.extra))
     tau, gamma = of.residuals(derived=jvp, more=more)
-    x = [one - other for one, other in zip(given["dtau"], tau, strict=True)]
-    flags = zip(of.flags, gamma, of.of_rows(given["dactive"]), of.left, strict=True)
+    x = [one - other for one, other in zip(inputs["dtau"], tau, strict=True)]
+    flags = zip(of.flags, gamma, of.of_rows(inputs["dactive"]), of.left, strict=True)
     a, f = of.solved(x, [-(s * one) - ds * left for s, one, ds, left in flags])
     return {"da": a, "dforce": of.placed(f)}
 
 
-def _vjp(at: Any, given: ByName) -> ByName:
-    if algorithms.contact_ranks.depends(at.tree):
+def _vjp(calls: Any, inputs: ByName) -> ByName:
+    if algorithms.contact_ranks.depends(calls.tree):
         return {}
-    of = _At(at, given)
-    w, z = of.solved(given["a_bar"], [-x for x in of.rows(given["force_bar"])])
+    of = _At(calls, inputs)
+    w, z = of.solved(inputs["a_bar"], [-x for x in of.rows(inputs["force_bar"])])
     bars = [-x for x in w], [s * x for s, x in zip(of.flags, z, strict=True)]
     by_q, by_v, _, by_force, *others = of.residuals(derived=vjp, more=bars)
     pairs = zip(of.rows(by_force), of.f, z, of.left, strict=True)
     rows = iter([push * f + one * left for push, f, one, left in pairs])
-    active = [sum((next(rows) for _ in one.rows), 0.0) for one in at.tree.contacts]
+    active = [sum((next(rows) for _ in one.rows), 0.0) for one in calls.tree.contacts]
     extra = {f"{name}_bar": x for name, x in zip(of.extra, others, strict=True)}
     return {"q_bar": by_q, "v_bar": by_v, "tau_bar": w, "active_bar": active, **extra}
 
 
-def _jacobian(at: Any, given: ByName) -> ByName:
+def _jacobian(calls: Any, inputs: ByName) -> ByName:
     """By q, v and tau as dcfd has them; by what only moves inverse dynamics, that by tau times those.
 
     What moves M, too, if no rows depend on each other.
@@ -367,13 +371,19 @@ def _jacobian(at: Any, given: ByName) -> ByName:
     from condyle.scalar import matrix_product
 
     answers = call(
-        at, given, CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES, given["q"], given["v"], given[TAU.name], given[ACTIVE.name]
+        calls,
+        inputs,
+        CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES,
+        inputs["q"],
+        inputs["v"],
+        inputs[TAU.name],
+        inputs[ACTIVE.name],
     )
     found = {port.name: x for port, x in zip((*DA, *DFORCE), answers, strict=True)}
-    of, n = _At(at, given), at.tree.nv
-    left = {"gains", "anchors", *(MOVING_MASS if algorithms.contact_ranks.depends(at.tree) else ())}
+    of, n = _At(calls, inputs), calls.tree.nv
+    left = {"gains", "anchors", *(MOVING_MASS if algorithms.contact_ranks.depends(calls.tree) else ())}
     for name in (name for name in of.extra if name not in left):
-        (block,) = call(at, given, INVERSE_DYNAMICS, of.q, of.v, of.a, derived=partial(jacobian, by=name))
+        (block,) = call(calls, inputs, INVERSE_DYNAMICS, of.q, of.v, of.a, derived=partial(jacobian, by=name))
         columns = [block[k :: len(block) // n] for k in range(len(block) // n)]
         for output in (A, FORCE):
             by_tau = found[f"d{output.name}_d{TAU.name}"]
@@ -382,18 +392,20 @@ def _jacobian(at: Any, given: ByName) -> ByName:
     return found
 
 
-def _jacobian_cres(at: Any, given: ByName) -> ByName:
-    answers = call(at, given, CONSTRAINT_RESIDUAL_DERIVATIVES, given["q"], given["v"], given["a"], given[FORCE.name])
+def _jacobian_cres(calls: Any, inputs: ByName) -> ByName:
+    answers = call(
+        calls, inputs, CONSTRAINT_RESIDUAL_DERIVATIVES, inputs["q"], inputs["v"], inputs["a"], inputs[FORCE.name]
+    )
     found = {port.name: x for port, x in zip((DTAU_DQ, DTAU_DV, *DGAMMA), answers, strict=True)}
-    n, rows = at.tree.nv, at.tree.n_rows
-    (mass,), (J,) = call(at, given, MASS_MATRIX, given["q"]), call(at, given, CONSTRAINT_JACOBIAN, given["q"])
-    none = [0.0] * (rows * 6 * len(at.tree.contacts))
+    n, rows = calls.tree.nv, calls.tree.n_rows
+    (mass,), (J,) = call(calls, inputs, MASS_MATRIX, inputs["q"]), call(calls, inputs, CONSTRAINT_JACOBIAN, inputs["q"])
+    none = [0.0] * (rows * 6 * len(calls.tree.contacts))
     found |= {
         "dtau_da": mass,
         f"d{GAMMA.name}_da": J,
         f"d{GAMMA.name}_dforce": none,
     }
-    places = [6 * k + row for k, one in enumerate(at.tree.contacts) for row in one.rows]
-    if len(places) == 6 * len(at.tree.contacts):  # of other kinds entries that are not held push too
+    places = [6 * k + row for k, one in enumerate(calls.tree.contacts) for row in one.rows]
+    if len(places) == 6 * len(calls.tree.contacts):  # of other kinds entries that are not held push too
         found["dtau_dforce"] = [-J[i * n + k] for k in range(n) for i in range(rows)]
     return found

@@ -202,7 +202,7 @@ AUXILIARY = (SOLVE,)
 
 
 def _id(tree: Sweeps) -> Answers:
-    tau = tree.gathered(algorithms.rnea.rnea(tree, tree.given("v"), tree.given("a")))
+    tau = tree.gathered(algorithms.rnea.rnea(tree, tree.input("v"), tree.input("a")))
     return (algorithms.damping.resisted(tree, tau),)
 
 
@@ -236,7 +236,7 @@ def _minv(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
 
 
 def _did(derivatives: Derivatives, tree: Sweeps) -> tuple[Matrix, Matrix]:
-    by_q, by_v = derivatives(tree, tree.given("v"), tree.given("a"))
+    by_q, by_v = derivatives(tree, tree.input("v"), tree.input("a"))
     return by_q, algorithms.damping.with_damping(tree, by_v)
 
 
@@ -247,7 +247,7 @@ def _difd(derivatives: Derivatives, tree: Sweeps) -> Answers:
 
 def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: Unrolled) -> Answers:
     """Plancher 2021, Algorithm 3. Columns that are known where a base floats freely are left out of the products."""
-    way, v = solver(algorithms.damping.driven(tree)), tree.given("v")
+    way, v = solver(algorithms.damping.driven(tree)), tree.input("v")
     a = way.acceleration()
     known = algorithms.free_base.Known(tree, v)
     by_q, by_v = known.left(*derivatives(tree, v, tree.dofs(a)))
@@ -257,7 +257,7 @@ def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: U
 
 def _dfd_by_sweeps(tree: Sweeps) -> Answers:
     way, derivatives = algorithms.solvers.ByElimination(tree), algorithms.derivatives.DERIVATIVES["closed_form"]
-    by_q, by_v = derivatives(tree, tree.given("v"), tree.dofs(way.acceleration()))
+    by_q, by_v = derivatives(tree, tree.input("v"), tree.dofs(way.acceleration()))
     return way.minus_times(by_q), way.minus_times(by_v), way.inverse()
 
 
@@ -265,7 +265,7 @@ def _dfd_factors(derivatives: Derivatives, tree: Unrolled) -> Answers:
     """What dense products make dfd of: derivatives of inverse dynamics, M^-1, and its `halves`."""
     way = algorithms.solvers.ByFactors(tree)
     a = tree.dofs(way.acceleration())
-    return *derivatives(tree, tree.given("v"), a), way.inverse(), *algorithms.ltl.halves(way.factors)
+    return *derivatives(tree, tree.input("v"), a), way.inverse(), *algorithms.ltl.halves(way.factors)
 
 
 def _derivative_routes(run: Run, factors: Run | None = None) -> dict[str, Route]:
@@ -300,66 +300,66 @@ def _solved_routes(prefix: str, solver: Callable[[Unrolled], Solver]) -> dict[st
 class _Variant:
     """Functions with what is given behind their own inputs: external forces, numbers of the robot."""
 
-    def __init__(self, at: Any, given: ByName) -> None:
-        self.at, self.given = at, given
-        self.extra = {name: given[name] for name in EXTRA if name in given}
+    def __init__(self, calls: Any, inputs: ByName) -> None:
+        self.calls, self.inputs = calls, inputs
+        self.extra = {name: inputs[name] for name in EXTRA if name in inputs}
 
     def call(self, function: Function, *inputs: Values, **derivative: Any) -> tuple[list[Any], ...]:
-        return call(self.at, self.given, function, *inputs, **derivative)
+        return call(self.calls, self.inputs, function, *inputs, **derivative)
 
     @property
     def state(self) -> tuple[Values, Values]:
-        return self.given["q"], self.given["v"]
+        return self.inputs["q"], self.inputs["v"]
 
     @property
     def acceleration(self) -> list[Any]:
-        return self.call(FORWARD_DYNAMICS, *self.state, self.given["tau"])[0]
+        return self.call(FORWARD_DYNAMICS, *self.state, self.inputs["tau"])[0]
 
     def solved(self, x: Values) -> list[Any]:
         """M^-1 x."""
-        return self.call(SOLVE, self.given["q"], x)[0]
+        return self.call(SOLVE, self.inputs["q"], x)[0]
 
 
-def _jacobian_id(at: Any, given: ByName) -> ByName:
-    of = _Variant(at, given)
-    by_q, by_v = of.call(INVERSE_DYNAMICS_DERIVATIVES, *of.state, given["a"])
-    return {DTAU_DQ.name: by_q, DTAU_DV.name: by_v, "dtau_da": of.call(MASS_MATRIX, given["q"])[0]}
+def _jacobian_id(calls: Any, inputs: ByName) -> ByName:
+    of = _Variant(calls, inputs)
+    by_q, by_v = of.call(INVERSE_DYNAMICS_DERIVATIVES, *of.state, inputs["a"])
+    return {DTAU_DQ.name: by_q, DTAU_DV.name: by_v, "dtau_da": of.call(MASS_MATRIX, inputs["q"])[0]}
 
 
-def _jvp_fd(at: Any, given: ByName) -> ByName:
-    of = _Variant(at, given)
-    still = [0.0] * at.tree.nv
-    more = (given["dq"], given["dv"], still, *(given[f"d{name}"] for name in of.extra))
+def _jvp_fd(calls: Any, inputs: ByName) -> ByName:
+    of = _Variant(calls, inputs)
+    still = [0.0] * calls.tree.nv
+    more = (inputs["dq"], inputs["dv"], still, *(inputs[f"d{name}"] for name in of.extra))
     (moved,) = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=jvp, more=more)
-    return {"da": of.solved([x - y for x, y in zip(given["dtau"], moved, strict=True)])}
+    return {"da": of.solved([x - y for x, y in zip(inputs["dtau"], moved, strict=True)])}
 
 
-def _vjp_fd(at: Any, given: ByName) -> ByName:
-    of = _Variant(at, given)
-    w = of.solved(given["a_bar"])
+def _vjp_fd(calls: Any, inputs: ByName) -> ByName:
+    of = _Variant(calls, inputs)
+    w = of.solved(inputs["a_bar"])
     by_q, by_v, _, *others = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=vjp, more=([-x for x in w],))
     by_extra = {f"{name}_bar": x for name, x in zip(of.extra, others, strict=True)}
     return {"q_bar": by_q, "v_bar": by_v, "tau_bar": w, **by_extra}
 
 
-def _jacobian_fd(at: Any, given: ByName) -> ByName:
-    of = _Variant(at, given)
-    by_q, by_v, inverse = of.call(FORWARD_DYNAMICS_DERIVATIVES, *of.state, given["tau"])
+def _jacobian_fd(calls: Any, inputs: ByName) -> ByName:
+    of = _Variant(calls, inputs)
+    by_q, by_v, inverse = of.call(FORWARD_DYNAMICS_DERIVATIVES, *of.state, inputs["tau"])
     found = {DA_DQ.name: by_q, DA_DV.name: by_v, DA_DTAU.name: inverse}
     for name in of.extra:
         (block,) = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=partial(jacobian, by=name))
-        found[f"da_d{name}"] = [-x for x in product(inverse, block, at.tree.nv)]
+        found[f"da_d{name}"] = [-x for x in product(inverse, block, calls.tree.nv)]
     return found
 
 
-def _hessian_fd(at: Any, given: ByName) -> ByName:
+def _hessian_fd(calls: Any, inputs: ByName) -> ByName:
     """Twice differentiated, tau = id(q, v, a(q, v, tau)) says that 0 = J^T G J + M a'', J being a's derivative below I.
 
     G is symmetric, and of its blocks with a that with q alone is not zero.
     """
-    of, n = _Variant(at, given), at.tree.nv
-    jacobians = _jacobian_fd(at, given)
-    factors = [-x for x in of.solved(given["lam"])]
+    of, n = _Variant(calls, inputs), calls.tree.nv
+    jacobians = _jacobian_fd(calls, inputs)
+    factors = [-x for x in of.solved(inputs["lam"])]
     (second,) = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=hessian, more=(factors,))
     size = 3 * n + sum(map(len, of.extra.values()))
     by_a = [second[i * size + 2 * n + j] for i in range(n) for j in range(n)]

@@ -154,11 +154,11 @@ def _fk(tree: Sweeps) -> tuple[Sequence[Scalar], ...]:
 
 
 def _fv(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.kinematics.frame_velocities(tree, tree.given("v")),)
+    return (algorithms.kinematics.frame_velocities(tree, tree.input("v")),)
 
 
 def _fa(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.kinematics.frame_accelerations(tree, tree.given("v"), tree.given("a")),)
+    return (algorithms.kinematics.frame_accelerations(tree, tree.input("v"), tree.input("a")),)
 
 
 def _jac(tree: Sweeps) -> tuple[Sequence[Scalar]]:
@@ -170,7 +170,7 @@ def _jac_aligned(tree: Sweeps) -> tuple[Sequence[Scalar]]:
 
 
 def _djac(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.jacobians.frame_jacobian_rates(tree, tree.given("v")),)
+    return (algorithms.jacobians.frame_jacobian_rates(tree, tree.input("v")),)
 
 
 def _integrate(tree: Unrolled) -> tuple[Sequence[Scalar]]:
@@ -187,14 +187,14 @@ Blocks: TypeAlias = "Iterator[tuple[list[int], tuple[Rows, Rows]]]"
 """Of every joint: where its velocities stand, and the derivatives by both inputs."""
 
 
-def _integrate_blocks(at: Any, given: ByName) -> Blocks:
-    for kind, _, rates in at.tree.configurations:
-        yield rates, kind.transport([given["dv"][k] for k in rates])
+def _integrate_blocks(calls: Any, inputs: ByName) -> Blocks:
+    for kind, _, rates in calls.tree.configurations:
+        yield rates, kind.transport([inputs["dv"][k] for k in rates])
 
 
-def _difference_blocks(at: Any, given: ByName) -> Blocks:
-    (dv,) = at.call(DIFFERENCE, given["q0"], given["q1"])
-    for kind, _, rates in at.tree.configurations:
+def _difference_blocks(calls: Any, inputs: ByName) -> Blocks:
+    (dv,) = calls.call(DIFFERENCE, inputs["q0"], inputs["q1"])
+    for kind, _, rates in calls.tree.configurations:
         here = [dv[k] for k in rates]
         by_q0 = kind.transport_inverse([-x for x in here])
         yield rates, ([[-x for x in row] for row in by_q0], kind.transport_inverse(here))
@@ -210,28 +210,28 @@ class _JointByJoint:
     tangents: tuple[str, str]
     output: str
 
-    def jvp(self, at: Any, given: ByName) -> ByName:
-        result: list[Any] = [0.0] * at.tree.nv
-        for rates, parts in self.blocks(at, given):
+    def jvp(self, calls: Any, inputs: ByName) -> ByName:
+        result: list[Any] = [0.0] * calls.tree.nv
+        for rates, parts in self.blocks(calls, inputs):
             for part, tangent in zip(parts, self.tangents, strict=True):
-                own = [given[tangent][k] for k in rates]
+                own = [inputs[tangent][k] for k in rates]
                 for k, row in zip(rates, part, strict=True):
                     result[k] = result[k] + _dot(row, own)
         return {f"d{self.output}": result}
 
-    def vjp(self, at: Any, given: ByName) -> ByName:
-        result: dict[str, list[Any]] = {f"{one}_bar": [0.0] * at.tree.nv for one in self.inputs}
-        for rates, parts in self.blocks(at, given):
-            bar = [given[f"{self.output}_bar"][k] for k in rates]
+    def vjp(self, calls: Any, inputs: ByName) -> ByName:
+        result: dict[str, list[Any]] = {f"{one}_bar": [0.0] * calls.tree.nv for one in self.inputs}
+        for rates, parts in self.blocks(calls, inputs):
+            bar = [inputs[f"{self.output}_bar"][k] for k in rates]
             for found, part in zip(result.values(), parts, strict=True):
                 for k, column in zip(rates, zip(*part, strict=True), strict=True):
                     found[k] = _dot(column, bar)
         return result
 
-    def jacobian(self, at: Any, given: ByName) -> ByName:
-        n = at.tree.nv
+    def jacobian(self, calls: Any, inputs: ByName) -> ByName:
+        n = calls.tree.nv
         result: dict[str, list[Any]] = {f"d{self.name}_d{one}": [0.0] * n**2 for one in self.inputs}
-        for rates, parts in self.blocks(at, given):
+        for rates, parts in self.blocks(calls, inputs):
             for found, part in zip(result.values(), parts, strict=True):
                 for k, row in zip(rates, part, strict=True):
                     for l, x in zip(rates, row, strict=True):
@@ -247,14 +247,14 @@ def _dot(row: Values, x: Values) -> Any:
     return sum(a * b for a, b in zip(row, x, strict=True))
 
 
-def _jacobian_fk(at: Any, given: ByName) -> ByName:
+def _jacobian_fk(calls: Any, inputs: ByName) -> ByName:
     """Columns of J in the world's axes move the origin, and turn the axes."""
     from condyle.spatial import vector as vec
 
-    n = at.tree.nv
+    n = calls.tree.nv
     (rotation, _), (columns,) = (
-        at.call(FRAME_PLACEMENTS, given["q"]),
-        at.call(FRAME_JACOBIANS_IN_WORLD_AXES, given["q"]),
+        calls.call(FRAME_PLACEMENTS, inputs["q"]),
+        calls.call(FRAME_JACOBIANS_IN_WORLD_AXES, inputs["q"]),
     )
     by_rotation: list[Any] = [0.0] * (len(rotation) * n)
     by_translation: list[Any] = []
@@ -277,18 +277,18 @@ class ByCalls:
     A velocity turns like a small change of q, of which `integrate` has the derivative.
     """
 
-    at: Any
+    calls: Any
 
     def along(self, q: Sequence[Any], u: Sequence[Any]) -> Sequence[Any]:
-        return self.at.call(INTEGRATE, q, u)[0]
+        return self.calls.call(INTEGRATE, q, u)[0]
 
     def shift_and_turn(
         self, q: Sequence[Any], shift: Sequence[Any], turn: Sequence[Any], fixed: Sequence[Any]
     ) -> tuple[Sequence[Any], Sequence[Any]]:
         shifted, after = self.along(q, shift), list(fixed)
-        linear = [k for _, _, entries in algorithms.stepping.turning_joints(self.at.tree) for k in entries]
+        linear = [k for _, _, entries in algorithms.stepping.turning_joints(self.calls.tree) for k in entries]
         velocity = [x if k in linear else 0.0 for k, x in enumerate(fixed)]
-        (turned,) = self.at.call(jvp(INTEGRATE), shifted, turn, velocity, [0.0] * len(fixed))
+        (turned,) = self.calls.call(jvp(INTEGRATE), shifted, turn, velocity, [0.0] * len(fixed))
         for k in linear:
             after[k] = turned[k]
         return self.along(shifted, turn), after

@@ -196,11 +196,11 @@ def _jcom(tree: Sweeps) -> tuple[Sequence[Scalar]]:
 
 
 def _h(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.momentum.centroidal_momentum(tree, tree.given("v")),)
+    return (algorithms.momentum.centroidal_momentum(tree, tree.input("v")),)
 
 
 def _dh(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.momentum.centroidal_momentum_rate(tree, tree.given("v"), tree.given("a")),)
+    return (algorithms.momentum.centroidal_momentum_rate(tree, tree.input("v"), tree.input("a")),)
 
 
 def _cmm(tree: Sweeps) -> tuple[Sequence[Scalar]]:
@@ -208,7 +208,7 @@ def _cmm(tree: Sweeps) -> tuple[Sequence[Scalar]]:
 
 
 def _ke(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.energy.kinetic_energy(tree, tree.given("v")),)
+    return (algorithms.energy.kinetic_energy(tree, tree.input("v")),)
 
 
 def _pe(tree: Sweeps) -> tuple[Sequence[Scalar]]:
@@ -221,31 +221,31 @@ def _g(tree: Sweeps) -> tuple[Vector]:
 
 
 def _nle(tree: Sweeps) -> tuple[Vector]:
-    return (algorithms.damping.resisted(tree, tree.gathered(algorithms.rnea.bias(tree, tree.given("v")))),)
+    return (algorithms.damping.resisted(tree, tree.gathered(algorithms.rnea.bias(tree, tree.input("v")))),)
 
 
 def _cor(tree: Sweeps) -> tuple[Matrix]:
-    return (algorithms.energy.coriolis_matrix(tree, tree.given("v")),)
+    return (algorithms.energy.coriolis_matrix(tree, tree.input("v")),)
 
 
 def _reg(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.regressor.regressor(tree, tree.given("v"), tree.given("a")),)
+    return (algorithms.regressor.regressor(tree, tree.input("v"), tree.input("a")),)
 
 
 # Derivatives that are other functions
 
 
-def _jacobian_com(at: Any, given: ByName) -> ByName:
-    return {"dcom_dq": call(at, given, CENTER_OF_MASS_JACOBIAN, given["q"])[0]}
+def _jacobian_com(calls: Any, inputs: ByName) -> ByName:
+    return {"dcom_dq": call(calls, inputs, CENTER_OF_MASS_JACOBIAN, inputs["q"])[0]}
 
 
-def _jacobian_g(at: Any, given: ByName) -> ByName:
+def _jacobian_g(calls: Any, inputs: ByName) -> ByName:
     """Inverse dynamics at rest."""
-    still = [0.0] * at.tree.nv
-    return {"dg_dq": call(at, given, INVERSE_DYNAMICS_DERIVATIVES, given["q"], still, still)[0]}
+    still = [0.0] * calls.tree.nv
+    return {"dg_dq": call(calls, inputs, INVERSE_DYNAMICS_DERIVATIVES, inputs["q"], still, still)[0]}
 
 
-def _jacobian_nle(at: Any, given: ByName) -> ByName:
+def _jacobian_nle(calls: Any, inputs: ByName) -> ByName:
     """Inverse dynamics without acceleration."""
-    by_q, by_v = call(at, given, INVERSE_DYNAMICS_DERIVATIVES, given["q"], given["v"], [0.0] * at.tree.nv)
+    by_q, by_v = call(calls, inputs, INVERSE_DYNAMICS_DERIVATIVES, inputs["q"], inputs["v"], [0.0] * calls.tree.nv)
     return {"dnle_dq": by_q, "dnle_dv": by_v}

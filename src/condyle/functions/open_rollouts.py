@@ -25,13 +25,13 @@ class OpenRollout(NamedTuple):
     @property
     def name(self) -> str:
         """What it is called in an export."""
-        of = self.repeat.of.name
+        of = self.repeat.function.name
         return SHORT + of.removeprefix("step") if f"{of}_".startswith("step_") else f"{SHORT}_{of}"
 
     @property
     def function(self) -> Function:
         """For documents alone: shapes are those of one step."""
-        base = self.repeat.of
+        base = self.repeat.function
         return replace(
             base,
             name=self.name,
@@ -59,9 +59,9 @@ class OpenRollout(NamedTuple):
         return repeated(of, steps, by_time, every or 1, not every, summed)
 
 
-def open_rollout(of: Function, by_time: Iterable[str] = (), summed: Iterable[str] = ()) -> OpenRollout:
+def open_rollout(function: Function, by_time: Iterable[str] = (), summed: Iterable[str] = ()) -> OpenRollout:
     """A rollout of this function; UnsupportedError for what it cannot be."""
-    repeat = repeated(of, 1, by_time, summed=summed).repeat
+    repeat = repeated(function, 1, by_time, summed=summed).repeat
     assert repeat is not None
     return OpenRollout(repeat)
 
@@ -78,11 +78,11 @@ def opened(name: object) -> OpenRollout | None:
     return OpenRollout(repeat) if repeat is not None and not repeat.backwards and repeat.every == 1 else None
 
 
-def rollout_by(of: Function, options: Mapping[str, Sequence[str]]) -> OpenRollout:
+def rollout_by(function: Function, options: Mapping[str, Sequence[str]]) -> OpenRollout:
     """The rollout of a function that these options say."""
     if not set(options) <= {"by_time", "sum"}:
         raise UnsupportedError(f"rollout={dict(options)!r}: allowed are 'by_time' and 'sum', each a list of names")
-    return open_rollout(of, options.get("by_time", ()), options.get("sum", ()))
+    return open_rollout(function, options.get("by_time", ()), options.get("sum", ()))
 
 
 def open_rollouts(rollouts: Iterable[OpenRollout]) -> list[OpenRollout]:
@@ -92,11 +92,12 @@ def open_rollouts(rollouts: Iterable[OpenRollout]) -> list[OpenRollout]:
     """
     by_name: dict[str, OpenRollout] = {}
     for rollout in rollouts:
-        of = rollout.repeat.of
-        forced = [OpenRollout(rollout.repeat._replace(of=of.taking(F_EXT)))] if of.takes_f_ext else []
+        function, forced = rollout.repeat.function, list[OpenRollout]()
+        if function.takes_f_ext:
+            forced.append(OpenRollout(rollout.repeat._replace(function=function.taking(F_EXT))))
         for each in (rollout, *forced):
             if by_name.setdefault(each.name, each) != each:
                 raise UnsupportedError(
-                    f"functions: there are two rollouts of {each.repeat.of.name!r}; export one of them"
+                    f"functions: there are two rollouts of {each.repeat.function.name!r}; export one of them"
                 )
     return list(by_name.values())

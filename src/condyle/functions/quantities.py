@@ -29,11 +29,11 @@ Q1 = Port("q1", ("nq",), Q.unit, "joint", "configuration at the end")
 Q_NEXT = Port("q_next", ("nq",), Q.unit, "joint", "configuration after the displacement")
 
 
-def derivative(of: Port, by: str, unit: str) -> Port:
+def derivative(port: Port, by: str, unit: str) -> Port:
     """The nv x nv derivative of a joint-space vector by another one."""
-    zeros = "coupled" if of is TAU else "connected"
-    doc = f"derivative of {of.name} by {by}, row = {of.name}"
-    return Port(f"d{of.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau")
+    zeros = "coupled" if port is TAU else "connected"
+    doc = f"derivative of {port.name} by {by}, row = {port.name}"
+    return Port(f"d{port.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau")
 
 
 DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")

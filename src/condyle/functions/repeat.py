@@ -44,13 +44,13 @@ def _whole(what: str, number: object) -> int:
     return int(number)  # pyright: ignore
 
 
-def _chosen(what: str, listed: Iterable[str], every: Sequence[str], of: str) -> tuple[str, ...]:
+def _chosen(what: str, listed: Iterable[str], every: Sequence[str], among: str) -> tuple[str, ...]:
     """The names in the order of the ports; UnsupportedError for what is none of them."""
     asked = [listed] if isinstance(listed, str) else list(listed)
     wrong = next((name for name in asked if name not in every), None)
     if wrong is not None or len(set(asked)) < len(asked):
         there = ", ".join(every) or "it has none"
-        raise UnsupportedError(f"rollout: {what}={listed!r}; give some of its {of}, each once: {there}")
+        raise UnsupportedError(f"rollout: {what}={listed!r}; give some of its {among}, each once: {there}")
     return tuple(name for name in every if name in asked)
 
 
@@ -59,7 +59,7 @@ def _others(ports: Iterable[Port], carried: Sequence[str]) -> list[str]:
 
 
 def _repeated(repeat: Repeat) -> Function:
-    base = repeat.of
+    base = repeat.function
     times = "once" if repeat.steps == 1 else f"{repeat.steps} times"
     loosest = (1e-3, 0.05)
     accuracy = Accuracy(*(min(repeat.steps * x, most) for x, most in zip(base.accuracy, loosest, strict=True)))

@@ -16,18 +16,18 @@ Rows: TypeAlias = "list[Row]"
 
 @dataclass(frozen=True)
 class Combination:
-    """own + the sum of weight rows: what is multiplied keeps its dense parts as they are.
+    """base + the sum of weight rows: what is multiplied keeps its dense parts as they are.
 
     without: rows in which the parts do not count.
     """
 
-    own: Rows
+    base: Rows
     parts: tuple[tuple[Any, Rows], ...] = ()
     without: frozenset[int] = frozenset()
 
     def scaled(self, weight: Any) -> Combination:
         parts = tuple((times(weight, w), part) for w, part in self.parts)
-        return replace(self, own=scaled(weight, self.own), parts=parts)
+        return replace(self, base=scaled(weight, self.base), parts=parts)
 
     def plus(self, weight: Any, other: Combination) -> Combination:
         assert self.without == other.without
@@ -38,17 +38,17 @@ class Combination:
                 found.append((w, part))
             else:
                 found[same] = (total(found[same][0], w), part)
-        return replace(self, own=added(self.own, weight, other.own), parts=tuple(found))
+        return replace(self, base=added(self.base, weight, other.base), parts=tuple(found))
 
     def row(self, k: int) -> Row:
-        found = self.own[k]
+        found = self.base[k]
         for weight, part in () if k in self.without else self.parts:
             found = plus(found, weight, part[k])
         return found
 
     @property
     def rows(self) -> Rows:
-        return [self.row(k) for k in range(len(self.own))]
+        return [self.row(k) for k in range(len(self.base))]
 
 
 def dense(rows: Sequence[Sequence[Any]]) -> Any:

@@ -43,17 +43,17 @@ from condyle.specification.ports import ACTIVE, EXTRA, F_EXT, RISING
 class StepDerivatives:
     """q, v: the rows of the state after one step. by: what they are by beside q, v and tau."""
 
-    def __init__(self, at: Any, given: ByName, by: Sequence[str]) -> None:
-        self.at, self.given, self.n = at, given, at.tree.nv
-        self.extra = given.keys() & EXTRA.keys()
-        self.held = [given[ACTIVE.name]] if ACTIVE.name in given else []
+    def __init__(self, calls: Any, inputs: ByName, by: Sequence[str]) -> None:
+        self.calls, self.inputs, self.n = calls, inputs, calls.tree.nv
+        self.extra = inputs.keys() & EXTRA.keys()
+        self.held = [inputs[ACTIVE.name]] if ACTIVE.name in inputs else []
         self.function = CONSTRAINED_FORWARD_DYNAMICS if self.held else FORWARD_DYNAMICS
-        self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(given[name]) for name in by}}
-        (self.h,) = given["dt"]
+        self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(inputs[name]) for name in by}}
+        (self.h,) = inputs["dt"]
         self.q, self.v = self._after()
 
     def _after(self) -> tuple[Rows, Rows]:
-        n, h, method = self.n, self.h, METHODS[self.at.tree.integrator]
+        n, h, method = self.n, self.h, METHODS[self.calls.tree.integrator]
         by_q, by_v0, none = (Combination(rows) for rows in (unit(n, 0), unit(n, n), nothing(n)))
         if method.order == 1:
             return self._after_first_order(method, by_q, by_v0)
@@ -71,20 +71,20 @@ class StepDerivatives:
         return by_q.rows, by_v0.plus(1.0, by_sums[1]).rows
 
     def _after_first_order(self, method: Method, by_q: Combination, by_v: Combination) -> tuple[Rows, Rows]:
-        tree, h, (q, v, tau) = self.at.tree, self.h, (self.given[name] for name in ("q", "v", "tau"))
-        (a, *_) = call(self.at, self.given, self.function, q, v, tau, *self.held)
+        tree, h, (q, v, tau) = self.calls.tree, self.h, (self.inputs[name] for name in ("q", "v", "tau"))
+        (a, *_) = call(self.calls, self.inputs, self.function, q, v, tau, *self.held)
         parts = step_parts(tree, method, v, [x + h * y for x, y in zip(v, a, strict=True)], h)
         after = by_v.plus(h, self._slope(q, v, by_q, by_v)).rows
         for kind, rates, _ in turning_joints(tree):
             line, turn = _split(kind, [v[k] for k in rates], 0.0)
-            by_line, by_turn = _split(kind, [by_v.own[k] for k in rates], {})
+            by_line, by_turn = _split(kind, [by_v.base[k] for k in rates], {})
             slopes = added(product(_ad(kind, turn), by_line), -1.0, product(_ad(kind, line), by_turn))
             for i in kind.turning_entries:
                 after[rates[i]] = plus(after[rates[i]], h, slopes[i])
-        by_move = Combination(after if method.moves_last else by_v.own).scaled(h)
-        moved = self._along(parts.turn, by_move).own
+        by_move = Combination(after if method.moves_last else by_v.base).scaled(h)
+        moved = self._along(parts.turn, by_move).base
         for kind, rates, _ in turning_joints(tree):
-            of_q, of_velocity = self._joint_rows(kind, rates, parts, after, by_move.own)
+            of_q, of_velocity = self._joint_rows(kind, rates, parts, after, by_move.base)
             for k, row in zip(rates, of_q, strict=True):
                 moved[k] = row
             for i in kind.turning_entries:
@@ -111,18 +111,18 @@ class StepDerivatives:
 
         def acceleration(q: Values, v: Values) -> Values:
             states.append((q, v))
-            return call(self.at, self.given, self.function, q, v, self.given["tau"], *self.held)[0]
+            return call(self.calls, self.inputs, self.function, q, v, self.inputs["tau"], *self.held)[0]
 
         def move(q: Values, u: Values) -> Values:
             moves.append(u)
-            return self.at.call(INTEGRATE, q, u)[0]
+            return self.calls.call(INTEGRATE, q, u)[0]
 
-        u, _ = displacement(self.at.tree, method, acceleration, move, self.given["q"], self.given["v"], self.h)
+        u, _ = displacement(self.calls.tree, method, acceleration, move, self.inputs["q"], self.inputs["v"], self.h)
         return states, [*moves, u]
 
     def _slope(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> Combination:
         """The rows of a = fd(q, v, tau)."""
-        state = (q, v, self.given["tau"])
+        state = (q, v, self.inputs["tau"])
         of_q, of_v, *others = self._slopes(*state)
         rows = added(self._times(matrix(of_q, self.n), by_q), 1.0, self._times(matrix(of_v, self.n), by_v))
         first = 2 * self.n
@@ -137,14 +137,14 @@ class StepDerivatives:
         derivatives = CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES if held else FORWARD_DYNAMICS_DERIVATIVES
         extra = self.extra - {ACTIVE.name}
         if not extra:
-            return call(self.at, self.given, derivatives, *state, *held)[: len(self.widths)]
+            return call(self.calls, self.inputs, derivatives, *state, *held)[: len(self.widths)]
         by = None if not held and extra <= self.widths.keys() else tuple(self.widths)
         derived = partial(jacobian_of, by=by)
-        return call(self.at, self.given, self.function, *state, *held, derived=derived)[: len(self.widths)]
+        return call(self.calls, self.inputs, self.function, *state, *held, derived=derived)[: len(self.widths)]
 
     def _times(self, left: list[list[Any]], right: Combination) -> Rows:
         """A product with each part."""
-        found = product(left, right.own)
+        found = product(left, right.base)
         kept = [[0.0 if k in right.without else x for k, x in enumerate(row)] for row in left]
         for weight, part in right.parts:
             found = added(found, weight, self._large(kept, part))
@@ -152,10 +152,10 @@ class StepDerivatives:
 
     def _large(self, left: list[list[Any]], right: Rows) -> Rows:
         """A product, one operation where it is large and the recording keeps such."""
-        if hasattr(self.at, "product"):
+        if hasattr(self.calls, "product"):
             columns = sorted({k for row in right for k in row})
             factors = dense([[row.get(k, 0.0) for k in columns] for row in right])
-            kept = self.at.product(dense(left), factors)
+            kept = self.calls.product(dense(left), factors)
             if kept is not None:
                 return [dict(zip(columns, row, strict=True)) for row in kept.tolist()]
         return product(left, right)
@@ -163,7 +163,7 @@ class StepDerivatives:
     @cached_property
     def _curved(self) -> list[tuple[Any, list[int]]]:
         """The joints that move by one q ⊕ u along a curve, and where their velocities stand."""
-        tree = self.at.tree
+        tree = self.calls.tree
         curved = [(kind, rates) for kind, _, rates in tree.configurations if not kind.is_flat]
         if METHODS[tree.integrator].order > 1:
             return curved
@@ -172,17 +172,17 @@ class StepDerivatives:
     def _along(self, u: Values, by_u: Combination) -> Combination:
         """Of q ⊕ u."""
         curved = [k for _, rates in self._curved for k in rates]
-        own = [row if k in curved else plus(row, 1.0, {k: 1.0}) for k, row in enumerate(by_u.own)]
+        own = [row if k in curved else plus(row, 1.0, {k: 1.0}) for k, row in enumerate(by_u.base)]
         for kind, rates in self._curved:
             by_q, slope = kind.transport([u[k] for k in rates])
             moving = product(slope, [by_u.row(k) for k in rates])
             for k, row, part in zip(rates, moving, by_q, strict=True):
                 own[k] = plus(row, 1.0, dict(zip(rates, part, strict=True)))
-        return replace(by_u, own=own, without=frozenset(curved))
+        return replace(by_u, base=own, without=frozenset(curved))
 
     def _bracket_slopes(self, x: Values, by_x: Combination) -> Combination:
         """Of [v, x]: [dv, x] + [v, dx]."""
-        found, v = nothing(self.n), self.given["v"]
+        found, v = nothing(self.n), self.inputs["v"]
         for kind, rates in self._curved:
             units = [[float(i == k) for i in range(kind.nv)] for k in range(kind.nv)]
             by_v = [kind.bracket(one, [x[k] for k in rates]) for one in units]
@@ -206,12 +206,12 @@ def _ad(kind: JointType, x: Values) -> Values:
     return transposed([kind.bracket(x, unit_vector) for unit_vector in units])
 
 
-def jacobian(at: Any, given: ByName) -> ByName:
+def jacobian(calls: Any, inputs: ByName) -> ByName:
     """All but those by flags of contacts, and none where contacts may begin: these are differentiated."""
-    if RISING.name in given:
+    if RISING.name in inputs:
         return {}
-    by = [name for name in given if name in EXTRA and name != ACTIVE.name]
-    made, found = StepDerivatives(at, given, by), dict[str, Values]()
+    by = [name for name in inputs if name in EXTRA and name != ACTIVE.name]
+    made, found = StepDerivatives(calls, inputs, by), dict[str, Values]()
     for name, rows in (("q", made.q), ("v", made.v)):
         begin = 0
         for by, width in made.widths.items():
@@ -220,9 +220,9 @@ def jacobian(at: Any, given: ByName) -> ByName:
     return found
 
 
-def matrices(at: Any, given: ByName) -> tuple[list[Any], ...]:
+def matrices(calls: Any, inputs: ByName) -> tuple[list[Any], ...]:
     """A, B, and E where there are forces."""
-    made, n = StepDerivatives(at, given, [name for name in given if name == F_EXT.name]), at.tree.nv
+    made, n = StepDerivatives(calls, inputs, [name for name in inputs if name == F_EXT.name]), calls.tree.nv
     rows = [*made.q, *made.v]
     ends = [0, 2 * n, 3 * n, *([3 * n + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
     return tuple(block(rows, range(*columns)) for columns in pairwise(ends))

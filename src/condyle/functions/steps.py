@@ -96,11 +96,11 @@ class _Step:
         """contacts: how it is solved for the forces of contacts, where there are flags."""
         self._acceleration, self._contacts = acceleration, contacts
 
-    def __call__(self, at: Unrolled) -> tuple[Vector, Vector]:
-        given = at.inputs
+    def __call__(self, tree: Unrolled) -> tuple[Vector, Vector]:
+        given = tree.inputs
 
         def acceleration(q: Vector, v: Vector) -> Vector:
-            here = algorithms.unrolled.Unrolled(at.tree, {**given, "q": q, "v": v})
+            here = algorithms.unrolled.Unrolled(tree.tree, {**given, "q": q, "v": v})
             if ACTIVE.name in given:
                 return constrained(here, self._contacts).dynamics()[0]
             return cast("Vector", self._acceleration(here)[0])
@@ -108,64 +108,66 @@ class _Step:
         if RISING.name in given:
             given = {
                 **given,
-                "v": constrained(at, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
+                "v": constrained(tree, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
             }
-        return _stepped(at.tree, given, acceleration, algorithms.configurations.JointByJoint(at.tree))
+        return _stepped(tree.tree, given, acceleration, algorithms.configurations.JointByJoint(tree.tree))
 
-    def record(self, at: Any, given: ByName) -> Sequence[Sequence[Any]]:
+    def record(self, calls: Any, inputs: ByName) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""
 
         def acceleration(q: Vector, v: Vector) -> Vector:
-            held = [given[ACTIVE.name]] if ACTIVE.name in given else []
+            held = [inputs[ACTIVE.name]] if ACTIVE.name in inputs else []
             return call(
-                at, given, CONSTRAINED_FORWARD_DYNAMICS if held else FORWARD_DYNAMICS, q, v, given["tau"], *held
+                calls, inputs, CONSTRAINED_FORWARD_DYNAMICS if held else FORWARD_DYNAMICS, q, v, inputs["tau"], *held
             )[0]
 
-        if RISING.name in given:
-            landed = call(at, given, IMPULSE_DYNAMICS, given["q"], given["v"], _landing(given), _no_bounce(given))
-            given = {**given, "v": landed[0]}
-        return _stepped(at.tree, given, acceleration, ByCalls(at))
+        if RISING.name in inputs:
+            landed = call(
+                calls, inputs, IMPULSE_DYNAMICS, inputs["q"], inputs["v"], _landing(inputs), _no_bounce(inputs)
+            )
+            inputs = {**inputs, "v": landed[0]}
+        return _stepped(calls.tree, inputs, acceleration, ByCalls(calls))
 
 
-def _landing(given: ByName) -> list[Scalar]:
+def _landing(inputs: ByName) -> list[Scalar]:
     """The contacts that hold after an impact: all that are on, if some flag rises."""
     from condyle.scalar import number
 
     left = number(1.0)
-    for flag in given[RISING.name]:
+    for flag in inputs[RISING.name]:
         left = left * (1.0 - flag)
-    return [flag * (1.0 - left) for flag in given[ACTIVE.name]]
+    return [flag * (1.0 - left) for flag in inputs[ACTIVE.name]]
 
 
-def _no_bounce(given: ByName) -> list[Scalar]:
+def _no_bounce(inputs: ByName) -> list[Scalar]:
     from condyle.scalar import number
 
-    return [number(0.0)] * len(given[ACTIVE.name])
+    return [number(0.0)] * len(inputs[ACTIVE.name])
 
 
 def _stepped(
     tree: Any,
-    given: ByName,
+    inputs: ByName,
     acceleration: Callable[[Vector, Vector], Vector],
     moves: Moves,
 ) -> tuple[Vector, Vector]:
-    (h,) = given[DT.name]
-    return algorithms.stepping.stepped(tree, METHODS[tree.integrator], acceleration, moves, given["q"], given["v"], h)
+    (h,) = inputs[DT.name]
+    return algorithms.stepping.stepped(tree, METHODS[tree.integrator], acceleration, moves, inputs["q"], inputs["v"], h)
 
 
 class _Derivatives:
     """A, B, and E where there are forces, by the chain rule."""
 
-    def __call__(self, at: Unrolled) -> tuple[Vector, ...]:
-        return self.record(Calls(at.tree), at.inputs)
+    def __call__(self, tree: Unrolled) -> tuple[Vector, ...]:
+        return self.record(Calls(tree.tree), tree.inputs)
 
-    def record(self, at: Any, given: ByName) -> tuple[Vector, ...]:
+    def record(self, calls: Any, inputs: ByName) -> tuple[Vector, ...]:
         from condyle.functions.step_derivatives import matrices
 
-        return matrices(at, given)
+        return matrices(calls, inputs)
 
 
-def _jacobian(at: Any, given: ByName) -> ByName:
+def _jacobian(calls: Any, inputs: ByName) -> ByName:
     from condyle.functions.step_derivatives import jacobian
 
-    return jacobian(at, given)
+    return jacobian(calls, inputs)

@@ -207,7 +207,7 @@ class Rollout(RolloutCall, Method):
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         return self._bound(args, named)
 
-    def run(self, given: Mapping[str, Any], options: Options) -> Any:
-        extra = [name for name in self._options if given.get(name) is not None]
-        steps = length(self._base.taking(*extra), given, options)
-        return self._run(given, self._task._replace(rolled=options._replace(steps=steps)))
+    def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
+        extra = [name for name in self._options if arguments.get(name) is not None]
+        steps = length(self._base.taking(*extra), arguments, options)
+        return self._run(arguments, self._task._replace(rolled=options._replace(steps=steps)))

@@ -90,7 +90,7 @@ class Maker:
 def answered_ports(function: specification.Function) -> tuple[Port, ...]:
     """The ports that answers are called by: of a vjp those of the inputs that they are cotangents of."""
     origin = function.origin
-    return origin.of.inputs if isinstance(origin, Derivative) and origin.kind == "vjp" else function.outputs
+    return origin.function.inputs if isinstance(origin, Derivative) and origin.kind == "vjp" else function.outputs
 
 
 def by_method(dyn: Dynamics) -> dict[str, specification.Function]:

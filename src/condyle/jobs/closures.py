@@ -70,7 +70,7 @@ class _Held(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Loops:
+class ClosedLoops:
     """The loops of a robot. dyn: its functions, of float64 and with these contacts."""
 
     robot: Robot

@@ -80,23 +80,23 @@ class Launches:
         self.lanes = lanes_for(len(tree.links))
         self.parts: list[Part] = []
 
-    def given(self, port: str) -> Array:
+    def input(self, port: str) -> Array:
         return self.inputs[port]
 
-    matrix = given
+    matrix = input
 
-    def links(self, run: Callable[..., object], *given: Array) -> Array:
-        return self._by_links(run, given, False)[0]
+    def links(self, run: Callable[..., object], *quantities: Array) -> Array:
+        return self._by_links(run, quantities, False)[0]
 
-    def eliminated(self, run: Callable[..., tuple[object, ...]], *given: Array) -> Sequence[Array]:
-        return self._by_links(run, given, True)[::-1]  # the solver's is the last
+    def eliminated(self, run: Callable[..., tuple[object, ...]], *quantities: Array) -> Sequence[Array]:
+        return self._by_links(run, quantities, True)[::-1]  # the solver's is the last
 
-    def _by_links(self, run: Callable[..., object], given: Sequence[Array], eliminates: bool) -> list[Array]:
+    def _by_links(self, run: Callable[..., object], quantities: Sequence[Array], eliminates: bool) -> list[Array]:
         outer = [self.inputs["f_ext"]] if "f_ext" in self.inputs else []
-        names = [array.name.split()[-1] for array in given]
+        names = [array.name.split()[-1] for array in quantities]
         code = by_links(self.tree, self.lanes, bool(outer), guard(self.dtype), run, *names, eliminates=eliminates)
         left = [Array(f"scratch {port}", (size,)) for port, size in code.totals.items()]
-        return self._launched(code, [self.inputs["q"], *given, *outer], left)
+        return self._launched(code, [self.inputs["q"], *quantities, *outer], left)
 
     def _launched(self, code: LinkParallel, inputs: Sequence[Array], outputs: list[Array]) -> list[Array]:
         self.parts.append(launch(code, inputs, outputs, self.bits))
@@ -110,7 +110,7 @@ class Launches:
     def _matrix(self, name: str) -> Array:
         return Array(f"scratch {name}", (self.tree.nv, self.tree.nv))
 
-    def own_added(self, matrix: Array, step: Callable[..., object], *given: Array) -> Array:
+    def own_added(self, matrix: Array, step: Callable[..., object], *quantities: Array) -> Array:
         raise AssertionError("robots with such joints run serially, see ParallelRoute.free_rotors")
 
     def minus_solved(self, eliminated: Array, matrix: Array) -> Array:

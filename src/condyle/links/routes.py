@@ -43,15 +43,15 @@ if TYPE_CHECKING:
 
 
 def _id_by_sums(k: Phases) -> Quantity:
-    return k.links(inverse_dynamics.inverse_dynamics, k.given(V.name), k.given(A.name))
+    return k.links(inverse_dynamics.inverse_dynamics, k.input(V.name), k.input(A.name))
 
 
 def _id_lie(k: Phases) -> Quantity:
-    return k.links(lie.inverse_dynamics, k.given(V.name), k.given(A.name))
+    return k.links(lie.inverse_dynamics, k.input(V.name), k.input(A.name))
 
 
 def _fd_by_elements(k: Phases) -> Quantity:
-    return k.links(forward_dynamics.forward_dynamics, k.given(V.name), k.given(TAU.name))
+    return k.links(forward_dynamics.forward_dynamics, k.input(V.name), k.input(TAU.name))
 
 
 def _m_by_sums(k: Phases) -> Quantity:
@@ -68,11 +68,11 @@ def _minv_by_elements(k: Phases) -> Quantity:
 
 
 def _did_by_sums(k: Phases) -> Sequence[Quantity]:
-    return _derivatives(k, k.given(A.name))
+    return _derivatives(k, k.input(A.name))
 
 
 def _derivatives(k: Phases, a: Quantity) -> Sequence[Quantity]:
-    v = k.given(V.name)
+    v = k.input(V.name)
     by_q, by_v = k.pairs(phases.DERIVATIVES, k.links(derivatives.records, v, a))
     return by_q, k.own_added(by_v, rotors.all_by_v, v) if k.tree.has_free_rotors else by_v
 
@@ -88,7 +88,7 @@ def _accelerated(links: Links, v: OfJoints, tau: OfJoints) -> tuple[OfJoints, Of
 
 def _dfd_by_elements(k: Phases) -> Sequence[Quantity]:
     """One scan of elements; all columns of -M^-1 dID and of M^-1 share what it eliminated."""
-    eliminated, a = k.eliminated(_accelerated, k.given(V.name), k.given(TAU.name))
+    eliminated, a = k.eliminated(_accelerated, k.input(V.name), k.input(TAU.name))
     solved = [k.minus_solved(eliminated, part) for part in _derivatives(k, a)]
     return *solved, k.inverse(eliminated)
 

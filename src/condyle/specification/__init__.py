@@ -77,7 +77,7 @@ class Columns(NamedTuple):
 class Taking(NamedTuple):
     """A function with more inputs: names of `condyle.specification.ports.EXTRA`, in the order of `Function.takes`."""
 
-    of: Function
+    function: Function
     ports: tuple[str, ...]
 
 
@@ -85,25 +85,25 @@ class Derivative(NamedTuple):
     """A derivative of a function: jvp, vjp, jacobian or hessian; by: names of the inputs that it is taken by."""
 
     kind: str
-    of: Function
+    function: Function
     by: tuple[str, ...]
 
     @property
     def is_partial(self) -> bool:
         """Whether it is by some of the inputs only."""
-        return len(self.by) < len(self.of.inputs)
+        return len(self.by) < len(self.function.inputs)
 
 
 class Repeat(NamedTuple):
     """A function repeated over time: the next step takes what a step answers.
 
-    of: the function. steps: how many. carried: names of outputs that are inputs of the next step;
+    function: the function. steps: how many. carried: names of outputs that are inputs of the next step;
     at the first one they are given. by_time: inputs with a value for each step, the time axis first; others are held.
     every: answers are those of every so many steps and of the last one, with a time axis; 0: of the last alone. summed:
     outputs whose answers are sums over all steps, without time axis. backwards: it is the vjp of all that.
     """
 
-    of: Function
+    function: Function
     steps: int
     carried: tuple[str, ...]
     by_time: tuple[str, ...] = ()
@@ -121,8 +121,8 @@ Origin: TypeAlias = "Taking | Derivative | Repeat"
 """What a function was made of."""
 
 Closed: TypeAlias = Callable[..., "Mapping[str, Sequence[Any]]"]
-"""A derivative in closed form: (at, given) -> the answers by name, each flat. at.call(function, *inputs) is another
-function's answers; given: the inputs by name, each flat, of the function and of the derivative."""
+"""A derivative in closed form: (calls, inputs) -> the answers by name, each flat. calls.call(function, *inputs) is
+another function's answers; inputs: by name, each flat, of the function and of the derivative."""
 
 
 class Accuracy(NamedTuple):
@@ -314,7 +314,7 @@ class Function:
     @property
     def plain(self) -> Function:
         """The function without what was taken."""
-        return self.origin.of if isinstance(self.origin, Taking) else self
+        return self.origin.function if isinstance(self.origin, Taking) else self
 
     @property
     def has_forces(self) -> bool:
@@ -326,18 +326,18 @@ class Function:
         """The function without the external forces that were taken."""
         if not isinstance(self.origin, Taking) or F_EXT.name not in self.origin.ports:
             return self
-        return self.origin.of.taking(*(name for name in self.origin.ports if name != F_EXT.name))
+        return self.origin.function.taking(*(name for name in self.origin.ports if name != F_EXT.name))
 
     @property
     def root(self) -> Function:
         """The function that all that it is made of began with; a rollout is its own."""
-        return self.origin.of.root if isinstance(self.origin, (Taking, Derivative)) else self
+        return self.origin.function.root if isinstance(self.origin, (Taking, Derivative)) else self
 
     @property
     def repeat(self) -> Repeat | None:
         """How a rollout, or what a vjp of one is of, is repeated."""
         if isinstance(self.origin, Derivative):
-            repeat = self.origin.of.repeat
+            repeat = self.origin.function.repeat
             return None if repeat is None else repeat._replace(backwards=True)
         return self.origin if isinstance(self.origin, Repeat) else None
 

@@ -13,7 +13,7 @@ class BranchIndex(NamedTuple):
 
     kind: int
     branch: int
-    at: int
+    position: int
 
 
 class Branches(NamedTuple):
@@ -59,15 +59,15 @@ def _alike(tree: Tree) -> list[list[list[int]]]:
     return result
 
 
-def _number(tree: Tree, found: Branches, place: BranchIndex, joints: list[int]) -> None:
+def _number(tree: Tree, branches: Branches, place: BranchIndex, joints: list[int]) -> None:
     counts: dict[str, int] = defaultdict(int)
 
     def add(name: str, entry: int) -> None:
-        found.inputs[name, entry] = place._replace(at=counts[name])
+        branches.inputs[name, entry] = place._replace(position=counts[name])
         counts[name] += 1
 
-    for at, i in enumerate(joints):
-        found.joints[i] = place._replace(at=at)
+    for position, i in enumerate(joints):
+        branches.joints[i] = place._replace(position=position)
         link = tree.links[i]
         for coordinate in link.q:
             add("q", coordinate.at)

@@ -14,7 +14,7 @@ from condyle.trace.straight import arrays
 
 def time_loop(repeat: Repeat) -> TimeLoop:
     """The time loop of a rollout (that of its vjp: `tape`)."""
-    base = repeat.of
+    base = repeat.function
     outputs = [port.name for port in base.outputs]
     takes = [
         Take(outputs.index(port.name)) if port.name in repeat.carried else Take(every=int(port.name in repeat.by_time))
@@ -46,7 +46,7 @@ class Tape(NamedTuple):
 
 def tape(repeat: Repeat) -> Tape:
     """The loops of a rollout's vjp."""
-    base = repeat.of
+    base = repeat.function
     inputs, outputs = [port.name for port in base.inputs], [port.name for port in base.outputs]
     plain = time_loop(repeat)
     forward = TimeLoop(repeat.steps - 1, plain.takes, tuple(Give(outputs.index(name), 1) for name in repeat.carried))

@@ -56,8 +56,8 @@ class Rolling:
         if forces:
             self.f_ext = External(ir.Ref("input", "f_ext"), ())
 
-    def each(self, step: Callable[..., T], *given: Field[object]) -> Field[T]:
-        handles = _handles(given)
+    def each(self, step: Callable[..., T], *fields: Field[object]) -> Field[T]:
+        handles = _handles(fields)
         needs = [group for handle in handles for group in handle.needs()]
         home = self.scope.latest(needs)
         if home is None or home.walk:
@@ -69,8 +69,8 @@ class Rolling:
 
         return self._stored(home, self._buffer(step.__name__, ()), run)
 
-    def forward(self, step: Callable[..., T], world: T, *given: Field[object]) -> Field[T]:
-        handles = _handles(given)
+    def forward(self, step: Callable[..., T], world: T, *fields: Field[object]) -> Field[T]:
+        handles = _handles(fields)
         group, name = self._group(step.__name__, False, handles), self._buffer(step.__name__, flat(world))
 
         def run(context: StepContext) -> T:
@@ -78,8 +78,8 @@ class Rolling:
 
         return self._stored(group, name, run)
 
-    def outward(self, step: Callable[..., tuple[U, T]], world: T, *given: Field[object]) -> Field[U]:
-        handles = _handles(given)
+    def outward(self, step: Callable[..., tuple[U, T]], world: T, *fields: Field[object]) -> Field[U]:
+        handles = _handles(fields)
         group, name = self._group(step.__name__, False, handles), self._buffer(step.__name__, flat(world))
 
         def run(context: StepContext) -> U:
@@ -89,34 +89,34 @@ class Rolling:
 
         return self._stored(group, self._buffer(step.__name__, ()), run)
 
-    def backward(self, step: Callable[..., tuple[U, T]], own: Field[T], *given: Field[object]) -> Field[U]:
-        handles = _handles(given)
+    def backward(self, step: Callable[..., tuple[U, T]], values: Field[T], *fields: Field[object]) -> Field[U]:
+        handles = _handles(fields)
         if self.scope.unit:
-            return self._climb(step, own, handles)
-        group = self._group(step.__name__, True, [cast("Handle[object]", own), *handles])
+            return self._climb(step, values, handles)
+        group = self._group(step.__name__, True, [cast("Handle[object]", values), *handles])
         name = self._buffer(f"{step.__name__}_sum", ())
 
         def run(context: StepContext) -> U:
             kind = self.kinds[context.kind]
-            total = self._read(context, own)
+            total = self._read(context, values)
             if not kind.is_leaf:
                 total = plus(total, cast(T, like(total, iter(self._rows(context, ir.Ref("here", name), flat(total))))))
             result, up = step(context.joint, total, *self._reads(context, handles))
-            values, ref = flat(up), ir.Ref("parent", name)
+            ups, ref = flat(up), ir.Ref("parent", name)
             if not kind.is_first:
-                values = [a + b for a, b in zip(self._rows(context, ref, values), values, strict=True)]
+                ups = [a + b for a, b in zip(self._rows(context, ref, ups), ups, strict=True)]
             if not kind.is_root:
-                context.write(ref, values)
+                context.write(ref, ups)
             return result
 
         return self._stored(group, self._buffer(step.__name__, ()), run)
 
-    def _climb(self, step: Callable[..., tuple[U, T]], own: Field[T], handles: Sequence[Handle[object]]) -> Field[U]:
+    def _climb(self, step: Callable[..., tuple[U, T]], values: Field[T], handles: Sequence[Handle[object]]) -> Field[U]:
         """A backward sweep for the unit vector of a column: a walk, since only its joint and the ancestors matter."""
         group = self._walk(step.__name__)
 
         def run(context: StepContext) -> U:
-            total = self._read(context, own)
+            total = self._read(context, values)
             if context.dof is None:
                 total = plus(total, cast(T, like(total, iter(self._rows(context, CARRY, flat(total))))))
             result, up = step(context.joint, total, *self._reads(context, handles))
@@ -133,21 +133,25 @@ class Rolling:
         meet: PairStep,
         rise: Callable[[Joint, T], T],
         entries: Sequence[Entry],
-        *given: Field[object],
-        own: PairStep | None = None,
+        *fields: Field[object],
+        diagonal: PairStep | None = None,
     ) -> Sequence[Matrix]:
         names = [self._matrix() for _ in range(1 + max(entry.matrix for entry in entries))]
         outside, self.scope = self.scope, self.scope.columns(unit=True)
         group = self._walk(meet.__name__)
         shape = cast(T, None)  # set by the starts, which come first
         for context in group.contexts:
-            fields = self._reads(context, _handles(given))
+            here = self._reads(context, _handles(fields))
             if context.dof is not None:
-                shape = value = start(context.joint, context.dof, *fields)
-                met = own(context.joint, context.dof, value, *fields) if own else meet(context.joint, value, *fields)
+                shape = value = start(context.joint, context.dof, *here)
+                met = (
+                    diagonal(context.joint, context.dof, value, *here)
+                    if diagonal
+                    else meet(context.joint, value, *here)
+                )
             else:
                 value = cast(T, like(shape, iter(self._rows(context, CARRY, flat(shape)))))
-                met = meet(context.joint, value, *fields)
+                met = meet(context.joint, value, *here)
             for m, entry in enumerate(entries):
                 write_pair(context, entry, names[entry.matrix], [values[m] for values in met])
             self._carry(group, context, flat(rise(context.joint, value)))
@@ -184,7 +188,7 @@ class Rolling:
         self.scope.items.append(Product(x, y, name, self.related, self.connected, minus=True))
         return MatrixHandle(name)
 
-    def given(self, port: str) -> Field[Sequence[Scalar]]:
+    def input(self, port: str) -> Field[Sequence[Scalar]]:
         return self._dof_handle(ir.Ref("input", port))
 
     def dofs(self, values: Vector) -> Field[Sequence[Scalar]]:
@@ -252,7 +256,7 @@ class Rolling:
         if isinstance(handle, External):
             value = cast(T, external(context, self.kinds[context.kind]))
         elif isinstance(handle, Lazy):
-            value = handle.step(context.joint, *self._reads(context, handle.given))
+            value = handle.step(context.joint, *self._reads(context, handle.fields))
         else:
             shape = handle.shapes[context.kind]
             known = flat(shape)

@@ -148,12 +148,12 @@ class Handle(Sequence[T]):
 class Lazy(Handle[T]):
     """A Field that is computed again in each step that reads it."""
 
-    def __init__(self, step: Callable[..., T], given: Sequence[Handle[object]]) -> None:
+    def __init__(self, step: Callable[..., T], fields: Sequence[Handle[object]]) -> None:
         super().__init__(ir.Ref("here"), ())
-        self.step, self.given = step, given
+        self.step, self.fields = step, fields
 
     def needs(self) -> Collection[Group]:
-        return [group for handle in self.given for group in handle.needs()]
+        return [group for handle in self.fields for group in handle.needs()]
 
 
 class External(Handle[T]):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from condyle.calls.dynamics import Dynamics, Out
 from condyle.calls.mapping import Sink, Source
-from condyle.calls.methods import made
+from condyle.calls.methods import as_result
 from condyle.derivatives import KINDS, derivative
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
@@ -56,7 +56,7 @@ class UserFunction(Identified):
         known = sizes(tree_of(robot, bound)) if has_state else None
         self._name = getattr(f, "__name__", "function")
         method = "user_" + (self._name if NAME.fullmatch(self._name) else "function")
-        ports = inputs_of(inputs, Sizes.of(known, sizes_of))
+        ports = inputs_of(inputs, Sizes.joined(known, sizes_of))
         check_arguments(f, self._name, has_state, [port.name for port in ports])
         tracer, outputs = self._trace(known or {}, ports)
         self.specification, frames, self._traced = traced(self._name, method, ports, outputs, tracer)
@@ -80,35 +80,35 @@ class UserFunction(Identified):
         gives = ", ".join(port.name for port in self.specification.outputs)
         return f"<{type(self).__name__} {self._name}: ({takes}) -> ({gives})>"
 
-    def _trace(self, known: Mapping[str, int], ports: Sequence[Port]) -> tuple[Tracer, dict[str, Symbols]]:
-        """The function run on symbols of its inputs, and its answers by name; known: sizes."""
-        tracer = Tracer(known)
+    def _trace(self, sizes: Mapping[str, int], ports: Sequence[Port]) -> tuple[Tracer, dict[str, Symbols]]:
+        """The function run on symbols of its inputs, and its answers by name; sizes: sizes."""
+        tracer = Tracer(sizes)
         symbols = {port.name: tracer.input(port) for port in ports}
         return tracer, answers_of(self._name, lambda: self._run(tracer, symbols), tracer)
 
-    def _run(self, caller: Caller, given: Mapping[str, Any]) -> object:
+    def _run(self, caller: Caller, arguments: Mapping[str, Any]) -> object:
         """The function itself, on symbols or on numbers."""
         if not self._has_state:
-            return self._f(**given)
-        held = {name: given[name] for name in HELD if name in given}
+            return self._f(**arguments)
+        held = {name: arguments[name] for name in HELD if name in arguments}
         state = State(held, caller, self._robot, self._bound)
-        return self._f(state, **{name: value for name, value in given.items() if name not in HELD})
+        return self._f(state, **{name: value for name, value in arguments.items() if name not in HELD})
 
     @property
     def specification_frames(self) -> tuple[str, ...]:
         """The frames that it asks."""
         return self._bound.frames
 
-    def at_state(self, at: Any, **given: Any) -> object:
+    def at_state(self, state: Any, **arguments: Any) -> object:
         """The function itself at a state of symbols."""
-        return self._f(at, **given)
+        return self._f(state, **arguments)
 
     def reference(self, *args: ArrayLike, **named: ArrayLike) -> Any:
         """Return the answers by NumPy, state by state in float64: what compiled answers are compared with."""
         given = ordered(self.specification, args, named)
         caller = Numbers(self._robot, self._bound)
         answers = answered(self.specification, self._robot, self._bound, lambda of: self._run(caller, of), given)
-        return made(self.specification, answers)
+        return as_result(self.specification, answers)
 
     def compile(
         self,
@@ -167,20 +167,20 @@ class CompiledFunction(Identified):
     """
 
     def __init__(
-        self, of: UserFunction, dynamics: Dynamics, recipe: tuple[Callable[..., object], tuple[object, ...]]
+        self, user_function: UserFunction, dynamics: Dynamics, recipe: tuple[Callable[..., object], tuple[object, ...]]
     ) -> None:
         self._recipe, self._parts = recipe, dict[str, str]()
-        self._of, self._dynamics, self._function = of, dynamics, of.specification
+        self._user_function, self._dynamics, self._function = user_function, dynamics, user_function.specification
         self._direct = dynamics.direct(self._function, self._call) or self._call
 
     def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
         return self._recipe
 
     def __repr__(self) -> str:
-        return f"{self._of!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
+        return f"{self._user_function!r}: target {self._dynamics.target}, {self._dynamics.dtype}"
 
     def _identified(self) -> Parts:
-        return {**self._dynamics.identity_parts, **self._of.identity_parts}
+        return {**self._dynamics.identity_parts, **self._user_function.identity_parts}
 
     def __dask_tokenize__(self) -> tuple[object, ...]:
         return *self._dynamics.__dask_tokenize__(), self.identity
@@ -191,7 +191,7 @@ class CompiledFunction(Identified):
 
     def _call(self, *args: ArrayLike, out: Out = None, **named: ArrayLike) -> Any:
         given = ordered(self._function, args, named)
-        return made(self._function, self._dynamics.call(self._function, given, out))
+        return as_result(self._function, self._dynamics.call(self._function, given, out))
 
     def map(
         self,
@@ -253,7 +253,7 @@ class CompiledFunction(Identified):
 
         An output with several entries takes factors lam of them behind the inputs: it is that of lam . output.
         """
-        function = self._of.only(of)
+        function = self._user_function.only(of)
         derived = self._dynamics.hessian(function)
         if function.outputs[0].dims:
             return derived
@@ -283,7 +283,7 @@ class CompiledFunction(Identified):
 
     def only(self, output: str | None) -> Function:
         """The function with one output alone; see `UserFunction.only`."""
-        return self._of.only(output)
+        return self._user_function.only(output)
 
     def explain(self, n: int = 1) -> str:
         """What runs for a batch of n states."""

@@ -31,10 +31,10 @@ class Numbers:
 
         self._tree = cache(tree)
 
-    def call(self, function: Function, given: Sequence[Any], frame: str) -> Sequence[Any]:
+    def call(self, function: Function, arguments: Sequence[Any], frame: str) -> Sequence[Any]:
         tree, rows = self._tree(frame), dict[str, Array]()
         known = sizes(tree)
-        for port, value in zip(function.inputs, given, strict=True):
+        for port, value in zip(function.inputs, arguments, strict=True):
             array: Any = np.asarray(value, np.float64)
             check_shape(f"at.{function.method}", port.name, array.shape, port.shape(known))
             rows[port.name] = array.reshape(1, -1)

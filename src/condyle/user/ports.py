@@ -28,11 +28,11 @@ MOST = 1 << 24
 class Sizes:
     """Sizes by name, and whether they are those of a robot."""
 
-    known: Mapping[str, int]
+    numbers: Mapping[str, int]
     of_robot: bool
 
     @staticmethod
-    def of(robot: Mapping[str, int] | None, more: Mapping[str, int] | None) -> Sizes:
+    def joined(robot: Mapping[str, int] | None, more: Mapping[str, int] | None) -> Sizes:
         """The robot's and the user's own."""
         own = dict(robot or {})
         if not isinstance(more or {}, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -45,19 +45,20 @@ class Sizes:
             own[name] = int(value)
         return Sizes(own, robot is not None)
 
-    def length(self, of: str, dim: object) -> int:
+    def length(self, name: str, dim: object) -> int:
         """One dimension as a number."""
         if isinstance(dim, str):
-            if dim not in self.known:
-                known = suggest(dim, tuple(self.known)) or "; there are none yet"
+            if dim not in self.numbers:
+                known = suggest(dim, tuple(self.numbers)) or "; there are none yet"
                 raise UnsupportedError(
-                    f"inputs: {of!r} has the size {dim!r}, which is not known{known}; sizes={{{dim!r}: ...}} names more"
+                    f"inputs: {name!r} has the size {dim!r}, which is not known{known}; "
+                    f"sizes={{{dim!r}: ...}} names more"
                 )
-            return self.known[dim]
+            return self.numbers[dim]
         if not _is_whole(dim):
             raise UnsupportedError(
-                f"inputs: {of!r} has the size {dim!r}; a size is (), a number from 1 to {MOST}, a name, or a tuple of "
-                "these"
+                f"inputs: {name!r} has the size {dim!r}; a size is (), a number from 1 to {MOST}, a name, or a "
+                "tuple of these"
             )
         return int(cast(int, dim))
 
@@ -93,7 +94,7 @@ def _input(name: str, size: object, sizes: Sizes) -> Port:
     lengths = [sizes.length(name, dim) for dim in dims]
     if sizes.of_robot and name in (Q.name, V.name):
         own = Q if name == Q.name else V
-        if lengths != [sizes.known[own.dims[0]]]:
+        if lengths != [sizes.numbers[own.dims[0]]]:
             raise UnsupportedError(f"inputs: {name!r} has the size {size!r}; of this robot it is {own.dims[0]!r}")
         return own
     if dims == Q.dims:

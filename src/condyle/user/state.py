@@ -13,7 +13,7 @@ from inspect import Parameter, Signature
 from typing import Any, NamedTuple, Protocol
 
 from condyle.algorithms.stepping import first_order
-from condyle.calls.methods import made
+from condyle.calls.methods import as_result
 from condyle.compile.options import bound_arguments, tip_frame
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
@@ -34,7 +34,7 @@ HELD = (Q.name, V.name)
 class Caller(Protocol):
     """What computes functions at the state."""
 
-    def call(self, function: Function, given: Sequence[Any], frame: str) -> Sequence[Any]:
+    def call(self, function: Function, arguments: Sequence[Any], frame: str) -> Sequence[Any]:
         """The answers of a function, an array each; frame: the one that a function of frames is asked for."""
         ...
 
@@ -101,26 +101,26 @@ class State:
         method.__name__ = function.method
         return method
 
-    def _answers(self, function: Function, given: Mapping[str, object], frame: str) -> Any:
-        given = self._held_by_contacts(function, given)
-        called = function.taking(*(name for name, value in given.items() if value is not None))
-        inputs = [getattr(self, port.name) if port.name in HELD else given[port.name] for port in called.inputs]
+    def _answers(self, function: Function, arguments: Mapping[str, object], frame: str) -> Any:
+        arguments = self._held_by_contacts(function, arguments)
+        called = function.taking(*(name for name, value in arguments.items() if value is not None))
+        inputs = [getattr(self, port.name) if port.name in HELD else arguments[port.name] for port in called.inputs]
         answers = self._caller.call(called, inputs, frame)
         if frame:
             return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
-        return made(function, answers)
+        return as_result(function, answers)
 
-    def _held_by_contacts(self, function: Function, given: Mapping[str, object]) -> Mapping[str, object]:
+    def _held_by_contacts(self, function: Function, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """With all contacts on where a function may take their flags; UnsupportedError where there are none."""
-        said = [name for name in (*CONTACT_NUMBERS, *FRICTION_NUMBERS) if given.get(name) is not None]
+        said = [name for name in (*CONTACT_NUMBERS, *FRICTION_NUMBERS) if arguments.get(name) is not None]
         if not self.contacts and ("contacts" in function.options or said):
             raise UnsupportedError(
                 f"at.{function.method}: the robot has no contacts; give contacts=(condyle.Contact({self._tip!r}),), "
                 "say, to robot.function"
             )
-        if not self.contacts or ACTIVE.name not in function.numbers or given.get(ACTIVE.name) is not None:
-            return given
-        return {**given, ACTIVE.name: np.ones(len(self.contacts))}
+        if not self.contacts or ACTIVE.name not in function.numbers or arguments.get(ACTIVE.name) is not None:
+            return arguments
+        return {**arguments, ACTIVE.name: np.ones(len(self.contacts))}
 
     @property
     def _tip(self) -> str:
@@ -133,8 +133,8 @@ class _Calls(NamedTuple):
     caller: Caller
     tree: Tree
 
-    def call(self, function: Function, *given: Any) -> Sequence[Any]:
-        return self.caller.call(function, given, "")
+    def call(self, function: Function, *arguments: Any) -> Sequence[Any]:
+        return self.caller.call(function, arguments, "")
 
 
 class FrameState:

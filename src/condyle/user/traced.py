@@ -64,13 +64,13 @@ class Traced:
         flat = iter(at.opened([value for answer in answers for value in answer], known))
         return tuple([next(flat) for _ in answer] for answer in answers)
 
-    def record(self, at: Recording, given: Mapping[str, Values]) -> list[list[Value]]:
+    def record(self, recording: Recording, inputs: Mapping[str, Values]) -> list[list[Value]]:
         """The answers in a recording, where what is asked stays closed."""
-        ports: list[Values] = [given[port.name] for port in self.inputs]
+        ports: list[Values] = [inputs[port.name] for port in self.inputs]
         ports += [()] * len(self.asked)
         values: dict[int, Value] = {}
 
-        def of(value: Value) -> Value:
+        def value_of(value: Value) -> Value:
             return values[value.index] if isinstance(value, Expr) else value
 
         for k in self.needed:
@@ -80,18 +80,22 @@ class Traced:
                 asked = port - len(self.inputs)
                 if asked >= 0 and not ports[port]:
                     one = self.asked[asked]
-                    parts = [[of(x) for x in part] for part in one.given]
-                    ports[port] = self._called(at, one, parts) if isinstance(one, Asked) else _product(at, one, parts)
+                    parts = [[value_of(x) for x in part] for part in one.arguments]
+                    ports[port] = (
+                        self._called(recording, one, parts)
+                        if isinstance(one, Asked)
+                        else _product(recording, one, parts)
+                    )
                 values[k] = ports[port][entry]
             elif node[0] == "const":
                 values[k] = constant_of(node)
             else:
                 values[k] = cast(Value, operation(node[0], [cast(Scalar, values[x]) for x in operands(node)]))
-        return [[of(value) for value in answer] for answer in self.answers]
+        return [[value_of(value) for value in answer] for answer in self.answers]
 
-    def _called(self, at: Recording, asked: Asked, given: Sequence[Values]) -> list[Value]:
+    def _called(self, recording: Recording, asked: Asked, arguments: Sequence[Values]) -> list[Value]:
         """All answers, flat, of a function of frames those of one frame."""
-        parts = at.call(asked.function, *given)
+        parts = recording.call(asked.function, *arguments)
         if asked.frame:
             k, n = self.frames.index(asked.frame), len(self.frames)
             parts = tuple(part[k * len(part) // n : (k + 1) * len(part) // n] for part in parts)
@@ -115,18 +119,18 @@ class Traced:
         asked: list[object] = []
         for one in self.asked:
             key = one.function.key if isinstance(one, Asked) else None
-            asked.append((key, [[plain(x) for x in part] for part in one.given], one[2]))
+            asked.append((key, [[plain(x) for x in part] for part in one.arguments], one[2]))
         answers = [[plain(x) for x in answer] for answer in self.answers]
         inputs = [(port.name, port.dims) for port in self.inputs]
         made = {"inputs": inputs, "operations": (nodes, asked, answers, self.frames), "constants": constants}
         return {name: digest(value) for name, value in made.items()}
 
 
-def _product(at: Recording, of: Multiplied, given: Sequence[Values]) -> list[Value]:
+def _product(recording: Recording, product: Multiplied, arguments: Sequence[Values]) -> list[Value]:
     """A large product in a recording: as it keeps such, else sums of products."""
-    m, inner, n = of.shape
-    left, right = shaped(given[0], (m, inner)), shaped(given[1], (inner, n))
-    return entries(multiplied(at, left, right))
+    m, inner, n = product.shape
+    left, right = shaped(arguments[0], (m, inner)), shaped(arguments[1], (inner, n))
+    return entries(multiplied(recording, left, right))
 
 
 def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answers: Sequence[Values]) -> list[int]:
@@ -144,7 +148,7 @@ def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answer
         port = input_of(node)[0] - first if node[0] == "input" else -1
         if port >= 0 and port not in met:
             met.add(port)
-            waiting += (x.index for part in asked[port].given for x in part if isinstance(x, Expr))
+            waiting += (x.index for part in asked[port].arguments for x in part if isinstance(x, Expr))
     return sorted(found)
 
 
@@ -202,7 +206,7 @@ def _ranged(inputs: Sequence[Port], asked: Iterable[Asked | Multiplied], nodes: 
     handed: list[Value] = []
     for one in asked:
         if isinstance(one, Asked):
-            pairs = zip(one.function.inputs, one.given, strict=True)
+            pairs = zip(one.function.inputs, one.arguments, strict=True)
             handed += [x for port, part in pairs if port.is_positive for x in part]
     found = [nodes[x.index] for x in handed if isinstance(x, Expr)]
     positive = {input_of(node)[0] for node in found if node[0] == "input"}
@@ -217,16 +221,16 @@ def _check_finite(name: str, constants: Sequence[float]) -> None:
 
 
 def _function(
-    content: str, method: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...], made: Traced, used: Sequence[int]
+    content: str, method: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...], traced: Traced, used: Sequence[int]
 ) -> Function:
-    every = [made.asked[k] for k in used]
+    every = [traced.asked[k] for k in used]
     asked = [one.function for one in every if isinstance(one, Asked)]
     seen = [one.needs.reference_frames for one in asked if one.needs.reference_frames]
 
     def ways() -> dict[str, Route]:
         has_products = len(asked) < len(every)
-        whole = partial(code, function=function, record=made.record, derive=derivative) if has_products else None
-        return {"traced": Route(made, whole=whole)}
+        whole = partial(code, function=function, record=traced.record, derive=derivative) if has_products else None
+        return {"traced": Route(traced, whole=whole)}
 
     sizes = [one.size for one in asked]
     numerics = Numerics(

@@ -22,7 +22,7 @@ class Asked(NamedTuple):
     """A function that was called, its arguments flat; frame: of a function of frames. Its answers' leaves: one port."""
 
     function: Function
-    given: tuple[tuple[Value, ...], ...]
+    arguments: tuple[tuple[Value, ...], ...]
     frame: str
 
 
@@ -34,7 +34,7 @@ class Multiplied(NamedTuple):
     shape: tuple[int, int, int]
 
     @property
-    def given(self) -> tuple[tuple[Value, ...], ...]:
+    def arguments(self) -> tuple[tuple[Value, ...], ...]:
         return self.left, self.right
 
 
@@ -58,11 +58,11 @@ class Tracer:
         self.asked.append(Multiplied(tuple(left.ravel().tolist()), tuple(right.ravel().tolist()), (m, inner, n)))
         return self._leaves([(m, n)])[0].entries
 
-    def call(self, function: Function, given: Sequence[Any], frame: str) -> Sequence[Symbols]:
+    def call(self, function: Function, arguments: Sequence[Any], frame: str) -> Sequence[Symbols]:
         """The answers of a function of the robot: fresh symbols, of equal arguments the same ones."""
         sizes = {**self.sizes, "n_frames": 1}
         flat: list[tuple[Value, ...]] = []
-        for port, value in zip(function.inputs, given, strict=True):
+        for port, value in zip(function.inputs, arguments, strict=True):
             entries = numbers_of(value, self)
             check_shape(f"at.{function.method}", port.name, entries.shape, port.shape(sizes))
             check_positive(f"at.{function.method}", port, entries.ravel().tolist())

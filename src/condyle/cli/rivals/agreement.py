@@ -42,7 +42,7 @@ def held(
 def word_of(function: Function) -> str:
     """What rivals call a function: rollouts of so many steps, of which only the last state is kept, are one to them."""
     repeat = function.repeat
-    if repeat is None or repeat.backwards or (repeat.of, repeat.by_time, repeat.every) != (STEP, ("tau",), 0):
+    if repeat is None or repeat.backwards or (repeat.function, repeat.by_time, repeat.every) != (STEP, ("tau",), 0):
         return function.name
     return "rollout"
 

@@ -18,62 +18,62 @@ from condyle.trace.structure import sizes
 Array = NDArray[np.floating]
 
 
-def widths(tree: Tree, of: Columns) -> list[int]:
+def widths(tree: Tree, columns: Columns) -> list[int]:
     """Entries of the tangents that the function of a column takes, which is half of its inputs."""
-    ports = of.function.inputs
+    ports = columns.function.inputs
     return [math.prod(port.shape(sizes(tree))) for port in ports[len(ports) // 2 :]]
 
 
-def count(tree: Tree, of: Columns) -> int:
+def count(tree: Tree, columns: Columns) -> int:
     """How many columns there are."""
-    known = widths(tree, of)
-    return sum(known[k] for k in of.by)
+    known = widths(tree, columns)
+    return sum(known[k] for k in columns.by)
 
 
-def multiplied(row: Mapping[str, str | int], function: Function, tree: Tree, of: Columns) -> dict[str, str | int]:
+def multiplied(row: Mapping[str, str | int], function: Function, tree: Tree, columns: Columns) -> dict[str, str | int]:
     """One row of operation counts for all columns, given that of one."""
-    n = count(tree, of)
-    words = {"function": function.name, "route": f"{n} x {of.function}"}
+    n = count(tree, columns)
+    words = {"function": function.name, "route": f"{n} x {columns.function}"}
     return {**{name: n * number for name, number in row.items() if isinstance(number, int)}, **words}
 
 
-def heights(tree: Tree, of: Columns) -> list[int]:
+def heights(tree: Tree, columns: Columns) -> list[int]:
     """Entries of its answers."""
-    return [math.prod(port.shape(sizes(tree))) for port in of.function.outputs]
+    return [math.prod(port.shape(sizes(tree))) for port in columns.function.outputs]
 
 
-def refused(function: Function, of: Columns) -> UnsupportedError:
+def refused(function: Function, columns: Columns) -> UnsupportedError:
     return UnsupportedError(
         f"{function} of this robot is too long for straight code: targets 'cpu', 'c' and 'numpy' answer it column by "
-        f"column; elsewhere call {of.function}"
+        f"column; elsewhere call {columns.function}"
     )
 
 
 @dataclass(frozen=True)
 class ColumnsKernel:
-    """A Kernel of columns. one: of one column; its inputs are this one's, and behind them tangents of these `widths`.
+    """A Kernel of columns. kernel: of one column; its inputs are these, and behind them tangents of these `widths`.
 
     by: those that are differentiated by. heights: of a column's parts. symmetric: one matrix of all parts, a Hessian;
     else a matrix of each part by each input.
     """
 
-    one: Kernel
+    kernel: Kernel
     widths: Sequence[int]
     by: Sequence[int]
     heights: Sequence[int]
     symmetric: bool
 
     @classmethod
-    def of(cls, tree: Tree, columns: Columns, one: Kernel) -> ColumnsKernel:
-        return cls(one, widths(tree, columns), columns.by, heights(tree, columns), columns.symmetric)
+    def create(cls, tree: Tree, columns: Columns, kernel: Kernel) -> ColumnsKernel:
+        return cls(kernel, widths(tree, columns), columns.by, heights(tree, columns), columns.symmetric)
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
-        return self.one.dtype
+        return self.kernel.dtype
 
     @property
     def description(self) -> str:
-        return f"{self.count} columns, each {self.one.description}"
+        return f"{self.count} columns, each {self.kernel.description}"
 
     @property
     def count(self) -> int:
@@ -84,7 +84,7 @@ class ColumnsKernel:
         for place, (k, j) in enumerate(self._units()):
             tangents = [np.zeros((1, width), self.dtype) for width in self.widths]
             tangents[self.by[k]][0, j] = 1.0
-            self.one(n, [*inputs, *tangents], parts, threads)
+            self.kernel(n, [*inputs, *tangents], parts, threads)
             if self.symmetric:
                 np.reshape(outputs[0], (n, self.count, self.count))[:, :, place] = np.concatenate(parts, axis=1)
                 continue

@@ -50,10 +50,10 @@ class Calls:
     threads: int
     dtype: np.dtype[np.floating]
 
-    def call(self, function: Function, *given: Columns) -> list[Columns]:
+    def call(self, function: Function, *arguments: Columns) -> list[Columns]:
         """The answers of a function, an array of the states for each entry."""
-        inputs = [np.empty((self.n, len(part)), self.dtype) for part in given]
-        for array, part in zip(inputs, given, strict=True):
+        inputs = [np.empty((self.n, len(part)), self.dtype) for part in arguments]
+        for array, part in zip(inputs, arguments, strict=True):
             for k, entry in enumerate(part):
                 array[:, k] = entry
         outputs = arrays(self.tree, function.outputs)

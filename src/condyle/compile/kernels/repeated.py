@@ -38,24 +38,24 @@ def build(function: Function, tree: Tree, body: Callable[[Function], Kernel]) ->
     of = function.repeat
     assert of is not None
     if not of.backwards:
-        return looped(body(of.of), time_loop(of), tree, of.of)
-    loops, base = tape(of), of.of
+        return in_time_loop(body(of.function), time_loop(of), tree, of.function)
+    loops, base = tape(of), of.function
     sizes, names = sizes_of(tree, base.inputs), [port.name for port in base.inputs]
-    forward = loops.forward and looped(body(base), loops.forward, tree, base)
-    backward = looped(body(vjp(base)), loops.backward, tree, vjp(base))
+    forward = loops.forward and in_time_loop(body(base), loops.forward, tree, base)
+    backward = in_time_loop(body(vjp(base)), loops.backward, tree, vjp(base))
     taken = [size * (of.steps - 1 if name in of.by_time else 1) for size, name in zip(sizes, names, strict=True)]
     carried = {names.index(name): sizes[names.index(name)] for name in of.carried}
     return GradientKernel(forward, backward, of.steps, taken, carried)
 
 
-def looped(body: Kernel, loop: TimeLoop, tree: Tree, of: Function) -> Kernel:
+def in_time_loop(body: Kernel, loop: TimeLoop, tree: Tree, function: Function) -> Kernel:
     """A loop around a kernel, by the target that the kernel is of."""
     made = body.repeated(loop) if isinstance(body, Repeatable) else None
     if made is None and isinstance(body, NativeKernel):
         made = repeated(body, loop)
     if made is not None:
         return made
-    return SteppedKernel(body, loop, sizes_of(tree, of.inputs), sizes_of(tree, of.outputs))
+    return SteppedKernel(body, loop, sizes_of(tree, function.inputs), sizes_of(tree, function.outputs))
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class SteppedKernel:
     def __call__(self, n: int, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
         turns = cycle([[np.empty((n, size), self.dtype) for size in self.out_sizes] for _ in range(2)])
 
-        def step(given: Sequence[Array]) -> Sequence[Array]:
+        def step(arguments: Sequence[Array]) -> Sequence[Array]:
             answers = next(turns)  # those of the step before may be inputs
-            self.body(n, given, answers, threads)
+            self.body(n, arguments, answers, threads)
             return answers
 
         repeat(self.loop, step, self.in_sizes, inputs, outputs)
@@ -122,13 +122,13 @@ class GradientKernel:
             self._piece(some.stop - first, given, [array[some] for array in outputs], parts, threads)
 
     def _piece(
-        self, n: int, given: Sequence[Array], outputs: Sequence[Array], states: Sequence[Array], threads: int
+        self, n: int, inputs: Sequence[Array], outputs: Sequence[Array], states: Sequence[Array], threads: int
     ) -> None:
         later: list[Array] = []
         for (k, width), array in zip(self.carried.items(), states, strict=True):
-            array[:, :width] = given[k]
+            array[:, :width] = inputs[k]
             later.append(array[:, width:])
         if self.forward is not None:
-            self.forward(n, [x[:, :size] for x, size in zip(given, self.taken, strict=False)], later, threads)
+            self.forward(n, [x[:, :size] for x, size in zip(inputs, self.taken, strict=False)], later, threads)
         kept = dict(zip(self.carried, states, strict=True))
-        self.backward(n, [kept.get(k, array) for k, array in enumerate(given)], outputs, threads)
+        self.backward(n, [kept.get(k, array) for k, array in enumerate(inputs)], outputs, threads)

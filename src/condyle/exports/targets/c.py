@@ -21,7 +21,7 @@ def write(job: Job) -> list[Path]:
     compiler, order = job.compiler, order_of(job.robot)
     programs = [
         *map(compiler.code, job.variants),
-        *(_open(one, compiler.code(one.repeat.of)) for one in job.rollouts),
+        *(_open(one, compiler.code(one.repeat.function)) for one in job.rollouts),
     ]
     held = {program.name: held_of(body_of(program)) for program in programs}
     vectors = {one.name: vectors_of(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.variants}

@@ -15,7 +15,7 @@ OPTIONS = ("frames", "reference_frame", "integrator", "inputs", "contacts")
 
 def write(job: Job) -> list[Path]:
     named = [function for function in job.functions if isinstance(function, Function)]
-    steps = [rollout.repeat.of for rollout in job.functions if isinstance(rollout, OpenRollout)]
+    steps = [rollout.repeat.function for rollout in job.functions if isinstance(rollout, OpenRollout)]
     whole = variants([*named, *steps])
     functions, programs = job.compiler.gpu_kernels.exported(whole)
     vectors = {function.name: vectors_of(job.robot, job.compiler, function, "float64") for function in whole}
@@ -23,6 +23,6 @@ def write(job: Job) -> list[Path]:
     specifications = [*whole, *(one.function for one in job.rollouts)]
     names, order = names_of(job.robot, job.bound, specifications), order_of(job.robot)
     bodies, facts = len(job.robot.bodies), facts_of(job)
-    rollouts = [(one.name, one.repeat.of.name, one.repeat, one.function.equation) for one in job.rollouts]
+    rollouts = [(one.name, one.repeat.function.name, one.repeat, one.function.equation) for one in job.rollouts]
     joints = joints_of(job.robot)
     return export_cuda(functions, programs, facts, joints, job.out, vectors, names, order, bodies, rollouts)

@@ -44,7 +44,7 @@ class JaxMaker(Maker):
     def what(self, function: specification.Function) -> What:
         chain = ""
         while isinstance(function.origin, Derivative) and function.origin.kind in LETTERS:
-            chain, function = chain + LETTERS[function.origin.kind], function.origin.of
+            chain, function = chain + LETTERS[function.origin.kind], function.origin.function
         return What(self.engine, chain, function)
 
     def repeated(self, what: What, *options: Any) -> What:

@@ -72,7 +72,7 @@ def _steps(what: What, inputs: Sequence[Any]) -> list[Any]:
     """The rollout itself."""
     repeat = what.base.repeat
     assert repeat is not None
-    step = what._replace(base=repeat.of)
+    step = what._replace(base=repeat.function)
     taken, given = ([port.name for port in ports] for ports in (what.base.inputs, what.base.outputs))
     held = dict(zip(taken, alike(*inputs), strict=True))
     kept = [name for name in given if repeat.every or name not in repeat.carried]

@@ -127,9 +127,9 @@ def _owners(function: Function) -> list[int | None]:
     """Of each answer the input whose batch dimensions it has; None where it has those of all inputs together."""
     origin = function.origin
     if isinstance(origin, Derivative) and origin.kind == "vjp":
-        return list(range(len(origin.of.inputs)))
+        return list(range(len(origin.function.inputs)))
     if isinstance(origin, Derivative) and origin.kind == "jvp":
-        return _owners(origin.of)
+        return _owners(origin.function)
     return [None] * len(function.outputs)
 
 

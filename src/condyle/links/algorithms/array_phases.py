@@ -33,25 +33,27 @@ class ArrayPhases:
     def __init__(self, tree: Tree, inputs: Inputs) -> None:
         self.tree, self.all, self.inputs = tree, ArrayLinks(tree, inputs), inputs
 
-    def given(self, port: str) -> OfJoints:
+    def input(self, port: str) -> OfJoints:
         return self.all.dofs(self.inputs[port])
 
     def matrix(self, port: str) -> Array:
         given = self.inputs[port]
         return np.moveaxis(np.reshape(given, (len(given), self.tree.nv, self.tree.nv)), 0, 2)
 
-    def links(self, run: Callable[..., object], *given: OfJoints) -> OfJoints:
-        return run(self.all, *given)
+    def links(self, run: Callable[..., object], *quantities: OfJoints) -> OfJoints:
+        return run(self.all, *quantities)
 
-    def eliminated(self, run: Callable[..., tuple[object, ...]], *given: OfJoints) -> Sequence[OfJoints]:
-        return run(self.all, *given)
+    def eliminated(self, run: Callable[..., tuple[object, ...]], *quantities: OfJoints) -> Sequence[OfJoints]:
+        return run(self.all, *quantities)
 
     def pairs(self, rule: PairRule, records: OfJoints) -> Sequence[Array]:
         found = self.all.gathered(records)
         return mass_entries(self.all, rule, found) if rule.symmetric else entries(self.all, rule, found)
 
-    def own_added(self, matrix: Array, step: Callable[..., object], *given: OfJoints) -> Array:
-        for kind, rows in cast("Kinds[Sequence[Sequence[Scalar]]]", self.all.of_joints(step, *given)).values.items():
+    def own_added(self, matrix: Array, step: Callable[..., object], *quantities: OfJoints) -> Array:
+        for kind, rows in cast(
+            "Kinds[Sequence[Sequence[Scalar]]]", self.all.of_joints(step, *quantities)
+        ).values.items():
             at = self.all.dofs_of(kind)
             for i, row in zip(at, rows, strict=True):
                 for j, value in zip(at, row, strict=True):
@@ -94,10 +96,10 @@ def _of_one_column(joint: Joint, rows: Sequence[Sequence[Scalar]]) -> tuple[Scal
 
 def hybrid(k: ArrayPhases) -> Array:
     """Forward dynamics with articulated inertias link by link and all else by affine scans: the paper's Algorithm 3."""
-    links, v = k.all, k.given("v")
+    links, v = k.all, k.input("v")
     motion = sums.motion(links, sums.moved(links, v, links.still))
     force = links.each(sums.own_force, motion, *sums.outer(links))
-    left = links.of_joints(rotors.less_bias, k.given("tau"), v)
+    left = links.of_joints(rotors.less_bias, k.input("tau"), v)
     return k.solved(_serial_eliminations(links, k.inputs["q"]), left, force)
 
 
@@ -117,9 +119,9 @@ def through_mass_matrix(k: ArrayPhases) -> Array:
     """M a = tau - c by a dense solve: the paper's Algorithm 2. Column j of M is inverse dynamics of the j-th unit
     acceleration, without velocity and gravity."""
     links = k.all
-    bias = k.vector(sums.inverse_dynamics(links, k.given("v"), links.still))
+    bias = k.vector(sums.inverse_dynamics(links, k.input("v"), links.still))
     left = k.vector(sums.inverse_dynamics(links.weightless(), links.still, k.unit()))
-    right = k.vector(k.given("tau")) - bias
+    right = k.vector(k.input("tau")) - bias
     return np.moveaxis(np.linalg.solve(np.moveaxis(left, 2, 0), np.moveaxis(right, 2, 0)), 0, 2)
 
 

@@ -130,30 +130,30 @@ class ArrayLinks:
         wide = np.asarray(x, self.dtype)
         return np.full((n, 1, 1), wide) if wide.ndim == 0 else np.broadcast_to(wide, (n, *wide.shape[1:]))
 
-    def _stepped(self, step: Callable[..., T], given: Sequence[object]) -> dict[str, T]:
-        def of(kind: str, value: object) -> object:
+    def _stepped(self, step: Callable[..., T], values: Sequence[object]) -> dict[str, T]:
+        def of_kind(kind: str, value: object) -> object:
             known = isinstance(value, Kinds)
             return cast("Kinds[object]", value).values[kind] if known else taken(value, np.array(self.rows[kind]))
 
-        return {kind: step(joint, *(of(kind, value) for value in given)) for kind, joint in self.joints.items()}
+        return {kind: step(joint, *(of_kind(kind, value) for value in values)) for kind, joint in self.joints.items()}
 
-    def each(self, step: Callable[..., T], *given: object) -> T:
-        found = self._stepped(step, given).items()
+    def each(self, step: Callable[..., T], *values: object) -> T:
+        found = self._stepped(step, values).items()
         return assembled(
             [(np.array(rows), self.filled(x, len(rows))) for kind, x in found for rows in [self.rows[kind]]]
         )
 
-    def all(self, step: Callable[..., T], *given: object) -> T:
-        return self.filled(step(*given), self.n)
+    def all(self, step: Callable[..., T], *values: object) -> T:
+        return self.filled(step(*values), self.n)
 
-    def view(self, step: Callable[..., T], *given: object) -> T:
-        return self.all(step, *given)
+    def view(self, step: Callable[..., T], *values: object) -> T:
+        return self.all(step, *values)
 
-    def of_joints(self, step: Callable[..., object], *given: object) -> OfJoints:
-        return Kinds(self._stepped(step, given))
+    def of_joints(self, step: Callable[..., object], *values: object) -> OfJoints:
+        return Kinds(self._stepped(step, values))
 
-    def answer(self, port: str, step: Callable[..., object], *given: object) -> OfJoints:
-        return self.of_joints(step, *given)
+    def answer(self, port: str, step: Callable[..., object], *values: object) -> OfJoints:
+        return self.of_joints(step, *values)
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> T:
         for row in self.exchange["ancestors"]:

@@ -115,16 +115,16 @@ def _carried(base: Segment, free: Segment) -> Load:
     )
 
 
-def extended(joint: Joint, known: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
+def extended(joint: Joint, bias: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
     """The element of a joint, its body and a segment behind it: the articulated-body algorithm's backward step, with A,
     b and C too. tau: the joint's forces."""
-    return in_front(joint, rigid(joint), known, below, tau)
+    return in_front(joint, rigid(joint), bias, below, tau)
 
 
-def in_front(joint: Joint, own: Articulated, known: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
+def in_front(joint: Joint, inertia: Articulated, bias: Bias, below: Segment, tau: Sequence[Scalar]) -> Segment:
     """The same for a body with this inertia."""
-    before, force = known
-    whole = below._replace(J=plus(own, below.J), h=plus(force, below.h))
+    before, force = bias
+    whole = below._replace(J=plus(inertia, below.J), h=plus(force, below.h))
     free = attached(joint.dofs, tau, whole)
     b = six.add(free.b, six.times(free.A, six.joined(before)))
     needed = twist.add(free.h, apply(free.J, before))

@@ -131,24 +131,24 @@ def spans(tree: Tree) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def pair(ancestor: Record, of: Record) -> tuple[Scalar, ...]:
+def pair(ancestor: Record, record: Record) -> tuple[Scalar, ...]:
     """The entries of a degree of freedom and one of an ancestor, in the order of `closed.ENTRIES`."""
     dof = Dof(*ancestor.motion, number(0.0))
     joint = Joint(Transform(Identity(), vec.ZERO), (dof,), NO_BODY, True)
-    carry = closed.rise(_between(ancestor.origin, of.origin), of.carried)
+    carry = closed.rise(_between(ancestor.origin, record.origin), record.carried)
     (values,) = closed.meet(joint, carry, (ancestor.column,))
     return tuple(values)
 
 
-def mass_pair(ancestor: MassRecord, of: MassRecord) -> tuple[Scalar, ...]:
+def mass_pair(ancestor: MassRecord, record: MassRecord) -> tuple[Scalar, ...]:
     """S_jᵀ F_i, F_i = I_i^c S_i moved to the origin of j."""
-    force = _between(ancestor.origin, of.origin).transform.force_to_parent(of.inertia)
+    force = _between(ancestor.origin, record.origin).transform.force_to_parent(record.inertia)
     return (twist.dot(ancestor.motion, force),)
 
 
-def _between(ancestor: Vector, of: Vector) -> Joint:
+def _between(ancestor: Vector, origin: Vector) -> Joint:
     """A joint without motion from the ancestor's origin to the other one."""
-    return Joint(Transform(Identity(), vec.sub(of, ancestor)), (), NO_BODY, True)
+    return Joint(Transform(Identity(), vec.sub(origin, ancestor)), (), NO_BODY, True)
 
 
 def _origin(joint: Joint) -> Vector:
@@ -183,8 +183,8 @@ def _moments(inertia: Inertia, axes: Matrix, state: State) -> Moments:
     return Moments(linear, Quadratic(own.back_matrix(momentum.Q), own.back_symmetric(inertia.second)))
 
 
-def _linear(own: Linear, levers: Vector) -> Linear:
-    return Linear(own.p, vec.add(own.first, levers))
+def _linear(linear: Linear, levers: Vector) -> Linear:
+    return Linear(linear.p, vec.add(linear.first, levers))
 
 
 def _first(inertia: Inertia, axes: Matrix, levers: Vector) -> Vector:

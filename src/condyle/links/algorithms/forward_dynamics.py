@@ -39,9 +39,9 @@ class Freed(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """The velocity terms of every link (known), and the eliminations of its joint (freed)."""
+    """The velocity terms of every link (bias), and the eliminations of its joint (freed)."""
 
-    known: Bias
+    bias: Bias
     freed: OfJoints
 
 
@@ -61,18 +61,18 @@ def loaded(links: Links, v: OfJoints, tau: OfJoints) -> Loaded:
     return Loaded(known, links.of_joints(free, known, load, left))
 
 
-def accelerations(links: Links, of: Loaded) -> OfJoints:
+def accelerations(links: Links, loaded: Loaded) -> OfJoints:
     """a of every joint, by a scan of affine maps of accelerations."""
     falling = (vec.scale(-1.0, links.gravity), vec.ZERO)
-    maps = links.outward(Outward(), links.each(_map, of.known, of.freed))
+    maps = links.outward(Outward(), links.each(_map, loaded.bias, loaded.freed))
     reached = links.all(partial(_reached, six.joined(falling)), maps)
     at = links.of_parent(reached, six.joined(falling))
-    return links.answer("a", _accelerate, at, of.known, of.freed)
+    return links.answer("a", _accelerate, at, loaded.bias, loaded.freed)
 
 
-def eliminated(links: Links, of: Loaded) -> OfJoints:
+def eliminated(links: Links, loaded: Loaded) -> OfJoints:
     """U and 1 / D of every degree of freedom, for other right-hand sides."""
-    return links.of_joints(_eliminated, of.freed)
+    return links.of_joints(_eliminated, loaded.freed)
 
 
 def turned(joint: Joint, before: Turning, v: Sequence[Scalar]) -> Turning:
@@ -88,16 +88,18 @@ def bias(joint: Joint, wp: Vector, v: Sequence[Scalar], *external: Wrench) -> tu
     return moved.w, Bias((moved.a, moved.dw), own_force(joint, turning(moved.w), *external))
 
 
-def free(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Freed:
+def free(joint: Joint, bias: Bias, load: Load, tau: Sequence[Scalar]) -> Freed:
     """Eliminations and u / D of a joint, given the load behind it."""
     eliminated, _ = aba.articulate(joint, plus(aba.rigid(joint), load.J))
-    force = Wrench(*twist.add(known.force, load.h))
+    force = Wrench(*twist.add(bias.force, load.h))
     return Freed(eliminated, aba.load(joint, force, eliminated, tau)[0])
 
 
-def respond(joint: Joint, at: Pair, known: Bias, freed: Freed) -> tuple[tuple[Scalar, ...], Pair]:
-    """Accelerations of a joint and of its body, given that of the parent (at)."""
-    return aba.respond(joint, twist.add(joint.transform.motion_to_child(at), known.before), freed.u, freed.eliminated)
+def respond(joint: Joint, parent: Pair, bias: Bias, freed: Freed) -> tuple[tuple[Scalar, ...], Pair]:
+    """Accelerations of a joint and of its body, given that of the parent (parent)."""
+    return aba.respond(
+        joint, twist.add(joint.transform.motion_to_child(parent), bias.before), freed.u, freed.eliminated
+    )
 
 
 def _turning(joint: Joint, v: Sequence[Scalar]) -> Turning:
@@ -112,9 +114,9 @@ def _formed(
     return known, extended(joint, known, Segments(0.0).identity(), tau)
 
 
-def _map(joint: Joint, known: Bias, freed: Freed) -> Map:
+def _map(joint: Joint, bias: Bias, freed: Freed) -> Map:
     """The map of a joint from its parent's acceleration to its body's."""
-    _, b = aba.respond(joint, known.before, freed.u, freed.eliminated)
+    _, b = aba.respond(joint, bias.before, freed.u, freed.eliminated)
     return Map(passes(joint, freed.eliminated), six.joined(b))
 
 
@@ -122,8 +124,8 @@ def _reached(falling: Six, map: Map) -> Six:
     return map(falling)
 
 
-def _accelerate(joint: Joint, at: Six, known: Bias, freed: Freed) -> tuple[Scalar, ...]:
-    return respond(joint, six.halves(at), known, freed)[0]
+def _accelerate(joint: Joint, parent: Six, bias: Bias, freed: Freed) -> tuple[Scalar, ...]:
+    return respond(joint, six.halves(parent), bias, freed)[0]
 
 
 def _eliminated(joint: Joint, freed: Freed) -> tuple[Elimination, ...]:

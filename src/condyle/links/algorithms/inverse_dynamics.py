@@ -131,8 +131,8 @@ def _rates(joint: Joint, v: Sequence[Scalar], a: Sequence[Scalar]) -> Rates:
     return Rates(joint.origin, *joint.rate(v), *joint.rate(a))
 
 
-def _world(axes: Matrix, before: Matrix, own: Rates) -> Rates:
-    return Rates(vec.times(before, own.offset), *(vec.times(axes, rate) for rate in own[1:]))
+def _world(axes: Matrix, before: Matrix, rates: Rates) -> Rates:
+    return Rates(vec.times(before, rates.offset), *(vec.times(axes, rate) for rate in rates[1:]))
 
 
 def _angular(wp: Vector, turn: Vector, turn_rate: Vector) -> Vector:

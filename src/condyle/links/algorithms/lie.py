@@ -99,5 +99,5 @@ def _force(down: Vector, joint: Joint, moved: Moved, *external: Wrench) -> Wrenc
     return Wrench(*(twist.add(own, twist.scale(number(-1.0), *external)) if external else own))
 
 
-def _loaded(pose: Transform, own: Wrench) -> Loaded:
-    return Loaded(pose, Wrench(*pose.force_to_parent(own)))
+def _loaded(pose: Transform, wrench: Wrench) -> Loaded:
+    return Loaded(pose, Wrench(*pose.force_to_parent(wrench)))

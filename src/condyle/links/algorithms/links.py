@@ -42,25 +42,25 @@ class Links(Protocol):
     external: Wrench | None
     still: OfJoints
 
-    def each(self, step: Callable[..., T], *given: object) -> T:
-        """step(joint, *given) for every link. A plain tuple of named tuples counts as several values."""
+    def each(self, step: Callable[..., T], *values: object) -> T:
+        """step(joint, *values) for every link. A plain tuple of named tuples counts as several values."""
         ...
 
-    def all(self, step: Callable[..., T], *given: object) -> T:
-        """step(*given) for every link, which does not depend on its joint."""
+    def all(self, step: Callable[..., T], *values: object) -> T:
+        """step(*values) for every link, which does not depend on its joint."""
         ...
 
-    def view(self, step: Callable[..., T], *given: object) -> T:
+    def view(self, step: Callable[..., T], *values: object) -> T:
         """The same, but lanes compute it again wherever it is used. It is passed to steps as a whole."""
         ...
 
-    def of_joints(self, step: Callable[..., object], *given: object) -> OfJoints:
-        """step(joint, *given), whose structure depends on the joint type; lanes compute it again wherever it is
+    def of_joints(self, step: Callable[..., object], *values: object) -> OfJoints:
+        """step(joint, *values), whose structure depends on the joint type; lanes compute it again wherever it is
         used."""
         ...
 
-    def answer(self, port: str, step: Callable[..., object], *given: object) -> OfJoints:
-        """step(joint, *given) for every link, which is the output `port` of the function."""
+    def answer(self, port: str, step: Callable[..., object], *values: object) -> OfJoints:
+        """step(joint, *values) for every link, which is the output `port` of the function."""
         ...
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> T:

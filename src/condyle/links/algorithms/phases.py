@@ -18,8 +18,8 @@ Quantity: TypeAlias = Any
 class PairRule:
     """How matrices are computed from pairs of records.
 
-    entries(ancestor, of): of two records the entry of each matrix at (of, ancestor), then that of each at
-    (ancestor, of). symmetric: one entry for both, and the last number of a record is added on the diagonal.
+    entries(ancestor, record): of two records the entry of each matrix at (record, ancestor), then that of each at
+    (ancestor, record). symmetric: one entry for both, and the last number of a record is added on the diagonal.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Phases(Protocol):
 
     tree: Tree
 
-    def given(self, port: str) -> Quantity:
+    def input(self, port: str) -> Quantity:
         """An input of the function that has a number for each degree of freedom."""
         ...
 
@@ -46,11 +46,11 @@ class Phases(Protocol):
         """An input that is a joint-space matrix."""
         ...
 
-    def links(self, run: Callable[..., object], *given: Quantity) -> Quantity:
-        """run(links, *given) for all links: its result, one or more numbers for each degree of freedom."""
+    def links(self, run: Callable[..., object], *quantities: Quantity) -> Quantity:
+        """run(links, *quantities) for all links: its result, one or more numbers for each degree of freedom."""
         ...
 
-    def eliminated(self, run: Callable[..., tuple[object, ...]], *given: Quantity) -> Sequence[Quantity]:
+    def eliminated(self, run: Callable[..., tuple[object, ...]], *quantities: Quantity) -> Sequence[Quantity]:
         """The same where run gives the eliminations of all degrees of freedom, and then possibly outputs."""
         ...
 
@@ -58,8 +58,8 @@ class Phases(Protocol):
         """Matrices of records."""
         ...
 
-    def own_added(self, matrix: Quantity, step: Callable[..., object], *given: Quantity) -> Quantity:
-        """The matrix with step(joint, *given) added at the rows and columns of each joint's own degrees of freedom."""
+    def own_added(self, matrix: Quantity, step: Callable[..., object], *quantities: Quantity) -> Quantity:
+        """The matrix with step(joint, *quantities) added at the rows and columns of each joint's degrees of freedom."""
         ...
 
     def minus_solved(self, eliminated: Quantity, matrix: Quantity) -> Quantity:

@@ -74,12 +74,12 @@ class Segments(Protocol):
         """Sets the variable to these constants in every lane."""
         ...
 
-    def sweep(self, step: Callable[..., T], *given: object, into: T, backward: bool = False) -> None:
-        """step(joint, *given) for every joint of a segment, first to last or last to first; the result goes `into`."""
+    def sweep(self, step: Callable[..., T], *values: object, into: T, backward: bool = False) -> None:
+        """step(joint, *values) for every joint of a segment, first to last or last to first; the result goes `into`."""
         ...
 
-    def once(self, step: Callable[..., T], *given: object, into: T) -> None:
-        """step(*given) in every lane; the result goes `into`."""
+    def once(self, step: Callable[..., T], *values: object, into: T) -> None:
+        """step(*values) in every lane; the result goes `into`."""
         ...
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> None:
@@ -106,7 +106,7 @@ class Segments(Protocol):
 
 
 STILL, EMPTY, SAME = Turnings().identity(), Elements(0.0).identity(), Outward().identity()
-KNOWN = Bias(twist.ZERO, NO_FORCE)
+NO_BIAS = Bias(twist.ZERO, NO_FORCE)
 FREED = Freed((Elimination(NO_FORCE, number(0.0)),), (number(0.0),))
 
 
@@ -121,7 +121,7 @@ def forward_dynamics(s: Segments) -> None:
     segment, own = s.variable("segment", EMPTY), s.variable("own", EMPTY[:3])
     load, map = s.variable("load", NOTHING), s.variable("map", SAME)
     reached, a = s.variable("reached", SAME), s.variable("a", six.ZERO)
-    known, freed = s.of_joints(KNOWN), s.of_joints(FREED, len(flat(KNOWN)))
+    known, freed = s.of_joints(NO_BIAS), s.of_joints(FREED, len(flat(NO_BIAS)))
     s.sines()
     s.start(turning, STILL)
     s.sweep(turned, turning, s.v, into=turning)
@@ -167,15 +167,15 @@ def _base(
     return respond(root, (down, vec.ZERO), known, free(root, known, load, rotors.less_bias(root, tau, v)))
 
 
-def _through(elements: Elements, own: tuple[six.Rows, Six, six.Upper], load: Load) -> Map:
+def _through(elements: Elements, alone: tuple[six.Rows, Six, six.Upper], load: Load) -> Map:
     """A segment's map of accelerations from base to tip, given the load behind it."""
-    freed = elements.freed(Segment(*own, *NOTHING), load.segment())
-    return Map(six.product(freed.A, own[0]), six.add(freed.b, six.times(freed.A, own[1])))
+    freed = elements.freed(Segment(*alone, *NOTHING), load.segment())
+    return Map(six.product(freed.A, alone[0]), six.add(freed.b, six.times(freed.A, alone[1])))
 
 
-def _articulate(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> tuple[Load, Freed]:
+def _articulate(joint: Joint, bias: Bias, load: Load, tau: Sequence[Scalar]) -> tuple[Load, Freed]:
     """The articulated-body algorithm's own backward step, now that the load behind the segment is known."""
-    return extended(joint, known, load.segment(), tau).load, free(joint, known, load, tau)
+    return extended(joint, bias, load.segment(), tau).load, free(joint, bias, load, tau)
 
 
 def _reach(reached: Map, a: Six) -> Six:
@@ -183,8 +183,8 @@ def _reach(reached: Map, a: Six) -> Six:
     return reached(a)
 
 
-def _accelerate(joint: Joint, known: Bias, freed: Freed, a: Six) -> tuple[Pair, tuple[Scalar, ...]]:
-    rates, reached = respond(joint, six.halves(a), known, freed)
+def _accelerate(joint: Joint, bias: Bias, freed: Freed, a: Six) -> tuple[Pair, tuple[Scalar, ...]]:
+    rates, reached = respond(joint, six.halves(a), bias, freed)
     return reached, rates
 
 
@@ -258,9 +258,9 @@ def _force(
     return Rates(moved.w, moved.dw, moved.a), own_force(joint, moved, *external)
 
 
-def _gather(joint: Joint, load: Wrench, own: Wrench) -> Pair:
+def _gather(joint: Joint, load: Wrench, force: Wrench) -> Pair:
     """The force of the segment alone, at its base."""
-    return joint.transform.force_to_parent(plus(load, own))
+    return joint.transform.force_to_parent(plus(load, force))
 
 
 def _base_torques(
@@ -272,8 +272,8 @@ def _base_torques(
     return torques(root, total, rotors.rates(root, v, a))
 
 
-def _torques(joint: Joint, load: Wrench, own: Wrench, a: Sequence[Scalar]) -> tuple[Pair, tuple[Scalar, ...]]:
+def _torques(joint: Joint, load: Wrench, force: Wrench, a: Sequence[Scalar]) -> tuple[Pair, tuple[Scalar, ...]]:
     """rnea's backward step, now that the load behind the segment is known."""
-    total = plus(load, own)
+    total = plus(load, force)
     tau = torques(joint, total, a)
     return joint.transform.force_to_parent(total), tau

@@ -37,14 +37,14 @@ class Maps(NamedTuple):
 class Together:
     """The composition of maps for all columns; the product of the matrices is the same for all."""
 
-    of: Inward | Outward
+    semigroup: Inward | Outward
     count: int
 
     def identity(self) -> Maps:
         return Maps(six.ONE, (six.ZERO,) * self.count)
 
     def combine(self, base: Maps, tip: Maps) -> Maps:
-        maps = [self.of.combine(Map(base.A, b), Map(tip.A, c)) for b, c in zip(base.b, tip.b, strict=True)]
+        maps = [self.semigroup.combine(Map(base.A, b), Map(tip.A, c)) for b, c in zip(base.b, tip.b, strict=True)]
         return Maps(maps[0].A, tuple(one.b for one in maps))
 
     def handed(self, branch: Maps) -> Maps:
@@ -87,10 +87,10 @@ def _answer(
     tau: Columns,
     force: Wrench,
     received: tuple[Six, ...],
-    at: tuple[Six, ...],
+    parents: tuple[Six, ...],
 ) -> tuple[tuple[Scalar, ...], ...]:
     """For every degree of freedom one number for each column."""
     left = _left(joint, eliminated, tau, force, received)
-    before = (joint.transform.motion_to_child(six.halves(b)) for b in at)
+    before = (joint.transform.motion_to_child(six.halves(b)) for b in parents)
     rates = [aba.respond(joint, a, u, eliminated)[0] for a, u in zip(before, left, strict=True)]
     return tuple(zip(*rates, strict=True))

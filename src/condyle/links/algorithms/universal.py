@@ -41,19 +41,19 @@ class Universal:
         self.second = [second.get(i, -1) for i in range(len(tree))]
         self.some = bool(second)
 
-    def joined(self, segments: Segment, known: Bias, tau: OfJoints) -> Segment:
+    def joined(self, segments: Segment, bias: Bias, tau: OfJoints) -> Segment:
         """One element for both links, stored at the second; the first gets an empty one."""
         if not self.some:
             return segments
-        hinges = self.links.each(_hinge, known, tau)
+        hinges = self.links.each(_hinge, bias, tau)
         segments = self.links.with_partner(self.first, _joined, segments, hinges)
         return self.links.with_partner(self.second, _empty, segments, hinges)
 
-    def parted(self, load: Load, known: Bias, tau: OfJoints) -> Load:
+    def parted(self, load: Load, bias: Bias, tau: OfJoints) -> Load:
         """The load that the second link alone passes to the first."""
         if not self.some:
             return load
-        return self.links.with_partner(self.second, _handed, load, self.links.each(_second, known, load, tau))
+        return self.links.with_partner(self.second, _handed, load, self.links.each(_second, bias, load, tau))
 
 
 def _turns(joint: Joint) -> bool:
@@ -61,10 +61,10 @@ def _turns(joint: Joint) -> bool:
     return len(joint.dofs) == 1 and is_zero(joint.dofs[0].linear[2])
 
 
-def _hinge(joint: Joint, known: Bias, tau: Sequence[Scalar]) -> Hinge:
+def _hinge(joint: Joint, bias: Bias, tau: Sequence[Scalar]) -> Hinge:
     if not _turns(joint):
         return Hinge(ONE, vec.ZERO, twist.ZERO, ZERO, ZERO)
-    return Hinge(axes_of(joint), joint.origin, known.before, tau[0], joint.dofs[0].armature)
+    return Hinge(axes_of(joint), joint.origin, bias.before, tau[0], joint.dofs[0].armature)
 
 
 def _joined(segment: Segment, hinge: Hinge) -> Segment:
@@ -77,10 +77,10 @@ def _empty(segment: Segment, hinge: Hinge) -> Segment:
     return NOTHING.segment()
 
 
-def _second(joint: Joint, known: Bias, load: Load, tau: Sequence[Scalar]) -> Load:
+def _second(joint: Joint, bias: Bias, load: Load, tau: Sequence[Scalar]) -> Load:
     if not _turns(joint):
         return NOTHING
-    return extended(joint, known, load.segment(), tau).load
+    return extended(joint, bias, load.segment(), tau).load
 
 
 def _handed(load: Load, second: Load) -> Load:

@@ -39,18 +39,18 @@ def by_links(
     forces: bool,
     guard: float,
     run: Callable[..., object],
-    *given: str,
+    *ports: str,
     eliminates: bool = False,
 ) -> ir.LinkParallel:
-    """run(links, *given) as a function of q and these ports. guard: see `articulated.Segments`. eliminates: the first
+    """run(links, *ports) as a function of q and these ports. guard: see `articulated.Segments`. eliminates: the first
     result of run is the eliminations, and the records for `solve` are an output too.
     """
     links = LaneLinks(tree, lanes, forces, guard)
     links.sines()
-    found = run(links, *(links.dofs(port) for port in given))
+    found = run(links, *(links.dofs(port) for port in ports))
     if eliminates:
         links.answer("solver", _solver, cast("tuple[object, ...]", found)[0])
-    return links.finished(name_of(run).strip("_"), ("q", *given, *(("f_ext",) if forces else ())))
+    return links.finished(name_of(run).strip("_"), ("q", *ports, *(("f_ext",) if forces else ())))
 
 
 def _solver(joint: Joint, eliminated: tuple[Elimination, ...]) -> tuple[object, ...]:
@@ -96,9 +96,9 @@ def pairs(tree: Tree, rule: PairRule) -> Pairs:
     return Pairs(rule.name, lower, upper, width, n, derivatives.spans(tree), width - 1 if rule.symmetric else ir.NONE)
 
 
-def _pair(rule: PairRule, ancestor: str, of: str, part: slice) -> Program:
+def _pair(rule: PairRule, ancestor: str, record: str, part: slice) -> Program:
     stage = Stage(rule.name)
-    values = rule.entries(stage.value(ancestor, rule.record), stage.value(of, rule.record))
+    values = rule.entries(stage.value(ancestor, rule.record), stage.value(record, rule.record))
     for k, value in enumerate(values[part]):
         stage.write(str(k), value)
     return stage.program()

@@ -67,11 +67,11 @@ class LaneLinks(LaneOperations):
         """An input with one number for each degree of freedom."""
         return View(lambda here: tuple(here.stage.read(port, here.nv)))
 
-    def _seen(self, here: Here, given: Sequence[object]) -> list[object]:
+    def _seen(self, here: Here, values: Sequence[object]) -> list[object]:
         """Values with entries replaced by symbols of the stage."""
-        used = [x for value in given if not isinstance(value, View) for x in flat(value) if isinstance(x, Entry)]
+        used = [x for value in values if not isinstance(value, View) for x in flat(value) if isinstance(x, Entry)]
         assert all(x.version == self.versions.get(x.var, 0) for x in used), "a value that is used up"
-        return [seen(here, value) for value in given]
+        return [seen(here, value) for value in values]
 
     def joint(self, stage: Stage, kind: JointType) -> Joint:
         """A joint of this type, at its q."""
@@ -103,19 +103,19 @@ class LaneLinks(LaneOperations):
     def _value(self, var: str, shape: T) -> T:
         return variable(var, shape, version=self.versions.get(var, 0))
 
-    def _of_kinds(self, step: Callable[..., T], given: Sequence[object], write: Callable[[Stage, T], None]) -> T:
+    def _of_kinds(self, step: Callable[..., T], values: Sequence[object], write: Callable[[Stage, T], None]) -> T:
         """Stages for the joints of each type; `write` stores the result of the step."""
         value = None
         for k, kind in enumerate(self.kinds):
             stage = Stage(name_of(step), KnownSines())
             stage.read(ir.IO, 3)
             here = Here(stage, kind, self.joint(stage, kind))
-            value = step(here.joint, *self._seen(here, given))
+            value = step(here.joint, *self._seen(here, values))
             write(stage, value)
             self.ops.append(ir.EachJoint(stage.program(), False, k))
         return cast(T, value)
 
-    def each(self, step: Callable[..., T], *given: object) -> T:
+    def each(self, step: Callable[..., T], *values: object) -> T:
         names: list[str] = []
 
         def write(stage: Stage, value: T) -> None:
@@ -125,40 +125,40 @@ class LaneLinks(LaneOperations):
             for var, part in zip(names, parts, strict=True):
                 stage.write(var, part)
 
-        parts = _parts(self._of_kinds(step, given, write))
+        parts = _parts(self._of_kinds(step, values, write))
         found = [self._value(var, part) for var, part in zip(names, parts, strict=True)]
         return cast(T, found[0] if len(found) == 1 else tuple(found))
 
-    def answer(self, port: str, step: Callable[..., object], *given: object) -> OfJoints:
+    def answer(self, port: str, step: Callable[..., object], *values: object) -> OfJoints:
         sizes = list[int]()
 
         def write(stage: Stage, value: object) -> None:
             stage.write(port, value)
             sizes.append(len(flat(value)))
 
-        self._of_kinds(step, given, write)
+        self._of_kinds(step, values, write)
         self.answers[port] = [sizes[self.kinds.index(link.kind)] for link in self.tree.links]
         return self.dofs(port)
 
-    def all(self, step: Callable[..., T], *given: object) -> T:
+    def all(self, step: Callable[..., T], *values: object) -> T:
         stage = Stage(name_of(step))
         here = Here(stage, self.kinds[0])
-        value = step(*self._seen(here, given))
+        value = step(*self._seen(here, values))
         var = self._new_variable(name_of(step), (0.0,) * len(flat(value)))
         stage.write(var, value)
         self.ops.append(ir.EachJoint(stage.program(), False))
         return self._value(var, value)
 
-    def view(self, step: Callable[..., T], *given: object) -> T:
-        return cast(T, View(lambda here: step(*self._seen(here, given))))
+    def view(self, step: Callable[..., T], *values: object) -> T:
+        return cast(T, View(lambda here: step(*self._seen(here, values))))
 
-    def of_joints(self, step: Callable[..., object], *given: object) -> OfJoints:
-        return View(lambda here: step(here.joint, *self._seen(here, given)))
+    def of_joints(self, step: Callable[..., object], *values: object) -> OfJoints:
+        return View(lambda here: step(here.joint, *self._seen(here, values)))
 
     def _kept(self, value: object, whole: bool) -> tuple[str, int]:
         """(variable, first entry) where a value is stored in order, filling the variable if `whole`; else of a copy."""
         entries = [cast(Entry, x) for x in flat(value)]
-        var, first = entries[0].var, entries[0].at
+        var, first = entries[0].var, entries[0].position
         in_order = entries == flat(self._value(var, (entries[0],) * (first + len(entries))))[first:]
         if in_order and (not whole or len(entries) == self.widths[var]):
             return var, first
@@ -230,15 +230,15 @@ class LaneLinks(LaneOperations):
         self,
         name: str,
         inputs: Sequence[str],
-        found: Mapping[str, list[int]] | None = None,
+        firsts: Mapping[str, list[int]] | None = None,
         columns: ir.MatrixPorts | None = None,
     ) -> ir.LinkParallel:
-        """All operations as a function of these ports. found: {port: first entry of each link}."""
+        """All operations as a function of these ports. firsts: {port: first entry of each link}."""
         links = self.tree.links
         absent = (ir.NONE,) * (self.lanes - len(links))
-        if found is None:
-            found = {port: [_first(link, port) for link in links] for port in inputs}
-            found |= {port: offsets(self.tree, sizes) for port, sizes in self.answers.items()}
+        if firsts is None:
+            firsts = {port: [_first(link, port) for link in links] for port in inputs}
+            firsts |= {port: offsets(self.tree, sizes) for port, sizes in self.answers.items()}
         return ir.LinkParallel(
             name,
             len(links),
@@ -250,7 +250,7 @@ class LaneLinks(LaneOperations):
             self.identities,
             self.table.rows,
             (*(ir.Start(var, values) for var, values in self.starts.items()), *self.ops),
-            {port: (*first, *absent) for port, first in found.items()},
+            {port: (*first, *absent) for port, first in firsts.items()},
             (*(self.kinds.index(link.kind) for link in links), *absent),
             self.partners,
             columns=columns,

@@ -158,21 +158,21 @@ class TracedSegments(LaneOperations):
         inertia = Inertia(row[MASS], vec.three(row, FIRST), (xx, xy, xz, yy, yz, zz))
         return Joint(Transform(rotation, origin), (dof,), inertia, True)
 
-    def sweep(self, step: Callable[..., T], *given: object, into: T, backward: bool = False) -> None:
+    def sweep(self, step: Callable[..., T], *values: object, into: T, backward: bool = False) -> None:
         stage = Stage(name_of(step))
         joint, here = self._joint(stage), Here(stage)
-        self._write(stage, step(joint, *(seen(here, value) for value in given)), into)
+        self._write(stage, step(joint, *(seen(here, value) for value in values)), into)
         self.ops.append(ir.EachJoint(stage.program(), backward))
 
-    def once(self, step: Callable[..., T], *given: object, into: T) -> None:
+    def once(self, step: Callable[..., T], *values: object, into: T) -> None:
         stage = Stage(name_of(step))
-        self._write(stage, step(*(seen(Here(stage), value) for value in given)), into)
+        self._write(stage, step(*(seen(Here(stage), value) for value in values)), into)
         self.ops.append(ir.Once(stage.program()))
 
     def _write(self, stage: Stage, value: object, into: object) -> None:
         targets, scalars = cast("list[Entry]", flat(into)), iter(flat(value))
         for var, entries in groupby(targets, lambda entry: entry.var):
-            places = [entry.at for entry in entries]
+            places = [entry.position for entry in entries]
             stage.write(var, tuple(islice(scalars, len(places))), places[0])
 
     def outward(self, semigroup: Semigroup[T], elements: T) -> None:
@@ -192,14 +192,14 @@ class TracedSegments(LaneOperations):
         (first, *_), target = cast("list[Entry]", flat(elements)), _name_of(into)
         if self.chain:
             self.identities.setdefault(first.var, numbers(none))
-            self.ops.append(ir.Neighbour(first.var, target, first.at, by))
+            self.ops.append(ir.Neighbour(first.var, target, first.position, by))
         else:
             self.start(into, none)
-            self._of_children(first.var, target, into, first.at)
+            self._of_children(first.var, target, into, first.position)
 
     def copied(self, value: object, into: object) -> None:
         first = cast(Entry, flat(value)[0])
-        self.ops.append(ir.Neighbour(first.var, _name_of(into), first.at, 0))
+        self.ops.append(ir.Neighbour(first.var, _name_of(into), first.position, 0))
 
     def spread(self, value: object) -> None:
         self.ops.append(ir.Spread(_name_of(value)))

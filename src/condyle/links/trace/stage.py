@@ -59,7 +59,7 @@ class Entry:
     """An entry of a variable; version: how often the variable was overwritten before."""
 
     var: str
-    at: int
+    position: int
     version: int = 0
 
 
@@ -93,7 +93,7 @@ def seen(here: Here, value: T) -> T:
 
 
 def _symbol(stage: Stage, x: Scalar) -> Scalar:
-    return stage.read(x.var, x.at + 1)[x.at] if isinstance(x, Entry) else x
+    return stage.read(x.var, x.position + 1)[x.position] if isinstance(x, Entry) else x
 
 
 def variable(var: str, shape: T, first: int = 0, version: int = 0) -> T:
