@@ -159,12 +159,12 @@ class Rollout(RolloutCall):
         rest = {name: value for name, value in named.items() if name not in optional}
         return {**bound_arguments(self._called, self.__signature__, args, rest), **optional}
 
-    def run(self, given: Mapping[str, Any], options: Options) -> Any:
-        numbers = {name: given[name] for name in self._of.numbers if name in given}
-        of, extra, timed = self._rollouts.extended(self._of, given.get(F_EXT.name), numbers, options.by_time)
-        n, inputs = len(self._of.inputs), [given[name] for name in self._taken]
+    def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
+        numbers = {name: arguments[name] for name in self._of.numbers if name in arguments}
+        of, extra, timed = self._rollouts.extended(self._of, arguments.get(F_EXT.name), numbers, options.by_time)
+        n, inputs = len(self._of.inputs), [arguments[name] for name in self._taken]
         inputs = [*inputs[:n], *extra, *inputs[n:]]
-        return self._rollouts.call(of, self._kind, inputs, options._replace(by_time=timed), given.get("out"))
+        return self._rollouts.call(of, self._kind, inputs, options._replace(by_time=timed), arguments.get("out"))
 
 
 def stop_torn(states: StepRollout, dt: Array, last: bool, given: Sequence[ArrayLike | None]) -> None:

@@ -60,7 +60,7 @@ class RolloutCall:
         """The arguments by name; TypeError as of any call."""
         raise NotImplementedError
 
-    def run(self, given: Mapping[str, Any], options: Options) -> Any:
+    def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
         """The answers."""
         raise NotImplementedError
 

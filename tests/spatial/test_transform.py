@@ -12,7 +12,7 @@ from condyle.scalar import number
 from condyle.spatial.rotation import AboutX, AboutZ, Axes, Identity, Product, Rotation, from_quaternion
 from condyle.spatial.transform import IDENTITY, Transform
 from condyle.spatial.twist import cross_motion, dot
-from condyle.spatial.vector import ONE
+from condyle.spatial.vector import IDENTITY_MATRIX
 
 ROUNDING = 1e-14  # a few dozen operations on numbers of size one
 
@@ -37,7 +37,7 @@ def transform(kind: str, at: tuple[float, float, float] = (0.3, -0.2, 0.7)) -> T
 def matrix(x: Transform) -> np.ndarray:
     """Takes points of the child to the parent."""
     out = np.eye(4)
-    out[:3, :3] = np.transpose(np.array([x.rotation.back(e) for e in ONE], float))
+    out[:3, :3] = np.transpose(np.array([x.rotation.back(e) for e in IDENTITY_MATRIX], float))
     out[:3, 3] = np.array(x.translation, float)
     return out
 

@@ -73,16 +73,16 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
     return Held(active, gains, anchors, False not in worlds, np.array(picks, np.intp))
 
 
-def _kind(name: str, one: Any) -> str:
-    title = type(one).__name__
+def _kind(name: str, item: Any) -> str:
+    title = type(item).__name__
     if title not in KINDS:
         raise UnsupportedError(f"contact {quoted(name)} is a {title}; expected one of {', '.join(KINDS)}")
     return KINDS[title]
 
 
-def _index(name: str, one: Any, kind: str, model: Any, robot: Any, contacts: Sequence[Contact]) -> int:
+def _index(name: str, item: Any, kind: str, model: Any, robot: Any, contacts: Sequence[Contact]) -> int:
     """The contact that stands where the model's frame does."""
-    frame = model.frames[one.id]
+    frame = model.frames[item.id]
     joint, there = str(model.names[frame.parentJoint]), frame.placement
     for k, contact in enumerate(contacts):
         of = robot.frames[contact.frame]

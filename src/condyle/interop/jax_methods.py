@@ -56,13 +56,13 @@ class JaxMaker(Maker):
     def filled(self, shape: tuple[int, ...], value: float, like: Any) -> Any:
         return np.full(shape, value, self.dtype)
 
-    def call(self, what: What, form: Form, given: Sequence[Any], method: str) -> Any:
+    def call(self, what: What, form: Form, arguments: Sequence[Any], method: str) -> Any:
         if self.dtype == np.float64 and not jax.config.jax_enable_x64:
             raise DTypeError(
                 f"{method}: JAX is in single precision, and these functions are float64: "
                 'jax.config.update("jax_enable_x64", True) at the start, or compile(dtype="float32")'
             )
-        arrays = [self._array(method, name, x) for (name, _), x in zip(form.takes, given, strict=True)]
+        arrays = [self._array(method, name, x) for (name, _), x in zip(form.takes, arguments, strict=True)]
         own, whole = self._batches(what, form, arrays, method)
         triples = zip(arrays, own, ports_of(what)[0], strict=True)
         inputs = [x if b in ((), whole) else jnp.broadcast_to(x, (*whole, *port.dims)) for x, b, port in triples]
@@ -123,7 +123,7 @@ def functions(dyn: Dynamics, is_tangent: bool) -> Functions:
     return Functions(dyn, JaxMaker(dyn, dyn, "", is_tangent), (functions, (dyn, is_tangent)))
 
 
-def function(of: CompiledFunction, is_tangent: bool) -> Function:
+def function(compiled: CompiledFunction, is_tangent: bool) -> Function:
     """A user's function on JAX arrays."""
-    made = JaxMaker(of.dynamics, of, of.specification.content, is_tangent)
-    return Function(of, made, (function, (of, is_tangent)))
+    made = JaxMaker(compiled.dynamics, compiled, compiled.specification.content, is_tangent)
+    return Function(compiled, made, (function, (compiled, is_tangent)))

@@ -56,11 +56,11 @@ class Rollout(RolloutCall):
                 given[name] = self._maker.number(name, given[self._taken[0]])
         return given
 
-    def run(self, given: Mapping[str, Any], options: Options) -> Any:
-        has_forces = given.get(F_EXT.name) is not None
+    def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
+        has_forces = arguments.get(F_EXT.name) is not None
         form = self._forced if has_forces and self._forced is not None else self._plain
-        steps = length(self._every_input, given, options)
-        inputs = [given[port] for port, _ in form.takes]
+        steps = length(self._every_input, arguments, options)
+        inputs = [arguments[port] for port, _ in form.takes]
         return self._maker.call(self._maker.repeated(form.what, steps, *options[:-1]), form, inputs, "rollout")
 
     def warn(self, message: str) -> None:

@@ -111,17 +111,19 @@ def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Con
     return tuple(contacts)
 
 
-def _check(frames: Mapping[str, Frame], one: Contact) -> None:
-    for name in (one.frame, *(() if one.other is None else (one.other,))):
+def _check(frames: Mapping[str, Frame], contact: Contact) -> None:
+    for name in (contact.frame, *(() if contact.other is None else (contact.other,))):
         if name not in frames:
-            raise UnsupportedError(f"{one.title}: there is no frame {name!r}{suggest(str(name), tuple(frames))}")
-    own, other = frames[one.frame].body, -1 if one.other is None else frames[one.other].body
+            raise UnsupportedError(f"{contact.title}: there is no frame {name!r}{suggest(str(name), tuple(frames))}")
+    own, other = frames[contact.frame].body, -1 if contact.other is None else frames[contact.other].body
     if own < 0:
-        raise UnsupportedError(f"{one.title}: frame {one.frame!r} is fixed to the world; name a frame that moves")
-    if one.other is not None and other < 0:
-        raise UnsupportedError(f"{one.title}: frame {one.other!r} is fixed to the world; leave `other` out")
+        raise UnsupportedError(
+            f"{contact.title}: frame {contact.frame!r} is fixed to the world; name a frame that moves"
+        )
+    if contact.other is not None and other < 0:
+        raise UnsupportedError(f"{contact.title}: frame {contact.other!r} is fixed to the world; leave `other` out")
     if own == other:
-        raise UnsupportedError(f"{one.title}: both frames are on the same body, so that they never move")
+        raise UnsupportedError(f"{contact.title}: both frames are on the same body, so that they never move")
 
 
 def gains_of(contacts: Sequence[Contact]) -> Array:

@@ -172,7 +172,7 @@ class _Writer:
                 for index in range(step.program.arrays[k].size):
                     place = self.place.written(ref, index)
                     if place is not None:
-                        e(f"{self._at(*place)} = {known.get(index, 'cd_splat(0)')};")
+                        e(f"{self._place(*place)} = {known.get(index, 'cd_splat(0)')};")
         return function
 
     def _write_banks(self, e: Emitter, step: Step) -> None:
@@ -187,7 +187,7 @@ class _Writer:
             k = self.banks.index(bank)
             e(f"real_v *const b{k} = w + {self.rolled.name}_bank{k}[i]{columns.get(bank.kind, '')};")
 
-    def _at(self, bank: Bank, offset: int) -> str:
+    def _place(self, bank: Bank, offset: int) -> str:
         return f"b{self.banks.index(bank)}[{offset}]"
 
     def _statements(self, step: Step, kind: int) -> dict[int, str]:
@@ -222,5 +222,5 @@ class _Writer:
             if step.reads[array].space == "table":
                 used, name = self.used[kind], self.rolled.name
                 return f"cd_splat({name}_table{kind}[{name}_row[i] * {len(used)} + {used.index(entry)}])"
-            return self._at(*self.place.read(step.reads[array], entry))
+            return self._place(*self.place.read(step.reads[array], entry))
         return dialect_of(self.bits).spell(node[0], [names[a] for a in operands(node)])

@@ -71,5 +71,5 @@ IN_VERILOG = frozenset(_VERILOG.split())
 """The keywords of IEEE 1800, which has those of IEEE 1364."""
 RESERVED = IN_C | IN_VERILOG
 """One table for all targets, so that a name that one target accepts is accepted by all."""
-OWN = "fx_"
+OWN_PREFIX = "fx_"
 """The prefix of our own Verilog modules."""
