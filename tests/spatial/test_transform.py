@@ -27,7 +27,7 @@ def rotation(kind: str) -> Rotation:
     return known[kind]
 
 
-KINDS = ["identity", "z", "x", "full", "axes", "product", "turned"]
+TRANSFORM_KINDS = ["identity", "z", "x", "full", "axes", "product", "turned"]
 
 
 def transform(kind: str, at: tuple[float, float, float] = (0.3, -0.2, 0.7)) -> Transform:
@@ -42,8 +42,8 @@ def matrix(x: Transform) -> np.ndarray:
     return out
 
 
-@pytest.mark.parametrize("first", KINDS)
-@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", TRANSFORM_KINDS)
+@pytest.mark.parametrize("second", TRANSFORM_KINDS)
 def test_composition_and_inverse_are_those_of_matrices(first: str, second: str) -> None:
     a, b = transform(first), transform(second, (-0.5, 0.1, 0.2))
     both = matrix(a.compose(b))
@@ -56,7 +56,7 @@ def test_composition_and_inverse_are_those_of_matrices(first: str, second: str) 
     assert both[:3, 3] == pytest.approx(host.translation, abs=ROUNDING)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TRANSFORM_KINDS)
 def test_motions_and_forces(kind: str) -> None:
     x, rng = transform(kind), np.random.default_rng(5)
     m, other, f = (tuple(tuple(row) for row in rng.uniform(-1, 1, (2, 3)).tolist()) for _ in range(3))

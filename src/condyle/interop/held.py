@@ -15,7 +15,7 @@ from condyle.model.placement import Placement
 from condyle.text import quoted
 
 Array = NDArray[np.floating]
-KINDS = {
+CONTACT_MODEL_KINDS = {
     "ContactModel3D": "point",
     "ContactModel6D": "plane",
     "ImpulseModel3D": "point",
@@ -75,9 +75,9 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
 
 def _kind(name: str, item: Any) -> str:
     title = type(item).__name__
-    if title not in KINDS:
-        raise UnsupportedError(f"contact {quoted(name)} is a {title}; expected one of {', '.join(KINDS)}")
-    return KINDS[title]
+    if title not in CONTACT_MODEL_KINDS:
+        raise UnsupportedError(f"contact {quoted(name)} is a {title}; expected one of {', '.join(CONTACT_MODEL_KINDS)}")
+    return CONTACT_MODEL_KINDS[title]
 
 
 def _index(name: str, item: Any, kind: str, model: Any, robot: Any, contacts: Sequence[Contact]) -> int:

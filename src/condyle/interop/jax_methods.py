@@ -13,7 +13,7 @@ from condyle.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError
 from condyle.functions.repeat import repeat
 from condyle.interop.gradients import is_plain, layout_of
-from condyle.interop.jax_calls import KINDS, Engine, What, called, ports_of
+from condyle.interop.jax_calls import KIND_OF_LETTER, Engine, What, called, ports_of
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.options import numbers_of
 from condyle.specification import Derivative
@@ -25,7 +25,7 @@ jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
 
 
-LETTERS = {kind: letter for letter, kind in KINDS.items()}
+LETTERS = {kind: letter for letter, kind in KIND_OF_LETTER.items()}
 
 
 class JaxMaker(Maker):

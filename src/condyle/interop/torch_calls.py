@@ -33,7 +33,7 @@ torch: Any = import_module("torch")
 
 Array = NDArray[np.floating]
 Shape = tuple[int, ...]
-KINDS = {"v": "vjp", "j": "jvp"}
+KIND_OF_LETTER = {"v": "vjp", "j": "jvp"}
 
 
 class Engine:
@@ -138,9 +138,9 @@ def _derived(chain: str, function: Function) -> Function:
     made = function
     try:
         for letter in reversed(chain):
-            made = derivative(KINDS[letter], made)
+            made = derivative(KIND_OF_LETTER[letter], made)
     except UnsupportedError:
-        name = "".join(f"{KINDS[letter]}_" for letter in chain) + function.name
+        name = "".join(f"{KIND_OF_LETTER[letter]}_" for letter in chain) + function.name
         raise UnsupportedError(
             f"{function.method}: there is no derivative {name!r}; a rollout has its gradient, once"
         ) from None

@@ -13,7 +13,11 @@ from condyle.model.change import suggest
 from condyle.model.parts import Frame, RobotData
 from condyle.model.placement import Placement
 
-KINDS: Mapping[str, tuple[int, ...]] = {"point": (0, 1, 2), "line": (0, 1, 2, 4, 5), "plane": (0, 1, 2, 3, 4, 5)}
+CONTACT_KINDS: Mapping[str, tuple[int, ...]] = {
+    "point": (0, 1, 2),
+    "line": (0, 1, 2, 4, 5),
+    "plane": (0, 1, 2, 3, 4, 5),
+}
 """Which entries of the relative motion [linear; angular] each kind holds, in the contact's axes."""
 
 RIGID = 1e-6
@@ -45,8 +49,10 @@ class Contact:
         for name, value in (("frame", self.frame), ("other", self.other)):
             if not isinstance(value, str) and (name, value) != ("other", None):
                 raise UnsupportedError(f"Contact: {name}={value!r}: give a name of robot.frames")
-        if self.kind not in KINDS:
-            raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+        if self.kind not in CONTACT_KINDS:
+            raise UnsupportedError(
+                f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, CONTACT_KINDS))}"
+            )
         for name, value in (("placement", self.placement), ("anchor", self.anchor)):
             if value is not None and not isinstance(value, Placement):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UnsupportedError(f"{self.title}: {name}={value!r}: give a Placement of condyle.model.placement")
@@ -77,7 +83,7 @@ class Contact:
     @property
     def rows(self) -> tuple[int, ...]:
         """The entries of the relative motion that are held."""
-        return KINDS[self.kind]
+        return CONTACT_KINDS[self.kind]
 
     @property
     def placed(self) -> Placement:

@@ -23,7 +23,7 @@ from condyle.readers.shapes import MeshFile, Solid, Visual
 from condyle.readers.urdf import origin_of
 from condyle.readers.xml import Element
 
-KINDS = ("stl", "obj")
+MESH_KINDS = ("stl", "obj")
 MOST_BYTES, MOST_IN_ALL = 64 << 20, 512 << 20
 PACKAGE = "package://"
 
@@ -111,7 +111,7 @@ def _opened(name: str, folders: Folders, where: tuple[str, int]) -> tuple[str, b
     """The kind and the bytes of a mesh. ModelError."""
     kind = name.rpartition(".")[2].lower()
     what = f"mesh {name!r}"
-    if kind not in KINDS:
+    if kind not in MESH_KINDS:
         cure = "convert it, or look at the robot without meshes"
         raise ModelError([Finding("error", f"{what} is neither STL nor OBJ", *where, cure=cure)])
     _, data = folders.read(_places(name, folders), MOST_BYTES, what, where)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from condyle.derivatives import KINDS, derivative
+from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.dynamics import Dynamics, Out
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
@@ -141,8 +141,8 @@ class UserFunction(Identified):
         neither.
         """
         for kind in derivatives:
-            if kind not in KINDS:
-                raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+            if kind not in DERIVATIVE_KINDS:
+                raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, DERIVATIVE_KINDS))}")
         if self._bound.force_frame != UNBOUND.force_frame:
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         own = renamed(self.specification, self._name)
