@@ -26,8 +26,8 @@ _NEAR = 0.75
 """How much alike a word and a known one are where a slip is meant: loop_joint and joint are two words."""
 _FIRST = ("limit", "dynamics")
 """Elements of which the first counts where several differ, as in Pinocchio: no function but an input takes them."""
-_LOOP = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
-_LOOP_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
+_LOOP_JOINT = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
+_LOOP_JOINT_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
 _ROTOR_CURE = "expected 0 or more, and no number beyond 1e30 with the square of the gear ratio"
 _ROTOR, _GEAR = "drake:rotor_inertia", "drake:gear_ratio"
 _ORIGIN = ("xyz", "rpy")
@@ -47,7 +47,7 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Descrip
     reader.report.findings += left_over
     for child in root.children:
         if child.tag == "loop_joint":
-            reader.report.add("physics", child, "robot", _LOOP, _LOOP_CURE)
+            reader.report.add("physics", child, "robot", _LOOP_JOINT, _LOOP_JOINT_CURE)
         elif child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
     whole = (

@@ -48,7 +48,7 @@ class _Writer:
             loops("size_t i, c = 0;", "(void)c;")
             self._clear(loops, place.to_clear())
             for loop in rolled.loops:
-                self._loop(loops, loop)
+                self._joint_loop(loops, loop)
         tables = Emitter()
         self._write_tables(tables)
         slots = tuple(map(tuple, place.outputs()))
@@ -88,7 +88,7 @@ class _Writer:
             if values:
                 write_numbers(e, f"{name}_table{kind}", values, self.bits)
 
-    def _loop(self, e: Emitter, loop: Loop) -> None:
+    def _joint_loop(self, e: Emitter, loop: Loop) -> None:
         if isinstance(loop, Sweep):
             self._sweep(e, loop, str(len(self.rolled.joints)))
         elif isinstance(loop, Columns):

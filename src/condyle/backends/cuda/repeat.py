@@ -80,11 +80,11 @@ def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
     more += [f"eout{k}" for k, rows in enumerate(kind.rows) if rows] + [f"pace{k}" for k in range(len(kind.outputs))]
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(kind.outputs)), target.most_threads, more)
     with e.block("{"):
-        _Loop(e, low, kind).write()
+        _TimeLoopBody(e, low, kind).write()
     return e.text()
 
 
-class _Loop(Body):
+class _TimeLoopBody(Body):
     """Registers: c: carried and constant inputs, by input and entry; d: their values at the next step; s: sums, by
     output and entry."""
 
