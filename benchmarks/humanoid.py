@@ -54,4 +54,4 @@ def humanoid(nv: int, mimic: bool = False, seed: int = 0) -> Robot:
         tip = chain(wrists[k % 2], length)
         if mimic:
             body(tip, follows=tip)
-    return Robot.of(builder.build(floating_base=True))
+    return Robot.from_data(builder.build(floating_base=True))

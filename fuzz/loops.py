@@ -26,7 +26,7 @@ CLEAR = 0.03
 RIGHT, TIMES_FORCE = 1e-2, 50.0
 DERIVATIVES, SLOPES = 0.2, 1e-5
 """How often the matrices of derivatives are compared with a jvp, which is computed in another way, and how near."""
-KINDS = ("point", "line", "plane")
+CONTACT_KINDS = ("point", "line", "plane")
 Z = np.array([0.0, 0.0, 1.0])
 ALONG_X = about(np.array([0.0, 1.0, 0.0]), -0.5 * np.pi)
 """A contact's x axis along the hinges: a line then closes a loop as a hinge does."""
@@ -87,13 +87,13 @@ class Sketch:
             "root", parent="world", child=base, type=("fixed", "free")[int(self.rng.integers(2))],
             placement=self.placement(turn, np.zeros(3)),
         )  # fmt: skip
-        kind, here, there = str(self.rng.choice(KINDS)), self.spot(), self.spot()
+        kind, here, there = str(self.rng.choice(CONTACT_KINDS)), self.spot(), self.spot()
         if shape == 0:
             door = self.body("door")
             self.builder.joint(
                 "hinge", parent=base, child=door, type="revolute", placement=self.placement(np.eye(3), there)
             )
-            kind, here = str(self.rng.choice(KINDS[:2])), self.rng.uniform(0.2, 1.0) * self.length * Z
+            kind, here = str(self.rng.choice(CONTACT_KINDS[:2])), self.rng.uniform(0.2, 1.0) * self.length * Z
             here = here + 0.1 * self.tilt * self.length * self.tilts.normal(size=3)
             last, other, there = door, base, there + self.rng.uniform() * self.length * Z
         elif shape == 1:

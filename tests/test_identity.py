@@ -199,4 +199,7 @@ def test_a_key_says_later_what_differs() -> None:
 
 def test_a_new_field_counts_by_itself() -> None:
     """Parts are the fields of a robot: none is named a second time, where it could be forgotten."""
-    assert set(parts_of(tool_arm())) == {name for name, *_ in leaves(Robot.of(tool_arm()))} | {"base", "contacts"}
+    assert set(parts_of(tool_arm())) == {name for name, *_ in leaves(Robot.from_data(tool_arm()))} | {
+        "base",
+        "contacts",
+    }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.derivatives import KINDS
+from condyle.derivatives import DERIVATIVE_KINDS
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
 
 STILL = condyle.Builder().body("rock", mass=1.0, inertia=np.eye(3)).build()
@@ -49,7 +49,7 @@ def test_every_derivative_is_empty_or_zero(inputs: tuple[str, ...]) -> None:
     dyn = STILL.compile("numpy", frames=tuple(STILL.frames), inputs=inputs)
     assert not {name for name in dyn.signature if function_of(name).needs.mass}
     for name in dyn.signature:
-        for kind in KINDS:
+        for kind in DERIVATIVE_KINDS:
             function = function_of(f"{kind}_{name}")
             given = [np.ones((3, *port.shape(dyn.sizes))) for port in function.inputs]
             found = dyn.function(f"{kind}_{name}")(*given)

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from condyle.calls.methods import result_of
-from condyle.derivatives import KINDS, derivative
+from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.fpga.functions import tasks
 from condyle.functions import FUNCTIONS, function_of
 from condyle.specification import F_EXT, Function, Port
@@ -98,8 +98,8 @@ def external() -> str:
 
 def derivatives() -> str:
     """What the derivatives of every function take and answer."""
-    rows = [f"| {name} | {' | '.join(derived(kind, name) for kind in KINDS)} |" for name in FUNCTIONS]
-    heads = " | ".join(f"`{kind}`" for kind in KINDS)
+    rows = [f"| {name} | {' | '.join(derived(kind, name) for kind in DERIVATIVE_KINDS)} |" for name in FUNCTIONS]
+    heads = " | ".join(f"`{kind}`" for kind in DERIVATIVE_KINDS)
     return "\n".join([DERIVATIVES, f"| function | {heads} |", "|---|---|---|---|---|", *rows, ""])
 
 

@@ -151,14 +151,14 @@ def read(report: dict[str, Any]) -> dict[str, Any]:
     (clock,) = report["fmax"].values()
     path = next(path["path"] for path in report["critical_paths"] if _clocked(path["from"]) == _clocked(path["to"]))
     times = {
-        kind: sum(step["delay"] for step in path if (step["type"] == "routing") == routed) for kind, routed in KINDS
+        kind: sum(step["delay"] for step in path if (step["type"] == "routing") == routed) for kind, routed in DELAYS
     }
     steps = [f"{step['from']['cell'].rpartition('.')[2]} {step['from']['port']}" for step in path]
     cells = {name: used["used"] for name, used in report["utilization"].items() if used["used"]}
     return {"best": clock["achieved"], "cells": cells, "path_ns": times, "path": steps}
 
 
-KINDS = (("routing", True), ("cells", False))
+DELAYS = (("routing", True), ("cells", False))
 
 
 def _clocked(event: str) -> str:

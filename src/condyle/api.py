@@ -251,7 +251,7 @@ class Builder(builder.Builder):
 
     def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:
         """Return the robot, checked; options as in `load`. ModelError has everything that is wrong."""
-        return Robot.of(super().build(floating_base=floating_base, strict=strict, mimic=mimic))
+        return Robot.from_data(super().build(floating_base=floating_base, strict=strict, mimic=mimic))
 
 
 def load(
@@ -283,7 +283,7 @@ def load(
     timeout [s], memory [bytes]: limits of the process in which MuJoCo compiles an MJCF file.
     Errors: ModelError has everything that is wrong with the file, with line, element and cure. UnsupportedError.
     """
-    return Robot.of(
+    return Robot.from_data(
         readers.load_robot(
             source,
             floating_base=floating_base,
@@ -301,7 +301,7 @@ def load(
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
     """Return a random serial chain of n revolute joints with a fixed base; the same for the same seed rng."""
-    return Robot.of(generate.chain(n, rng))
+    return Robot.from_data(generate.chain(n, rng))
 
 
 def random_tree(
@@ -312,4 +312,4 @@ def random_tree(
     floating_base: bool = False,
 ) -> Robot:
     """A random tree of n joints of these types, by default of all; the same for the same seed."""
-    return Robot.of(generate.random_tree(n, rng, types=types, floating_base=floating_base))
+    return Robot.from_data(generate.random_tree(n, rng, types=types, floating_base=floating_base))

@@ -14,7 +14,7 @@ from condyle import Contact, Dynamics, Robot
 from condyle.model.placement import Placement
 
 Array = np.ndarray
-KINDS = ("point", "line", "plane")
+CONTACT_KINDS = ("point", "line", "plane")
 STEP = 1e-6
 
 
@@ -73,7 +73,7 @@ def tree(seed: int, joints: int = 5, contacts: int = 2, gains: bool = True) -> C
             if gains and rng.integers(2)
             else (0.0, 0.0)
         )
-        kind = KINDS[int(rng.integers(3))]
+        kind = CONTACT_KINDS[int(rng.integers(3))]
         made.append(Contact(own, kind, other if k % 2 else None, _placement(rng), pair, _placement(rng)))
     return Case(robot, tuple(made))
 

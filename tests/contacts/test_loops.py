@@ -85,7 +85,7 @@ def test_closures_survive_what_leaves_the_joints() -> None:
         pickle.loads(pickle.dumps(robot)),
         robot.with_inertias(robot.inertias * 1.1),
         robot.attach("r2", 1.0, (0.1, 0.0, 0.0), np.eye(3) * 0.01),
-        Robot.of(robot),
+        Robot.from_data(robot),
     ):
         assert [one.title for one in again.contacts] == ["contact 'l3' on 'r3'", "contact 'l2'"]
         assert again.contacts[0].gains == (100.0, 20.0)

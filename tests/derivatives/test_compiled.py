@@ -12,7 +12,7 @@ from tests.derivatives.differences import State, every_function
 from tests.held import held
 from tests.processor import slow
 
-KINDS = ("jvp", "vjp", "jacobian", "hessian")
+DERIVATIVE_KINDS = ("jvp", "vjp", "jacobian", "hessian")
 VECTORS = [name for name in every_function() if function_of(name).is_vector]
 QUICK = ("id", "fk", "ke", "integrate")
 TREE = condyle.random_tree(3, 5, types=("revolute", "helical", "spherical"), floating_base=True)
@@ -26,7 +26,7 @@ def test_every_kind(function: str, dtype: str) -> None:
     frames = [name for name, frame in TREE.frames.items() if frame.body >= 0]
     dyn = TREE.compile(dtype=dtype, frames=(frames[-1], frames[0]), contacts=held(TREE, function))
     more = {"jvp": state.tangent, "vjp": state.cotangent, "hessian": state.cotangent}
-    for kind in KINDS:
+    for kind in DERIVATIVE_KINDS:
         name = f"{kind}_{function}"
         expected = state.derived(kind, *([more[kind]] if kind in more else []))
         given = [*state.point, *more.get(kind, [])]

@@ -19,7 +19,7 @@ from condyle.cli import main
 from condyle.cli.check import relative
 from condyle.cli.differences import error
 from condyle.cli.states import Array, States, draw
-from condyle.derivatives import KINDS
+from condyle.derivatives import DERIVATIVE_KINDS
 from condyle.functions import FUNCTIONS, function_of
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import Function
@@ -78,8 +78,10 @@ def is_long(kind: str, function: str) -> bool:
 SWEPT = ("cfric",)
 """Its residual is zero but for rounding at a solution, and has no derivative there; tests/contacts/test_friction.py."""
 EVERY = [function for function in FUNCTIONS if function not in SWEPT]
-NAMES = [f"{kind}_{function}" for kind in KINDS for function in EVERY]
-FORCED = [f"{kind}_{function}_f_ext" for kind in KINDS for function in EVERY if function_of(function).takes_f_ext]
+NAMES = [f"{kind}_{function}" for kind in DERIVATIVE_KINDS for function in EVERY]
+FORCED = [
+    f"{kind}_{function}_f_ext" for kind in DERIVATIVE_KINDS for function in EVERY if function_of(function).takes_f_ext
+]
 QUICK = [name if not (name.startswith("hessian") or is_long(*name.split("_", 1))) else slow(name) for name in NAMES]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
-from condyle.derivatives import KINDS, derivative
+from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.functions import FUNCTIONS, function_of, function_or_none
 from condyle.specification import F_EXT
 
@@ -28,7 +28,7 @@ def test_every_method_names_its_function(name: str) -> None:
     function = FUNCTIONS[name]
     method = function.method
     assert function_of(name) is function_of(method) is function_of(function) is function
-    for kind in KINDS:
+    for kind in DERIVATIVE_KINDS:
         assert function_of(f"{kind}_{method}") == function_of(f"{kind}_{name}") == derivative(kind, function)
     if function.takes_f_ext:
         assert function_of(f"{method}_f_ext") == function.taking(F_EXT)
@@ -56,7 +56,7 @@ def test_what_names_no_function(said: object) -> None:
 
 def test_a_dynamics_takes_both() -> None:
     q, v = ROBOT.random_state(3, 0)
-    for kind in KINDS:
+    for kind in DERIVATIVE_KINDS:
         make = getattr(DYN, kind)
         assert make("forward_dynamics") is make("fd")
         assert DYN.function(f"{kind}_forward_dynamics") is DYN.function(f"{kind}_fd")

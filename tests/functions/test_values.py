@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from condyle import UnsupportedError
-from condyle.derivatives import KINDS, derivative, hessian, jacobian, jvp, taking, vjp
+from condyle.derivatives import DERIVATIVE_KINDS, derivative, hessian, jacobian, jvp, taking, vjp
 from condyle.functions import AUXILIARY, FUNCTIONS, function_of
 from condyle.functions.dynamics import FORWARD_DYNAMICS, INVERSE_DYNAMICS
 from condyle.functions.repeat import repeat
@@ -32,7 +32,7 @@ def composed(rng: np.random.Generator) -> Function:
     for _ in range(rng.integers(3)):
         if function.repeat is None and rng.random() < 0.3:
             return rolled(function, rng)
-        kind = KINDS[rng.integers(len(KINDS))]
+        kind = DERIVATIVE_KINDS[rng.integers(len(DERIVATIVE_KINDS))]
         names = [port.name for port in function.inputs]
         by = rng.permutation(names)[: rng.integers(1, len(names) + 1)].tolist()
         function = derivative(kind, function, by if kind == "jacobian" and rng.random() < 0.7 else None)

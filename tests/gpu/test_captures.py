@@ -124,7 +124,7 @@ def test_kernels_and_pinned_arrays_that_end_during_a_capture(fake: FakeDriver) -
     dyn = dynamics()
     dyn.inverse_dynamics(*given("id", 4))
     pinned = dyn.pinned("id", 3)
-    slot = Slot.of(drivers.gpu(0))
+    slot = Slot.create(drivers.gpu(0))
     slot.busy = True
     assert fake.used
     assert fake.host

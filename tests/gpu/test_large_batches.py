@@ -34,7 +34,7 @@ def formed(function: str, lanes: int, partition: str = "completely-fused") -> Pa
 def rolled() -> Parts:
     body = code(robot("iiwa14"), "id", False)
     loop = TimeLoop(2, (Take(0), Take(every=1), Take()), (Give(0, 1),))
-    return repeat.parts("rollout", body, loop, 32, repeat.texts(body, repeat.Kind.of(loop), 32))
+    return repeat.parts("rollout", body, loop, 32, repeat.texts(body, repeat.Kind.from_loop(loop), 32))
 
 
 FORMS: dict[str, Callable[[], Parts]] = {

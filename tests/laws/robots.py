@@ -52,9 +52,9 @@ def rotors(kind: str, armature: Array) -> Array:
 def robot_named(name: str) -> Robot:
     """One of `NAMES`."""
     if name == "zoo":
-        return Robot.of(every_joint())
+        return Robot.from_data(every_joint())
     if name == "zoo_floating":
-        return changed(Robot.of(every_joint(floating_base=True)), gravity=(1.0, 2.0, -3.0))
+        return changed(Robot.from_data(every_joint(floating_base=True)), gravity=(1.0, 2.0, -3.0))
     if name == "chain":
         return condyle.chain(8, rng=1)
     if name == "hyq_floating":

@@ -127,7 +127,7 @@ def test_the_centre_of_mass_is_that_of_the_bodies_and_moves_with_its_jacobian(na
     robot = robot_named(name)
     q, v, _, _ = states(robot)
     dyn = dynamics(name)
-    moving = Robot.of(replace(robot, base=None))
+    moving = Robot.from_data(replace(robot, base=None))
     want = np.stack([centre_of_mass(moving, state)[1] for state in q])
     assert relative(dyn.center_of_mass(q), want) < ROUNDING
     along = rate(robot, of(dyn.center_of_mass), q, v)
@@ -233,12 +233,12 @@ def test_energy_stays_where_nothing_drives(name: str) -> None:
 def test_torques_are_the_regressor_times_inertial_parameters(name: str) -> None:
     """Of the robot's own bodies and of others; armature apart."""
     robot = robot_named(name)
-    bare = Robot.of(replace(robot, joints=tuple(replace(j, armature=0.0 * j.armature) for j in robot.joints)))
+    bare = Robot.from_data(replace(robot, joints=tuple(replace(j, armature=0.0 * j.armature) for j in robot.joints)))
     q, v, a, _ = states(robot)
     rng = np.random.default_rng(7)
     others = replace(robot, bodies=tuple(random_body(body.name, rng) for body in robot.bodies))
     Y = dynamics(name).inverse_dynamics_regressor(q, v, a)
-    for pi in (robot.inertias, Robot.of(others).inertias):
+    for pi in (robot.inertias, Robot.from_data(others).inertias):
         tau = bare.with_inertias(pi).compile(target="numpy").inverse_dynamics(q, v, a)
         assert relative(Y @ pi.reshape(-1), tau) < ROUNDING
 

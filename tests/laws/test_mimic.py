@@ -43,7 +43,7 @@ def gripper(mimic: str, floating_base: bool = False) -> Robot:
             armature=float(rng.uniform(0.1, 0.3)),
             mimic=follows,
         )
-    return Robot.of(builder.build(floating_base=floating_base, mimic=mimic))
+    return Robot.from_data(builder.build(floating_base=floating_base, mimic=mimic))
 
 
 @pytest.fixture(params=[False, True], ids=["fixed", "floating"])

@@ -46,7 +46,7 @@ def arm(floating_base: bool) -> Robot:
             rpy=rng.uniform(-3.0, 3.0, 3),
             armature=0.1,
         )
-    return Robot.of(builder.build(floating_base=floating_base))
+    return Robot.from_data(builder.build(floating_base=floating_base))
 
 
 def link_pose(robot: Robot, q: Array, link: str) -> Array:

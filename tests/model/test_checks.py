@@ -80,7 +80,7 @@ def test_an_inertia_without_mass_is_felt_by_what_turns_it(kind: str, felt: bool,
 
 
 def robot_mass_matrix(robot: Robot) -> np.ndarray:
-    dyn = condyle.Robot.of(robot).compile("numpy")
+    dyn = condyle.Robot.from_data(robot).compile("numpy")
     return dyn.mass_matrix(robot.random_state(1, 0).q[0])
 
 

@@ -79,7 +79,7 @@ def test_own_parameters_make_the_same_robot(name: str) -> None:
 def test_other_parameters_are_read_back(name: str) -> None:
     robot, rng = robot_named(name), np.random.default_rng(5)
     bodies = tuple(random_body(body.name, rng) for body in robot.bodies)
-    other = Robot.of(replace(robot, bodies=bodies))
+    other = Robot.from_data(replace(robot, bodies=bodies))
     made = robot.with_inertias(other.inertias.tolist())
     assert np.abs(made.inertias - other.inertias).max() < FEW_ROUNDINGS
     for one, two in zip(made.bodies, bodies, strict=True):

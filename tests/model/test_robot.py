@@ -129,10 +129,10 @@ def test_changes_keep_the_class() -> None:
     class Mine(Robot):
         __slots__ = ()
 
-    mine = Mine.of(every_joint())
+    mine = Mine.from_data(every_joint())
     assert type(mine.lock({"revolute": 0.0})) is Mine
     assert type(mine.reroot("revolute")) is Mine
-    assert type(pickle.loads(pickle.dumps(Robot.of(mine)))) is Robot
+    assert type(pickle.loads(pickle.dumps(Robot.from_data(mine)))) is Robot
 
 
 @pytest.mark.parametrize("floating", [False, True])

@@ -170,7 +170,7 @@ def test_a_rotor_behind_a_gear_is_armature(tmp_path: Path) -> None:
         (rotor(ROTOR + '<drake:gear_ratio value="-10"/>'), 1.0),
         (rotor(ROTOR + GEAR) + rotor(ROTOR), 1.01),
     ):
-        robot = Robot.of(load_robot(write(tmp_path, body + more)))
+        robot = Robot.from_data(load_robot(write(tmp_path, body + more)))
         assert robot.armature.tolist() == pytest.approx([armature], rel=1e-15)
         assert robot.compile("numpy").mass_matrix([0.3])[0, 0] == pytest.approx(0.22 + armature, rel=1e-14)
 

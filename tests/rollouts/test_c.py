@@ -36,7 +36,7 @@ STEPS = 7
 
 @cache
 def robot_of(floating: bool) -> condyle.Robot:
-    return condyle.Robot.of(every_joint(floating))
+    return condyle.Robot.from_data(every_joint(floating))
 
 
 @cache

@@ -29,7 +29,7 @@ def looped(body: Program, loop: TimeLoop, bits: int = 64) -> tuple[Repeated, Par
         for give in loop.gives
     ]
     code = Repeated("made", body, loop, tuple(inputs), tuple(outputs))
-    return code, repeat.parts("made", body, loop, bits, repeat.texts(body, repeat.Kind.of(loop), bits))
+    return code, repeat.parts("made", body, loop, bits, repeat.texts(body, repeat.Kind.from_loop(loop), bits))
 
 
 @pytest.mark.parametrize("backwards", [False, True])

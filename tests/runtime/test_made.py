@@ -10,7 +10,7 @@ import pytest
 
 from condyle.errors import BuildError
 from condyle.runtime import made as module
-from condyle.runtime.made import made
+from condyle.runtime.made import built
 
 
 class Place:
@@ -38,35 +38,35 @@ def test_a_full_disk(tmp_path: Path, temporary: Path, error: type[Exception], mo
     (tmp_path / "first").mkdir()
     monkeypatch.setattr(module, "_has_room", lambda place: place is not None and place != tmp_path / "first")
     make = Place(tmp_path / "first", error=error)
-    assert made(make, tmp_path / "first") == b"object"
+    assert built(make, tmp_path / "first") == b"object"
     assert make.tried == [tmp_path / "first", temporary]
     with pytest.raises(BuildError, match=r"no place to build in: .*; .*Make room, or set TMPDIR"):
-        made(Place(tmp_path / "first", temporary, error=error), tmp_path / "first")
+        built(Place(tmp_path / "first", temporary, error=error), tmp_path / "first")
     assert not list(temporary.iterdir()) and not list((tmp_path / "first").iterdir())
 
 
 def test_a_compiler_that_fails_where_there_is_room_is_asked_once(tmp_path: Path, temporary: Path) -> None:
     make = Place(tmp_path, error=BuildError)
     with pytest.raises(BuildError, match="ld: final link failed"):
-        made(make, tmp_path)
+        built(make, tmp_path)
     assert make.tried == [tmp_path]
 
 
 def test_a_temporary_folder_that_others_can_write(tmp_path: Path, temporary: Path) -> None:
     """The cache's own folder serves; without one there is no place."""
     temporary.chmod(0o777)
-    assert made(Place(), tmp_path) == b"object"
+    assert built(Place(), tmp_path) == b"object"
     with pytest.raises(BuildError, match=r"can be written by other users.*TMPDIR"):
-        made(Place(), None)
+        built(Place(), None)
 
 
 def test_no_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     with pytest.raises(BuildError, match="no place to build in"):
-        made(Place(), None)
+        built(Place(), None)
 
 
 def test_an_object_by_way_of_a_link_is_not_taken(tmp_path: Path, temporary: Path) -> None:
     (tmp_path / "elsewhere").write_bytes(b"planted")
     with pytest.raises(BuildError):
-        made(lambda path: path.symlink_to(tmp_path / "elsewhere"), tmp_path)
+        built(lambda path: path.symlink_to(tmp_path / "elsewhere"), tmp_path)

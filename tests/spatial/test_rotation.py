@@ -31,7 +31,7 @@ def about_x(angle: float) -> Array:
     return np.roll(about_z(angle), 1, axis=(0, 1))
 
 
-KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
+ROTATION_KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
     "identity": lambda: (Identity(), np.eye(3)),
     "about_z": lambda: (AboutZ(float(np.cos(0.7)), float(np.sin(0.7))), about_z(0.7)),
     "about_x": lambda: (AboutX(float(np.cos(0.7)), float(np.sin(0.7))), about_x(0.7)),
@@ -48,9 +48,9 @@ KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
 }
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=ROTATION_KINDS)
 def pair(request: pytest.FixtureRequest) -> tuple[Rotation, Array]:
-    return KINDS[request.param]()
+    return ROTATION_KINDS[request.param]()
 
 
 def close(got: object, want: Array) -> bool:

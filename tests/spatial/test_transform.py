@@ -12,7 +12,7 @@ from condyle.scalar import number
 from condyle.spatial.rotation import AboutX, AboutZ, Axes, Identity, Product, Rotation, from_quaternion
 from condyle.spatial.transform import IDENTITY, Transform
 from condyle.spatial.twist import cross_motion, dot
-from condyle.spatial.vector import ONE
+from condyle.spatial.vector import IDENTITY_MATRIX
 
 ROUNDING = 1e-14  # a few dozen operations on numbers of size one
 
@@ -27,7 +27,7 @@ def rotation(kind: str) -> Rotation:
     return known[kind]
 
 
-KINDS = ["identity", "z", "x", "full", "axes", "product", "turned"]
+TRANSFORM_KINDS = ["identity", "z", "x", "full", "axes", "product", "turned"]
 
 
 def transform(kind: str, at: tuple[float, float, float] = (0.3, -0.2, 0.7)) -> Transform:
@@ -37,13 +37,13 @@ def transform(kind: str, at: tuple[float, float, float] = (0.3, -0.2, 0.7)) -> T
 def matrix(x: Transform) -> np.ndarray:
     """Takes points of the child to the parent."""
     out = np.eye(4)
-    out[:3, :3] = np.transpose(np.array([x.rotation.back(e) for e in ONE], float))
+    out[:3, :3] = np.transpose(np.array([x.rotation.back(e) for e in IDENTITY_MATRIX], float))
     out[:3, 3] = np.array(x.translation, float)
     return out
 
 
-@pytest.mark.parametrize("first", KINDS)
-@pytest.mark.parametrize("second", KINDS)
+@pytest.mark.parametrize("first", TRANSFORM_KINDS)
+@pytest.mark.parametrize("second", TRANSFORM_KINDS)
 def test_composition_and_inverse_are_those_of_matrices(first: str, second: str) -> None:
     a, b = transform(first), transform(second, (-0.5, 0.1, 0.2))
     both = matrix(a.compose(b))
@@ -56,7 +56,7 @@ def test_composition_and_inverse_are_those_of_matrices(first: str, second: str) 
     assert both[:3, 3] == pytest.approx(host.translation, abs=ROUNDING)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TRANSFORM_KINDS)
 def test_motions_and_forces(kind: str) -> None:
     x, rng = transform(kind), np.random.default_rng(5)
     m, other, f = (tuple(tuple(row) for row in rng.uniform(-1, 1, (2, 3)).tolist()) for _ in range(3))

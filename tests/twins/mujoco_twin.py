@@ -15,11 +15,17 @@ from tests.laws.tangent import turned
 from tests.model.kinematics import matrix
 
 Array = np.ndarray
-KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball", "free": "free"}
+MUJOCO_JOINT_TYPES = {
+    "revolute": "hinge",
+    "continuous": "hinge",
+    "prismatic": "slide",
+    "spherical": "ball",
+    "free": "free",
+}
 
 
 def mjcf(robot: Robot) -> str:
-    """The robot as MJCF; every joint must be of a kind in `KINDS`, its body's frame in the joint frame."""
+    """The robot as MJCF; every joint must be of a kind in `MUJOCO_JOINT_TYPES`, its body's frame in the joint frame."""
     children: dict[int, list[int]] = {}
     for i, joint in enumerate(robot.joints):
         children.setdefault(joint.parent, []).append(i)
@@ -36,7 +42,7 @@ def mjcf(robot: Robot) -> str:
         lines.append(f'<body name="b{i}" pos="{words(place[:3, 3])}" xyaxes="{words(place[:3, :2].T)}">')
         axis = "" if joint.type in ("spherical", "free") else f'axis="{words(joint.axis)}"'
         rotor = float(joint.armature.max())
-        lines.append(f'<joint name="j{i}" type="{KINDS[joint.type]}" {axis} armature="{rotor!r}"/>')
+        lines.append(f'<joint name="j{i}" type="{MUJOCO_JOINT_TYPES[joint.type]}" {axis} armature="{rotor!r}"/>')
         I = body.inertia
         full = (I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2])
         lines.append(f'<inertial pos="{words(body.com)}" mass="{body.mass!r}" fullinertia="{words(np.array(full))}"/>')

@@ -11,7 +11,7 @@ from condyle import Contact
 from tests.twins.pinocchio_twin import Twin, se3
 
 Array = np.ndarray
-KINDS = {"point": pin.ContactType.CONTACT_3D, "plane": pin.ContactType.CONTACT_6D}
+CONTACT_KINDS = {"point": pin.ContactType.CONTACT_3D, "plane": pin.ContactType.CONTACT_6D}
 
 
 class ContactTwin:
@@ -32,7 +32,7 @@ class ContactTwin:
         own, place = self._side(one.frame)
         other, anchor = (0, pin.SE3.Identity()) if one.other is None else self._side(one.other)
         at = place * se3(one.placed), other, anchor * se3(one.anchored)
-        model = pin.RigidConstraintModel(KINDS[one.kind], self.twin.model, own, *at, pin.LOCAL)
+        model = pin.RigidConstraintModel(CONTACT_KINDS[one.kind], self.twin.model, own, *at, pin.LOCAL)
         model.m_baumgarte_parameters.Kp, model.m_baumgarte_parameters.Kd = one.gains
         return model
 

@@ -47,7 +47,7 @@ def test_an_arm_is_a_chain_of_links() -> None:
     for link in parts.links:
         if link.start.body not in (WORLD, robot.nv - 1):
             following = robot.joints[link.start.body + 1]
-            np.testing.assert_array_equal(link.end.at, following.placement.translation)
+            np.testing.assert_array_equal(link.end.position, following.placement.translation)
 
 
 def test_a_joint_that_slides_is_a_link_between_two_bodies() -> None:

@@ -59,7 +59,7 @@ def test_a_joint_s_axis_does_not_move_with_its_own_joint() -> None:
     before, after = scene(robot, q), scene(robot, turned)
     first, second = before.parts.axes[-2:]
     for axis, moves in ((first, False), (second, True)):
-        one, other = (s.turned(axis.at.body, axis.direction[:, None])[0, 0, :, 0] for s in (before, after))
+        one, other = (s.turned(axis.point.body, axis.direction[:, None])[0, 0, :, 0] for s in (before, after))
         assert np.allclose(one, other) is not moves
 
 
@@ -69,7 +69,7 @@ def test_the_second_axis_of_a_universal_joint_stays_when_it_turns() -> None:
     turned = np.array(q)
     turned[-1] += 0.7
     axis = scene(robot, q).parts.axes[-1]
-    one, other = (scene(robot, x).turned(axis.at.body, axis.direction[:, None])[0, 0] for x in (q, turned))
+    one, other = (scene(robot, x).turned(axis.point.body, axis.direction[:, None])[0, 0] for x in (q, turned))
     np.testing.assert_allclose(one, other, atol=1e-12)
 
 

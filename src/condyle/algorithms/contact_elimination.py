@@ -37,7 +37,7 @@ class ByElimination(Constrained):
         found = [number(0.0)] * self.tree.nv
         for link, own in zip(self.tree.tree.links, self.eliminated, strict=True):
             for coordinate, one in zip(link.v, own, strict=True):
-                found[coordinate.at] = one.inverse_D
+                found[coordinate.entry] = one.inverse_D
         return found
 
     @cached_property
@@ -73,7 +73,7 @@ class ByElimination(Constrained):
             link, joint = self.tree.tree.links[i], self.tree.joints[i]
             own = torques.get(i, [number(0.0)] * len(link.v))
             left, up = _through(joint, carried.get(i, NO_FORCE), self.eliminated[i], own)
-            found.update(zip((coordinate.at for coordinate in link.v), left, strict=True))
+            found.update(zip((coordinate.entry for coordinate in link.v), left, strict=True))
             if link.parent >= 0:
                 carried[link.parent] = plus(carried[link.parent], up) if link.parent in carried else up
         return found

@@ -38,7 +38,7 @@ class Frictional(Constrained):
         """Two tangents and the normal of each contact, in the world's axes (rows)."""
         normals = self.tree.inputs.get("normals")
         contacts = range(len(self.tree.tree.contacts))
-        return [vec.ONE if normals is None else basis(vec.three(normals, 3 * k)) for k in contacts]
+        return [vec.IDENTITY_MATRIX if normals is None else basis(vec.three(normals, 3 * k)) for k in contacts]
 
     @cached_property
     def J(self) -> list[Row]:

@@ -113,7 +113,7 @@ class Contacts:
 
     def axes(self, link: int) -> Matrix:
         """The axes of a link in the world; -1 is the world."""
-        return self.relatives[link].axes if link >= 0 else vec.ONE
+        return self.relatives[link].axes if link >= 0 else vec.IDENTITY_MATRIX
 
     def _between(self, link: int, point: Vector, other: int, there: Vector) -> Vector:
         """From a point of a link to one of another link, or of the world (-1), in the world's axes: `point` - `there`.

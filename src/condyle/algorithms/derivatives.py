@@ -30,7 +30,7 @@ def _with_rotors(derivatives: Callable[[Unrolled, Dofs, Dofs], tuple[SparseMatri
             for k, row in enumerate(link.v if tree.free_rotors and rotors.has_turning_rotors(joint) else ()):
                 for column, value in zip(link.v, rotors.by_v(joint, k, own), strict=True):
                     if not is_zero(value):
-                        by_v.add(row.at, column.at, value)
+                        by_v.add(row.entry, column.entry, value)
         return by_q, by_v
 
     return run

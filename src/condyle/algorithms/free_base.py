@@ -31,7 +31,7 @@ class Known:
         self.columns_v: set[int] = set()
         for joint, link, rates in zip(tree.joints, tree.tree.links, v, strict=True):
             if link.parent < 0 and link.kind.is_free and is_bare(joint):
-                self._add(joint, [coordinate.at for coordinate in link.v], rates, tree)
+                self._add(joint, [coordinate.entry for coordinate in link.v], rates, tree)
 
     def _add(self, joint: Joint, indices: Sequence[int], rates: Sequence[Scalar], tree: Unrolled) -> None:
         _, w = joint.rate(rates)

@@ -55,9 +55,9 @@ class Relative(NamedTuple):
     offset: Vector
 
 
-WORLD = Pose(vec.ONE, vec.ZERO)
+WORLD = Pose(vec.IDENTITY_MATRIX, vec.ZERO)
 AT_REST = Moving(WORLD, twist.ZERO)
-ROOT = Relative(vec.ONE, vec.ZERO)
+ROOT = Relative(vec.IDENTITY_MATRIX, vec.ZERO)
 
 
 def inside(pose: Pose, placement: Transform) -> Pose:

@@ -29,7 +29,7 @@ def base_coordinates(way: Constrained) -> list[int]:
     """The velocities of a free joint on the world; none on a fixed base."""
     links = way.tree.tree.links
     free = [link for link in links if link.parent < 0 and link.kind.is_free]
-    return [coordinate.at for link in free for coordinate in link.v]
+    return [coordinate.entry for link in free for coordinate in link.v]
 
 
 def least_forces(way: Constrained, tau: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:

@@ -45,7 +45,7 @@ class _MMinvGen:
         """Lines 2 to 16 for link i, one degree of freedom after the other, the last first."""
         joint, link = self.tree.joints[i], self.tree.tree.links[i]
         for dof, coordinate in reversed(list(zip(joint.dofs, link.v, strict=True))):
-            k = coordinate.at
+            k = coordinate.entry
             if self.inverse:
                 elimination, self.inertia[i] = eliminate(dof, self.inertia[i])
                 self.eliminated[i].insert(0, elimination)
@@ -81,12 +81,12 @@ class _MMinvGen:
         joint, link = self.tree.joints[i], self.tree.tree.links[i]
         above: Mapping[int, twist.Pair] = self.P[link.parent] if link.parent >= 0 else {}
         P = self.P[i]
-        first = min(coordinate.at for coordinate in link.v)
+        first = min(coordinate.entry for coordinate in link.v)
         for column, motion in above.items():
             if column >= first:
                 P[column] = joint.transform.motion_to_child(motion)
         for dof, coordinate, elimination in zip(joint.dofs, link.v, self.eliminated[i], strict=True):
-            k = coordinate.at
+            k = coordinate.entry
             for column, motion in P.items():
                 if column >= k:
                     self.result.add(k, column, -(twist.dot(elimination.U, motion) * elimination.inverse_D))

@@ -29,7 +29,7 @@ def joint_placed(kind: JointType, numbers: Numbers, placed: Rotation, q: Sequenc
 
 def placement(rows: vec.Matrix) -> Rotation:
     """A constant rotation: as two rotations about x and z where they take fewer multiplications than the matrix."""
-    if rows == vec.ONE:
+    if rows == vec.IDENTITY_MATRIX:
         return Identity()
     tilts = not any(isinstance(x, float) and x in (0.0, 1.0, -1.0) for x in rows[2][1:])
     return from_two_turns(rows) if is_zero(rows[2][0]) and tilts else Full(rows)

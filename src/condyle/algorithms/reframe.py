@@ -72,7 +72,7 @@ def _turned(link: Link, turn: AboutZ) -> Link:
     """A link in a frame turned about its z."""
     numbers, back = link.numbers, turn.inverse()
     frame = link.body_frame
-    x, y, z = (turn.into(frame.rotation.back(e)) for e in vec.ONE)
+    x, y, z = (turn.into(frame.rotation.back(e)) for e in vec.IDENTITY_MATRIX)
     return replace(
         link,
         numbers=numbers._replace(

@@ -40,7 +40,7 @@ def unit_forces(w: Vector, dw: Vector, a: Vector) -> tuple[Pair, ...]:
     In the body's axes, about its origin: (force, torque).
     """
     U = spin(w, dw)
-    first = ((column, vec.cross(e, a)) for column, e in zip(vec.transpose(U), vec.ONE, strict=True))
+    first = ((column, vec.cross(e, a)) for column, e in zip(vec.transpose(U), vec.IDENTITY_MATRIX, strict=True))
     turning = ((vec.ZERO, vec.add(m, vec.cross(w, h))) for m, h in zip(_columns(dw), _columns(w), strict=True))
     return (a, vec.ZERO), *first, *turning
 
@@ -49,7 +49,9 @@ def _columns(x: Vector) -> list[Vector]:
     """I x for each rotational inertia I that has one entry of 1, and its mirror image."""
     columns: list[Vector] = []
     for i, j in SYMMETRIC:
-        entries = [vec.scale(x[j], vec.ONE[i])] + ([vec.scale(x[i], vec.ONE[j])] if i != j else [])
+        entries = [vec.scale(x[j], vec.IDENTITY_MATRIX[i])] + (
+            [vec.scale(x[i], vec.IDENTITY_MATRIX[j])] if i != j else []
+        )
         columns.append(vec.add(entries[0], entries[1]) if len(entries) > 1 else entries[0])
     return columns
 

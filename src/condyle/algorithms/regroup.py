@@ -49,7 +49,7 @@ def regrouped(tree: Tree) -> Tree:
         moved = movable(link, inertias[i])
         inertias[i] = _minus(inertias[i], moved)
         if link.parent >= 0:
-            placed = Identity() if link.numbers.rotation == vec.ONE else Full(link.numbers.rotation)
+            placed = Identity() if link.numbers.rotation == vec.IDENTITY_MATRIX else Full(link.numbers.rotation)
             inertias[link.parent] = plus(
                 inertias[link.parent], inertia_to_parent(Transform(placed, link.numbers.origin), moved)
             )

@@ -122,8 +122,8 @@ class _Rows:
             if unit is not None and j != i:
                 # S_j x* f_j: the change of joint j's force as its parent sees it
                 entry = entry + power(unit, cross_force(dof.column, self.forces[j]))
-            self.dq.add(row.at, column.at, scaled(entry, ratio))
-            self.dv.add(row.at, column.at, scaled(by_v(joint, dof, total, state, self.v[j]), ratio))
+            self.dq.add(row.entry, column.entry, scaled(entry, ratio))
+            self.dv.add(row.entry, column.entry, scaled(by_v(joint, dof, total, state, self.v[j]), ratio))
 
     def _rise(self, j: int, totals: dict[int, Adjoint]) -> None:
         parent = self.tree.tree.links[j].parent

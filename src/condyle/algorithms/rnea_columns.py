@@ -128,7 +128,7 @@ class ColumnRecursion:
         for (by, j, l), force in self.df[i].items():
             column = self.links[j].v[l]
             for dof, row in zip(joint.dofs, self.links[i].v, strict=True):
-                results[by].add(row.at, column.at, scaled(along(dof, *force), row.ratio * column.ratio))
+                results[by].add(row.entry, column.entry, scaled(along(dof, *force), row.ratio * column.ratio))
 
 
 def rnea_columns(

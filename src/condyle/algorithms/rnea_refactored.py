@@ -26,7 +26,10 @@ from condyle.spatial.twist import Pair, cross_force, cross_motion
 Matrix6: TypeAlias = tuple[Pair, ...]
 """Six columns."""
 
-UNITS: Matrix6 = (*((axis, vec.ZERO) for axis in vec.ONE), *((vec.ZERO, axis) for axis in vec.ONE))
+UNITS: Matrix6 = (
+    *((axis, vec.ZERO) for axis in vec.IDENTITY_MATRIX),
+    *((vec.ZERO, axis) for axis in vec.IDENTITY_MATRIX),
+)
 
 
 class _Refactored(ColumnRecursion):

@@ -54,7 +54,9 @@ class Unrolled:
             numbers = numbers._replace(**inertia_to_parent(link.body_frame, body)._asdict())
         if armature is not None:
             rotors = zip(numbers.armature, link.v, strict=True)
-            numbers = numbers._replace(armature=tuple(armature[c.at] if c.own else own for own, c in rotors))
+            numbers = numbers._replace(
+                armature=tuple(armature[c.entry] if c.is_independent else own for own, c in rotors)
+            )
         return numbers
 
     @cached_property
@@ -133,7 +135,7 @@ class Unrolled:
             for coordinate, value in zip(link.v, field, strict=True):
                 assert isinstance(matrix, SparseMatrix)
                 if not is_zero(value):
-                    matrix.add(coordinate.at, coordinate.at, value * coordinate.ratio**2)
+                    matrix.add(coordinate.entry, coordinate.entry, value * coordinate.ratio**2)
 
     def unit_columns(self, column: Callable[[Field[Sequence[Scalar]]], Field[Sequence[Scalar]]]) -> SparseMatrix:
         unit = SparseMatrix(self.tree.nv)
@@ -238,7 +240,9 @@ class Unrolled:
             link, joint = self.tree.links[j], self.joints[j]
             for coordinate, met in zip(link.v, meet(joint, carry, values[j]), strict=True):
                 column = tuple(scaled(value, coordinate.ratio) for value in flat(met))
-                columns[coordinate.at] = plus(columns[coordinate.at], column) if coordinate.at in columns else column
+                columns[coordinate.entry] = (
+                    plus(columns[coordinate.entry], column) if coordinate.entry in columns else column
+                )
             carry, j = rise(joint, carry, values[j]), link.parent
         return columns
 
@@ -255,8 +259,8 @@ class Unrolled:
         for link, values in zip(self.tree.links, field, strict=True):
             for coordinate, value in zip(link.v, values, strict=True):
                 part = scaled(value, coordinate.ratio)
-                before = result[coordinate.at]
-                result[coordinate.at] = part if before is None else before + part
+                before = result[coordinate.entry]
+                result[coordinate.entry] = part if before is None else before + part
         return [number(0.0) if value is None else value for value in result]
 
 
@@ -275,9 +279,9 @@ def _scatter(
         if entry.symmetric and difference is not None and difference > 0:
             continue
         if not entry.transposed:
-            matrix.add(row.at, column.at, part)
+            matrix.add(row.entry, column.entry, part)
         if (entry.transposed and difference is None) or (entry.symmetric and difference != 0):
-            matrix.add(column.at, row.at, part)
+            matrix.add(column.entry, row.entry, part)
 
 
 def scaled(value: Scalar, ratio: float) -> Scalar:
@@ -288,5 +292,6 @@ def scaled(value: Scalar, ratio: float) -> Scalar:
 def shared(coordinates: Sequence[Coordinate], values: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The coordinates of one link: ratio x + offset, or x where the ratio is 1 and the offset 0."""
     return tuple(
-        values[c.at] if c.ratio == 1.0 and c.offset == 0.0 else values[c.at] * c.ratio + c.offset for c in coordinates
+        values[c.entry] if c.ratio == 1.0 and c.offset == 0.0 else values[c.entry] * c.ratio + c.offset
+        for c in coordinates
     )

@@ -104,7 +104,7 @@ class GpuDynamics(Dynamics):
         found = made if repeat is None else None if repeat.backwards else made.repeated(time_loop(repeat))
         if found is None:
             raise UnsupportedError(f"{function.method}: its kernels are called from the processor's memory, in pieces")
-        return Sizes.of(found.launches(found.form(n)))
+        return Sizes.from_parts(found.launches(found.form(n)))
 
     def pinned(self, name: str | Function, n: int) -> tuple[Array, ...]:
         """Return arrays of n states in pinned memory for a function by its short name: its inputs, then its outputs.

@@ -235,14 +235,14 @@ def allowed(function: Function, dtype: str, condition: float) -> float:
     return max(told, ROUNDINGS * condition * float(np.finfo(dtype).eps)) if function.solves else told
 
 
-def worst_of(function: Function, found: Sequence[Array], expected: Sequence[Array]) -> list[float]:
+def worst_of(function: Function, answers: Sequence[Array], expected: Sequence[Array]) -> list[float]:
     """The worst error of each answer; of a difference of larger numbers relative to these."""
     sizes = {port.name: x for port, x in zip(function.outputs, expected, strict=True)}
-    triples = zip(function.outputs, found, expected, strict=True)
+    triples = zip(function.outputs, answers, expected, strict=True)
     return [relative(a, b, sizes.get(port.beside)) for port, a, b in triples]
 
 
-def relative(found: Array, expected: Array, beside: Array | None = None) -> float:
+def relative(answer: Array, expected: Array, beside: Array | None = None) -> float:
     """The worst error of a state, relative to the largest entry of that state's answer, or of `beside`."""
     if expected.size == 0:
         return 0.0
@@ -250,6 +250,6 @@ def relative(found: Array, expected: Array, beside: Array | None = None) -> floa
     worst = [
         float(np.max(np.abs(a.astype(np.float64) - b)))
         / max(float(np.max(np.abs(c))), float(np.finfo(np.float64).tiny))
-        for a, b, c in zip(found, expected, size, strict=True)
+        for a, b, c in zip(answer, expected, size, strict=True)
     ]
     return float(np.max(worst))  # unlike max, keeps NaN

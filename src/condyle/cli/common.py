@@ -233,11 +233,11 @@ def say(text: str) -> None:
     print(printable_lines(text), file=sys.stderr)
 
 
-def progress(text: str, done: int = 0, of: int = 0) -> None:
+def progress(text: str, done: int = 0, total: int = 0) -> None:
     """What is being done now, and a bar where there is a count; on a terminal only. An empty text clears the line."""
     if sys.stderr.isatty():
-        filled = BAR * done // of if of else 0
-        bar = f"[{'#' * filled}{'.' * (BAR - filled)}] {done}/{of} " if of else ""
+        filled = BAR * done // total if total else 0
+        bar = f"[{'#' * filled}{'.' * (BAR - filled)}] {done}/{total} " if total else ""
         sys.stderr.write("\r\x1b[2K" + bar + printable(text))
         sys.stderr.flush()
 

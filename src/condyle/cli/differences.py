@@ -37,13 +37,13 @@ def error(robot: Robot, reference: Dynamics, function: Function, states: States)
     if origin.is_partial:
         along = [e if port.name in origin.by else 0.0 * e for port, e in zip(base.inputs, along, strict=True)]
 
-    def answers(of: Function, h: float) -> Arrays:
+    def answers(function: Function, h: float) -> Arrays:
         """With the inputs moved by h e."""
         moved = [
             robot.integrate(x, h * e) if port.is_configuration else x + h * e
             for port, x, e in zip(base.inputs, at, along, strict=True)
         ]
-        return reference.call(of, moved if of == base else [*moved, *more])
+        return reference.call(function, moved if function == base else [*moved, *more])
 
     found = reference.call(function, values)
     if origin.kind == "hessian":
@@ -65,16 +65,16 @@ def error(robot: Robot, reference: Dynamics, function: Function, states: States)
     return float(np.max(np.abs(np.sum(terms, axis=-1) - slope) / scale, initial=0.0))
 
 
-def _terms(origin: Derivative, found: Arrays, along: Arrays, factors: Arrays) -> Array:
+def _terms(origin: Derivative, answers: Arrays, along: Arrays, factors: Arrays) -> Array:
     """What w . D e is the sum of, by the derivative's answers; factors: w by answer of the function."""
     w = _rows(factors)
     if origin.kind == "jvp":
-        return w * _rows(found)
+        return w * _rows(answers)
     if origin.kind == "vjp":
-        return _rows(along) * _rows(found)
+        return _rows(along) * _rows(answers)
     of = [e for port, e in zip(origin.function.inputs, along, strict=True) if port.name in origin.by]
     pairs = [(row, column) for row in factors for column in of]
-    blocks = [np.reshape(x, (len(w), *map(_width, pair))) for x, pair in zip(found, pairs, strict=True)]
+    blocks = [np.reshape(x, (len(w), *map(_width, pair))) for x, pair in zip(answers, pairs, strict=True)]
     rows = [np.concatenate(blocks[k : k + len(of)], axis=-1) for k in range(0, len(blocks), len(of))]
     return w[:, :, None] * np.concatenate(rows, axis=1) * _rows(of)[:, None, :]
 

@@ -64,39 +64,39 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _json(found: Explained) -> dict[str, Json]:
+def _json(explained: Explained) -> dict[str, Json]:
     return {
-        "function": found.function.name,
-        "equation": found.function.equation,
-        "runs": found.line,
-        "form": found.form,
-        "counts": None if found.counts is None else found.counts._asdict(),
-        "instructions": found.instructions,
+        "function": explained.function.name,
+        "equation": explained.function.equation,
+        "runs": explained.line,
+        "form": explained.form,
+        "counts": None if explained.counts is None else explained.counts._asdict(),
+        "instructions": explained.instructions,
         "routes": [
             {"route": one.name, "counts": None if one.counts is None else one.counts._asdict(), "why": one.note}
-            for one in found.routes
+            for one in explained.routes
         ],
         "steps": [
             {"step": one.step.name, "file": one.step.file, "computes": one.step.says, "counts": one.counts._asdict()}
-            for one in found.steps
+            for one in explained.steps
         ],
-        "without_steps": found.missing,
-        "machine_code": dict(found.code),
+        "without_steps": explained.missing,
+        "machine_code": dict(explained.code),
     }
 
 
-def _lines(found: Explained, robot: str) -> list[str]:
-    of = found.function
-    lines = [f"{printable(robot)}: {of.name}, {of.method}", of.equation, "", found.line]
-    if found.routes:
-        rows = [[one.name, *_numbers(one.counts), one.note] for one in found.routes]
+def _lines(explained: Explained, robot: str) -> list[str]:
+    of = explained.function
+    lines = [f"{printable(robot)}: {of.name}, {of.method}", of.equation, "", explained.line]
+    if explained.routes:
+        rows = [[one.name, *_numbers(one.counts), one.note] for one in explained.routes]
         lines += ["", table(("route", *HEADS, "why"), rows)]
-    if found.steps:
-        rows = [[one.step.name or "the route itself", *_numbers(one.counts), one.step.says] for one in found.steps]
+    if explained.steps:
+        rows = [[one.step.name or "the route itself", *_numbers(one.counts), one.step.says] for one in explained.steps]
         lines += ["", table(("step", *HEADS, "what it computes"), rows)]
     else:
-        lines += ["", found.missing]
-    return lines + [""] * bool(found.code) + [f"{name}: {what}" for name, what in found.code.items()]
+        lines += ["", explained.missing]
+    return lines + [""] * bool(explained.code) + [f"{name}: {what}" for name, what in explained.code.items()]
 
 
 def _numbers(counts: Counts | None) -> list[str]:

@@ -189,15 +189,15 @@ def _report(arguments: argparse.Namespace, robot: api.Robot, acc: fpga.Accelerat
     return 0
 
 
-def _row(function: str, found: Report) -> list[str]:
-    rates = found["boundary"]
+def _row(function: str, report: Report) -> list[str]:
+    rates = report["boundary"]
     return [
         function,
-        said_latency(found),
-        *(str(found[name]) for name in ("ii", "dsp")),
+        said_latency(report),
+        *(str(report[name]) for name in ("ii", "dsp")),
         f"{rates['task_bytes']:.0f}, {rates['result_bytes']:.0f}",
         f"{rates['chip_million_per_s']:.4g}, {rates['board_million_per_s']:.4g}",
-        *(f"{found['relative_quantiles'][part]:.1e}" for part in ("p50", "p99")),
-        f"{found['worst_relative']:.1e}",
-        f"{found['errors']['clamped']:.1e}",
+        *(f"{report['relative_quantiles'][part]:.1e}" for part in ("p50", "p99")),
+        f"{report['worst_relative']:.1e}",
+        f"{report['errors']['clamped']:.1e}",
     ]

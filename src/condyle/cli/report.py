@@ -20,17 +20,17 @@ INTRODUCTION = (
 )
 
 
-def page(found: Mapping[str, Json]) -> str:
+def page(results: Mapping[str, Json]) -> str:
     """The page of what `condyle bench --json` prints; all text is escaped, since a robot's name is untrusted."""
-    times = _times(cast("Sequence[Mapping[str, Json]]", found["rows"]))
+    times = _times(cast("Sequence[Mapping[str, Json]]", results["rows"]))
     engines = list(dict.fromkeys(engine for of in times.values() for engine in of))
-    title, others = printable(str(found["title"])), cast("Mapping[str, Json]", found["rivals"])
+    title, others = printable(str(results["title"])), cast("Mapping[str, Json]", results["rivals"])
     body = [
         f"<p>{INTRODUCTION}</p>",
         pages.scrolled(plots(times, engines)),
         _row([_medians(times, engine) for engine in engines]),
         _row([_ratios(times, engine) for engine in engines[1:]]),
-        _row([_facts("Machine and versions", found["machine"]), *(_facts(*item) for item in others.items())]),
+        _row([_facts("Machine and versions", results["machine"]), *(_facts(*item) for item in others.items())]),
         f"<h2>Every number</h2><details><summary>show</summary>{_numbers(times)}</details>",
     ]
     return pages.whole(title, body)

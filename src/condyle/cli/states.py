@@ -27,7 +27,7 @@ DT = 1e-3
 class States:
     """n states of a robot: every quantity that some function takes, by its name.
 
-    Where a function has another quantity of a name that is taken, as factors of other answers, it is by `_own`.
+    Where a function has another quantity of a name that is taken, as factors of other answers, it is by `_full_name`.
     """
 
     quantities: dict[str, Array]
@@ -41,7 +41,7 @@ class States:
     def arguments(self, function: Function) -> tuple[Array, ...]:
         """The inputs of a function, in calling order."""
         known = self.quantities
-        return tuple(known.get(_own(function, port), known[port.name]) for port in function.inputs)
+        return tuple(known.get(_full_name(function, port), known[port.name]) for port in function.inputs)
 
     def outputs(self, function: Function) -> tuple[Array, ...]:
         """Fresh arrays for its answers."""
@@ -89,10 +89,10 @@ def draw(
                 given = [quantities[taken.name] for taken in giver.inputs]
                 (quantities[port.name],) = robot.compile(target="numpy").call(giver, given)
         elif quantities[port.name].shape != shape:
-            quantities[_own(function, port)] = generator.standard_normal(shape)
+            quantities[_full_name(function, port)] = generator.standard_normal(shape)
     cast = {name: np.ascontiguousarray(array, dtype=dtype) for name, array in quantities.items()}
     return States(cast, sizes, dtype)
 
 
-def _own(function: Function, port: Port) -> str:
+def _full_name(function: Function, port: Port) -> str:
     return f"{function} {port.name}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from condyle.compile.options import tip_frame
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.model.contact import KINDS
+from condyle.model.contact import CONTACT_KINDS
 from condyle.model.idle import idle_coordinates
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
@@ -37,7 +37,7 @@ def unbound(tree: Tree, function: Function) -> str:
 
 def kinds_of(tree: Tree) -> list[str]:
     """The kind of each contact."""
-    return [next(kind for kind, rows in KINDS.items() if rows == one.rows) for one in tree.contacts]
+    return [next(kind for kind, rows in CONTACT_KINDS.items() if rows == one.rows) for one in tree.contacts]
 
 
 def check_ports(function: Function) -> None:

@@ -144,7 +144,7 @@ class GpuRollout:
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError where a step is too long for one kernel."""
         kernels, function, dtype = self.step.kernels, self.step.function, self.step.dtype
-        texts = kernels.in_time_loop(function, dtype, repeat.Kind.of(self.loop))
+        texts = kernels.in_time_loop(function, dtype, repeat.Kind.from_loop(self.loop))
         program = kernels.size(function).program
         return repeat.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
 

@@ -7,4 +7,4 @@ from condyle.derivatives.derived import jacobian as jacobian
 from condyle.derivatives.derived import jvp as jvp
 from condyle.derivatives.derived import taking as taking
 from condyle.derivatives.derived import vjp as vjp
-from condyle.specification.names import KINDS as KINDS
+from condyle.specification.names import DERIVATIVE_KINDS as DERIVATIVE_KINDS

@@ -127,11 +127,11 @@ def _route(router: Router, function: Function, route: str, best: str) -> RouteFa
     return RouteFacts(route, counts, "not compared: it is made with a route that was not the best for its part")
 
 
-def _steps(program: Program, of: Sequence[Step]) -> list[StepFacts]:
+def _steps(program: Program, node_steps: Sequence[Step]) -> list[StepFacts]:
     """Operations by step, in the order in which steps first appear; an angle counts where it is first used."""
     found: dict[Step, Counter[str]] = {}
     angles: set[tuple[int, ...]] = set()
-    for node, step in zip(program.nodes, of, strict=True):
+    for node, step in zip(program.nodes, node_steps, strict=True):
         if node[0] in LEAVES:
             continue
         ops = found.setdefault(step, Counter())
@@ -142,12 +142,12 @@ def _steps(program: Program, of: Sequence[Step]) -> list[StepFacts]:
     return [StepFacts(step, counted(ops)) for step, ops in found.items()]
 
 
-def _listing(program: Program, of: Sequence[Step]) -> list[tuple[str, str]]:
+def _listing(program: Program, node_steps: Sequence[Step]) -> list[tuple[str, str]]:
     """Each line of the program, and the step that it belongs to; inputs, constants and answers have none."""
     from condyle.ir.show import show
 
     lines = [line.strip() for line in show(program).splitlines()][1:-1]
-    names = ["" if node[0] in LEAVES else step.name for node, step in zip(program.nodes, of, strict=True)]
+    names = ["" if node[0] in LEAVES else step.name for node, step in zip(program.nodes, node_steps, strict=True)]
     return [*zip(lines, [*names, *[""] * (len(lines) - len(names))], strict=True)]
 
 

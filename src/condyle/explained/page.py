@@ -26,31 +26,32 @@ KEY = (
 )
 
 
-def page(found: Explained, robot: str, sizes: Mapping[str, int]) -> str:
+def page(explained: Explained, robot: str, sizes: Mapping[str, int]) -> str:
     """The page. robot: its name, which is untrusted and escaped. sizes: of the names of dimensions."""
-    of = found.function
+    of = explained.function
     parts = [
         f"<p>{text(of.equation)}</p>",
         f"<p>Source: {text(of.source)}.</p>" if of.source else "",
-        f"<h2>What runs</h2><p>{text(found.line)}</p>",
-        _summary(found),
+        f"<h2>What runs</h2><p>{text(explained.line)}</p>",
+        _summary(explained),
         "<h2>Arguments and answers</h2>" + scrolled(_ports(of.inputs, of.outputs, sizes)),
-        "<h2>Routes</h2>" + KEY + scrolled(_routes(found.routes)) if found.routes else "",
-        "<h2>Steps of the algorithm</h2>" + (scrolled(_steps(found.steps)) if found.steps else _said(found.missing)),
-        "<h2>Machine code</h2>" + facts(found.code.items()) if found.code else "",
-        "<h2>The program</h2>" + _listing(found.listing) if found.listing else "",
+        "<h2>Routes</h2>" + KEY + scrolled(_routes(explained.routes)) if explained.routes else "",
+        "<h2>Steps of the algorithm</h2>"
+        + (scrolled(_steps(explained.steps)) if explained.steps else _said(explained.missing)),
+        "<h2>Machine code</h2>" + facts(explained.code.items()) if explained.code else "",
+        "<h2>The program</h2>" + _listing(explained.listing) if explained.listing else "",
     ]
     return whole(f"{printable(robot)}: {of.name}, {of.method}", [part for part in parts if part], STYLE)
 
 
-def _summary(found: Explained) -> str:
-    c = found.counts
+def _summary(explained: Explained) -> str:
+    c = explained.counts
     if c is None:
         return ""
     return _said(
         f"One state takes {c.mul:,} products, {c.add:,} sums, {c.div:,} reciprocals or roots, and the sine and cosine "
-        f"of {c.sincos:,} angles, as {found.form}; {found.instructions:,} floating-point instructions are left when "
-        "products and sums are contracted to multiply-adds."
+        f"of {c.sincos:,} angles, as {explained.form}; {explained.instructions:,} floating-point instructions are left "
+        "when products and sums are contracted to multiply-adds."
     )
 
 
@@ -79,9 +80,9 @@ def _steps(steps: Sequence[StepFacts]) -> str:
     return _table(["step", *Counts._fields, "", "what it computes, and its file"], rows, said=6)
 
 
-def _where(one: StepFacts) -> str:
-    says = f"{text(one.step.says)} " if one.step.says else ""
-    return says + (f"<code>{text(one.step.file)}</code>" if one.step.name else "")
+def _where(counted: StepFacts) -> str:
+    step = counted.step
+    return (f"{text(step.says)} " if step.says else "") + (f"<code>{text(step.file)}</code>" if step.name else "")
 
 
 def _numbers(counts: Counts | None) -> list[str]:

@@ -41,19 +41,19 @@ def errors(robot: Robot, plan: Plan, n: int, seed: int = 1) -> dict[str, dict[st
     return {function: errors_of(of) for function, of in whole.items()}
 
 
-def advice(robot: Robot, options: Options, found: Mapping[str, Mapping[str, float]], states: int) -> list[str]:
-    """A sentence for each function whose errors `found` over so many states are above the GOAL, with a better word;
+def advice(robot: Robot, options: Options, errors: Mapping[str, Mapping[str, float]], states: int) -> list[str]:
+    """A sentence for each function whose `errors` over so many states are above the GOAL, with a better word;
     and one for each function that clamps in more than CLAMPED of the states.
 
     Other words are planned and compared over the same states.
     """
-    far = {function: error for function, row in found.items() if (error := worst(row)) > GOAL}
+    far = {function: error for function, row in errors.items() if (error := worst(row)) > GOAL}
     cures: dict[str, str] = {}
     for word in _wider(options.word):
         left = tuple(function for function in far if function not in cures)
         if left:
             cures |= _within(robot, replace(options, functions=left), word, states)
-    many = {function: row["clamped"] for function, row in found.items() if row["clamped"] > CLAMPED}
+    many = {function: row["clamped"] for function, row in errors.items() if row["clamped"] > CLAMPED}
     flagged = [
         f"{function}: a signal is clamped in {share:.0%} of {states} states of the box, because it does not fit word "
         f"{options.word!r}: choose one with more bits before the point, or with a scale for each signal, such as 27x18"

@@ -71,9 +71,13 @@ def box_of(robot: Robot, said: object, f_ext: float | None) -> Box:
         raise UnsupportedError(f"box: q_{k}={found['q'][k]:g} is out of range: {ANGLES}")
     v = _else(found["v"], usual_speeds(robot))
     a = _else(found["a"], np.minimum(np.maximum(v / RISE, LEAST), MOST))
-    box: dict[str, float | Reals] = {"q": _bounds_said(robot, found["q"]), "v": _one(v), "a": _one(a)}
+    box: dict[str, float | Reals] = {
+        "q": _bounds_said(robot, found["q"]),
+        "v": _scalar_if_equal(v),
+        "a": _scalar_if_equal(a),
+    }
     if np.isfinite(found["tau"]).any():
-        box["tau"] = _one(_else(found["tau"], np.full(robot.nv, np.inf)))
+        box["tau"] = _scalar_if_equal(_else(found["tau"], np.full(robot.nv, np.inf)))
     return box if f_ext is None else {**box, FORCE: f_ext}
 
 
@@ -167,6 +171,6 @@ def _numbers(key: str, value: object, n: int) -> Reals:
     return found.astype(np.float64)
 
 
-def _one(sizes: Reals) -> float | Reals:
+def _scalar_if_equal(sizes: Reals) -> float | Reals:
     """One number if all entries are equal."""
     return float(sizes[0]) if len(set(sizes.tolist())) == 1 else sizes

@@ -86,7 +86,7 @@ class Compiled:
         kernel = self._kernels.get(function)
         if kernel is None:
             with self._lock:
-                kernel = self._kernels.get(function) or self._made(function)
+                kernel = self._kernels.get(function) or self._built(function)
                 self._kernels[function] = kernel
         return kernel
 
@@ -117,7 +117,7 @@ class Compiled:
     def _size(self, port: Port) -> int:
         return int(np.prod(port.shape(self.sizes)))
 
-    def _made(self, function: Function) -> Kernel:
+    def _built(self, function: Function) -> Kernel:
         kept = None if self.target.is_reference else keep.find(self._key(function), None)
         if kept is not None:
             return kept

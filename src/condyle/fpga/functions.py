@@ -56,7 +56,7 @@ NEXT = (
 )
 STEPS = tuple(STAGES_OF)
 """Integration steps: methods of `condyle.specification.integrators`."""
-GIVEN = (MASS_MATRIX_INVERSE, FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES)
+OF_GIVEN_BASE = (MASS_MATRIX_INVERSE, FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES)
 """What there is for a base whose motion is given too, with the suffix: functions of a floating robot that move its
 joints alone (Yang 2023, the root's modes). With the base's rows and columns b, the joints' j:
 
@@ -70,7 +70,7 @@ as zero, a base so heavy that nothing moves it."""
 def tasks() -> dict[str, Task]:
     """Every function that has a hardware plan, by name, in the order of the families that have codes."""
     own = {function: task for function in FUNCTIONS.values() if (task := _task(function)) is not None}
-    return numbered([list(own.values()), list(map(_step, STEPS)), [_of_a_given_base(own[of]) for of in GIVEN]])
+    return numbered([list(own.values()), list(map(_step, STEPS)), [_of_a_given_base(own[of]) for of in OF_GIVEN_BASE]])
 
 
 def library() -> tuple[str, ...]:
@@ -90,7 +90,11 @@ def task_name(function: object) -> str:
 def families(robot: Robot) -> tuple[tuple[str, ...], ...]:
     """All that a robot's accelerator can do: the library's functions, the steps, and those of a given base if the base
     floats."""
-    given = tuple(_given(of).name for of in GIVEN) if robot.joints and robot.joints[0].kind.is_free else ()
+    given = (
+        tuple(_with_given_base(of).name for of in OF_GIVEN_BASE)
+        if robot.joints and robot.joints[0].kind.is_free
+        else ()
+    )
     return tuple(family for family in (library(), STEPS, given) if family)
 
 
@@ -181,11 +185,11 @@ def _stepping(method: str) -> Function:
 
 
 def _of_a_given_base(task: Task) -> Task:
-    return replace(task, function=_given(task.function), base_given=True)
+    return replace(task, function=_with_given_base(task.function), base_given=True)
 
 
 @cache
-def _given(function: Function) -> Function:
+def _with_given_base(function: Function) -> Function:
     """The same of the joints alone."""
     name = f"{function.name}_given"
     inputs = (*function.inputs, A) if TAU in function.inputs else function.inputs

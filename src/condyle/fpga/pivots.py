@@ -43,7 +43,7 @@ def pivot_bounds(tree: Tree) -> list[float]:
         rotors = np.eye(len(columns)) * numbers(tuple(dof.armature for dof in joint.dofs))
         own: Reals = columns @ inertia @ np.transpose(columns) + rotors
         for k, coordinate in enumerate(link.v if good else ()):
-            found[coordinate.at] = _least(own[k:, k:])
+            found[coordinate.entry] = _least(own[k:, k:])
     return found
 
 

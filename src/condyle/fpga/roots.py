@@ -11,12 +11,12 @@ from condyle.model.robot import Robot
 from condyle.model.rooted import check_movable
 from condyle.model.tree import tree_of
 
-Own = TypeVar("Own", bound=Robot)
+RobotType = TypeVar("RobotType", bound=Robot)
 CANDIDATES = 4
 """Roots that are tried."""
 
 
-def held(robot: Own, root: str | None) -> Own:
+def held(robot: RobotType, root: str | None) -> RobotType:
     """The robot with another root link: `root`, or for "auto" the one with the shortest inverse dynamics.
 
     "auto" traces the CANDIDATES links from which the farthest link is nearest, and compares the cycles on the longest

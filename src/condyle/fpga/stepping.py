@@ -62,7 +62,7 @@ class _Tracer:
         self.words, self.again = words, again
         self.graph = Graph()
         self.arrays: dict[str, int] = {}
-        self.found: list[tuple[Word, Scalar]] = []
+        self.results: list[tuple[Word, Scalar]] = []
         self.alike: dict[int, Word] = {}
         self.small: dict[int, float] = {}
         self.whole: set[int] = set()
@@ -78,14 +78,14 @@ class _Tracer:
             if joint.mimic is None:
                 self._flat(joint) if joint.kind.is_flat else self._curved(joint, count)
         if self.again:
-            self.found += [(word, self.leaf(word.name, word.index)) for word in self.words if word.name not in AGAIN]
+            self.results += [(word, self.leaf(word.name, word.index)) for word in self.words if word.name not in AGAIN]
         return Stage(self._program(), self.alike, self.small, frozenset(self.whole))
 
     def _sums(self, name: str, k: int, rate: Scalar) -> None:
         """What is a plain vector: the next sub-task's, and the result so far."""
-        self.found.append((Word(f"{name}_next", k), self.leaf(f"s{name}", k) + self.leaf("b") * rate))
+        self.results.append((Word(f"{name}_next", k), self.leaf(f"s{name}", k) + self.leaf("b") * rate))
         if self.again:
-            self.found.append((Word(f"n{name}", k), self.leaf(name, k) + self.leaf("c") * rate))
+            self.results.append((Word(f"n{name}", k), self.leaf(name, k) + self.leaf("c") * rate))
 
     def _flat(self, joint: Joint) -> None:
         for k in range(joint.nq):
@@ -101,11 +101,11 @@ class _Tracer:
             sums = [self.leaf("su", k) for k in entries]
             u = [x + (self.leaf("d") * y + self.leaf("e") * total) for x, y, total in zip(u, turned, sums, strict=True)]
             for k, rate, total in zip(entries, rates, sums, strict=True):
-                self.found.append((Word("su_next", k), total + self.leaf("b") * rate))
+                self.results.append((Word("su_next", k), total + self.leaf("b") * rate))
         result = joint.kind.integrate_by_series([self.leaf("q", joint.q_index + k) for k in range(joint.nq)], u, count)
         for k, value in enumerate(result.q):
             names = ("q_next", "nq") if self.again else ("q_next",)
-            self.found += [(Word(name, joint.q_index + k), value) for name in names]
+            self.results += [(Word(name, joint.q_index + k), value) for name in names]
         for k, value in enumerate(result.raw, joint.nq - len(result.raw)):
             self.alike[_node(value)] = Word("q", joint.q_index + k)
             self.whole.add(_node(value * value))
@@ -113,10 +113,10 @@ class _Tracer:
 
     def _program(self) -> Program:
         sizes: dict[str, int] = {}
-        for word, _ in self.found:
+        for word, _ in self.results:
             sizes[word.name] = max(word.index + 1, sizes.get(word.name, 0))
         inputs, outputs = ([Array(name, (n,)) for name, n in kinds.items()] for kinds in (self.arrays, sizes))
-        values = [(list(sizes).index(word.name), word.index, cast(Expr, value)) for word, value in self.found]
+        values = [(list(sizes).index(word.name), word.index, cast(Expr, value)) for word, value in self.results]
         return self.graph.program("advance", inputs, outputs, values)
 
 

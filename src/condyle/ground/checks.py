@@ -24,12 +24,12 @@ def check_values(values: Mapping[str, Any], zero: tuple[str, ...]) -> None:
             raise UnsupportedError(f"Ground: {name}={value!r}; give {allowed}, SI")
 
 
-def check_inputs(inputs: Sequence[str], known: Iterable[str]) -> None:
+def check_inputs(inputs: Sequence[str], allowed: Iterable[str]) -> None:
     """UnsupportedError for names that a step of the ground cannot take as inputs."""
     if isinstance(inputs, str):
         raise UnsupportedError(f"inputs={inputs!r}: give a list of names, such as ({inputs!r},)")
-    if unknown := [name for name in inputs if name not in known]:
-        raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, known))}")
+    if unknown := [name for name in inputs if name not in allowed]:
+        raise UnsupportedError(f"inputs: {unknown[0]!r}; allowed is {', '.join(map(repr, allowed))}")
 
 
 def is_number(x: Any) -> bool:

@@ -110,8 +110,8 @@ class Ground:
         along = self.friction * load / self.slip
         return longest_step(robot, feet, q, self.stiffness, (along, along, self.damping * load))
 
-    def _placed(self, at: State) -> list[Placed]:
-        return [placed(at, foot) for foot in self.feet if isinstance(foot, Foot)]
+    def _placed(self, state: State) -> list[Placed]:
+        return [placed(state, foot) for foot in self.feet if isinstance(foot, Foot)]
 
     def _surface(self, foot: Placed, heights: Any) -> tuple[Array, Array]:
         """The depth of a foot and N."""
@@ -142,8 +142,8 @@ class Step:
     inputs: tuple[str, ...]
     __name__ = "ground_step"
 
-    def __call__(self, at: State, tau: Any, dt: Any, heights: Any = None, **numbers: Any) -> dict[str, Any]:
-        after = at.step(tau, dt, f_ext=replace(self.ground, **numbers).f_ext(at, heights))
+    def __call__(self, state: State, tau: Any, dt: Any, heights: Any = None, **numbers: Any) -> dict[str, Any]:
+        after = state.step(tau, dt, f_ext=replace(self.ground, **numbers).f_ext(state, heights))
         return {"q": after.q, "v": after.v}
 
     def on(self, robot: Robot, integrator: str) -> UserFunction:

@@ -30,12 +30,14 @@ class Foot:
         object.__setattr__(self, "point", point)
 
 
-def feet_of(given: Any) -> tuple[Foot, ...]:
+def feet_of(names_or_feet: Any) -> tuple[Foot, ...]:
     """Feet that are given by a frame's name, or as `Foot`. UnsupportedError."""
-    listed = cast("Sequence[object]", given if isinstance(given, (list, tuple)) else ())
+    listed = cast("Sequence[object]", names_or_feet if isinstance(names_or_feet, (list, tuple)) else ())
     if not listed or not all(isinstance(x, (str, Foot)) for x in listed):
-        raise UnsupportedError(f"Ground: feet={given!r}; give a list of names of frames, or of Foot(frame, point)")
-    feet = tuple(x if isinstance(x, Foot) else Foot(x) for x in cast("Sequence[str | Foot]", given))
+        raise UnsupportedError(
+            f"Ground: feet={names_or_feet!r}; give a list of names of frames, or of Foot(frame, point)"
+        )
+    feet = tuple(x if isinstance(x, Foot) else Foot(x) for x in cast("Sequence[str | Foot]", names_or_feet))
     if twice := [foot for k, foot in enumerate(feet) if foot in feet[:k]]:
         raise UnsupportedError(f"Ground: {twice[0]} is given twice")
     return feet
@@ -50,30 +52,30 @@ class Placed(NamedTuple):
     rotation: Array
 
 
-def placed(at: State, foot: Foot) -> Placed:
+def placed(state: State, foot: Foot) -> Placed:
     """Where a foot is and how it moves, whatever velocities of frames refer to. ModelError for frames that are none."""
-    carrier(at.robot, foot.frame, "no ground can push it; name a frame of a moving body")
-    frame, point = at.frame(foot.frame), np.asarray(foot.point)
+    carrier(state.robot, foot.frame, "no ground can push it; name a frame of a moving body")
+    frame, point = state.frame(foot.frame), np.asarray(foot.point)
     rotation, arm = frame.rotation, frame.rotation @ point
     linear, angular = frame.velocity[:3], frame.velocity[3:]
-    if at.reference_frame == "local":
+    if state.reference_frame == "local":
         velocity = rotation @ (linear + np.cross(angular, point))
-    elif at.reference_frame == "world":
+    elif state.reference_frame == "world":
         velocity = linear + np.cross(angular, frame.translation + arm)
     else:
         velocity = linear + np.cross(angular, arm)
     return Placed(foot, frame.translation + arm, velocity, rotation)
 
 
-def on_bodies(at: State, feet: Sequence[Placed], forces: Sequence[Array]) -> Array:
+def on_bodies(state: State, feet: Sequence[Placed], forces: Sequence[Array]) -> Array:
     """f_ext (n_bodies, 6) of forces (3,) [N] in the world's axes at feet, as the function's methods take it."""
-    rows: list[Array] = [np.zeros(6)] * len(at.robot.bodies)
+    rows: list[Array] = [np.zeros(6)] * len(state.robot.bodies)
     for one, force in zip(feet, forces, strict=True):
-        body, placement = at.robot.frames[one.foot.frame]
+        body, placement = state.robot.frames[one.foot.frame]
         arm: Array = transpose(placement.rotation) @ placement.translation + np.asarray(
             one.foot.point
         )  # in the frame's axes
-        if at.force_frame == "local":
+        if state.force_frame == "local":
             turned = one.rotation.T @ force
             wrench = [placement.rotation @ turned, placement.rotation @ np.cross(arm, turned)]
         else:

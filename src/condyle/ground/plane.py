@@ -102,9 +102,9 @@ class Plane:
         return normal / np.sqrt(normal @ normal)
 
 
-def _point(at: State, contact: Contact) -> Array:
+def _point(state: State, contact: Contact) -> Array:
     """Where a contact is in the world (3,)."""
-    frame = at.frame(contact.frame)
+    frame = state.frame(contact.frame)
     return frame.translation + frame.rotation @ contact.placed.translation
 
 
@@ -115,7 +115,7 @@ class PlaneStep:
     plane: Plane
     __name__ = "plane_step"
 
-    def __call__(self, at: State, tau: Any, dt: Any, friction: Any, **values: Any) -> dict[str, Any]:
-        solved = replace(self.plane, **values).contact_solve(at, tau, dt, friction)
-        after = at.stepped(solved.v, dt)
+    def __call__(self, state: State, tau: Any, dt: Any, friction: Any, **values: Any) -> dict[str, Any]:
+        solved = replace(self.plane, **values).contact_solve(state, tau, dt, friction)
+        after = state.stepped(solved.v, dt)
         return {"q": after.q, "v": after.v, "impulse": solved.impulse, "residual": solved.residual}

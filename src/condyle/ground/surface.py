@@ -81,9 +81,9 @@ def weights(place: Any, n: int) -> tuple[Any, Any]:
     return _folded(values), _folded(slopes)
 
 
-def _folded(of: tuple[Any, ...]) -> Any:
+def _folded(entries: tuple[Any, ...]) -> Any:
     """What belongs to nodes beyond the ends is the ends'."""
-    return np.stack([of[0] + of[1] + of[2], *of[3:-3], of[-3] + of[-2] + of[-1]])
+    return np.stack([entries[0] + entries[1] + entries[2], *entries[3:-3], entries[-3] + entries[-2] + entries[-1]])
 
 
 def _basis(t: Any) -> tuple[Any, Any]:

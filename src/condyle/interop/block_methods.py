@@ -55,41 +55,44 @@ class Functions:
         """See `Dynamics.hessian`."""
         return self._derivative("hessian", name)
 
-    def _derivative(self, kind: str, of: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
-        task = Task(kind, function_of(of), by=None if by is None else names(by))
+    def _derivative(
+        self, kind: str, base: str | specification.Function, by: Sequence[str] | str | None = None
+    ) -> Method:
+        task = Task(kind, function_of(base), by=None if by is None else names(by))
         return Method(self._dyn, self._runner, task)
 
 
 class Function:
     """A user's function and the methods of `CompiledFunction`, without `out=`, for arrays as in `Functions`."""
 
-    def __init__(self, of: CompiledFunction, runner: Runner) -> None:
-        self._of, self._runner = of, runner
+    def __init__(self, compiled: CompiledFunction, runner: Runner) -> None:
+        self._compiled, self._runner = compiled, runner
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers."""
-        return Method(self._of, self._runner, Task("", None))(*args, **named)
+        return Method(self._compiled, self._runner, Task("", None))(*args, **named)
 
     def rollout(self, *args: Any, **named: Any) -> Any:
         """See `CompiledFunction.rollout`; by blocks of rollouts."""
-        return Rollout(self._of, self._runner, "", None)(*args, **named)
+        return Rollout(self._compiled, self._runner, "", None)(*args, **named)
 
     def jvp(self) -> Method:
         """See `CompiledFunction.jvp`."""
-        return Method(self._of, self._runner, Task("jvp", None))
+        return Method(self._compiled, self._runner, Task("jvp", None))
 
     def vjp(self, of: str = "") -> Method:
         """See `CompiledFunction.vjp`."""
         if of == "rollout":
-            return Rollout(self._of, self._runner, "vjp", None)
-        return Method(self._of, self._runner, Task("vjp", None))
+            return Rollout(self._compiled, self._runner, "vjp", None)
+        return Method(self._compiled, self._runner, Task("vjp", None))
 
     def jacobian(self, by: Sequence[str] | str | None = None) -> Method:
         """See `CompiledFunction.jacobian`."""
-        return Method(self._of, self._runner, Task("jacobian", None, by=None if by is None else names(by)))
+        return Method(self._compiled, self._runner, Task("jacobian", None, by=None if by is None else names(by)))
 
     def hessian(self, of: str | None = None) -> Method:
         """See `CompiledFunction.hessian`."""
-        function = self._of.only(of)
-        filled = {} if function.outputs[0].dims else {"lam": np.ones((), self._of.dtype)}  # of a number there is one
-        return Method(self._of, self._runner, Task("hessian", None, function.outputs[0].name), filled)
+        function = self._compiled.only(of)
+        # a number has one factor, which is 1
+        filled = {} if function.outputs[0].dims else {"lam": np.ones((), self._compiled.dtype)}
+        return Method(self._compiled, self._runner, Task("hessian", None, function.outputs[0].name), filled)

@@ -32,11 +32,12 @@ Target = Dynamics | CompiledFunction
 class Task(NamedTuple):
     """What a worker computes. A user's function goes there with its robot, so that functions are made of it there.
 
-    of: of a robot; None is the user's function, or the one of its output. extra: forces and numbers that are inputs.
+    function: of a robot; None is the user's function, or the one of its output. extra: forces and numbers that are
+    inputs.
     """
 
     kind: str
-    of: Function | None
+    function: Function | None
     output: str = ""
     by: tuple[str, ...] | None = None
     extra: tuple[str, ...] = ()
@@ -92,7 +93,7 @@ def engine_of(target: Target) -> Dynamics:
 
 def function_for(target: Target, task: Task) -> Function:
     """The function of a task."""
-    of = task.of
+    of = task.function
     if of is None:
         assert isinstance(target, CompiledFunction)
         of = target.only(task.output) if task.output else target.specification
@@ -118,18 +119,18 @@ class Method:
         """filled: inputs that are not asked for."""
         self._target, self._runner, self._task = target, runner, task
         self._dyn = dyn = engine_of(target)
-        base = function_for(target, Task("", task.of, task.output))
+        base = function_for(target, Task("", task.function, task.output))
         self._base = base
         options = dyn.__reduce__()[1]
         own = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
-        self._own = {name: value for name, value in own.items() if name in base.numbers}
+        self._robot_numbers = {name: value for name, value in own.items() if name in base.numbers}
         self._takes_forces = base.may_take_f_ext if task.kind else base.takes_f_ext
         self._always = task.by is not None and F_EXT.name in task.by
-        extra = [*([F_EXT.name] if self._takes_forces else []), *self._own]
+        extra = [*([F_EXT.name] if self._takes_forces else []), *self._robot_numbers]
         tangents = [f"d{name}" for name in extra] if task.kind == "jvp" else []
         self._options = [*extra, *tangents]
         self._filled = dict(filled or {})
-        called = function_for(target, task._replace(extra=tuple(extra) if self._always else tuple(self._own)))
+        called = function_for(target, task._replace(extra=tuple(extra) if self._always else tuple(self._robot_numbers)))
         held = (*self._options, *self._filled)
         if task.rolled is None:
             self._taken = [port.name for port in called.inputs if port.name not in held]
@@ -146,12 +147,12 @@ class Method:
         order = [*self._taken, *self._options]
         return {**bound(self._base.method, self._taken, order, args, named), **self._filled}
 
-    def _run(self, given: Mapping[str, Any], task: Task) -> Any:
-        forced = self._always or any(given.get(name) is not None for name in (F_EXT.name, f"d{F_EXT.name}"))
-        task = task._replace(extra=(*([F_EXT.name] if forced else []), *self._own))
+    def _run(self, arguments: Mapping[str, Any], task: Task) -> Any:
+        forced = self._always or any(arguments.get(name) is not None for name in (F_EXT.name, f"d{F_EXT.name}"))
+        task = task._replace(extra=(*([F_EXT.name] if forced else []), *self._robot_numbers))
         function = function_for(self._target, task)
         takes, gives = self._dyn.binder(function).specs
-        inputs = [self._input(spec.name, spec.dims, given) for spec in takes[: len(function.inputs)]]
+        inputs = [self._input(spec.name, spec.dims, arguments) for spec in takes[: len(function.inputs)]]
         is_vjp = isinstance(function.origin, Derivative) and function.origin.kind == "vjp"
         sums = [x.is_shared for x in inputs] if is_vjp else [False] * len(gives)
         parts = tuple(port.name for port in answered_ports(function))
@@ -162,12 +163,12 @@ class Method:
         answers = self._runner.answers(call)
         return answers[0] if result is None else result(*answers)
 
-    def _input(self, name: str, dims: Shape, given: Mapping[str, Any]) -> Input:
+    def _input(self, name: str, dims: Shape, arguments: Mapping[str, Any]) -> Input:
         """An argument, checked; numbers that are not given are the robot's own, forces and tangents zero."""
         method, dtype = self._base.method, self._dyn.dtype
-        value: Any = given.get(name)
-        if given.get(name) is None and name in self._options:
-            value = self._own.get(name, np.zeros(dims, dtype))
+        value: Any = arguments.get(name)
+        if arguments.get(name) is None and name in self._options:
+            value = self._robot_numbers.get(name, np.zeros(dims, dtype))
         array = value if self._runner.takes(value) else _array(method, name, value, dtype)
         _check(method, name, array, dims, dtype)
         return Input(name, dims, array)
@@ -199,10 +200,10 @@ class Rollout(RolloutCall, Method):
     """A rollout, or its vjp: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
 
     def __init__(
-        self, target: Target, runner: Runner, kind: str, of: Function | None, by_time: tuple[str, ...] = ()
+        self, target: Target, runner: Runner, kind: str, function: Function | None, by_time: tuple[str, ...] = ()
     ) -> None:
         RolloutCall.__init__(self, by_time)
-        Method.__init__(self, target, runner, Task(kind, of, rolled=Options(by_time, steps=1)))
+        Method.__init__(self, target, runner, Task(kind, function, rolled=Options(by_time, steps=1)))
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         return self._bound(args, named)

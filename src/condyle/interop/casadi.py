@@ -81,7 +81,7 @@ class Functions:
         self._bound = bound_of(self._robot, given.frames, *words, given.contacts)
         self._inputs = tuple(numbers_of(self._robot, given.inputs, given.dtype, given.contacts))
         self._routes = routes_of(given.routes)
-        self._made: dict[specification.Function, Any] = {}
+        self._built: dict[specification.Function, Any] = {}
 
     def __getattr__(self, method: str) -> Any:
         if method.startswith("_"):
@@ -98,13 +98,13 @@ class Functions:
         if name == "rollout":
             raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
         function = function_of(name)
-        if function not in self._made:
+        if function not in self._built:
             opened = function.taking(*self._inputs)
             compiler = _compiler(self._robot, self._bound, self._routes)
             own = _named(function.name, self._dyn.identity)
             text = source_of(self._robot, compiler, (opened,), self._bound, own)
-            self._made[function] = _loaded(self._casadi, text, f"robot_{own}")
-        return self._made[function]
+            self._built[function] = _loaded(self._casadi, text, f"robot_{own}")
+        return self._built[function]
 
 
 def _named(name: str, identity: str) -> str:

@@ -85,23 +85,23 @@ class Lazy:
         answers = [x.sum(axis=0) if is_sum else x for x, is_sum in zip(answers, call.sums, strict=True)]
         return answers if lengths else [x[0] for x in answers]
 
-    def _answer(self, found: Any, k: int, lengths: tuple[int, ...], dims: tuple[int, ...]) -> Any:
+    def _answer(self, blocks: Any, k: int, lengths: tuple[int, ...], dims: tuple[int, ...]) -> Any:
         """One of the answers of all blocks; of a sum, or of one state, a row of one."""
         more = dict(enumerate(dims, 1))
         return self._array.blockwise(
             _part,
             tuple(range(len(dims) + 1)),
-            found,
-            tuple(range(found.ndim)),
+            blocks,
+            tuple(range(blocks.ndim)),
             k,
             None,
             len(dims),
             None,
-            new_axes={index: n for index, n in more.items() if index >= found.ndim},
-            adjust_chunks={0: lengths, **{index: (n,) for index, n in more.items() if index < found.ndim}},
+            new_axes={index: n for index, n in more.items() if index >= blocks.ndim},
+            adjust_chunks={0: lengths, **{index: (n,) for index, n in more.items() if index < blocks.ndim}},
             dtype=self._dtype,
             meta=np.empty((0,) * (len(dims) + 1), self._dtype),
-            **(BLOCKWISE if found.ndim <= len(dims) + 1 else {**BLOCKWISE, "concatenate": None}),
+            **(BLOCKWISE if blocks.ndim <= len(dims) + 1 else {**BLOCKWISE, "concatenate": None}),
         )
 
     def _blocks(self, call: Call) -> tuple[int, ...] | None:
@@ -146,9 +146,9 @@ def _block(target: Target, task: Task, *args: Array) -> Any:
     return run(target, task, args)
 
 
-def _part(found: Any, k: int, dims: int) -> Array:
+def _part(block: Any, k: int, dims: int) -> Array:
     """One of a block's answers; they come in lists where the inputs had more dimensions."""
-    if isinstance(found, list):
-        return _part(found[0], k, dims)
-    answer: Array = found[k]
+    if isinstance(block, list):
+        return _part(block[0], k, dims)
+    answer: Array = block[k]
     return answer if answer.ndim > dims else answer[None]

@@ -132,8 +132,8 @@ class Functions(block_methods.Functions):
 class Function(block_methods.Function):
     """A user's function, on actors."""
 
-    def __init__(self, of: CompiledFunction, actors: Actors) -> None:
-        super().__init__(of, actors)
+    def __init__(self, compiled: CompiledFunction, actors: Actors) -> None:
+        super().__init__(compiled, actors)
         self._actors = actors
 
     def map(self, chunks: Iterable[Sequence[Array]]) -> Iterator[tuple[Array, ...]]:
@@ -157,7 +157,7 @@ class Map:
         inputs = [port.name for port in function.inputs]
         if not given.keys() <= set(inputs):
             raise UnsupportedError(f"Map: columns {sorted(given)}, inputs of {name} are {', '.join(inputs)}")
-        self._of, self._task = of, Task("", None if own else function)
+        self._target, self._task = of, Task("", None if own else function)
         self._columns = [given.get(port, port) for port in inputs]
         self._outputs = [port.name for port in function.outputs]
 
@@ -167,5 +167,5 @@ class Map:
         lacking = [column for column in self._columns if column not in batch]
         if lacking:
             raise ShapeError(f"Map: no column {', '.join(lacking)}; there are {', '.join(batch)}; give columns=")
-        found = run(self._of, self._task, [batch[column] for column in self._columns])
+        found = run(self._target, self._task, [batch[column] for column in self._columns])
         return {**batch, **dict(zip(self._outputs, found, strict=True))}

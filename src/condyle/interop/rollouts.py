@@ -36,7 +36,7 @@ class Rollout(RolloutCall):
     def __init__(self, maker: Any, function: Function, by_time: tuple[str, ...]) -> None:
         """by_time: inputs that have a time axis, unless `steps` holds them."""
         super().__init__(by_time)
-        self._maker, self._numbers = maker, maker.own(function)
+        self._maker, self._numbers = maker, maker.numbers_of(function)
         plain, forced = function.taking(*self._numbers), function.taking(F_EXT, *self._numbers)
         self._plain, self._forced = self._form(plain), self._form(forced) if function.takes_f_ext else None
         self._taken = [port.name for port in function.inputs]

@@ -52,7 +52,7 @@ class Maker:
         """A function as calls have it."""
         raise NotImplementedError
 
-    def call(self, what: Any, form: Form, given: Sequence[Any], method: str) -> Any:
+    def call(self, what: Any, form: Form, arguments: Sequence[Any], method: str) -> Any:
         """The answers: an array, or the named tuple. form: how it is called."""
         raise NotImplementedError
 
@@ -82,7 +82,7 @@ class Maker:
             result_type(function.method, parts) if len(parts) > 1 else None,
         )
 
-    def own(self, function: specification.Function) -> list[str]:
+    def numbers_of(self, function: specification.Function) -> list[str]:
         """The numbers that are inputs of a function."""
         return [number for number in self.numbers if number in function.numbers]
 
@@ -135,17 +135,17 @@ class Method:
         inputs = [self._value(name, given) for name, _ in form.takes]
         return self._maker.call(form.what, form, inputs, self.__name__)
 
-    def _value(self, name: str, given: Mapping[str, Any]) -> Any:
+    def _value(self, name: str, arguments: Mapping[str, Any]) -> Any:
         """An input; numbers that are not given are the robot's own, forces and tangents zero."""
-        value = given.get(name)
+        value = arguments.get(name)
         if value is not None or name in self._taken:
             return value
         if name in self._maker.numbers:
-            return self._maker.number(name, given[self._taken[0]])
+            return self._maker.number(name, arguments[self._taken[0]])
         number = self._tangents.get(name, name)
         like = self._maker.numbers.get(number)
         shape = (self._maker.sizes["n_bodies"], 6) if like is None else tuple(like.shape)
-        return self._maker.filled(shape, 0.0, given[self._taken[0]])
+        return self._maker.filled(shape, 0.0, arguments[self._taken[0]])
 
 
 class Functions:
@@ -157,7 +157,7 @@ class Functions:
         self._derivatives: dict[tuple[object, ...], Method] = {}
         methods = by_method(dyn)
         for method, function in methods.items():
-            own = self._maker.own(function)
+            own = self._maker.numbers_of(function)
             with_forces = function.taking(F_EXT, *own) if function.takes_f_ext else None
             setattr(self, method, Method(self._maker, function.taking(*own), with_forces, own))
         if STEP.method in methods:
@@ -186,14 +186,16 @@ class Functions:
         """See `Dynamics.hessian`."""
         return self._derivative("hessian", name)
 
-    def _derivative(self, kind: str, of: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
-        if of == "rollout":
+    def _derivative(
+        self, kind: str, base: str | specification.Function, by: Sequence[str] | str | None = None
+    ) -> Method:
+        if base == "rollout":
             raise UnsupportedError(f"rollout has gradients as any other method: call it, then {self._maker.gradient}")
         names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
-        key = kind, of, names
+        key = kind, base, names
         if key not in self._derivatives:
-            function = function_of(of)
-            own = self._maker.own(function)
+            function = function_of(base)
+            own = self._maker.numbers_of(function)
             forced = derivative(kind, function.taking(F_EXT, *own), names) if function.may_take_f_ext else None
             always = names is not None and F_EXT.name in names
             plain = forced if always and forced else derivative(kind, function.taking(*own), names)
@@ -204,9 +206,9 @@ class Functions:
 class Function:
     """A user's function: called as it is, and the methods of the compiled function, without `out=`."""
 
-    def __init__(self, of: CompiledFunction, maker: Maker, recipe: tuple[Any, ...]) -> None:
+    def __init__(self, compiled: CompiledFunction, maker: Maker, recipe: tuple[Any, ...]) -> None:
         """recipe: as in `Functions`."""
-        self._of, self._function = of, of.specification
+        self._compiled, self._function = compiled, compiled.specification
         self._maker, self._recipe = maker, recipe
         self._call = Method(self._maker, self._function, None, ())
         self.rollout = Rollout(self._maker, self._function, ())
@@ -219,7 +221,7 @@ class Function:
         return self._recipe
 
     def __repr__(self) -> str:
-        return f"<{self._maker.framework}: the function {self._of!r}>"
+        return f"<{self._maker.framework}: the function {self._compiled!r}>"
 
     def jvp(self) -> Method:
         """See `CompiledFunction.jvp`."""
@@ -235,12 +237,12 @@ class Function:
 
     def hessian(self, of: str | None = None) -> Any:
         """See `CompiledFunction.hessian`."""
-        function = self._of.only(of)
+        function = self._compiled.only(of)
         made = self._derivative("hessian", function)
         return made if function.outputs[0].dims else partial(self._of_one, made)
 
-    def _of_one(self, made: Method, *args: Any) -> Any:
-        return made(*args, self._maker.filled((), 1.0, args[0]))
+    def _of_one(self, hessian: Method, *args: Any) -> Any:
+        return hessian(*args, self._maker.filled((), 1.0, args[0]))
 
-    def _derivative(self, kind: str, of: specification.Function, by: Sequence[str] | str | None = None) -> Method:
-        return Method(self._maker, derivative(kind, of, by), None, ())
+    def _derivative(self, kind: str, base: specification.Function, by: Sequence[str] | str | None = None) -> Method:
+        return Method(self._maker, derivative(kind, base, by), None, ())

@@ -66,7 +66,7 @@ def tally(code: Code) -> Counter[str]:
             total += tally(part) if isinstance(part, Program) else _of_product(part)
         return total
     for loop in code.loops:
-        total += _of_loop(code, loop)
+        total += _of_joint_loop(code, loop)
     return total
 
 
@@ -74,7 +74,7 @@ def _of_product(product: Product) -> Counter[str]:
     return Counter({"fnma" if product.minus else "fma": product.terms()})
 
 
-def _of_loop(rolled: Rolled, loop: Loop) -> Counter[str]:
+def _of_joint_loop(rolled: Rolled, loop: Loop) -> Counter[str]:
     if isinstance(loop, Sweep):
         return _of_sweep(rolled, loop)
     if isinstance(loop, Columns):

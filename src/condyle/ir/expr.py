@@ -60,13 +60,13 @@ class Graph:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._known: dict[Node, int] = {}
+        self._index_of: dict[Node, int] = {}
         self._inner: list[int] = []
         """x for a node -x, -1 for other nodes"""
 
     def node(self, key: Node) -> Expr:
         """The one expression with this key."""
-        known = self._known
+        known = self._index_of
         found = known.get(key)
         if found is None:
             found = known[key] = len(self.nodes)
@@ -87,10 +87,10 @@ class Graph:
 
     def find(self, op: str, i: int, j: int) -> Expr | None:
         """The product, sum or difference of two nodes if the graph has it; a difference also if it has the opposite."""
-        found = self._known.get((op, i, j) if op == "sub" or i <= j else (op, j, i))
+        found = self._index_of.get((op, i, j) if op == "sub" or i <= j else (op, j, i))
         if found is not None:
             return Expr(self, found)
-        opposite = self._known.get((op, j, i)) if op == "sub" else None
+        opposite = self._index_of.get((op, j, i)) if op == "sub" else None
         return None if opposite is None else self.neg(Expr(self, opposite))
 
     def neg(self, x: Expr) -> Expr:
@@ -104,7 +104,7 @@ class Graph:
         if len(numbers) == row.arity:
             with np.errstate(all="ignore"):
                 return float(row.meaning(*numbers))
-        known = _KNOWN[op](*operands) if op in _KNOWN else None
+        known = _SHORTCUTS[op](*operands) if op in _SHORTCUTS else None
         if known is not None:
             return known
         first, *others = [(x if isinstance(x, Expr) else self.constant(x)).index for x in operands]
@@ -190,7 +190,7 @@ class Graph:
         like = self._like_terms(i, j, -1.0)
         if like is not None:
             return like
-        opposite = self._known.get(("sub", j, i))
+        opposite = self._index_of.get(("sub", j, i))
         if opposite is not None:
             return self.neg(Expr(self, opposite))
         return self.node(("sub", i, j))
@@ -228,5 +228,5 @@ def _selected(x: Value, a: Value, b: Value) -> Value | None:
     return _one_of(a, b)
 
 
-_KNOWN: dict[str, Callable[..., Value | None]] = {"min": _one_of, "max": _one_of, "select": _selected}
+_SHORTCUTS: dict[str, Callable[..., Value | None]] = {"min": _one_of, "max": _one_of, "select": _selected}
 """Results that need no computation, by operation; None where there is none."""

@@ -25,8 +25,8 @@ def run_repeated(code: Repeated, inputs: Sequence[Array], dtype: type[np.floatin
     answers = [np.zeros((n, array.size), dtype) for array in code.arrays]
     shapes = [array.shape for array in code.body.inputs]
 
-    def step(given: Sequence[Array]) -> list[Array]:
-        shaped = [np.reshape(x, (len(x), *shape)) for x, shape in zip(given, shapes, strict=True)]
+    def step(values: Sequence[Array]) -> list[Array]:
+        shaped = [np.reshape(x, (len(x), *shape)) for x, shape in zip(values, shapes, strict=True)]
         return [np.reshape(x, (len(x), -1)) for x in _run(code.body, shaped, dtype)]
 
     repeat(code.loop, step, [array.size for array in code.body.inputs], flat, answers)

@@ -168,10 +168,10 @@ def carrier(robot: RobotData, name: str, why: str) -> Frame:
     return robot.frames[name]
 
 
-def suggest(name: str, known: Sequence[str]) -> str:
+def suggest(name: str, names: Sequence[str]) -> str:
     """The names that were meant, perhaps: for the end of a message."""
-    close = get_close_matches(str(name), known, 3, 0.6)
+    close = get_close_matches(str(name), names, 3, 0.6)
     if close:
         return f"; did you mean {' or '.join(repr(other) for other in close)}?"
-    few = ", ".join(repr(other) for other in known[:12])
-    return f"; there are {few}{' ...' if len(known) > 12 else ''}" if known else ""
+    few = ", ".join(repr(other) for other in names[:12])
+    return f"; there are {few}{' ...' if len(names) > 12 else ''}" if names else ""

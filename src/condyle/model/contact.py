@@ -13,7 +13,11 @@ from condyle.model.change import suggest
 from condyle.model.parts import Frame, RobotData
 from condyle.model.placement import Placement
 
-KINDS: Mapping[str, tuple[int, ...]] = {"point": (0, 1, 2), "line": (0, 1, 2, 4, 5), "plane": (0, 1, 2, 3, 4, 5)}
+CONTACT_KINDS: Mapping[str, tuple[int, ...]] = {
+    "point": (0, 1, 2),
+    "line": (0, 1, 2, 4, 5),
+    "plane": (0, 1, 2, 3, 4, 5),
+}
 """Which entries of the relative motion [linear; angular] each kind holds, in the contact's axes."""
 
 RIGID = 1e-6
@@ -45,8 +49,10 @@ class Contact:
         for name, value in (("frame", self.frame), ("other", self.other)):
             if not isinstance(value, str) and (name, value) != ("other", None):
                 raise UnsupportedError(f"Contact: {name}={value!r}: give a name of robot.frames")
-        if self.kind not in KINDS:
-            raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+        if self.kind not in CONTACT_KINDS:
+            raise UnsupportedError(
+                f"{self.title}: kind={self.kind!r}; allowed is {', '.join(map(repr, CONTACT_KINDS))}"
+            )
         for name, value in (("placement", self.placement), ("anchor", self.anchor)):
             if value is not None and not isinstance(value, Placement):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UnsupportedError(f"{self.title}: {name}={value!r}: give a Placement of condyle.model.placement")
@@ -77,7 +83,7 @@ class Contact:
     @property
     def rows(self) -> tuple[int, ...]:
         """The entries of the relative motion that are held."""
-        return KINDS[self.kind]
+        return CONTACT_KINDS[self.kind]
 
     @property
     def placed(self) -> Placement:
@@ -111,17 +117,19 @@ def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Con
     return tuple(contacts)
 
 
-def _check(frames: Mapping[str, Frame], one: Contact) -> None:
-    for name in (one.frame, *(() if one.other is None else (one.other,))):
+def _check(frames: Mapping[str, Frame], contact: Contact) -> None:
+    for name in (contact.frame, *(() if contact.other is None else (contact.other,))):
         if name not in frames:
-            raise UnsupportedError(f"{one.title}: there is no frame {name!r}{suggest(str(name), tuple(frames))}")
-    own, other = frames[one.frame].body, -1 if one.other is None else frames[one.other].body
+            raise UnsupportedError(f"{contact.title}: there is no frame {name!r}{suggest(str(name), tuple(frames))}")
+    own, other = frames[contact.frame].body, -1 if contact.other is None else frames[contact.other].body
     if own < 0:
-        raise UnsupportedError(f"{one.title}: frame {one.frame!r} is fixed to the world; name a frame that moves")
-    if one.other is not None and other < 0:
-        raise UnsupportedError(f"{one.title}: frame {one.other!r} is fixed to the world; leave `other` out")
+        raise UnsupportedError(
+            f"{contact.title}: frame {contact.frame!r} is fixed to the world; name a frame that moves"
+        )
+    if contact.other is not None and other < 0:
+        raise UnsupportedError(f"{contact.title}: frame {contact.other!r} is fixed to the world; leave `other` out")
     if own == other:
-        raise UnsupportedError(f"{one.title}: both frames are on the same body, so that they never move")
+        raise UnsupportedError(f"{contact.title}: both frames are on the same body, so that they never move")
 
 
 def gains_of(contacts: Sequence[Contact]) -> Array:

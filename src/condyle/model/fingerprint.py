@@ -32,15 +32,15 @@ def fingerprint(robot: RobotData) -> str:
     return digest.hexdigest()
 
 
-def _closure(robot: RobotData, one: Contact) -> bytes:
+def _closure(robot: RobotData, contact: Contact) -> bytes:
     """Where a closure stands on its two bodies, and what it holds."""
-    (body, place), at, other = robot.frames[one.frame], one.anchored, -1
-    if one.other is not None:
-        other, there = robot.frames[one.other]
+    (body, place), at, other = robot.frames[contact.frame], contact.anchored, -1
+    if contact.other is not None:
+        other, there = robot.frames[contact.other]
         at = there.compose(at)
-    own = place.compose(one.placed)
-    numbers = (own.rotation, own.translation, at.rotation, at.translation, np.array(one.gains))
-    return f"\n{one.kind} {body} {other}\n".encode() + b"".join(_bytes(x) for x in numbers)
+    own = place.compose(contact.placed)
+    numbers = (own.rotation, own.translation, at.rotation, at.translation, np.array(contact.gains))
+    return f"\n{contact.kind} {body} {other}\n".encode() + b"".join(_bytes(x) for x in numbers)
 
 
 def _numbers(joint: Joint) -> tuple[Array, ...]:

@@ -64,7 +64,7 @@ def finish(draft: Description, options: Options, findings: Sequence[Finding] = (
     notes = None if options.quiet else draft.file_notes
     draft = replace(draft, joints=joints, snap=options.snap, snapped=snapped, file_notes=notes)
     whole, left_out = settled(assemble(draft), draft.file)
-    robot = Robot.of(whole)
+    robot = Robot.from_data(whole)
     found += left_out
     _report([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot

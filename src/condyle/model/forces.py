@@ -32,7 +32,7 @@ def f_ext(
     kinds = [wrench.dtype for wrench in given.values()]
     found = [(carrier(robot, name, "a force on it moves nothing"), _wrench(name, x)) for name, x in given.items()]
     batches = [wrench.shape[:-1] for _, wrench in found]
-    at = _at(robot, frame, q)
+    at = _q_of_axes(robot, frame, q)
     if at is not None:
         kinds.append(at[1])
         batches.append(at[0].shape[:-1])
@@ -49,7 +49,7 @@ def f_ext(
     return total.astype(np.float32) if given and all(kind == np.float32 for kind in kinds) else total
 
 
-def _at(robot: RobotData, axes: str, q: ArrayLike | None) -> tuple[Array, np.dtype[np.floating]] | None:
+def _q_of_axes(robot: RobotData, axes: str, q: ArrayLike | None) -> tuple[Array, np.dtype[np.floating]] | None:
     """The q that axes depend on, and its own number type; None where they depend on none."""
     if axes not in FORCE_FRAMES:
         raise UnsupportedError(f"f_ext: frame={axes!r}: allowed is {', '.join(map(repr, FORCE_FRAMES))}")

@@ -31,7 +31,7 @@ def check_graph(links: Sequence[Link], joints: Sequence[JointSpec], file: str | 
     if len(roots) > 1:
         message = f"{len(roots)} root links: {few(map(repr, roots), _SHOWN)}"
         findings.append(Finding("error", message, file, tops[1].line, cure="join them to one root"))
-    findings += _loops(links, joints, roots, file)
+    findings += _kinematic_loops(links, joints, roots, file)
     return (roots[0] if roots else links[0].name), findings
 
 
@@ -66,7 +66,9 @@ def _ends(links: Sequence[Link], joints: Sequence[JointSpec], file: str | None) 
     return findings
 
 
-def _loops(links: Sequence[Link], joints: Sequence[JointSpec], roots: Sequence[str], file: str | None) -> list[Finding]:
+def _kinematic_loops(
+    links: Sequence[Link], joints: Sequence[JointSpec], roots: Sequence[str], file: str | None
+) -> list[Finding]:
     findings: list[Finding] = []
     above: dict[str, JointSpec] = {}
     for joint in joints:

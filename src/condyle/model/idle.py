@@ -82,7 +82,7 @@ class _Elimination:
         self.tree, self.bodies, self.q = tree_of(robot), robot.bodies, q
         self.left, self.size = np.zeros((len(q), robot.nv)), np.zeros(robot.nv)
         self.weak = WEAK[robot.nv > LONG]
-        self.to_come = Counter(coordinate.at for link in self.tree.links for coordinate in link.v)
+        self.to_come = Counter(coordinate.entry for link in self.tree.links for coordinate in link.v)
 
     def run(self) -> Array:
         carried: dict[int, list[_Factor]] = defaultdict(list)
@@ -118,12 +118,12 @@ class _Elimination:
         for (linear, angular), armature, own in zip(subspace, link.numbers.armature, link.v, strict=True):
             line, turn = np.array(linear, np.float64), np.array(angular, np.float64)
             root = float(np.sqrt(cast(float, armature)))
-            columns[own.at] = columns.get(own.at, 0.0) + own.ratio * (motion @ np.concatenate((line, turn)))
+            columns[own.entry] = columns.get(own.entry, 0.0) + own.ratio * (motion @ np.concatenate((line, turn)))
             size = math.sqrt(behind.mass) * math.hypot(*line) + behind.reach * math.hypot(*turn) + root
-            self.size[own.at] += abs(own.ratio) * size
-            self.to_come[own.at] -= 1
+            self.size[own.entry] += abs(own.ratio) * size
+            self.to_come[own.entry] -= 1
             if root:
-                rotors.append((own.at, own.ratio * root))
+                rotors.append((own.entry, own.ratio * root))
         across, distance = self._across(link)
         moved = np.stack([*columns.values(), *np.moveaxis(motion @ across, 2, 0)], axis=-1)
         extra = np.zeros((len(self.q), len(rotors), moved.shape[2]))
@@ -134,7 +134,7 @@ class _Elimination:
 
     def _across(self, link: Link) -> tuple[Array, float]:
         """The motion of a link by that of its parent (n, 6, 6) while the joint rests, and how far off it is at most."""
-        values = [number(self.q[:, c.at] * c.ratio + c.offset) for c in link.q]
+        values = [number(self.q[:, c.entry] * c.ratio + c.offset) for c in link.q]
         turned, moved = link.kind.transform(values, link.numbers.pitch)
         placed = np.array(link.numbers.rotation, np.float64)
         n = len(self.q)

@@ -38,9 +38,9 @@ def _spread(com: Array) -> Array:
     return float(com @ com) * np.eye(3) - com[:, None] * com
 
 
-def with_parameters(robot: RobotData, given: ArrayLike) -> RobotData:
+def with_parameters(robot: RobotData, inertias: ArrayLike) -> RobotData:
     """The robot with these parameters, (n_bodies, 10); a row that is the body's own leaves it to the last digit."""
-    rows = _numbers("inertias", given, len(robot.bodies), 10)
+    rows = _numbers("inertias", inertias, len(robot.bodies), 10)
     own = parameters(robot)
     pairs = zip(robot.bodies, own, rows, strict=True)
     return _checked(robot, [body if np.array_equal(old, new) else _body(body.name, new) for body, old, new in pairs])

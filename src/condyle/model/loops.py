@@ -37,23 +37,25 @@ class Gap(NamedTuple):
         return f"{self.distance:.3g} m{angle}"
 
 
-def gap_of(one: Contact, own: Placement, other: Placement) -> Gap:
-    """Of a contact whose frame stands at `own` and whose other frame (or world) at `other`, both in one frame."""
-    here, there = own.compose(one.placed), other.compose(one.anchored)
+def gap_of(contact: Contact, placement: Placement, other: Placement) -> Gap:
+    """Of a contact whose frame stands at `placement` and whose other frame (or world) at `other`, both in one frame."""
+    here, there = placement.compose(contact.placed), other.compose(contact.anchored)
     turn = transpose(there.rotation) @ here.rotation
-    if one.kind == "line":  # its own x axis is the one that it turns about
+    if contact.kind == "line":  # its own x axis is the one that it turns about
         angle = float(np.arctan2(np.linalg.norm(turn[1:, 0]), turn[0, 0]))
     else:
         sine = np.linalg.norm((turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]))
-        angle = 0.0 if one.kind == "point" else float(np.arctan2(sine, np.trace(turn) - 1.0))
+        angle = 0.0 if contact.kind == "point" else float(np.arctan2(sine, np.trace(turn) - 1.0))
     return Gap(float(np.linalg.norm(here.translation - there.translation)), angle)
 
 
-def turned(one: Contact, at: Placement) -> Contact:
-    """The contact held from its other side, for a frame that is fixed to the world and stands there at `at`."""
-    if one.other is None:
+def turned(contact: Contact, placement: Placement) -> Contact:
+    """The contact held from its other side, for a frame that is fixed to the world and stands there at `placement`."""
+    if contact.other is None:
         raise ValueError("a contact with the world has no other side")
-    return Contact(one.other, one.kind, None, one.anchored, one.gains, at.compose(one.placed))
+    return Contact(
+        contact.other, contact.kind, None, contact.anchored, contact.gains, placement.compose(contact.placed)
+    )
 
 
 def unknown_ends(contacts: Iterable[Contact], links: Sequence[Link], file: str | None) -> list[Finding]:
@@ -82,23 +84,23 @@ def settled(robot: RobotData, file: str | None = None) -> tuple[RobotData, list[
     return (robot if same else replace(robot, contacts=tuple(kept))), findings
 
 
-def _settled(frames: Mapping[str, Frame], one: Contact) -> Contact | str:
+def _settled(frames: Mapping[str, Frame], contact: Contact) -> Contact | str:
     """The contact, or why it holds nothing."""
-    own, at = frames[one.frame]
-    other, there = (-1, None) if one.other is None else frames[one.other]
+    own, at = frames[contact.frame]
+    other, there = (-1, None) if contact.other is None else frames[contact.other]
     if own == other:
         where = "fixed to the world" if own < 0 else "on one body"
         open_by = Gap(0.0, 0.0)
-        if there is not None or one.anchor is not None:
-            open_by = gap_of(one, at, there or IDENTITY)
+        if there is not None or contact.anchor is not None:
+            open_by = gap_of(contact, at, there or IDENTITY)
         torn = f", {open_by} apart" if open_by.is_open else ""
-        ends = "it is" if one.other is None else "both of its frames are"
+        ends = "it is" if contact.other is None else "both of its frames are"
         return f"holds nothing and is left out: {ends} {where}{torn}"
     if own < 0:
-        return turned(one, at)
+        return turned(contact, at)
     if there is not None and other < 0:
-        return replace(one, other=None, anchor=there.compose(one.anchored))
-    return one
+        return replace(contact, other=None, anchor=there.compose(contact.anchored))
+    return contact
 
 
 def locked(robot: RobotData, values: Mapping[str, float | Sequence[float] | Array]) -> RobotData:

@@ -8,7 +8,7 @@ from condyle.model.array import Array, transpose
 from condyle.model.parts import Joint
 from condyle.model.placement import Placement, about, alignment
 from condyle.scalar import number
-from condyle.spatial.vector import ONE
+from condyle.spatial.vector import IDENTITY_MATRIX
 
 
 def pose(joint: Joint, q: Array) -> Placement:
@@ -23,6 +23,6 @@ def motion(joint: Joint, q: Array) -> Placement:
         return Placement(turned, np.zeros(3))
     values = [number(x) for x in q.tolist()]
     rotation, origin = joint.kind.transform(values, joint.pitch)
-    turn = np.array([rotation.into(axis) for axis in ONE], dtype=np.float64)
+    turn = np.array([rotation.into(axis) for axis in IDENTITY_MATRIX], dtype=np.float64)
     aligned = alignment(joint.axis)
     return Placement(aligned @ turn @ transpose(aligned), aligned @ np.array(origin, dtype=np.float64))

@@ -46,7 +46,7 @@ class Robot(RobotData, Identified):
         return f"<{type(self).__name__} {quoted(self.name)}: nq {self.nq}, nv {self.nv}, {len(self.bodies)} bodies>"
 
     @classmethod
-    def of(cls: type[Self], robot: RobotData) -> Self:
+    def from_data(cls: type[Self], robot: RobotData) -> Self:
         """The robot of a robot."""
         whole = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base)
         return cls(*whole, robot.snap, robot.snapped, robot.contacts, robot.file_notes)
@@ -54,7 +54,7 @@ class Robot(RobotData, Identified):
     @classmethod
     def assemble(cls: type[Self], description: Description) -> Self:
         """The robot of a description whose graph is sound."""
-        return cls.of(assemble(description))
+        return cls.from_data(assemble(description))
 
     def _identified(self) -> Parts:
         return parts_of(self)
@@ -92,7 +92,7 @@ class Robot(RobotData, Identified):
 
         ModelError names every body that cannot exist; ModelWarning names a doubtful one, as `condyle.load` does.
         """
-        return self.of(with_parameters(self, inertias))
+        return self.from_data(with_parameters(self, inertias))
 
     def attach(
         self: Self,
@@ -106,7 +106,7 @@ class Robot(RobotData, Identified):
         mass [kg]. com (3,) [m]: centre of mass in the frame. inertia (3, 3) [kg m²]: about com, in the axes of the
         frame. ModelError for an unknown frame, for one that is fixed to the world, and for a payload that cannot exist.
         """
-        return self.of(attached(self, frame, mass, com, inertia))
+        return self.from_data(attached(self, frame, mass, com, inertia))
 
     def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
         """Return the robot with joints fixed at values, {name: number, or kind.nq numbers} in rad and m; bodies are
@@ -115,7 +115,7 @@ class Robot(RobotData, Identified):
         Joints that mimic a fixed joint are fixed too. ModelError for an unknown name or an impossible value.
         ModelWarning for a contact of `contacts` whose two frames are on one body then: it is left out.
         """
-        return self.of(loops.locked(self, values))
+        return self.from_data(loops.locked(self, values))
 
     def reroot(self: Self, link: str) -> Self:
         """Return the same robot with another root link.
@@ -125,7 +125,7 @@ class Robot(RobotData, Identified):
         order of the joints is new, see `permutation`. Loops are closed at the same places. UnsupportedError for a joint
         between the two roots that cannot be reversed.
         """
-        return self.of(loops.rerooted(self, link))
+        return self.from_data(loops.rerooted(self, link))
 
 
 __all__ = ["Body", "Frame", "Joint", "Mimic", "Permutation", "Placement", "Robot", "State"]

@@ -141,10 +141,10 @@ def integrate_derivatives(robot: RobotData, dv: ArrayLike) -> IntegrateDerivativ
 
 
 def _by_entries(
-    step: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]], one: Array, other: Array
+    step: Callable[[Sequence[Scalar], Sequence[Scalar]], Sequence[Scalar]], first: Array, second: Array
 ) -> Array:
     """What a joint type does with scalars, of arrays (..., size)."""
-    return stacked(step(components(one), components(other)))
+    return stacked(step(components(first), components(second)))
 
 
 @lru_cache(16)

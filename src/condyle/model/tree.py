@@ -43,12 +43,15 @@ class Numbers(NamedTuple):
 
 
 class Coordinate(NamedTuple):
-    """One coordinate of a link: ratio x[at] + offset. own: whether it is no other joint's that the link mimics."""
+    """One coordinate of a link: ratio x[entry] + offset.
 
-    at: int
+    is_independent: whether it is no other joint's that the link mimics.
+    """
+
+    entry: int
     ratio: float
     offset: float
-    own: bool = True
+    is_independent: bool = True
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,7 @@ class Tree:
         """The type of every link that has coordinates of its own, and where they stand in q and in v."""
         for link in self.links:
             if all(c.ratio == 1.0 and c.offset == 0.0 for c in link.q):
-                yield link.kind, [c.at for c in link.q], [c.at for c in link.v]
+                yield link.kind, [c.entry for c in link.q], [c.entry for c in link.v]
 
     @property
     def has_free_rotors(self) -> bool:
@@ -160,7 +163,7 @@ class Tree:
     @property
     def has_shared_coordinates(self) -> bool:
         """Whether two links move with one coordinate (mimic joints)."""
-        used = [coordinate.at for link in self.links for coordinate in link.v]
+        used = [coordinate.entry for link in self.links for coordinate in link.v]
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
 
 
@@ -222,20 +225,20 @@ class _TreeBuilder:
         axes, at = rotation @ placement.rotation, rotation @ placement.translation + origin
         return TreeFrame(self.link_of_body[body], matrix(transpose(axes)), vector(at))
 
-    def contact(self, one: Contact) -> TreeContact:
+    def contact(self, contact: Contact) -> TreeContact:
         """A contact: its own frame, and the frame that its anchor is given in."""
         frames = self.robot.frames
-        body, placement = frames[one.frame]
-        at = placement.compose(one.placed)
-        other, there = Frame(-1, HERE) if one.other is None else frames[one.other]
-        sides = ((body, at), (other, there.compose(one.anchored)))
-        anchor = [*one.anchored.translation, *np.ravel(one.anchored.rotation)]
+        body, placement = frames[contact.frame]
+        at = placement.compose(contact.placed)
+        other, there = Frame(-1, HERE) if contact.other is None else frames[contact.other]
+        sides = ((body, at), (other, there.compose(contact.anchored)))
+        anchor = [*contact.anchored.translation, *np.ravel(contact.anchored.rotation)]
         return TreeContact(
             self.frame(body, at),
             self.frame(other, there),
             tuple(float(x) for x in anchor),
-            one.rows,
-            one.gains,
+            contact.rows,
+            contact.gains,
             min((reach(self.robot.bodies[body], at.translation) for body, at in sides if body >= 0), default=0.0),
         )
 

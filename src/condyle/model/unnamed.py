@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def names_of(given: Sequence[str], what: str) -> list[str]:
+def names_of(names: Sequence[str], what: str) -> list[str]:
     """A name for each: its own, or one that nobody else has."""
-    taken = {name for name in given if name}
-    return [name if name else fresh(f"{what}{i}", taken) for i, name in enumerate(given)]
+    taken = {name for name in names if name}
+    return [name if name else fresh(f"{what}{i}", taken) for i, name in enumerate(names)]
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -60,7 +60,7 @@ def _inlined(program: Program, most: int) -> tuple[bytearray, bytearray]:
 @dataclass
 class _Contraction:
     """parts, summed: see `_inlined`. new, depth, origins: the new nodes, their depths, and the old nodes that they are
-    made for. at: {old node: new node}. current: the old node that is computed."""
+    made for. renumbered: {old node: new node}. current: the old node that is computed."""
 
     program: Program
     parts: bytearray
@@ -68,7 +68,7 @@ class _Contraction:
     new: list[Node] = field(default_factory=list[Node])
     depth: list[int] = field(default_factory=list[int])
     origins: list[int] = field(default_factory=list[int])
-    at: dict[int, int] = field(default_factory=dict[int, int])
+    renumbered: dict[int, int] = field(default_factory=dict[int, int])
     current: int = 0
 
     def run(self) -> Program:
@@ -77,10 +77,12 @@ class _Contraction:
                 continue
             used, self.current = operands(node), k
             if node[0] in SUMS:
-                self.at[k] = self._sum(k)
+                self.renumbered[k] = self._sum(k)
             else:
-                self.at[k] = self._put(node[0], *(self.at[a] for a in used)) if used else self._node(node, 0)
-        return self.program.rewritten(self.new, self.at, self.origins)
+                self.renumbered[k] = (
+                    self._put(node[0], *(self.renumbered[a] for a in used)) if used else self._node(node, 0)
+                )
+        return self.program.rewritten(self.new, self.renumbered, self.origins)
 
     def _put(self, op: str, *used: int) -> int:
         depth = self.depth
@@ -154,10 +156,10 @@ class _Contraction:
         if op == "const":
             return constant_of(self.program.nodes[node]), ()
         if not self.summed[node]:
-            return 1.0, (self.at[node],)
+            return 1.0, (self.renumbered[node],)
         if self.program.nodes[used[0]][0] == "const":
-            return constant_of(self.program.nodes[used[0]]), (self.at[used[1]],)
-        return 1.0, tuple(self.at[a] for a in used)
+            return constant_of(self.program.nodes[used[0]]), (self.renumbered[used[1]],)
+        return 1.0, tuple(self.renumbered[a] for a in used)
 
     def _term(self, used: tuple[int, ...], sign: int) -> Term:
         depth = self.depth

@@ -28,45 +28,45 @@ class At(NamedTuple):
     def result(self) -> Expr:
         return Expr(self.graph, self.node)
 
-    def function(self, op: str, *given: Value) -> Value:
-        return self.graph.function(op, given)
+    def function(self, op: str, *values: Value) -> Value:
+        return self.graph.function(op, values)
 
 
 Rule = Callable[[At, Value], Value]
 """A factor (a tangent of the operand, or a cotangent of the result) times the partial derivative."""
 
 
-def _rcp(at: At, x: Value) -> Value:
-    return -(x * at.result * at.result)
+def _rcp(node: At, x: Value) -> Value:
+    return -(x * node.result * node.result)
 
 
-def _sqrt(at: At, x: Value) -> Value:
-    return 0.5 * x * at.function("rcp", at.result)
+def _sqrt(node: At, x: Value) -> Value:
+    return 0.5 * x * node.function("rcp", node.result)
 
 
-def _sin(at: At, x: Value) -> Value:
-    return x * at.function("cos", at.operand(0))
+def _sin(node: At, x: Value) -> Value:
+    return x * node.function("cos", node.operand(0))
 
 
-def _cos(at: At, x: Value) -> Value:
-    return -(x * at.function("sin", at.operand(0)))
+def _cos(node: At, x: Value) -> Value:
+    return -(x * node.function("sin", node.operand(0)))
 
 
-def _abs(at: At, x: Value) -> Value:
-    return at.function("select", at.operand(0), x, -x)
+def _abs(node: At, x: Value) -> Value:
+    return node.function("select", node.operand(0), x, -x)
 
 
-def _tanh(at: At, x: Value) -> Value:
-    return x - x * at.result * at.result
+def _tanh(node: At, x: Value) -> Value:
+    return x - x * node.result * node.result
 
 
-def _log(at: At, x: Value) -> Value:
-    return x * at.function("rcp", at.operand(0))
+def _log(node: At, x: Value) -> Value:
+    return x * node.function("rcp", node.operand(0))
 
 
-def _square(at: At) -> Value:
-    y, x = at.operand(0), at.operand(1)
-    return at.function("rcp", x * x + y * y)
+def _square(node: At) -> Value:
+    y, x = node.operand(0), node.operand(1)
+    return node.function("rcp", x * x + y * y)
 
 
 def _is_constant(value: Value) -> bool:
@@ -78,12 +78,14 @@ def _extreme(k: int, largest: bool) -> Rule:
     a constant in max, and of the constant in min; of two symbols, that of the first one.
     """
 
-    def rule(at: At, x: Value) -> Value:
-        own, other = at.operand(k), at.operand(1 - k)
+    def rule(node: At, x: Value) -> Value:
+        own, other = node.operand(k), node.operand(1 - k)
         preferred, yielding = (other, own) if largest else (own, other)
         wins = _is_constant(preferred) or (k == 0 and not _is_constant(yielding))
         ahead, behind = (own, other) if largest else (other, own)
-        return at.function("select", ahead - behind, x, 0.0) if wins else at.function("select", behind - ahead, 0.0, x)
+        return (
+            node.function("select", ahead - behind, x, 0.0) if wins else node.function("select", behind - ahead, 0.0, x)
+        )
 
     return rule
 

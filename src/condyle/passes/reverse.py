@@ -27,23 +27,23 @@ class Cotangents:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._known: dict[int, dict[tuple[Guard, ...], Value]] = {}
+        self._sums: dict[int, dict[tuple[Guard, ...], Value]] = {}
 
     def add(self, node: int, value: Value, guards: tuple[Guard, ...] = ()) -> None:
         guards, value = self._split(value, guards)
         if not is_zero(value):
-            known = self._known.setdefault(node, {})
+            known = self._sums.setdefault(node, {})
             known[guards] = known[guards] + value if guards in known else value
 
     def get(self, node: int) -> Value:
         total: Value = 0.0
-        for guards, value in self._known.get(node, {}).items():
+        for guards, value in self._sums.get(node, {}).items():
             total = total + self._guarded(guards, value)
         return total
 
     def apart(self, node: int) -> tuple[tuple[Guard, ...], Value]:
         """The same as conditions, and a value that counts where all of them hold."""
-        known = self._known.get(node, {})
+        known = self._sums.get(node, {})
         return next(iter(known.items())) if len(known) == 1 else ((), self.get(node))
 
     def _split(self, value: Value, guards: tuple[Guard, ...]) -> tuple[tuple[Guard, ...], Value]:

@@ -26,33 +26,33 @@ def named_folders(assets: Iterable[str | os.PathLike[str]]) -> tuple[Path, ...]:
 class Folders:
     """The folder of a model and those that the user named besides."""
 
-    def __init__(self, own: Path, others: Sequence[str | os.PathLike[str]] = ()) -> None:
+    def __init__(self, model_folder: Path, others: Sequence[str | os.PathLike[str]] = ()) -> None:
         """Errors as those of `named_folders`."""
-        self.own = own
-        self.roots = tuple(Path(os.path.realpath(folder)) for folder in (own, *named_folders(others)))
+        self.model_folder = model_folder
+        self.roots = tuple(Path(os.path.realpath(folder)) for folder in (model_folder, *named_folders(others)))
 
-    def read(self, paths: Sequence[Path], most: int, what: str, at: tuple[str, int]) -> tuple[Path, bytes]:
+    def read(self, paths: Sequence[Path], most: int, what: str, where: tuple[str, int]) -> tuple[Path, bytes]:
         """The first of these files that exists: its true path and its bytes.
 
         Links are followed to their end, and the end must lie in a folder. `what` the model says, and where (file and
         line), begin the ModelError for a file outside, one that is not regular, over `most` bytes, or missing.
         """
         if not hasattr(os, "O_PATH"):
-            raise _wrong(f"{what}, and other files than the model itself are read on Linux only", at)
+            raise _wrong(f"{what}, and other files than the model itself are read on Linux only", where)
         for path in paths:
             try:
                 handle = os.open(path, os.O_PATH | os.O_CLOEXEC)  # names the file without opening it
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except (OSError, ValueError) as error:
-                raise _wrong(f"{what} cannot be read: {error}", at) from None
+                raise _wrong(f"{what} cannot be read: {error}", where) from None
             try:
-                return self._checked(handle, path, most, what, at)
+                return self._checked(handle, path, most, what, where)
             finally:
                 os.close(handle)
-        raise _wrong(f"{what}, which does not exist", at)
+        raise _wrong(f"{what}, which does not exist", where)
 
-    def _checked(self, handle: int, path: Path, most: int, what: str, at: tuple[str, int]) -> tuple[Path, bytes]:
+    def _checked(self, handle: int, path: Path, most: int, what: str, where: tuple[str, int]) -> tuple[Path, bytes]:
         same = Path(f"/proc/self/fd/{handle}")
         true = same.readlink()
         if not any(true.is_relative_to(root) for root in self.roots):
@@ -62,15 +62,15 @@ class Folders:
             cure = f"copy it there, or allow its folder: assets=({home!r},), on the command line --assets {home}"
             if is_link:
                 cure += f"; it is a link to {true}"
-            raise _wrong(f"{what} leaves the model's directory", at, cure)
+            raise _wrong(f"{what} leaves the model's directory", where, cure)
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise _wrong(f"{what} is not a regular file", at)
+            raise _wrong(f"{what} is not a regular file", where)
         with same.open("rb") as stream:  # the very file that was checked, whatever its name means by now
             data = stream.read(most + 1)
         if len(data) > most:
-            raise _wrong(f"{what} is larger than {most} bytes", at)
+            raise _wrong(f"{what} is larger than {most} bytes", where)
         return true, data
 
 
-def _wrong(message: str, at: tuple[str, int], cure: str | None = None) -> ModelError:
-    return ModelError([Finding("error", message, *at, cure=cure)])
+def _wrong(message: str, where: tuple[str, int], cure: str | None = None) -> ModelError:
+    return ModelError([Finding("error", message, *where, cure=cure)])

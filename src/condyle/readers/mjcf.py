@@ -145,11 +145,11 @@ class _Reader:
         inertia = congruence(turn, diagonal(model.body_inertia[i]))
         self.links.append(Link(Body(name, float(model.body_mass[i]), model.body_ipos[i], inertia)))
 
-    def site(self, i: int, given: str) -> None:
+    def site(self, i: int, site_name: str) -> None:
         """A massless link of its own, fixed to the site's body."""
-        model, name = self.model, fresh(given, self.taken["link"])
-        if name != given:
-            self.renamed.append(f"site {given!r} is frame {name!r}, because a body has its name")
+        model, name = self.model, fresh(site_name, self.taken["link"])
+        if name != site_name:
+            self.renamed.append(f"site {site_name!r} is frame {name!r}, because a body has its name")
         here = _placement(model.site_pos[i], model.site_quat[i]).snapped(self.options.snap)
         parent = self.bodies[int(model.site_bodyid[i])]
         self.links.append(Link(massless(name)))

@@ -54,7 +54,7 @@ def _read(node: Element, folders: Folders, home: str, strip: bool, most: int) ->
         if odd is not None:
             raise ModelError([node.error(f"{what} {odd[0]}", odd[1])])
     last = name.rpartition("/")[2] if strip else name
-    places = (folders.own / home / last, *(() if strip else (node.folder / last,)))
+    places = (folders.model_folder / home / last, *(() if strip else (node.folder / last,)))
     return folders.read(places, most, f"<{node.tag}> file={name!r}", (node.file, node.line))
 
 

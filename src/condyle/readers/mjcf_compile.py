@@ -50,7 +50,7 @@ def library() -> Path:
 
 
 def compile_tree(
-    found: Path, root: Element, files: Mapping[str, tuple[Path, bytes]], limits: Limits
+    library: Path, root: Element, files: Mapping[str, tuple[Path, bytes]], limits: Limits
 ) -> tuple[bytes, list[Finding]]:
     """The compiled model as MuJoCo saves it, and its warnings as notes. ModelError for what MuJoCo refuses or survives
     not; it names the file and line of the element."""
@@ -59,7 +59,7 @@ def compile_tree(
     frames = [_DOCUMENT.encode(), document]
     for word, (_, data) in files.items():
         frames += [word.encode(), data]
-    code, answer, last = _run(found, b"".join(map(_frame, frames)), limits, root)
+    code, answer, last = _run(library, b"".join(map(_frame, frames)), limits, root)
     words = {word: str(path) for word, (path, _) in files.items()}
     parts = _parts(answer)
     heard = dict.fromkeys(map(_text, parts.get("warning", ())))
@@ -79,10 +79,19 @@ def _quick(root: Element) -> Element:
     return Element("compiler", {"usethread": "false"}, root.line, [ranges], root.file)
 
 
-def _run(found: Path, data: bytes, limits: Limits, root: Element) -> tuple[int, bytes, str]:
+def _run(library: Path, data: bytes, limits: Limits, root: Element) -> tuple[int, bytes, str]:
     """Exit status, standard output and standard error of the child. ModelError if it takes too long."""
     seconds = math.ceil(limits.timeout) + 1
-    command = [sys.executable, "-I", "-S", str(_CHILD), str(found), str(seconds), str(int(limits.memory)), str(LARGEST)]
+    command = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(_CHILD),
+        str(library),
+        str(seconds),
+        str(int(limits.memory)),
+        str(LARGEST),
+    ]
     said = os.memfd_create("condyle", os.MFD_CLOEXEC)
     try:
         with subprocess.Popen(

@@ -51,7 +51,7 @@ def prune_geoms(root: Element, static: bool) -> None:
 
     static: the masses of bodies that cannot move count as well (they will be made movable).
     """
-    pruner = _Geoms.of(root, static)
+    pruner = _Geoms.from_root(root, static)
     for section in root.children:
         if section.tag == "worldbody":
             pruner.place(section, False, True, None)
@@ -71,7 +71,7 @@ class _Geoms:
     needed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
 
     @staticmethod
-    def of(root: Element, static: bool) -> _Geoms:
+    def from_root(root: Element, static: bool) -> _Geoms:
         compilers = [node for node in root.children if node.tag == "compiler"]
         everywhere = any(node.get("inertiafromgeom") == "true" for node in compilers)
         total = any("settotalmass" in node.attributes for node in compilers)  # then each mass moves all others
@@ -115,9 +115,9 @@ def asset_name(node: Element) -> str:
     return name or stem.rpartition(".")[0] or stem
 
 
-def _weightless(given: dict[str, str]) -> bool:
+def _weightless(attributes: dict[str, str]) -> bool:
     try:
-        return float(given.get("mass") or given.get("density") or "1") == 0.0
+        return float(attributes.get("mass") or attributes.get("density") or "1") == 0.0
     except ValueError:
         return False  # MuJoCo will say what is wrong
 
@@ -132,21 +132,21 @@ def _classes(root: Element) -> dict[str | None, dict[str, str]]:
     found: dict[str | None, dict[str, str]] = {None: {}}
     tops = [node for node in root.children if node.tag == "default"]
     for node in tops:  # of all tops first: they are one class
-        found[None] |= _own(node)
+        found[None] |= _geom_attributes(node)
     todo = [(node, found[None]) for node in reversed(tops)]
     found["main"] = found[None]
     while todo:
         node, inherited = todo.pop()
         for child in node.children:
             if child.tag == "default":
-                given = inherited | _own(child)
+                given = inherited | _geom_attributes(child)
                 found[child.get("class")] = given
                 todo.append((child, given))
     found[None] = found["main"]
     return found
 
 
-def _own(node: Element) -> dict[str, str]:
+def _geom_attributes(node: Element) -> dict[str, str]:
     own: dict[str, str] = {}
     for child in node.children:
         if child.tag == "geom":

@@ -24,51 +24,51 @@ class Report:
         self.file = file
         self.findings: list[Finding] = []
 
-    def add(self, severity: str, at: Element, element: str | None, message: str, cure: str | None = None) -> None:
-        """severity as in Finding; at: where it stands; element: what a person calls it."""
-        self.findings.append(Finding(severity, message, self.file, at.line, element, cure))
+    def add(self, severity: str, node: Element, element: str | None, message: str, cure: str | None = None) -> None:
+        """severity as in Finding; node: where it stands; element: what a person calls it."""
+        self.findings.append(Finding(severity, message, self.file, node.line, element, cure))
 
-    def error(self, at: Element, element: str | None, message: str, cure: str | None = None) -> None:
-        self.add("error", at, element, message, cure)
+    def error(self, node: Element, element: str | None, message: str, cure: str | None = None) -> None:
+        self.add("error", node, element, message, cure)
 
-    def note(self, at: Element, element: str | None, message: str, cure: str | None = None) -> None:
-        self.add("note", at, element, message, cure)
+    def note(self, node: Element, element: str | None, message: str, cure: str | None = None) -> None:
+        self.add("note", node, element, message, cure)
 
-    def number(self, at: Element, element: str, name: str, default: float | None) -> float:
+    def number(self, node: Element, element: str, name: str, default: float | None) -> float:
         """A number; an error, and the default or 0, where it is none or too large (or missing without a default)."""
-        return float(self._parsed(at, element, name, 1, default)[0])
+        return float(self._parsed(node, element, name, 1, default)[0])
 
-    def limit(self, at: Element, element: str, name: str, default: float) -> float:
+    def limit(self, node: Element, element: str, name: str, default: float) -> float:
         """An attribute that may be infinite; what is beyond `LARGEST` counts as that."""
-        text = at.get(name)
+        text = node.get(name)
         if text is not None and _INFINITE.fullmatch(text.strip()):
             return float(text)
-        value = float(self._parsed(at, element, name, 1, default, _FINITE)[0])
+        value = float(self._parsed(node, element, name, 1, default, _FINITE)[0])
         return float(np.copysign(np.inf, value)) if abs(value) > LARGEST else value
 
-    def vector(self, at: Element, element: str, name: str, default: Sequence[float]) -> Array:
+    def vector(self, node: Element, element: str, name: str, default: Sequence[float]) -> Array:
         """Three numbers, (3,)."""
-        if at.get(name) is None:
+        if node.get(name) is None:
             return np.array(default, dtype=np.float64)
-        return self._parsed(at, element, name, 3, None)
+        return self._parsed(node, element, name, 3, None)
 
     def _parsed(
-        self, at: Element, element: str, name: str, n: int, default: float | None, largest: float = LARGEST
+        self, node: Element, element: str, name: str, n: int, default: float | None, largest: float = LARGEST
     ) -> Array:
-        text = at.get(name)
+        text = node.get(name)
         spare = np.full(n, 0.0 if default is None else default)
         if text is None:
             if default is None:
-                self.error(at, element, f"<{at.tag}> has no {name!r}", "a number is needed")
+                self.error(node, element, f"<{node.tag}> has no {name!r}", "a number is needed")
             return spare
         words = text.split()
         wanted = "a decimal number" if n == 1 else f"{n} decimal numbers with spaces between"
         if len(words) != n or not all(_NUMBER.fullmatch(word) for word in words):
-            self.error(at, element, f"<{at.tag}> {name}={shown(text)}, expected {wanted}", _cure(text))
+            self.error(node, element, f"<{node.tag}> {name}={shown(text)}, expected {wanted}", _cure(text))
             return spare
         values = np.array([float(word) for word in words])
         if not (np.abs(values) <= largest).all():
-            self.error(at, element, f"<{at.tag}> {name}={shown(text)} is beyond the largest number, {largest:.3g}")
+            self.error(node, element, f"<{node.tag}> {name}={shown(text)} is beyond the largest number, {largest:.3g}")
             return spare
         return values
 

@@ -26,8 +26,8 @@ _NEAR = 0.75
 """How much alike a word and a known one are where a slip is meant: loop_joint and joint are two words."""
 _FIRST = ("limit", "dynamics")
 """Elements of which the first counts where several differ, as in Pinocchio: no function but an input takes them."""
-_LOOP = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
-_LOOP_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
+_LOOP_JOINT = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
+_LOOP_JOINT_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
 _ROTOR_CURE = "expected 0 or more, and no number beyond 1e30 with the square of the gear ratio"
 _ROTOR, _GEAR = "drake:rotor_inertia", "drake:gear_ratio"
 _ORIGIN = ("xyz", "rpy")
@@ -47,7 +47,7 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Descrip
     reader.report.findings += left_over
     for child in root.children:
         if child.tag == "loop_joint":
-            reader.report.add("physics", child, "robot", _LOOP, _LOOP_CURE)
+            reader.report.add("physics", child, "robot", _LOOP_JOINT, _LOOP_JOINT_CURE)
         elif child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
     whole = (
@@ -72,10 +72,10 @@ class _Reader:
         self.snap = snap
         self.without_axis: list[str] = []
 
-    def unknown(self, child: Element, owner: str, known: tuple[str, ...]) -> None:
+    def unknown(self, child: Element, owner: str, allowed: tuple[str, ...]) -> None:
         if child.tag.startswith(XACRO):
             return  # `check_xacro` says so
-        self.report.note(child, owner, f"<{child.tag}> is unknown and ignored{_meant(child.tag, known)}")
+        self.report.note(child, owner, f"<{child.tag}> is unknown and ignored{_meant(child.tag, allowed)}")
 
     def only(self, parent: Element, element: str, tag: str) -> Element | None:
         """The child with this tag, if any; an error when there are several that differ, but for those of `_FIRST`."""
@@ -90,23 +90,23 @@ class _Reader:
             self.report.error(found[1], element, f"{len(found)} <{tag}> that differ, expected one", "keep one of them")
         return found[0] if found else None
 
-    def name(self, at: Element) -> str:
-        name = at.get("name")
+    def name(self, node: Element) -> str:
+        name = node.get("name")
         if not name:
-            self.report.error(at, None, f"<{at.tag}> has no name")
-        return name or f"({at.tag} on line {at.line})"
+            self.report.error(node, None, f"<{node.tag}> has no name")
+        return name or f"({node.tag} on line {node.line})"
 
-    def link(self, at: Element) -> Link:
-        name = self.name(at)
+    def link(self, node: Element) -> Link:
+        name = self.name(node)
         element = f"link {name!r}"
-        for child in at.children:
+        for child in node.children:
             if child.tag not in _LINK:
                 self.unknown(child, element, _LINK)
-        inertial = self.only(at, element, "inertial")
+        inertial = self.only(node, element, "inertial")
         if inertial is None:
-            return Link(massless(name), at.line)
+            return Link(massless(name), node.line)
         place = self.origin(inertial, element)
-        return Link(self.body(inertial, name, element, place), at.line, place)
+        return Link(self.body(inertial, name, element, place), node.line, place)
 
     def body(self, inertial: Element, name: str, element: str, place: Placement) -> Body:
         for child in inertial.children:
@@ -125,12 +125,12 @@ class _Reader:
             return massless(name)  # what stands for an unreadable number must not be judged as well
         return Body(name, value, place.translation, congruence(place.rotation, moments))
 
-    def moments(self, at: Element, element: str) -> Array:
-        missing = [name for name in ("ixy", "ixz", "iyz") if at.get(name) is None]
+    def moments(self, node: Element, element: str) -> Array:
+        missing = [name for name in ("ixy", "ixz", "iyz") if node.get(name) is None]
         if missing:
-            self.report.note(at, element, f"<inertia> has no {' '.join(missing)}: taken as 0")
+            self.report.note(node, element, f"<inertia> has no {' '.join(missing)}: taken as 0")
         xx, xy, xz, yy, yz, zz = (
-            self.report.number(at, element, name, 0.0 if name in missing else None)
+            self.report.number(node, element, name, 0.0 if name in missing else None)
             for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
         )
         return np.array(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
@@ -148,45 +148,45 @@ class _Reader:
         xyz = self.report.vector(at, element, "xyz", (0.0, 0.0, 0.0))
         return Placement.from_rpy(xyz, self.report.vector(at, element, "rpy", (0.0, 0.0, 0.0)), self.snap)
 
-    def joint(self, at: Element) -> JointSpec:
-        name = self.name(at)
+    def joint(self, node: Element) -> JointSpec:
+        name = self.name(node)
         element = f"joint {name!r}"
-        for child in at.children:
+        for child in node.children:
             if child.tag not in _JOINT:
                 self.unknown(child, element, _JOINT)
-        kind = self.type(at, element)
-        if kind == "planar" and not at.all("axis"):
+        kind = self.type(node, element)
+        if kind == "planar" and not node.all("axis"):
             self.without_axis.append(repr(name))
         return JointSpec(
             name=name,
             type=kind,
-            parent=self.end(at, element, "parent"),
-            child=self.end(at, element, "child"),
-            placement=self.origin(at, element),
-            axis=self.axis(at, element) if kind != FIXED and JOINT_TYPES[kind].axes else None,
-            numbers=Numbers() if kind == FIXED else self.numbers(at, element, kind),
-            mimic=None if kind == FIXED else self.mimic(at, element),
-            line=at.line,
+            parent=self.end(node, element, "parent"),
+            child=self.end(node, element, "child"),
+            placement=self.origin(node, element),
+            axis=self.axis(node, element) if kind != FIXED and JOINT_TYPES[kind].axes else None,
+            numbers=Numbers() if kind == FIXED else self.numbers(node, element, kind),
+            mimic=None if kind == FIXED else self.mimic(node, element),
+            line=node.line,
         )
 
-    def type(self, at: Element, element: str) -> str:
-        word = at.get("type")
+    def type(self, node: Element, element: str) -> str:
+        word = node.get("type")
         types = {kind.urdf: name for name, kind in JOINT_TYPES.items() if kind.urdf is not None} | {FIXED: FIXED}
         if word in types:
             return types[word]
         what = "no type" if word is None else f"type {shown(word)} is unknown"
-        self.report.error(at, element, f"{what}; URDF has {', '.join(types)}", "build other joints in code")
+        self.report.error(node, element, f"{what}; URDF has {', '.join(types)}", "build other joints in code")
         return FIXED
 
-    def end(self, at: Element, element: str, tag: str) -> str:
-        child = self.only(at, element, tag)
+    def end(self, node: Element, element: str, tag: str) -> str:
+        child = self.only(node, element, tag)
         link = None if child is None else child.get("link")
         if link is None:
-            self.report.error(at, element, f"no <{tag} link=...>")
+            self.report.error(node, element, f"no <{tag} link=...>")
         return link or ""
 
-    def axis(self, at: Element, element: str) -> Array:
-        child = self.only(at, element, "axis")
+    def axis(self, node: Element, element: str) -> Array:
+        child = self.only(node, element, "axis")
         default = np.array((1.0, 0.0, 0.0))
         if child is None:
             return default
@@ -200,23 +200,23 @@ class _Reader:
                 self.report.error(child, element, f"<axis> xyz={text} has no direction", "give a non-zero axis")
             return default
 
-    def numbers(self, at: Element, element: str, kind: str) -> Numbers:
-        dynamics = self.only(at, element, "dynamics")
+    def numbers(self, node: Element, element: str, kind: str) -> Numbers:
+        dynamics = self.only(node, element, "dynamics")
         damping, friction = (0.0, 0.0)
         if dynamics is not None:
             damping = self.report.number(dynamics, element, "damping", 0.0)
             friction = self.report.number(dynamics, element, "friction", 0.0)
             if damping < 0.0 or friction < 0.0:
                 self.report.note(dynamics, element, "negative damping or friction")
-        lower, upper, effort, velocity = self.limits(at, element, kind)
+        lower, upper, effort, velocity = self.limits(node, element, kind)
         parts = (lower, upper, effort, velocity, 0.0, damping, friction)
         return Numbers(*(np.array((part,)) for part in parts))
 
-    def limits(self, at: Element, element: str, kind: str) -> tuple[float, float, float, float]:
-        limit = self.only(at, element, "limit")
+    def limits(self, node: Element, element: str, kind: str) -> tuple[float, float, float, float]:
+        limit = self.only(node, element, "limit")
         bounded = JOINT_TYPES[kind].is_bounded
         if bounded and (limit is None or (limit.get("lower") is None and limit.get("upper") is None)):
-            self.report.note(at, element, f"a {kind} joint without limits")
+            self.report.note(node, element, f"a {kind} joint without limits")
         lower, upper, effort, velocity = -np.inf, np.inf, np.inf, np.inf
         if limit is not None:
             effort = self.report.limit(limit, element, "effort", np.inf)
@@ -226,8 +226,8 @@ class _Reader:
                 upper = self.report.limit(limit, element, "upper", 0.0)
         return lower, upper, effort, velocity
 
-    def mimic(self, at: Element, element: str) -> MimicOf | None:
-        child = self.only(at, element, "mimic")
+    def mimic(self, node: Element, element: str) -> MimicOf | None:
+        child = self.only(node, element, "mimic")
         if child is None:
             return None
         master = child.get("joint")
@@ -293,7 +293,7 @@ def _undriven(joint: JointSpec | None) -> str:
     return "" if effort is None or effort[0] > 0.0 else f"joint {joint.name!r} has an effort limit of 0"
 
 
-def _meant(word: str, known: tuple[str, ...]) -> str:
+def _meant(word: str, allowed: tuple[str, ...]) -> str:
     """The known word that was meant, perhaps: for the end of a message."""
-    close = get_close_matches(word, known, 1, _NEAR) if ":" not in word else []
+    close = get_close_matches(word, allowed, 1, _NEAR) if ":" not in word else []
     return f"; did you mean {close[0]!r}?" if close else ""

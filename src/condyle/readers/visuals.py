@@ -23,7 +23,7 @@ from condyle.readers.urdf import origin_of
 from condyle.readers.xml import Element
 from condyle.specification.choices import BUNDLED
 
-KINDS = ("stl", "obj")
+MESH_KINDS = ("stl", "obj")
 MOST_BYTES, MOST_IN_ALL = 64 << 20, 512 << 20
 PACKAGE = "package://"
 
@@ -107,14 +107,14 @@ class _Urdf:
         return MeshFile(kind, name, data, scale)
 
 
-def _opened(name: str, folders: Folders, at: tuple[str, int]) -> tuple[str, bytes]:
+def _opened(name: str, folders: Folders, where: tuple[str, int]) -> tuple[str, bytes]:
     """The kind and the bytes of a mesh. ModelError."""
     kind = name.rpartition(".")[2].lower()
     what = f"mesh {name!r}"
-    if kind not in KINDS:
+    if kind not in MESH_KINDS:
         cure = "convert it, or look at the robot without meshes"
-        raise ModelError([Finding("error", f"{what} is neither STL nor OBJ", *at, cure=cure)])
-    _, data = folders.read(_places(name, folders), MOST_BYTES, what, at)
+        raise ModelError([Finding("error", f"{what} is neither STL nor OBJ", *where, cure=cure)])
+    _, data = folders.read(_places(name, folders), MOST_BYTES, what, where)
     return kind, data
 
 

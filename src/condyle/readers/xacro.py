@@ -34,8 +34,10 @@ def check_xacro(root: Element, file: str) -> list[Finding]:
     return sorted(_left_over(root, file), key=lambda finding: finding.line or 0)
 
 
-def _raw(what: str, at: Element, file: str) -> ModelError:
-    return ModelError([Finding("error", f"{what}: this file is raw xacro, not yet URDF", file, at.line, cure=_EXPAND)])
+def _raw(what: str, node: Element, file: str) -> ModelError:
+    return ModelError(
+        [Finding("error", f"{what}: this file is raw xacro, not yet URDF", file, node.line, cure=_EXPAND)]
+    )
 
 
 def _word(element: Element) -> str:

@@ -80,10 +80,10 @@ class Binder:
         self._method = function.called
         self._dtype, self._recompiles = np.dtype(dtype), recompiles
         self._inputs = tuple(
-            ArraySpec.of(port, sizes, quaternions if function.takes_configurations(port) else ())
+            ArraySpec.for_port(port, sizes, quaternions if function.takes_configurations(port) else ())
             for port in function.inputs
         )
-        self._outputs = tuple(ArraySpec.of(port, sizes) for port in function.outputs)
+        self._outputs = tuple(ArraySpec.for_port(port, sizes) for port in function.outputs)
         self._state_bytes = self._dtype.itemsize * sum(spec.size for spec in self._outputs)
 
     @property

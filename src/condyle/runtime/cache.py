@@ -22,7 +22,7 @@ from pathlib import Path
 
 from condyle.errors import BuildError
 from condyle.runtime import trusted
-from condyle.runtime.made import made
+from condyle.runtime.made import built
 from condyle.runtime.store import ASIDE, MANIFEST, OBJECT, STALE_SECONDS, Entry, Store
 from condyle.runtime.trusted import closing
 
@@ -120,10 +120,10 @@ def _root(create: bool, strict: bool = False) -> int | None:
 
 def _built(store: Store | None, make: Callable[[Path], None]) -> bytes:
     if store is None:
-        return made(make, None)
+        return built(make, None)
     with suppress(OSError):  # a full disk: there is another place
         os.close(store.aside())
-    return made(make, path() / ASIDE)
+    return built(make, path() / ASIDE)
 
 
 def _put(store: Store | None, parts: Sequence[str], description: str, data: bytes) -> None:

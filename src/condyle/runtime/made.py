@@ -17,7 +17,7 @@ ROOM = 16 << 20
 """Bytes that a build may need: where fewer are free, a compiler that failed may have failed for that."""
 
 
-def made(make: Callable[[Path], None], first: Path | None) -> bytes:
+def built(make: Callable[[Path], None], first: Path | None) -> bytes:
     """What `make(path)` writes, built in `first` if it is given, else in the folder for temporary files.
 
     Raises BuildError where neither can be written or trusted, and what `make` raises where there was room.

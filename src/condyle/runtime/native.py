@@ -44,7 +44,7 @@ class Shape:
     side: int = 1
 
     @staticmethod
-    def of(
+    def estimated(
         in_sizes: tuple[int, ...],
         out_sizes: tuple[int, ...],
         lanes: int,

@@ -185,7 +185,7 @@ def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
     plan = machine.plan(isa, bits, machine.RETURN, b"", slots, b"", (size + 1, 1, 1, 0, 0, 0, *ports))
 
     def entry(in_size: int, out_size: int, way: int) -> Entry:
-        return plan_entry(plan, Shape.of((in_size,), (out_size,), layout.lanes, plan.work_bytes, 0), dtype, way)
+        return plan_entry(plan, Shape.estimated((in_size,), (out_size,), layout.lanes, plan.work_bytes, 0), dtype, way)
 
     return Movers(plan, entry(size, columns, PACKED_OUT), entry(columns, size, PACKED_IN))
 

@@ -36,7 +36,7 @@ class ArraySpec:
     quaternions: Quaternions = ()
 
     @staticmethod
-    def of(port: Port, sizes: Mapping[str, int], quaternions: Quaternions = ()) -> ArraySpec:
+    def for_port(port: Port, sizes: Mapping[str, int], quaternions: Quaternions = ()) -> ArraySpec:
         dims = port.shape(sizes)
         return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive, quaternions)
 

@@ -17,7 +17,7 @@ Upper: TypeAlias = tuple[Scalar, ...]
 """21 scalars: entries (0, 0) ... (0, 5), (1, 1) ... (5, 5)."""
 
 ZERO: Six = (number(0.0), number(0.0), number(0.0), number(0.0), number(0.0), number(0.0))
-ONE: Rows = cast(Rows, tuple(tuple(number(float(i == j)) for j in range(6)) for i in range(6)))
+IDENTITY_MATRIX: Rows = cast(Rows, tuple(tuple(number(float(i == j)) for j in range(6)) for i in range(6)))
 ZERO_UPPER: Upper = (number(0.0),) * 21
 
 
@@ -71,7 +71,7 @@ def product(a: Rows, b: Rows) -> Rows:
     return six_rows(times(columns, row) for row in a)
 
 
-def at(i: int, j: int) -> int:
+def upper_index(i: int, j: int) -> int:
     """The index of entry (i, j), i <= j, of a symmetric matrix in its upper triangle."""
     return 6 * i - i * (i + 1) // 2 + j
 
@@ -85,4 +85,4 @@ def congruence(a: Rows, s: Rows) -> Upper:
 def add_outer(s: Upper, k: Scalar, a: Six) -> Upper:
     """s + k a aᵀ."""
     scaled = scale(k, a)
-    return tuple(s[at(i, j)] + scaled[i] * a[j] for i in range(6) for j in range(i, 6))
+    return tuple(s[upper_index(i, j)] + scaled[i] * a[j] for i in range(6) for j in range(i, 6))

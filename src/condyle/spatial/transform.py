@@ -7,7 +7,7 @@ from typing import NamedTuple
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Axes, Rotation, composed
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import ONE, Vector
+from condyle.spatial.vector import IDENTITY_MATRIX, Vector
 
 
 class Transform(NamedTuple):
@@ -46,4 +46,4 @@ class Transform(NamedTuple):
         return force, vec.add(self.rotation.back(f[1]), vec.cross(self.translation, force))
 
 
-IDENTITY = Transform(Axes(ONE), vec.ZERO)
+IDENTITY = Transform(Axes(IDENTITY_MATRIX), vec.ZERO)

@@ -17,7 +17,7 @@ Symmetric: TypeAlias = tuple[Scalar, Scalar, Scalar, Scalar, Scalar, Scalar]
 ZERO: Vector = (number(0.0), number(0.0), number(0.0))
 ZERO_SYMMETRIC: Symmetric = (*ZERO, *ZERO)
 ZERO_MATRIX: Matrix = (ZERO, ZERO, ZERO)
-ONE: Matrix = (
+IDENTITY_MATRIX: Matrix = (
     (number(1.0), number(0.0), number(0.0)),
     (number(0.0), number(1.0), number(0.0)),
     (number(0.0), number(0.0), number(1.0)),

@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from condyle.errors import UnsupportedError
 from condyle.specification.ports import EXTRA, Port
 
-KINDS = ("jvp", "vjp", "jacobian", "hessian")
+DERIVATIVE_KINDS = ("jvp", "vjp", "jacobian", "hessian")
 """Of derivatives."""
 LONGEST = 500
 """Letters of a name that is read."""
@@ -116,7 +116,7 @@ class Reader(Generic[F]):
     def _readings(self, name: str) -> Iterator[tuple[str, F]]:
         """Every way to read a name that is no short one, and how it is said; all inputs of a Jacobian may be named."""
         kind, _, rest = name.partition("_")
-        if kind in KINDS and rest:
+        if kind in DERIVATIVE_KINDS and rest:
             yield from self._derivatives(kind, rest)
         for function in (*self._takings(name), *self._rollouts(name)):
             yield function.name, function

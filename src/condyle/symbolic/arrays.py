@@ -231,25 +231,25 @@ def is_elementwise(ufunc: Any) -> bool:
     return of_numbers(ufunc) is not None or ufunc in COMPARISONS or ufunc in LOGIC
 
 
-def elementwise(ufunc: Any, given: Sequence[object], trace: Trace) -> Held:
+def elementwise(ufunc: Any, operands: Sequence[object], trace: Trace) -> Held:
     """A universal function, entry by entry; of numbers alone it is NumPy's own."""
     if ufunc in LOGIC:
-        return Condition(each(LOGIC[ufunc], *(truths_of(x, trace) for x in given)), trace)
+        return Condition(each(LOGIC[ufunc], *(truths_of(x, trace) for x in operands)), trace)
     if ufunc in COMPARISONS:
-        return Condition(_applied(ufunc, COMPARISONS[ufunc], given, trace), trace)
+        return Condition(_applied(ufunc, COMPARISONS[ufunc], operands, trace), trace)
     of_symbols = of_numbers(ufunc)
     assert of_symbols is not None  # see is_elementwise
-    return Symbols(_applied(ufunc, of_symbols, given, trace), trace)
+    return Symbols(_applied(ufunc, of_symbols, operands, trace), trace)
 
 
-def _applied(ufunc: Any, of_symbols: Callable[..., object], given: Sequence[object], trace: Trace) -> object:
-    def one(*numbers: Any) -> object:
+def _applied(ufunc: Any, of_symbols: Callable[..., object], operands: Sequence[object], trace: Trace) -> object:
+    def of_entries(*numbers: Any) -> object:
         if all(isinstance(x, float) for x in numbers):
             return ufunc(*map(np.float64, numbers)).item()
         return of_symbols(*numbers)
 
     with np.errstate(all="ignore"):
-        return each(one, *(numbers_of(x, trace) for x in given))
+        return each(of_entries, *(numbers_of(x, trace) for x in operands))
 
 
 def unsupported(name: str) -> UnsupportedError:

@@ -19,7 +19,7 @@ from condyle.errors import UnsupportedError
 from condyle.operations import OPERATIONS
 from condyle.scalar import Scalar
 from condyle.symbolic import truths
-from condyle.symbolic.truths import Known, Value
+from condyle.symbolic.truths import AnyTruth, Value
 
 LARGEST_HALF_POWER = 32
 """x**2.5, x**3.5, ... up to here are products and a root. Whole powers always are products: x may be negative."""
@@ -61,15 +61,15 @@ def _sign(x: Scalar) -> Value:
     return _by_sign(x, -1.0, 0.0, 1.0)
 
 
-def _by_sign(x: Scalar, below: Value, at: Value, above: Value) -> Value:
+def _by_sign(x: Scalar, below: Value, at_zero: Value, above: Value) -> Value:
     """A value for x < 0, x = 0 and x > 0; NaN of NaN."""
-    return scalar.select(x, scalar.select(-x, at, above), scalar.select(-x, below, x))
+    return scalar.select(x, scalar.select(-x, at_zero, above), scalar.select(-x, below, x))
 
 
-def _heaviside(x: Value, at: Value) -> Value:
+def _heaviside(x: Value, at_zero: Value) -> Value:
     if isinstance(x, float):
-        return at if x == 0.0 else float(np.heaviside(x, 0.0))
-    return _by_sign(x, 0.0, at, 1.0)
+        return at_zero if x == 0.0 else float(np.heaviside(x, 0.0))
+    return _by_sign(x, 0.0, at_zero, 1.0)
 
 
 def _clipped(x: Scalar, limit: float) -> Scalar:
@@ -199,7 +199,7 @@ def of_numbers(ufunc: Any) -> Callable[..., Value] | None:
     return None
 
 
-ORDER: Mapping[Any, Callable[[Any, Any], Known]] = {
+ORDER: Mapping[Any, Callable[[Any, Any], AnyTruth]] = {
     np.greater_equal: truths.at_least,
     np.less_equal: lambda x, y: truths.at_least(y, x),
     np.greater: truths.greater,
@@ -207,10 +207,10 @@ ORDER: Mapping[Any, Callable[[Any, Any], Known]] = {
     np.equal: truths.equal,
     np.not_equal: truths.not_equal,
 }
-COMPARISONS: Mapping[Any, Callable[..., Known]] = {**ORDER, np.isnan: truths.is_nan}
+COMPARISONS: Mapping[Any, Callable[..., AnyTruth]] = {**ORDER, np.isnan: truths.is_nan}
 """Truths of numbers."""
 
-LOGIC: Mapping[Any, Callable[..., Known]] = {
+LOGIC: Mapping[Any, Callable[..., AnyTruth]] = {
     np.logical_and: truths.both,
     np.logical_or: truths.either,
     np.logical_xor: truths.differ,

@@ -27,9 +27,9 @@ def as_objects(entries: object) -> Entries:
     return made
 
 
-def each(of: Callable[..., object], *arrays: Entries) -> Entries:
+def each(function: Callable[..., object], *arrays: Entries) -> Entries:
     """A function of every entry, as an array of objects."""
-    return as_objects(np.frompyfunc(of, len(arrays), 1)(*arrays))
+    return as_objects(np.frompyfunc(function, len(arrays), 1)(*arrays))
 
 
 def entry(x: Any) -> object:

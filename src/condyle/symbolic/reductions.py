@@ -28,7 +28,7 @@ def total(terms: Sequence[Any]) -> Any:
     return total(terms[:middle]) + total(terms[middle:])
 
 
-def reduced(of: Callable[[Sequence[Any]], object], entries: Entries, axis: Axis, keepdims: bool) -> Entries:
+def reduced(reduction: Callable[[Sequence[Any]], object], entries: Entries, axis: Axis, keepdims: bool) -> Entries:
     """One entry for each row along these axes."""
     n = entries.ndim
     shape = np.any(np.empty(entries.shape, bool), axis=cast(Any, axis), keepdims=keepdims).shape  # or NumPy's error
@@ -37,26 +37,26 @@ def reduced(of: Callable[[Sequence[Any]], object], entries: Entries, axis: Axis,
     moved = entries.transpose([*others, *axes])
     made: Entries = np.empty(moved.shape[: len(others)], object)
     for index in numpy.ndindex(made.shape):
-        made[index] = of(as_objects(moved[index]).ravel().tolist())
+        made[index] = reduction(as_objects(moved[index]).ravel().tolist())
     return made.reshape(shape)
 
 
-def _of_numbers(of: Callable[[Sequence[Any]], object]) -> Callable[..., Symbols]:
+def _of_numbers(reduction: Callable[[Sequence[Any]], object]) -> Callable[..., Symbols]:
     def run(a: Held, axis: Axis = None, dtype: object = None, out: None = None, keepdims: bool = False) -> Symbols:
         _check_no_out(out)
-        return Symbols(reduced(of, numbers_of(a, a.source), axis, keepdims), a.source)
+        return Symbols(reduced(reduction, numbers_of(a, a.source), axis, keepdims), a.source)
 
     return run
 
 
 def _of_extremes(ufunc: Any) -> Callable[..., Symbols]:
-    def of(row: Sequence[Any]) -> Any:
+    def reduce_row(row: Sequence[Any]) -> Any:
         if not row:
             raise ValueError(f"np.{ufunc.__name__} of no entries; give one or more")
         return pairwise(lambda x, y: _lone(ufunc, x, y), row)
 
     def run(a: Held, axis: Axis = None, out: None = None, keepdims: bool = False) -> Symbols:
-        return _of_numbers(of)(a, axis, None, out, keepdims)
+        return _of_numbers(reduce_row)(a, axis, None, out, keepdims)
 
     return run
 
@@ -92,12 +92,12 @@ def _variance(
 ) -> Symbols:
     _check_no_out(out)
 
-    def of(row: Sequence[Any]) -> Any:
+    def reduce_row(row: Sequence[Any]) -> Any:
         mean = _mean_of(row)
         apart = [x - mean for x in row]
         return total([x * x for x in apart]) / float(len(row) - ddof)
 
-    return Symbols(reduced(of, numbers_of(a, a.source), axis, keepdims), a.source)
+    return Symbols(reduced(reduce_row, numbers_of(a, a.source), axis, keepdims), a.source)
 
 
 def _deviation(a: Held, *args: Any, **options: Any) -> object:

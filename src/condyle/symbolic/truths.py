@@ -23,7 +23,7 @@ class Truth(Protocol):
         ...
 
 
-Known: TypeAlias = "Truth | bool"
+AnyTruth: TypeAlias = "Truth | bool"
 """A truth, or a plain one, the same in every state."""
 
 
@@ -39,10 +39,10 @@ class NotNegative:
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    of: Truth
+    operand: Truth
 
     def chosen(self, a: Value, b: Value) -> Value:
-        return self.of.chosen(b, a)
+        return self.operand.chosen(b, a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,41 +56,41 @@ class Both:
         return scalar.select(holds, a, b)
 
 
-def chosen(truth: Known, a: Value, b: Value) -> Value:
+def chosen(truth: AnyTruth, a: Value, b: Value) -> Value:
     """`a` where the truth holds, else `b`."""
     return (a if truth else b) if isinstance(truth, bool) else truth.chosen(a, b)
 
 
-def negation(truth: Known) -> Known:
+def negation(truth: AnyTruth) -> AnyTruth:
     if isinstance(truth, bool):
         return not truth
-    return truth.of if isinstance(truth, Not) else Not(truth)
+    return truth.operand if isinstance(truth, Not) else Not(truth)
 
 
-def both(one: Known, other: Known) -> Known:
-    if isinstance(one, bool):
-        return other if one else False
-    if isinstance(other, bool):
-        return one if other else False
-    return Both(one, other)
+def both(first: AnyTruth, second: AnyTruth) -> AnyTruth:
+    if isinstance(first, bool):
+        return second if first else False
+    if isinstance(second, bool):
+        return first if second else False
+    return Both(first, second)
 
 
-def either(one: Known, other: Known) -> Known:
-    return negation(both(negation(one), negation(other)))
+def either(first: AnyTruth, second: AnyTruth) -> AnyTruth:
+    return negation(both(negation(first), negation(second)))
 
 
-def differ(one: Known, other: Known) -> Known:
+def differ(first: AnyTruth, second: AnyTruth) -> AnyTruth:
     """Whether one of them holds and the other does not."""
-    return both(either(one, other), negation(both(one, other)))
+    return both(either(first, second), negation(both(first, second)))
 
 
-def at_least(x: Value, y: Value) -> Known:
+def at_least(x: Value, y: Value) -> AnyTruth:
     """x >= y, one of them a symbol."""
     difference = x - y
     return NotNegative(scalar.absolute(_symbol(x))) if isinstance(difference, float) else NotNegative(difference)
 
 
-def greater(x: Value, y: Value) -> Known:
+def greater(x: Value, y: Value) -> AnyTruth:
     """x > y."""
     difference = x - y
     if isinstance(difference, float):  # x and y are one symbol
@@ -98,7 +98,7 @@ def greater(x: Value, y: Value) -> Known:
     return Both(NotNegative(difference), Not(NotNegative(-difference)))
 
 
-def equal(x: Value, y: Value) -> Known:
+def equal(x: Value, y: Value) -> AnyTruth:
     """x == y."""
     difference = x - y
     if isinstance(difference, float):
@@ -106,11 +106,11 @@ def equal(x: Value, y: Value) -> Known:
     return NotNegative(-scalar.absolute(difference))
 
 
-def not_equal(x: Value, y: Value) -> Known:
+def not_equal(x: Value, y: Value) -> AnyTruth:
     return negation(equal(x, y))
 
 
-def is_nan(x: Scalar) -> Known:
+def is_nan(x: Scalar) -> AnyTruth:
     return negation(NotNegative(scalar.absolute(x)))
 
 

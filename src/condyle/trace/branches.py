@@ -70,9 +70,9 @@ def _number(tree: Tree, branches: Branches, place: BranchIndex, joints: list[int
         branches.joints[i] = place._replace(position=position)
         link = tree.links[i]
         for coordinate in link.q:
-            add("q", coordinate.at)
+            add("q", coordinate.entry)
         for coordinate in link.v:
-            add("v", coordinate.at)
-            add("a", coordinate.at)
+            add("v", coordinate.entry)
+            add("a", coordinate.entry)
         for k in range(6 if link.body >= 0 else 0):
             add("f_ext", 6 * link.body + k)

@@ -87,4 +87,4 @@ def constants(link: Link) -> tuple[float, ...]:
 def blank(nv: int) -> Numbers:
     """Numbers with the structure of those of a link with nv degrees of freedom."""
     none = number(0.0)
-    return Numbers(vec.ONE, vec.ZERO, none, none, vec.ZERO, vec.ZERO_SYMMETRIC, (none,) * nv)
+    return Numbers(vec.IDENTITY_MATRIX, vec.ZERO, none, none, vec.ZERO, vec.ZERO_SYMMETRIC, (none,) * nv)

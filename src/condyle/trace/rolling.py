@@ -44,7 +44,7 @@ class Rolling:
         self.gravity, self.free_rotors, self.world_forces = cast(vec.Vector, tree.gravity), tree.has_free_rotors, False
         self.kinds, kind_of = kinds_of(tree)
         self.joints = tuple(
-            ir.Joint(kind, link.parent, link.q[0].at, link.v[0].at, 6 * link.body, constants(link))
+            ir.Joint(kind, link.parent, link.q[0].entry, link.v[0].entry, 6 * link.body, constants(link))
             for link, kind in zip(tree.links, kind_of, strict=True)
         )
         self.related, self.connected = rows_of(coupled(tree)), rows_of(connected(coupled(tree)))

@@ -42,7 +42,7 @@ def coupled(tree: Tree) -> NDArray[np.bool_]:
     kept = np.zeros((tree.nv, tree.nv), dtype=np.bool_)
     moves: list[list[int]] = []
     for link in tree.links:
-        own = [coordinate.at for coordinate in link.v]
+        own = [coordinate.entry for coordinate in link.v]
         moves.append([*([] if link.parent < 0 else moves[link.parent]), *own])
         kept[np.ix_(own, moves[-1])] = kept[np.ix_(moves[-1], own)] = True
     return kept

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.calls.dynamics import Dynamics, Out
 from condyle.calls.mapping import Sink, Source
 from condyle.calls.methods import as_result
-from condyle.derivatives import KINDS, derivative
+from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
 from condyle.identity import Identified, Parts
@@ -141,8 +141,8 @@ class UserFunction(Identified):
         neither.
         """
         for kind in derivatives:
-            if kind not in KINDS:
-                raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, KINDS))}")
+            if kind not in DERIVATIVE_KINDS:
+                raise UnsupportedError(f"derivatives: {kind!r}; allowed is {', '.join(map(repr, DERIVATIVE_KINDS))}")
         if self._bound.force_frame != UNBOUND.force_frame:
             raise UnsupportedError("exports have forces in the bodies' axes: leave force_frame= out")
         own = renamed(self.specification, self._name)

@@ -119,7 +119,7 @@ class Stage:
                 color=self.colour("body"),
                 opacity=0.45,
                 wxyz=quaternion(e.axes),
-                position=e.centre.at,
+                position=e.centre.position,
                 cast_shadow=False,
             )
             self.layers["bodies"].append(ball)
@@ -130,10 +130,10 @@ class Stage:
             self.layers[MESHES].append(mesh)
         for k, axis in enumerate(scene.parts.axes):
             along = axis.direction * AXIS * scene.size
-            ends = np.stack([axis.at.at - 0.5 * along, axis.at.at + along])[None]
-            self.layers["axes"].append(self._arrows(f"{at[axis.at.body]}/axis{k}", ends, "axis", 0.006))
+            ends = np.stack([axis.point.position - 0.5 * along, axis.point.position + along])[None]
+            self.layers["axes"].append(self._arrows(f"{at[axis.point.body]}/axis{k}", ends, "axis", 0.006))
         for k, mark in enumerate(scene.parts.marks):
-            place = {"wxyz": quaternion(mark.axes), "position": mark.origin.at}
+            place = {"wxyz": quaternion(mark.axes), "position": mark.origin.position}
             length = TRIAD * scene.size
             frame = self.server.scene.add_frame(
                 f"{at[mark.origin.body]}/frame{k}", axes_length=length, axes_radius=0.05 * length, **place

@@ -62,14 +62,14 @@ class ContactNodes:
             self.nodes.append(self.normals)
 
     def _frames(self, root: str, k: int, contact: ContactMark) -> None:
-        self._frame(root, f"contact{k}", contact.own, 0.014, 1.0)
+        self._frame(root, f"contact{k}", contact.frame, 0.014, 1.0)
         if contact.anchor is not None:
             self._frame(root, f"anchor{k}", contact.anchor, 0.022, 0.4)
 
     def _frame(self, root: str, name: str, mark: Mark, radius: float, opacity: float) -> None:
         """A ball and three axes on a body; the world is the last body."""
         body = mark.origin.body % self.scene.origins.shape[2]
-        place = {"wxyz": self.quaternion(mark.axes), "position": mark.origin.at}
+        place = {"wxyz": self.quaternion(mark.axes), "position": mark.origin.position}
         length = 1.5 * SMALL * self.scene.size
         self.nodes.append(
             self.server.scene.add_frame(
@@ -82,14 +82,14 @@ class ContactNodes:
             color=self.colour("contact"),
             opacity=opacity if opacity < 1.0 else None,
             cast_shadow=False,
-            position=mark.origin.at,
+            position=mark.origin.position,
         )
         self.nodes.append(ball)
 
     def _ends(self, time: int) -> Array:
         """From each contact to its anchor, (n, 2, 3)."""
         ends = [
-            (self.scene.pose_at(time, robot, one.own)[1], self.scene.pose_at(time, robot, one.anchor)[1])
+            (self.scene.pose_at(time, robot, one.frame)[1], self.scene.pose_at(time, robot, one.anchor)[1])
             for robot, one in self.anchored
             if one.anchor is not None
         ]
@@ -99,7 +99,7 @@ class ContactNodes:
         """The arrows of all normals, (n, 2, 3)."""
         arrows: list[Array] = []
         for robot, contact in self.normal:
-            at, along = self.scene.pose_at(time, robot, contact.own)[1], self.scene.normal(time, robot, contact)
+            at, along = self.scene.pose_at(time, robot, contact.frame)[1], self.scene.normal(time, robot, contact)
             assert along is not None
             arrows.append(np.stack([at, at + NORMAL * self.scene.size * along]))
         return np.stack(arrows)

@@ -26,13 +26,13 @@ FOOT = "foot"
 class ContactMark:
     """One contact, closure or foot.
 
-    own: the frame of the contact, on its body. anchor: the frame where it is held; None where the contact names none.
+    frame: the frame of the contact, on its body. anchor: the frame where it is held; None where the contact names none.
     turns: the entries of the rotation that are held as well, of 0, 1, 2. has_normal: whether it is with the ground.
     """
 
     name: str
     kind: str
-    own: Mark
+    frame: Mark
     anchor: Mark | None
     turns: tuple[int, ...]
     has_normal: bool
@@ -79,13 +79,13 @@ def _mark(robot: RobotData, name: str, frame: str, inner: Placement) -> Mark:
     return Mark(name, Point(body, place.translation), place.rotation)
 
 
-def openings(mark: ContactMark, own: tuple[Array, Array], anchor: tuple[Array, Array]) -> tuple[float, float]:
+def openings(mark: ContactMark, frame: tuple[Array, Array], anchor: tuple[Array, Array]) -> tuple[float, float]:
     """How far a contact is from its anchor: [m], and [rad] of what is held of the rotation.
 
-    own, anchor: rotation (3, 3) and origin (3,) of each frame in the world. The numbers are the lengths of the two
+    frame, anchor: rotation (3, 3) and origin (3,) of each frame in the world. The numbers are the lengths of the two
     parts of `constraint_errors`.
     """
-    (turn, at), (held_turn, held_at) = own, anchor
+    (turn, at), (held_turn, held_at) = frame, anchor
     kept = rotation_vector(transpose(held_turn) @ turn)[list(mark.turns)]
     return float(np.linalg.norm(at - held_at)), float(np.linalg.norm(kept))
 

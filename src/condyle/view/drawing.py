@@ -66,7 +66,7 @@ def _box(scene: Scene) -> Array:
         wide = np.sqrt(np.sum(half**2, axis=-1))
         at = scene.points([e.centre])[:, :, 0]
         reach += [at - wide, at + wide]
-    held = scene.points([of.origin for one in scene.contacts for of in (one.own, one.anchor) if of is not None])
+    held = scene.points([of.origin for one in scene.contacts for of in (one.frame, one.anchor) if of is not None])
     tips = [scene.force_points[k] + _force(scene, f) for k, f in scene.forces.items()]
     arrows = NORMAL * scene.size if any(one.has_normal for one in scene.contacts) else 0.0
     every = np.concatenate(
@@ -111,8 +111,8 @@ def _bodies(sheet: Sheet, scene: Scene, shot: Shot) -> list[tuple[float, Callabl
         half = scene.turned(e.centre.body, e.axes * e.radii)[shot.time, shot.robot]
         title = f"{printable(e.name)}: {e.mass:.4g} kg"
 
-        def put(at: Array = at, half: Array = half, title: str = title) -> None:
-            sheet.ellipse(at, half, "body", shot.opacity, title)
+        def put(centre: Array = at, half: Array = half, title: str = title) -> None:
+            sheet.ellipse(centre, half, "body", shot.opacity, title)
 
         found.append((float(sheet.camera.depth(at)), put))
     return found
@@ -132,8 +132,8 @@ def _links(sheet: Sheet, scene: Scene, shot: Shot) -> list[tuple[float, Callable
 
 def _axes(sheet: Sheet, scene: Scene, shot: Shot) -> None:
     for axis in scene.parts.axes:
-        at = scene.points([axis.at])[shot.time, shot.robot, 0]
-        along = scene.turned(axis.at.body, axis.direction[:, None])[shot.time, shot.robot, :, 0] * AXIS * scene.size
+        at = scene.points([axis.point])[shot.time, shot.robot, 0]
+        along = scene.turned(axis.point.body, axis.direction[:, None])[shot.time, shot.robot, :, 0] * AXIS * scene.size
         title = f"{printable(axis.name)}: {axis.type}"
         sheet.arrow(at - 0.5 * along, at + along, "axis", shot.opacity, title)
 

@@ -222,22 +222,22 @@ def _refused(*_: object, **__: object) -> None:
     """Nothing leaves this machine."""
 
 
-def _alike(one: Scene, other: Scene) -> bool:
+def _alike(first: Scene, second: Scene) -> bool:
     """Whether the same nodes can show both."""
-    same = (one.times, one.robots, list(one.forces)) == (other.times, other.robots, list(other.forces))
-    same = same and [m.name for m in one.parts.marks] == [m.name for m in other.parts.marks]
+    same = (first.times, first.robots, list(first.forces)) == (second.times, second.robots, list(second.forces))
+    same = same and [m.name for m in first.parts.marks] == [m.name for m in second.parts.marks]
     return (
         same
-        and list(map(_places, one.contacts)) == list(map(_places, other.contacts))
-        and _nets_alike(one.nets(), other.nets())
+        and list(map(_places, first.contacts)) == list(map(_places, second.contacts))
+        and _nets_alike(first.nets(), second.nets())
     )
 
 
 def _places(contact: ContactMark) -> list[object]:
     """What stands still of a contact: its name, and its frames on their bodies."""
-    marks = [mark for mark in (contact.own, contact.anchor) if mark is not None]
-    return [contact.name, *((m.origin.body, m.origin.at.tolist(), m.axes.tolist()) for m in marks)]
+    marks = [mark for mark in (contact.frame, contact.anchor) if mark is not None]
+    return [contact.name, *((m.origin.body, m.origin.position.tolist(), m.axes.tolist()) for m in marks)]
 
 
-def _nets_alike(one: Sequence[Array], other: Sequence[Array]) -> bool:
-    return len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+def _nets_alike(first: Sequence[Array], second: Sequence[Array]) -> bool:
+    return len(first) == len(second) and all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))

@@ -23,7 +23,7 @@ class Point:
     """A point (3,) [m] in the frame of a body; body -1 is the world."""
 
     body: int
-    at: Array
+    position: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,11 +51,11 @@ class Link:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Axis:
-    """The axis of a joint: a unit vector (3,) in the frame of the body that `at` is on."""
+    """The axis of a joint: a unit vector (3,) in the frame of the body that `point` is on."""
 
     name: str
     type: str
-    at: Point
+    point: Point
     direction: Array
 
 
@@ -89,14 +89,14 @@ def parts_of(robot: RobotData, frames: Iterable[str] | None = None) -> Parts:
     marks = [
         Mark(name, Point(robot.frames[name][0], p.translation), p.rotation)
         for name in named
-        for p in [_at(robot, name)]
+        for p in [_placement_of(robot, name)]
     ]
     bodies = [*enumerate(robot.bodies), *(() if robot.base is None else ((WORLD, robot.base),))]
     ellipsoids = [ellipsoid(body, index) for index, body in bodies]
     return Parts(tuple(e for e in ellipsoids if e is not None), tuple(_links(robot)), tuple(_axes(robot)), tuple(marks))
 
 
-def _at(robot: RobotData, name: str) -> Placement:
+def _placement_of(robot: RobotData, name: str) -> Placement:
     return robot.frames[name].placement
 
 
@@ -132,14 +132,14 @@ def _links(robot: RobotData) -> list[Link]:
         ends = [other.placement.translation for other in robot.joints if other.parent == index]
         ends += _closures(robot, index)
         if not ends:
-            ends = [_tip(robot, index, start.at)]
-        found += [Link(name, start, Point(index, end)) for end in ends if np.linalg.norm(end - start.at) > SHORT]
+            ends = [_tip(robot, index, start.position)]
+        found += [Link(name, start, Point(index, end)) for end in ends if np.linalg.norm(end - start.position) > SHORT]
         fixed_on = Point(joint.parent, joint.placement.translation)
         if not joint.kind.is_free and any(
             k not in joint.kind.angles for k in range(joint.kind.nq - 4 * joint.kind.has_quaternion)
         ):
             found.append(Link(name, fixed_on, start))
-        if joint.parent == WORLD and not joint.kind.is_free and np.linalg.norm(fixed_on.at) > SHORT:
+        if joint.parent == WORLD and not joint.kind.is_free and np.linalg.norm(fixed_on.position) > SHORT:
             found.append(Link("world", Point(WORLD, np.zeros(3)), fixed_on))
     return found
 

@@ -43,7 +43,7 @@ class Ellipse:
 class Words:
     """Text; anchor: "start", "middle" or "end" of it is at the point."""
 
-    at: Pixel
+    pixel: Pixel
     text: str
     style: str
     anchor: str = "start"
@@ -106,18 +106,18 @@ class Sheet:
         sides = [(x1 - dx + 0.45 * turn * dy, y1 - dy - 0.45 * turn * dx) for turn in (1.0, -1.0)]
         self.items.append(Line(((x0, y0), (x1, y1), sides[0], (x1, y1), sides[1]), style, opacity, title))
 
-    def words(self, at: Pixel, text: str, style: str, anchor: str = "start") -> bool:
+    def words(self, pixel: Pixel, text: str, style: str, anchor: str = "start") -> bool:
         """Text, unless it would cover other text or leave the picture; whether it was put."""
         wide = LETTER * len(text)
-        left = at[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide
-        box = (left, at[1] - 10.0, left + wide, at[1] + 3.0)
+        left = pixel[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide
+        box = (left, pixel[1] - 10.0, left + wide, pixel[1] + 3.0)
         inside = box[0] >= 2.0 and box[2] <= WIDTH - 2.0 and box[1] >= 2.0 and box[3] <= HEIGHT - 2.0
         if not inside or any(_overlap(box, other) for other in self.taken):
             return False
         self.taken.append(box)
-        self.items.append(Words(at, text, style, anchor))
+        self.items.append(Words(pixel, text, style, anchor))
         return True
 
 
-def _overlap(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _overlap(first: tuple[float, float, float, float], second: tuple[float, float, float, float]) -> bool:
+    return first[0] < second[2] and second[0] < first[2] and first[1] < second[3] and second[1] < first[3]

@@ -52,7 +52,7 @@ def write_png(picture: Picture, path: Path, theme: str) -> None:
             colour = {"tick": colours["quiet"], "sign": edge}.get(kind, colours["ink"])
             place = {"start": "left", "middle": "center", "end": "right"}[item.anchor]
             axes.text(
-                *item.at,
+                *item.pixel,
                 item.text,
                 color=colour,
                 fontsize=SIZES[kind] * POINTS,

@@ -89,13 +89,13 @@ class Scene:
     def pose_at(self, time: int, robot: int, mark: Mark) -> tuple[Array, Array]:
         """Rotation (3, 3) and origin (3,) of a frame in the world."""
         turn = self.rotations[time, robot, mark.origin.body]
-        return turn @ mark.axes, turn @ mark.origin.at + self.origins[time, robot, mark.origin.body]
+        return turn @ mark.axes, turn @ mark.origin.position + self.origins[time, robot, mark.origin.body]
 
     def opening(self, time: int, robot: int, contact: ContactMark) -> tuple[float, float] | None:
         """How far a contact is open [m], [rad]; None for one that has no anchor."""
         if contact.anchor is None:
             return None
-        return openings(contact, self.pose_at(time, robot, contact.own), self.pose_at(time, robot, contact.anchor))
+        return openings(contact, self.pose_at(time, robot, contact.frame), self.pose_at(time, robot, contact.anchor))
 
     def normal(self, time: int, robot: int, contact: ContactMark) -> Array | None:
         """The unit normal (3,) of the ground at a contact, in world axes: up without a ground; None for closures."""
@@ -103,7 +103,7 @@ class Scene:
             return None
         if self.surface is None:
             return np.array((0.0, 0.0, 1.0))
-        return self.surface.normal_at(self.pose_at(time, robot, contact.own)[1] - self.origins[time, robot, -1])
+        return self.surface.normal_at(self.pose_at(time, robot, contact.frame)[1] - self.origins[time, robot, -1])
 
     def nets(self) -> list[Array]:
         """The net (n, m, 3) of the ground under each robot."""
@@ -115,7 +115,7 @@ def placed(rotations: Array, origins: Array, points: Sequence[Point]) -> Array:
     if not points:
         return np.zeros((*origins.shape[:2], 0, 3))
     bodies = [point.body for point in points]
-    offsets = np.stack([point.at for point in points])
+    offsets = np.stack([point.position for point in points])
     return (rotations[:, :, bodies] @ offsets[:, :, None])[..., 0] + origins[:, :, bodies]
 
 
@@ -179,7 +179,7 @@ def scene_of(
     force_points = {name: placed(rotations, origins, [at])[:, :, 0] for name, at in places.items()}
     if at_contacts is not None:
         pushed |= {m.name: _in_world(rotations, m, at_contacts[:, :, k]) for k, m in enumerate(marks)}
-        force_points |= {m.name: placed(rotations, origins, [m.own.origin])[:, :, 0] for m in marks}
+        force_points |= {m.name: placed(rotations, origins, [m.frame.origin])[:, :, 0] for m in marks}
     floor = None if surface is None else surface.floor
     weight = robot.mass * float(np.linalg.norm(robot.gravity)) or 1.0
     return Scene(
@@ -213,7 +213,7 @@ def _in_world(rotations: Array, mark: ContactMark, force: Array) -> Array:
     """Forces (T, N, 6) in a contact's axes, torques left out, or (T, N, 3) in world axes: (T, N, 3) in world axes."""
     if force.shape[-1] == 3:
         return force
-    turn = rotations[:, :, mark.own.origin.body] @ mark.own.axes
+    turn = rotations[:, :, mark.frame.origin.body] @ mark.frame.axes
     return (turn @ force[..., :3, None])[..., 0]
 
 

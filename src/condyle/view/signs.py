@@ -38,7 +38,7 @@ def draw_surface(sheet: Sheet, scene: Scene) -> None:
 def draw_contacts(sheet: Sheet, scene: Scene, shot: Shot, aloud: bool) -> None:
     """Each contact: its two frames, a line between them, the normal; aloud: with the error in words."""
     for contact in scene.contacts:
-        turn, at = scene.pose_at(shot.time, shot.robot, contact.own)
+        turn, at = scene.pose_at(shot.time, shot.robot, contact.frame)
         _held(sheet, scene, shot, contact, at, aloud)
         _axes(sheet, scene, shot, turn, at)
         title = f"{printable(contact.name)}: {contact.kind}"
@@ -49,7 +49,7 @@ def draw_contacts(sheet: Sheet, scene: Scene, shot: Shot, aloud: bool) -> None:
             sheet.arrow(at, tip, "contact", shot.opacity, f"normal at {printable(contact.name)}")
 
 
-def _held(sheet: Sheet, scene: Scene, shot: Shot, contact: ContactMark, at: Array, aloud: bool) -> None:
+def _held(sheet: Sheet, scene: Scene, shot: Shot, contact: ContactMark, point: Array, aloud: bool) -> None:
     """The frame where a contact is held, the line to it, and how far they are apart."""
     opening = scene.opening(shot.time, shot.robot, contact)
     if contact.anchor is None or opening is None:
@@ -60,12 +60,12 @@ def _held(sheet: Sheet, scene: Scene, shot: Shot, contact: ContactMark, at: Arra
     _axes(sheet, scene, shot, turn, end)
     sheet.dot(end, HELD, "contact", shot.opacity, title)
     if words:
-        sheet.line([at, end], "contact", shot.opacity, title)
+        sheet.line([point, end], "contact", shot.opacity, title)
     if words and aloud:
-        x, y = sheet.pixel(0.5 * (at + end))
+        x, y = sheet.pixel(0.5 * (point + end))
         _ = sheet.words((x + 9.0, y + 14.0), words, "name") or sheet.words((x - 9.0, y + 14.0), words, "name", "end")
 
 
-def _axes(sheet: Sheet, scene: Scene, shot: Shot, turn: Array, at: Array) -> None:
+def _axes(sheet: Sheet, scene: Scene, shot: Shot, turn: Array, origin: Array) -> None:
     for letter, axis in zip("xyz", transpose(turn), strict=True):
-        sheet.line([at, at + SMALL * scene.size * axis], letter, shot.opacity)
+        sheet.line([origin, origin + SMALL * scene.size * axis], letter, shot.opacity)

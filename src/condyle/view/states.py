@@ -102,19 +102,21 @@ def checked_forces(
     return found
 
 
-def checked_contact_forces(given: ArrayLike | None, contacts: int, times: int, robots: int) -> Array | None:
+def checked_contact_forces(forces: ArrayLike | None, contacts: int, times: int, robots: int) -> Array | None:
     """Forces at contacts, (T, N, C, 6) or (T, N, C, 3). UnsupportedError without contacts; ShapeError, StateError."""
-    if given is None:
+    if forces is None:
         return None
     if not contacts:
         raise UnsupportedError(
             "contact_forces: there are no contacts; name them by contacts= or ground=, on the command line --contacts"
         )
     tails = ((contacts, 6), (contacts, 3))
-    return by_state("contact_forces", reals("contact_forces", given), tails, times, robots)
+    return by_state("contact_forces", reals("contact_forces", forces), tails, times, robots)
 
 
-def by_state(name: str, given: NDArray[np.generic], tails: Sequence[tuple[int, ...]], times: int, robots: int) -> Array:
+def by_state(
+    name: str, values: NDArray[np.generic], tails: Sequence[tuple[int, ...]], times: int, robots: int
+) -> Array:
     """An array with one entry for all states, or one of each robot, time, or robot and time: (T, N, *tail), float64.
 
     tails: the shapes that an entry may have. ShapeError, StateError.
@@ -125,12 +127,12 @@ def by_state(name: str, given: NDArray[np.generic], tails: Sequence[tuple[int, .
     if robots == 1:
         heads.setdefault((times,), (times, 1))
     shapes = {(*head, *tail): (lead, tail) for tail in tails for head, lead in heads.items()}
-    if given.shape not in shapes:
+    if values.shape not in shapes:
         allowed = ", ".join(map(str, shapes))
         counts = f"{times} times, {robots} robots"
         counts += f", {tails[0][0]} contacts" if len(tails[0]) == 2 else ""
-        raise ShapeError(f"{name} has shape {given.shape}, expected one of {allowed}: there are {counts}")
-    array = given.astype(np.float64)
+        raise ShapeError(f"{name} has shape {values.shape}, expected one of {allowed}: there are {counts}")
+    array = values.astype(np.float64)
     lead, tail = shapes[array.shape]
     if not moderate(array):
         sound = np.abs(np.reshape(array, (-1, int(np.prod(tail))))) <= LARGEST

@@ -72,9 +72,8 @@ def _colours(colours: dict[str, str]) -> str:
 def _item(item: Item) -> str:
     if isinstance(item, Words):
         anchor = "" if item.anchor == "start" else f' text-anchor="{item.anchor}"'
-        return (
-            f'<text class="{item.style}" x="{item.at[0]:.1f}" y="{item.at[1]:.1f}"{anchor}>{escape(item.text)}</text>'
-        )
+        x, y = item.pixel
+        return f'<text class="{item.style}" x="{x:.1f}" y="{y:.1f}"{anchor}>{escape(item.text)}</text>'
     opacity = "" if item.opacity == 1.0 else f' opacity="{item.opacity:.3g}"'
     if isinstance(item, Ellipse):
         return _with_title("ellipse", f'class="{item.style}" {_ellipse(item)}{opacity}', item.title)

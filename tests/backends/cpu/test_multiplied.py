@@ -34,7 +34,7 @@ TOLERANCE = {"float64": 2e-12, "float32": 1e-3}  # a condition of some hundreds;
 def case(request: pytest.FixtureRequest) -> tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]]:
     """A robot of all joint types, one of which mimics; its code, some states, what the reference answers."""
     function, floating = request.param
-    robot = Robot.of(every_joint(floating))
+    robot = Robot.from_data(every_joint(floating))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(routing, "LONGEST", 0)
         code = compiler_of(robot).code(FUNCTIONS[function].taking(F_EXT))
@@ -91,7 +91,7 @@ def test_place_in_the_batch_and_threads_change_no_bit(
 def test_packed_arrays_hold_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two legs and a mimic joint on a fixed base: zeros between limbs are not kept."""
     monkeypatch.setattr(routing, "LONGEST", 0)
-    robot = Robot.of(every_joint())
+    robot = Robot.from_data(every_joint())
     q, v = robot.random_state(11, 0)
     dyn = robot.compile()
     assert "products rolled" in dyn.explain()

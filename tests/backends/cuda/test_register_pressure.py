@@ -29,7 +29,7 @@ def alive(program: Program, order: list[int]) -> int:
 @pytest.mark.parametrize("program", [tangle(3), tangle(5, 600), toy(width=9, side=6)])
 def test_orders_are_orders(program: Program) -> None:
     nodes, _ = parts_of(program)
-    uses = Uses.of(program, nodes)
+    uses = Uses.from_program(program, nodes)
     for order in (late(uses, nodes), early(uses, nodes), relieved(uses, nodes)):
         assert sorted(order) == nodes
         place = {x: time for time, x in enumerate(order)}
@@ -43,14 +43,14 @@ def test_operands_that_need_most_come_first() -> None:
     nodes = (("input", 0, 0), ("neg", 0), ("neg", 1), ("mul", 1, 2), ("neg", 2), ("add", 4, 3))
     program = Program("toy", toy().inputs, toy().arrays, nodes, ())
     inner = [1, 2, 3, 4, 5]
-    assert most_first(Uses.of(program, inner), inner)[5] == [4, 3]
+    assert most_first(Uses.from_program(program, inner), inner)[5] == [4, 3]
 
 
 def test_a_humanoid_fits() -> None:
     """Atlas's fd: no depth-first order comes below 245 values, one of these does by a third."""
     program = code(robot("atlas"), "fd", False)
     nodes, roots = parts_of(program)
-    uses = Uses.of(program, nodes)
+    uses = Uses.from_program(program, nodes)
     plain = min(peak(uses, order) for _, order in orders(program, nodes, roots, ("rows", "leaves")))
     found = min(peak(uses, order) for _, order in low_pressure_orders(program, nodes, roots, ("rows",)))
     assert found < 200 < 245 < plain

@@ -107,5 +107,5 @@ def _kernel(
     lanes = ctypes.c_uint.in_dll(library, f"{facts.name}_lanes").value
     in_sizes = tuple(array.size for array in program.inputs)
     out_sizes = tuple(array.size for array in program.arrays)
-    shape = Shape.of(in_sizes, out_sizes, lanes, int(work()), work_of(program))
+    shape = Shape.estimated(in_sizes, out_sizes, lanes, int(work()), work_of(program))
     return CKernel(library, symbol, shape, dtype, description)

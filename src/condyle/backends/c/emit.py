@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from condyle.backends.c.body import Body, dialect_of, operand, straight, write_table
-from condyle.backends.c.repeat import TIMES, room, strided_rollout, time_strides, write_loop, write_rollout
+from condyle.backends.c.repeat import TIMES, room, strided_rollout, time_strides, write_rollout, write_time_loop
 from condyle.backends.c.rolled import rolled_body
 from condyle.backends.c.segments import segmented_body
 from condyle.backends.c.target import TARGET, Target
@@ -86,7 +86,7 @@ def source(
         e(*(f"CD_CHUNK void {program.name}_{k}(real_v *w);" for k in range(len(body.chunks))), "")
     write_function(e, program, facts, bits, body, () if apart else groups[0], target)
     if loops:
-        write_loop(e, f"{facts.name}_{program.name}", code, bits, body)
+        write_time_loop(e, f"{facts.name}_{program.name}", code, bits, body)
     if constants:
         write_facts(e, facts)
     parts = tuple(_part(group, bits, ops) for group in groups) if apart else ()

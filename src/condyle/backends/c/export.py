@@ -64,7 +64,7 @@ def export_c(
 
 
 def _header_file(
-    programs: Sequence[Code | Repeated], facts: Facts, bits: int, made: Mapping[str, Source], bodies: int
+    programs: Sequence[Code | Repeated], facts: Facts, bits: int, generated: Mapping[str, Source], bodies: int
 ) -> str:
     e = Emitter()
     guard = f"CONDYLE_{facts.name.upper()}_H"
@@ -78,7 +78,7 @@ def _header_file(
     for program in programs:
         symbol = f"{facts.name}_{program.name}"
         e("", *header(program, facts, f"float{bits}", TARGET.abi))
-        one = made[program.name]
+        one = generated[program.name]
         if one.plain:
             e(plain_head(program, symbol, real_of(bits)) + ";")
         e(given_head(program, symbol, real_of(bits)) + ";", strided_head(program, symbol, real_of(bits)) + ";")
@@ -111,7 +111,7 @@ def _test_file(
     facts: Facts,
     bits: int,
     vectors: Mapping[str, Vectors],
-    made: Mapping[str, Source],
+    generated: Mapping[str, Source],
 ) -> str:
     real = real_of(bits)
     e = Emitter()
@@ -129,7 +129,7 @@ def _test_file(
         e('printf("%-8s %s  error %.2e of %.2e\\n", what, bad ? "WRONG" : "right", error, scale);', "return bad;")
     tested = [program for program in programs if program.name in vectors]
     for program in tested:
-        _write_case(e, program, facts, bits, vectors[program.name], made[program.name].plain)
+        _write_case(e, program, facts, bits, vectors[program.name], generated[program.name].plain)
     e("")
     with e.block("int main(void)\n{"):
         e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested), "return bad;")

@@ -19,12 +19,12 @@ def readme(
     facts: Facts,
     real: str,
     joints: Sequence[Coordinates],
-    made: Mapping[str, Source],
+    generated: Mapping[str, Source],
 ) -> str:
     """README.md: the files, how to build, test and install them, each function, the order of the joints."""
     name, library = facts.name, library_of(facts.name)
     sources = ", ".join(f"`{name}_{program.name}.c`" for program in programs)
-    functions = "\n".join(_section(program, facts, real, made[program.name]) for program in programs)
+    functions = "\n".join(_section(program, facts, real, generated[program.name]) for program in programs)
     return f"""\
 # {name}: rigid-body dynamics in C
 
@@ -93,8 +93,8 @@ each step.
 """
 
 
-def _section(program: Code | Repeated, facts: Facts, real: str, made: Source) -> str:
-    function, head = facts.functions.get(program.name), plain_head if made.plain else given_head
+def _section(program: Code | Repeated, facts: Facts, real: str, source: Source) -> str:
+    function, head = facts.functions.get(program.name), plain_head if source.plain else given_head
     rows = [
         f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {_cell(port.unit) if port else ''} | "
         f"{_cell(port.doc) if port else ''} |"

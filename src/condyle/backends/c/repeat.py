@@ -39,7 +39,7 @@ def write_body(e: Emitter, code: Code, bits: int, body: Body) -> None:
         e(f"{name}_takes, {name}_gives, {name}_held, {sizes},", f"{name}_begin, {name}_turn, {name}_line")
 
 
-def write_loop(e: Emitter, symbol: str, code: Code, bits: int, body: Body) -> None:
+def write_time_loop(e: Emitter, symbol: str, code: Code, bits: int, body: Body) -> None:
     """The entry for loops that are given at run time: as `_strided`, and a `cd_loop` as numbers."""
     write_body(e, code, bits, body)
     e("")

@@ -48,7 +48,7 @@ class _Writer:
             loops("size_t i, c = 0;", "(void)c;")
             self._clear(loops, place.to_clear())
             for loop in rolled.loops:
-                self._loop(loops, loop)
+                self._joint_loop(loops, loop)
         tables = Emitter()
         self._write_tables(tables)
         slots = tuple(map(tuple, place.outputs()))
@@ -88,7 +88,7 @@ class _Writer:
             if values:
                 write_numbers(e, f"{name}_table{kind}", values, self.bits)
 
-    def _loop(self, e: Emitter, loop: Loop) -> None:
+    def _joint_loop(self, e: Emitter, loop: Loop) -> None:
         if isinstance(loop, Sweep):
             self._sweep(e, loop, str(len(self.rolled.joints)))
         elif isinstance(loop, Columns):
@@ -172,7 +172,7 @@ class _Writer:
                 for index in range(step.program.arrays[k].size):
                     place = self.place.written(ref, index)
                     if place is not None:
-                        e(f"{self._at(*place)} = {known.get(index, 'cd_splat(0)')};")
+                        e(f"{self._place(*place)} = {known.get(index, 'cd_splat(0)')};")
         return function
 
     def _write_banks(self, e: Emitter, step: Step) -> None:
@@ -187,7 +187,7 @@ class _Writer:
             k = self.banks.index(bank)
             e(f"real_v *const b{k} = w + {self.rolled.name}_bank{k}[i]{columns.get(bank.kind, '')};")
 
-    def _at(self, bank: Bank, offset: int) -> str:
+    def _place(self, bank: Bank, offset: int) -> str:
         return f"b{self.banks.index(bank)}[{offset}]"
 
     def _statements(self, step: Step, kind: int) -> dict[int, str]:
@@ -222,5 +222,5 @@ class _Writer:
             if step.reads[array].space == "table":
                 used, name = self.used[kind], self.rolled.name
                 return f"cd_splat({name}_table{kind}[{name}_row[i] * {len(used)} + {used.index(entry)}])"
-            return self._at(*self.place.read(step.reads[array], entry))
+            return self._place(*self.place.read(step.reads[array], entry))
         return dialect_of(self.bits).spell(node[0], [names[a] for a in operands(node)])

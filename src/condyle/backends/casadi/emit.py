@@ -51,54 +51,55 @@ def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
     return e.text()
 
 
-def _write_code(e: Emitter, one: External) -> None:
+def _write_code(e: Emitter, external: External) -> None:
     """Writes the function. An input that is NULL is zero; an output that is NULL goes to the workspace."""
-    split = {k: Split(f"{one.name}_{k}", part) for k, part in enumerate(one.parts) if is_long(part.program)}
+    split = {k: Split(f"{external.name}_{k}", part) for k, part in enumerate(external.parts) if is_long(part.program)}
     for chunks in split.values():
         chunks.write(e)
-    e(f"/* {one.name}({', '.join(p.name for p in one.inputs)}) -> ({', '.join(p.name for p in one.outputs)}) */")
+    inputs, outputs = (", ".join(port.name for port in ports) for ports in (external.inputs, external.outputs))
+    e(f"/* {external.name}({inputs}) -> ({outputs}) */")
     head = "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem"
-    with e.block(f"CD_API int {one.name}({head})\n{{"):
-        _write_places(e, one)
+    with e.block(f"CD_API int {external.name}({head})\n{{"):
+        _write_places(e, external)
         e("(void)arg, (void)res, (void)iw, (void)w, (void)mem, (void)cd_unused;")
-        for k, part in enumerate(one.parts):
+        for k, part in enumerate(external.parts):
             with e.block("{"):
                 if k in split:
-                    split[k].call(e, _answers(one))
+                    split[k].call(e, _answers(external))
                 else:
                     write_nodes(e, part, range(len(part.program.nodes)), {})
                     e(*(f"r[{k}][{i}] = t{node};" for k, i, node in part.writes))
-        written = {(k, i) for part in one.parts for k, i, _ in part.writes}
-        e(*(f"r[{k}][{i}] = 0;" for k, p in enumerate(one.outputs) for i in range(p.nnz) if (k, i) not in written))
+        written = {(k, i) for part in external.parts for k, i, _ in part.writes}
+        e(*(f"r[{k}][{i}] = 0;" for k, p in enumerate(external.outputs) for i in range(p.nnz) if (k, i) not in written))
         e("return 0;")
 
 
-def _write_places(e: Emitter, one: External) -> None:
+def _write_places(e: Emitter, external: External) -> None:
     """Writes the tables of addresses: a: inputs; r: outputs."""
-    given = [f"arg[{k}] ? arg[{k}] : cd_zeros" for k in range(len(one.inputs))]
-    ends = list(accumulate((port.nnz for port in one.outputs), initial=0))
+    given = [f"arg[{k}] ? arg[{k}] : cd_zeros" for k in range(len(external.inputs))]
+    ends = list(accumulate((port.nnz for port in external.outputs), initial=0))
     taken = [f"res[{k}] ? res[{k}] : w + {at}" for k, at in enumerate(ends[:-1])]
     e(f"const casadi_real *const a[] = {{{', '.join(given) or '0'}}};")
     e(f"casadi_real *const r[] = {{{', '.join(taken) or '0'}}};", "(void)a, (void)r;")
 
 
-def _answers(one: External) -> int:
+def _answers(external: External) -> int:
     """Numbers of the workspace for outputs that are NULL."""
-    return sum(port.nnz for port in one.outputs)
+    return sum(port.nnz for port in external.outputs)
 
 
-def _work(one: External) -> int:
-    rooms = [room(part.program) for part in one.parts if is_long(part.program)]
-    return _answers(one) + max(rooms, default=0)
+def _work(external: External) -> int:
+    rooms = [room(part.program) for part in external.parts if is_long(part.program)]
+    return _answers(external) + max(rooms, default=0)
 
 
-def _write_questions(e: Emitter, one: External) -> None:
+def _write_questions(e: Emitter, external: External) -> None:
     """Writes the functions for sizes, names, sparsities and workspace."""
-    name = one.name
+    name = external.name
     e(f"CD_API int {name}_checkout(void) {{ return 0; }}")
     e(f"CD_API void {name}_release(int mem) {{ (void)mem; }}")
     e(f"CD_API void {name}_incref(void) {{ }}", f"CD_API void {name}_decref(void) {{ }}")
-    for way, ports in (("in", one.inputs), ("out", one.outputs)):
+    for way, ports in (("in", external.inputs), ("out", external.outputs)):
         e(f"CD_API casadi_int {name}_n_{way}(void) {{ return {len(ports)}; }}")
         with e.block(f"CD_API const char *{name}_name_{way}(casadi_int i)\n{{"), e.block("switch (i) {"):
             e(*(f'case {k}: return "{port.name}";' for k, port in enumerate(ports)), "default: return 0;")
@@ -109,7 +110,12 @@ def _write_questions(e: Emitter, one: External) -> None:
                 e(*(f"case {k}: return s{k};" for k in range(len(ports))), "default: return 0;")
     head = "casadi_int *sz_arg, casadi_int *sz_res, casadi_int *sz_iw, casadi_int *sz_w"
     with e.block(f"CD_API int {name}_work({head})\n{{"):
-        for what, size in (("arg", len(one.inputs)), ("res", len(one.outputs)), ("iw", 0), ("w", _work(one))):
+        for what, size in (
+            ("arg", len(external.inputs)),
+            ("res", len(external.outputs)),
+            ("iw", 0),
+            ("w", _work(external)),
+        ):
             e(f"if (sz_{what}) *sz_{what} = {size};")
         e("return 0;")
     e("")

@@ -143,7 +143,7 @@ class Family:
         return [self._value(), self._jacobian(), self._adjoint(), self._second()]
 
     def _value(self) -> External:
-        return _made(self.name, self.ins, self.outs, [self._evaluated()])
+        return _assembled(self.name, self.ins, self.outs, [self._evaluated()])
 
     def _evaluated(self) -> tuple[Program, dict[Place, Place], list[tuple[int, tuple[int, int], int]]]:
         writes = [(o.array, self.gives[o.array].cell(o.index), o.node) for o in self.value.outputs]
@@ -172,7 +172,7 @@ class Family:
             for by, (x, t) in enumerate(zip(self.ins, self.takes, strict=True))
         ]
         part = (self.jacobian, _reads(self.takes, self.ins, range(n)), writes)
-        return _made(f"jac_{self.name}", inputs, outputs, [part])
+        return _assembled(f"jac_{self.name}", inputs, outputs, [part])
 
     @property
     def _seeded(self) -> list[Port]:
@@ -187,7 +187,7 @@ class Family:
 
     def _adjoint(self) -> External:
         outputs = [_dense(f"adj_{port.name}", port.rows, port.columns) for port in self.ins]
-        return _made(f"adj1_{self.name}", self._seeded, outputs, [self._pulled()])
+        return _assembled(f"adj1_{self.name}", self._seeded, outputs, [self._pulled()])
 
     def _pulled(self) -> tuple[Program, dict[Place, Place], list[tuple[int, tuple[int, int], int]]]:
         writes = [(o.array, self.takes[o.array].cell(o.index), o.node) for o in self.vjp.outputs]
@@ -214,10 +214,10 @@ class Family:
         ]
         slopes = (self.jacobian, _reads(self.takes, self.ins, range(n)), sloped)
         parts = [(self.hessian, self._seeded_reads(), curved), slopes]
-        return _made(f"jac_adj1_{self.name}", inputs, outputs, parts)
+        return _assembled(f"jac_adj1_{self.name}", inputs, outputs, parts)
 
 
-def _made(
+def _assembled(
     name: str,
     inputs: Sequence[Port],
     outputs: Sequence[Port],

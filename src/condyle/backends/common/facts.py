@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.common.words import OWN, RESERVED
+from condyle.backends.common.words import OWN_PREFIX, RESERVED
 from condyle.errors import UnsupportedError
 from condyle.specification import Function
 
@@ -50,7 +50,7 @@ def checked_name(name: str, taken: Collection[str] = RESERVED, most: int = SHORT
     fits = isinstance(name, str) and len(name) <= most  # pyright: ignore[reportUnnecessaryIsInstance]
     if not fits or NAME.fullmatch(name) is None:
         raise UnsupportedError(f"name={name!r} cannot name generated code: allowed is {allowed}")
-    if name in taken or name.startswith(OWN):
+    if name in taken or name.startswith(OWN_PREFIX):
         other = f"my_{name}"[:most]
         raise UnsupportedError(
             f"name={name!r} cannot name generated code: C, C++, CUDA, Verilog or their libraries have that name. Any "

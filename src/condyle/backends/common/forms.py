@@ -25,44 +25,44 @@ ARITHMETIC = {
 
 FORMS = {
     **ARITHMETIC,
-    "rcp": "{one} / {0}",
+    "rcp": "{unit} / {0}",
     "sqrt": "{sqrt}({0})",
-    "abs": "{at}abs({0})",
-    "min": "{at}min({0}, {1})",
-    "max": "{at}max({0}, {1})",
-    "floor": "{at}floor({0})",
-    "rint": "{at}rint({0})",
-    "select": "{at}select({0}, {1}, {2})",
-    "and": "{at}and({0}, {1})",
-    "or": "{at}or({0}, {1})",
-    "xor": "{at}xor({0}, {1})",
-    "shl": "{at}shl({0})",
-    "shr": "{at}shr({0})",
-    **{op: f"{{at}}{op}({', '.join(f'{{{k}}}' for k in range(ARITY[op]))})" for op in ELEMENTARY},
+    "abs": "{prefix}abs({0})",
+    "min": "{prefix}min({0}, {1})",
+    "max": "{prefix}max({0}, {1})",
+    "floor": "{prefix}floor({0})",
+    "rint": "{prefix}rint({0})",
+    "select": "{prefix}select({0}, {1}, {2})",
+    "and": "{prefix}and({0}, {1})",
+    "or": "{prefix}or({0}, {1})",
+    "xor": "{prefix}xor({0}, {1})",
+    "shl": "{prefix}shl({0})",
+    "shr": "{prefix}shr({0})",
+    **{op: f"{{prefix}}{op}({', '.join(f'{{{k}}}' for k in range(ARITY[op]))})" for op in ELEMENTARY},
 }
-"""`at` is the prefix of our own functions, which a support file or `write_functions` defines."""
+"""`prefix` is that of our own functions, which a support file or `write_functions` defines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """one: the number 1. sqrt: name of the square root. at: see FORMS. vector: a vector with one number in all
+    """unit: the number 1. sqrt: name of the square root. prefix: see FORMS. vector: a vector with one number in all
     lanes."""
 
-    one: str
+    unit: str
     sqrt: str
-    at: str
+    prefix: str
     vector: str = "{0}"
 
     def spell(self, op: str, texts: Sequence[str], constants: Collection[int] = ()) -> str:
         """The operation on operands as text; `constants`: which of them are numbers, not vectors."""
-        if FORMS[op].startswith("{at}") or len(constants) == len(texts):  # two numbers make a number, not a vector
+        if FORMS[op].startswith("{prefix}") or len(constants) == len(texts):  # two numbers make a number, not a vector
             texts = [self.vector.format(text) if k in constants else text for k, text in enumerate(texts)]
-        return FORMS[op].format(*texts, one=self.one, sqrt=self.sqrt, at=self.at)
+        return FORMS[op].format(*texts, unit=self.unit, sqrt=self.sqrt, prefix=self.prefix)
 
 
 def beyond(ops: Collection[str]) -> bool:
     """Whether any of these operations uses our own functions."""
-    return any(FORMS.get(op, "").startswith("{at}") for op in ops)
+    return any(FORMS.get(op, "").startswith("{prefix}") for op in ops)
 
 
 def write_functions(
@@ -74,7 +74,7 @@ def write_functions(
         if op in ops:
             program = expand(alone(op), bits)
             arguments = ", ".join(f"{number} t{k}" for k in range(ARITY[op]))
-            with e.block(f"{head} {dialect.at}{op}({arguments})\n{{"):
+            with e.block(f"{head} {dialect.prefix}{op}({arguments})\n{{"):
                 for k, node in enumerate(program.nodes):
                     if node[0] not in LEAVES:
                         e(f"const {number} t{k} = {_statement(program, k, dialect, literal)};")

@@ -78,19 +78,19 @@ def check_owned(out: Path, names: Collection[str]) -> None:
         )
 
 
-def _described(path: Path, known: Manifest) -> str:
+def _described(path: Path, manifest: Manifest) -> str:
     if not _regular(path):
         return f"{path.name!r} is {'a link' if path.is_symlink() else 'no file'}"
-    return f"{path.name!r} {'was changed' if path.name in {*known.files, *known.replacing} else 'is not ours'}"
+    return f"{path.name!r} {'was changed' if path.name in {*manifest.files, *manifest.replacing} else 'is not ours'}"
 
 
-def _unchanged(out: Path, known: Manifest) -> dict[str, str]:
+def _unchanged(out: Path, manifest: Manifest) -> dict[str, str]:
     """{name: sha256} of files of the manifest that are unchanged (or may have any content)."""
     found: dict[str, str] = {}
-    for name in {*known.files, *known.replacing}:
+    for name in {*manifest.files, *manifest.replacing}:
         if _regular(out / name):
             sha = _hash_of(out / name)
-            if name in known.rewritten or sha in (known.files.get(name), known.replacing.get(name)):
+            if name in manifest.rewritten or sha in (manifest.files.get(name), manifest.replacing.get(name)):
                 found[name] = sha
     return found
 
@@ -118,11 +118,11 @@ def _read(out: Path) -> Manifest:
     return Manifest(files, replacing, frozenset(str(name) for name in names))
 
 
-def _table(found: object) -> dict[str, str] | None:
+def _table(content: object) -> dict[str, str] | None:
     """Plain names of files and hashes; None for anything else, such as a name that leads out of the folder."""
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         return None
-    rows = cast("dict[str, object]", found)
+    rows = cast("dict[str, object]", content)
     if not all(_is(_NAME, name) and _is(_HASH, sha) for name, sha in rows.items()):
         return None
     return {name: str(sha) for name, sha in rows.items()}

@@ -64,7 +64,7 @@ class Workspace:
     def room(self, program: Program) -> Room:
         """Room for a Program: slots for its outputs that are operands of products; its own slots after all occupied
         ones."""
-        given, fixed = _given(program), dict[int, int]()
+        given, fixed = _output_nodes(program), dict[int, int]()
         shown = {node for array in program.arrays if array.name in self._answers for node in given[array.name].values()}
         for array in program.arrays:
             if self._is_operand(array.name):
@@ -140,7 +140,7 @@ class Workspace:
         self._number += 1
 
 
-def _given(program: Program) -> dict[str, dict[int, int]]:
+def _output_nodes(program: Program) -> dict[str, dict[int, int]]:
     """{array: {entry: node}}, without entries that are zero."""
     found: dict[str, dict[int, int]] = {array.name: {} for array in program.arrays}
     for output in program.outputs:

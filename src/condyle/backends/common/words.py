@@ -61,8 +61,8 @@ linux unix i386 near far huge pascal cdecl interface hyper std cuda cub thrust n
 umin umax llmin llmax ullmin ullmax mul24 umul24 saturate con prn aux nul com1 com2 com3 com4 com5 com6 com7 com8 com9
 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9 parts fx
 """
-_KINDS = "char uchar short ushort int uint long ulong longlong ulonglong float double"
-_VECTORS = [f"{kind}{n}" for kind in _KINDS.split() for n in (1, 2, 3, 4)]
+_NUMBER_TYPES = "char uchar short ushort int uint long ulong longlong ulonglong float double"
+_VECTORS = [f"{kind}{n}" for kind in _NUMBER_TYPES.split() for n in (1, 2, 3, 4)]
 _MAKERS = [f"make_{vector}" for vector in _VECTORS]
 
 IN_C = frozenset([*" ".join((_C, _CPP, _MATHS, _FLOATS, _LIBRARY, _TOOLS)).split(), *_VECTORS, *_MAKERS])
@@ -71,5 +71,5 @@ IN_VERILOG = frozenset(_VERILOG.split())
 """The keywords of IEEE 1800, which has those of IEEE 1364."""
 RESERVED = IN_C | IN_VERILOG
 """One table for all targets, so that a name that one target accepts is accepted by all."""
-OWN = "fx_"
+OWN_PREFIX = "fx_"
 """The prefix of our own Verilog modules."""

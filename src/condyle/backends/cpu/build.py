@@ -100,7 +100,7 @@ def load(made: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
     dtype: np.dtype[np.floating] = np.dtype(f"f{made.bits // 8}")
-    shape = Shape.of(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, made.operations, _side(numbers))
+    shape = Shape.estimated(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, made.operations, _side(numbers))
     packed = None
     if layouts is not None:
         before, after = (tuple(layout.columns for layout in some) for some in layouts)

@@ -17,9 +17,9 @@ def pi(bits: int) -> Fraction:
     return Fraction(16 * _arctan(5, one) - 4 * _arctan(239, one), one)
 
 
-def _arctan(n: int, one: int) -> int:
+def _arctan(n: int, unit: int) -> int:
     """one * arctan(1 / n)."""
-    term = total = one // n
+    term = total = unit // n
     k = 1
     while term:
         term //= -n * n

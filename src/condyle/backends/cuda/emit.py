@@ -231,13 +231,16 @@ class Body:
         self.e(f"selp.b32 %k, %left{group.width}, 0, %inside;")
         return "%k"
 
-    def load(self, group: Group, offset: int, at: str = "", kept: str = "") -> None:
-        """Loads a tile of an input. at: byte offset of its row. kept: predicate of whether there is a row; else
+    def load(self, group: Group, offset: int, row_offset: str = "", kept: str = "") -> None:
+        """Loads a tile of an input. row_offset: byte offset of its row. kept: predicate of whether there is a row; else
         zeros."""
         e, f, array = self.e, self.f, group.array
         left = self.bounds(group)
         mask = "@%inside " if group.count < group.width else ""
-        e(f"add.u64 %a, %in{array}, {group.start * self.item};", *([f"add.u64 %a, %a, {at};"] if at else ()))
+        e(
+            f"add.u64 %a, %in{array}, {group.start * self.item};",
+            *([f"add.u64 %a, %a, {row_offset};"] if row_offset else ()),
+        )
         for k in range(group.width):
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")

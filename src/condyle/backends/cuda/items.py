@@ -36,7 +36,7 @@ class Order:
     uses: dict[int, tuple[int, ...]]
 
     @staticmethod
-    def of(program: Program, name: str, order: Sequence[int]) -> Order:
+    def from_program(program: Program, name: str, order: Sequence[int]) -> Order:
         """order: every inner node once, after its operands."""
         levels = _levels(program.nodes, order)
         items = _items(program, order, levels)

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.cuda.link import KNOWN, assemble, link_version
+from condyle.backends.cuda.link import ARCHITECTURES, assemble, link_version
 from condyle.backends.cuda.parts import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.errors import BuildError, DeviceError
@@ -69,7 +69,7 @@ class Sizes:
     most: int
 
     @staticmethod
-    def of(parts: Parts) -> Sizes:
+    def from_parts(parts: Parts) -> Sizes:
         arrays = parts.inputs, parts.outputs, parts.scratch
         inputs, outputs, scratch = (sum(array.size for array in one) * parts.bits // 8 for one in arrays)
         return Sizes(inputs, outputs, scratch, parts.most)
@@ -102,7 +102,7 @@ class CudaKernel:
     """Calls a function on one GPU; may be called from several threads, and runs one call at a time."""
 
     def __init__(self, parts: Parts, gpu: Gpu, dtype: np.dtype[np.floating], target: Target = TARGET) -> None:
-        self.parts, self.gpu, self.dtype, self.sizes = parts, gpu, dtype, Sizes.of(parts)
+        self.parts, self.gpu, self.dtype, self.sizes = parts, gpu, dtype, Sizes.from_parts(parts)
         with gpu.current():
             self.launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
@@ -171,7 +171,7 @@ class CudaKernel:
     def _slot(self, number: int, transfer: int, pinned: Sequence[bool]) -> Slot:
         """The slot, with memory for a transfer; its pinned memory is not in use."""
         if number == len(self._slots):
-            self._slots.append(Slot.of(self.gpu))
+            self._slots.append(Slot.create(self.gpu))
         slot = self._slots[number]
         k = len(self.parts.inputs)
         for name, size, direct in (
@@ -217,7 +217,7 @@ def _stored(part: Part, gpu: Gpu) -> tuple[int, ...]:
 def image_of(part: Part, gpu: Gpu) -> tuple[Text, bytes]:
     """Machine code by nvJitLink and the cache; the PTX itself where only the driver can assemble for this GPU."""
     try:
-        served = gpu.arch in KNOWN and link_version()[0] <= gpu.toolkit
+        served = gpu.arch in ARCHITECTURES and link_version()[0] <= gpu.toolkit
     except BuildError:
         served = False
     if served:

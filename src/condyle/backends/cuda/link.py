@@ -17,7 +17,7 @@ from condyle.backends.cuda.parts import Part, Text
 from condyle.errors import BuildError
 from condyle.runtime import cache
 
-KNOWN = tuple(f"sm_{number}" for number in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
+ARCHITECTURES = tuple(f"sm_{number}" for number in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
 """Architectures that nvJitLink 13 and our PTX support. For any other, nvJitLink ends the process."""
 
 MISSING = (
@@ -63,8 +63,8 @@ def link(ptx: str, arch: str) -> tuple[bytes, Usage]:
     """Machine code for one architecture (such as "sm_90"), and the usage of its only kernel. BuildError with the
     log."""
     module = nvjitlink()
-    if arch not in KNOWN:
-        raise BuildError(f"nvJitLink makes no code for {arch}; it does for {', '.join(KNOWN)}")
+    if arch not in ARCHITECTURES:
+        raise BuildError(f"nvJitLink makes no code for {arch}; it does for {', '.join(ARCHITECTURES)}")
     handle = module.create(2, [f"-arch={arch}", "-verbose"])
     try:
         try:

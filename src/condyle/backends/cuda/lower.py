@@ -58,16 +58,16 @@ def _orders(program: Program, target: Target, pressed: bool) -> list[Order]:
     long = len(nodes) >= target.many
     names = target.few if long else target.orders
     found = list((low_pressure_orders if pressed else orders)(program, nodes, roots, names))
-    return [Order.of(program, *one) for one in (found[1:] if long and len(found) > 1 else found)]
+    return [Order.from_program(program, *one) for one in (found[1:] if long and len(found) > 1 else found)]
 
 
-def _narrowed(program: Program, order: Order, bits: int, target: Target, made: Lowered) -> Lowered:
+def _narrowed(program: Program, order: Order, bits: int, target: Target, lowered: Lowered) -> Lowered:
     """Schedules with the widest output tiles whose pool is not too large, else with the narrowest."""
     for width in target.widths[1:]:
-        if made.pool <= target.pool:
+        if lowered.pool <= target.pool:
             break
-        made = schedule(program, order, _layout(program, bits, width, target), target)
-    return made
+        lowered = schedule(program, order, _layout(program, bits, width, target), target)
+    return lowered
 
 
 def _layout(program: Program, bits: int, width: int, target: Target) -> Layout:

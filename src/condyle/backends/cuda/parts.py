@@ -111,11 +111,11 @@ class Composed:
         return [step.function for step in self.steps if isinstance(step, Call)]
 
 
-def parts(made: Composed, kernels: Mapping[Function, Part], bits: int, target: Target = TARGET) -> Parts:
+def parts(composed: Composed, kernels: Mapping[Function, Part], bits: int, target: Target = TARGET) -> Parts:
     """The launches of a function. kernels: {called function: its part}."""
-    known = {array.name: array for array in (*made.inputs, *made.outputs)}
+    known = {array.name: array for array in (*composed.inputs, *composed.outputs)}
     launches: list[Part] = []
-    for step in stages(made.steps):
+    for step in stages(composed.steps):
         if isinstance(step, Call):
             part = kernels[step.function]
             gives, takes = step.gives, dict(zip((array.name for array in part.reads), step.takes, strict=False))
@@ -128,7 +128,7 @@ def parts(made: Composed, kernels: Mapping[Function, Part], bits: int, target: T
             part = Part((text,), (), ())
         writes = tuple(known.setdefault(name, Array(name, shape)) for name, shape in zip(gives, shapes, strict=True))
         launches.append(replace(part, reads=tuple(reads), writes=writes))
-    return Parts(made.function.name, bits, made.inputs, made.outputs, tuple(launches))
+    return Parts(composed.function.name, bits, composed.inputs, composed.outputs, tuple(launches))
 
 
 def straight(program: Program, bits: int, target: Target = TARGET) -> Part:

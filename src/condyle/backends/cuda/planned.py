@@ -49,11 +49,11 @@ def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]
         some = min(piece, n - start)
         arrays = (*parts.inputs, *parts.outputs)
         places = kept | {array.name: At(k, start * moving[k]) for k, array in enumerate(arrays)}
-        made += (_one(kernel, number, some, places, pitch) for number in range(len(kernel.launches)))
+        made += (_planned_launch(kernel, number, some, places, pitch) for number in range(len(kernel.launches)))
     return made
 
 
-def _one(kernel: CudaKernel, number: int, n: int, places: dict[str, At], pitch: dict[str, int]) -> Planned:
+def _planned_launch(kernel: CudaKernel, number: int, n: int, places: dict[str, At], pitch: dict[str, int]) -> Planned:
     launch = kernel.launches[number]
     grid, block = launch.shape(n, kernel.gpu.multiprocessors)
     values = launch.values(n, places, pitch)

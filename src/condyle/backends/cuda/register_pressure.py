@@ -26,7 +26,7 @@ class Uses:
     readers: Mapping[int, Sequence[int]]
 
     @staticmethod
-    def of(program: Program, nodes: Sequence[int]) -> Uses:
+    def from_program(program: Program, nodes: Sequence[int]) -> Uses:
         kinds = program.nodes
         reads = {x: tuple(dict.fromkeys(u for u in operands(kinds[x]) if kinds[u][0] not in LEAVES)) for x in nodes}
         readers: dict[int, list[int]] = {x: [] for x in nodes}
@@ -40,7 +40,7 @@ def low_pressure_orders(
     program: Program, nodes: Sequence[int], roots: Sequence[int], names: Sequence[str]
 ) -> Iterator[tuple[str, list[int]]]:
     """The orders of `condyle.backends.common.order.orders` after the passes; their names say so."""
-    uses = Uses.of(program, nodes)
+    uses = Uses.from_program(program, nodes)
     needs = most_first(uses, nodes)
     yield f"{TRACE}, low pressure", relieved(uses, nodes)
     for name in names:

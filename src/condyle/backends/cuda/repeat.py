@@ -31,7 +31,7 @@ class Kind(NamedTuple):
     backwards: bool
 
     @staticmethod
-    def of(loop: TimeLoop) -> Kind:
+    def from_loop(loop: TimeLoop) -> Kind:
         gives = loop.gives
         return Kind(
             tuple(take.carried for take in loop.takes),
@@ -51,13 +51,13 @@ def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> t
     )
 
 
-def parts(name: str, program: Program, loop: TimeLoop, bits: int, made: tuple[Text, ...]) -> Parts:
+def parts(name: str, program: Program, loop: TimeLoop, bits: int, texts: tuple[Text, ...]) -> Parts:
     """The launch of a rollout. Each output of the body may be an output of the loop once."""
     inputs = tuple(_in_time(array, take.every, loop) for take, array in zip(loop.takes, program.inputs, strict=True))
     outputs = tuple(_in_time(program.arrays[give.output], give.every, loop) for give in loop.gives)
     everies = [port.every for port in (*loop.takes, *loop.gives) if port.every]
     paces = [array.size * bits // 8 for array in outputs]
-    part = Part(made, inputs, outputs, numbers=(loop.steps, *everies, *paces))
+    part = Part(texts, inputs, outputs, numbers=(loop.steps, *everies, *paces))
     return Parts(name, bits, inputs, outputs, (part,))
 
 
@@ -80,11 +80,11 @@ def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
     more += [f"eout{k}" for k, rows in enumerate(kind.rows) if rows] + [f"pace{k}" for k in range(len(kind.outputs))]
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(kind.outputs)), target.most_threads, more)
     with e.block("{"):
-        _Loop(e, low, kind).write()
+        _TimeLoopBody(e, low, kind).write()
     return e.text()
 
 
-class _Loop(Body):
+class _TimeLoopBody(Body):
     """Registers: c: carried and constant inputs, by input and entry; d: their values at the next step; s: sums, by
     output and entry."""
 

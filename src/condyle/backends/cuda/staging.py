@@ -24,12 +24,12 @@ class Staging:
             for k, (array, width) in enumerate(zip(arrays, widths, strict=True)):
                 self._cut(way, k, array, width)
         self.entries: dict[int, list[tuple[Key, int]]] = {}
-        self._known: dict[Key, set[int]] = {}
+        self._written: dict[Key, set[int]] = {}
         for output in program.outputs:
             key = ("out", output.array, output.index - output.index % widths_out[output.array])
             self.entries.setdefault(output.node, []).append((key, output.index))
-            self._known.setdefault(key, set()).add(output.index)
-        self._count = {key: len(entries) for key, entries in self._known.items()}
+            self._written.setdefault(key, set()).add(output.index)
+        self._count = {key: len(entries) for key, entries in self._written.items()}
 
     def _cut(self, way: str, number: int, array: Array, width: int) -> None:
         for start in range(0, array.size, width):
@@ -60,16 +60,16 @@ class Staging:
 
     def filled(self, key: Key) -> bool:
         """Whether any entry of an output group can differ from zero."""
-        return key in self._known
+        return key in self._written
 
     def zeros(self, key: Key) -> list[int]:
         """The entries of an output group that are zero in every state."""
         group = self.groups[key]
-        return [k for k in range(group.start, group.start + group.count) if k not in self._known[key]]
+        return [k for k in range(group.start, group.start + group.count) if k not in self._written[key]]
 
     def empty(self) -> list[Key]:
         """Output groups that are zero as a whole."""
-        return [key for key in self.groups if key[0] == "out" and key not in self._known]
+        return [key for key in self.groups if key[0] == "out" and key not in self._written]
 
     def allocate(self, keys: Sequence[Key | None]) -> tuple[dict[Key, int], int, set[int]]:
         """(offset of each tile in the pool, size of the pool, steps that need a barrier before them).
@@ -84,7 +84,7 @@ class Staging:
         waits: set[int] = set()
         size = 0
         for time, key in enumerate(keys):
-            if key is None or key in offsets or (key[0] == "out" and key not in self._known):
+            if key is None or key in offsets or (key[0] == "out" and key not in self._written):
                 continue
             dead += [alive.pop(other) for other in list(alive) if last[other] < time]
             start = _gap(list(alive.values()), self.sizes[key])

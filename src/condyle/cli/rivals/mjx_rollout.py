@@ -62,13 +62,13 @@ class MjxRollout:
         model = mjx.put_model(self._model)
         start = mjx.make_data(model)
 
-        def one(q: Any, v: Any, tau: Any) -> Any:
+        def rollout_of_state(q: Any, v: Any, tau: Any) -> Any:
             def step(data: Any, row: Any) -> tuple[Any, None]:
                 return mjx.step(model, data.replace(qfrc_applied=row)), None
 
             data, _ = jax.lax.scan(step, start.replace(qpos=q, qvel=v), tau)
             return data.qpos, data.qvel
 
-        run = jax.jit(jax.vmap(one))
+        run = jax.jit(jax.vmap(rollout_of_state))
         given = [jax.numpy.asarray(array) for array in (frames(self._robot, q, v).q, v, tau)]
         return lambda: jax.block_until_ready(run(*given))

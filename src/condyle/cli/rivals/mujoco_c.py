@@ -78,9 +78,9 @@ class MujocoC:
         turning = any(joint.type in ("free", "spherical") for joint in robot.joints)
         self.algorithms = ALGORITHMS if turning else {**ALGORITHMS, **DIFFERENCES}
         self.about = {"version": version, "flags": "the wheel's own library"}
-        self._model = self._made(motors=False)
+        self._model = self._compiled(motors=False)
 
-    def _made(self, motors: bool) -> Model:
+    def _compiled(self, motors: bool) -> Model:
         complaint = ctypes.create_string_buffer(COMPLAINT_BYTES)
         model = Numbered(self._library, mjcf(self._numbers, motors).encode(), complaint, COMPLAINT_BYTES)
         if model.handle is None:
@@ -93,21 +93,21 @@ class MujocoC:
 
     @cached_property
     def _with_motors(self) -> Model:
-        return self._made(motors=True)
+        return self._compiled(motors=True)
 
-    def _of(self, function: str) -> Model:
+    def _model_for(self, function: str) -> Model:
         return self._with_motors if function == "dstep" else self._model
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
         if function == "rollout":
             return self._rollout.call(function, arrays)
-        return self._of(function).call(function, self._theirs(function, arrays)[1])
+        return self._model_for(function).call(function, self._theirs(function, arrays)[1])
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
         if function == "rollout":
             return self._rollout.answers(function, arrays, out)
         where, theirs = self._theirs(function, arrays)
-        self._of(function).call(function, theirs, out)()
+        self._model_for(function).call(function, theirs, out)()
         back = np.swapaxes(where.T, -1, -2)
         if function == "id":
             out[0][...] = np.einsum("nij,nj->ni", back, out[0])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.cli.rivals.numbers import KINDS, Numbers
+from condyle.cli.rivals.numbers import JOINT_KINDS, Numbers
 from condyle.scalar import number
 from condyle.spatial.rotation import from_quaternion
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.floating]
 HEAD = '<mujoco><compiler angle="radian" autolimits="false"/>'
 FLAGS = 'constraint="disable" contact="disable" eulerdamp="disable"'
-FREE, SPHERICAL, PRISMATIC = KINDS["free"], KINDS["spherical"], KINDS["prismatic"]
+FREE, SPHERICAL, PRISMATIC = JOINT_KINDS["free"], JOINT_KINDS["spherical"], JOINT_KINDS["prismatic"]
 
 
 def mjcf(numbers: Numbers, motors: bool = False) -> str:

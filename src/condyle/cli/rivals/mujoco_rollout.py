@@ -56,7 +56,7 @@ class MujocoRollout:
         return EXACT
 
     def _rolled(self, arrays: Sequence[Array]) -> tuple[Callable[[], object], Callable[[], tuple[Array, Array]]]:
-        q, v, tau = self._given(arrays)
+        q, v, tau = self._arguments(arrays)
         mujoco, model, nq, nv = self._mujoco, self._model, self._robot.nq, self._robot.nv
         start = np.zeros((len(q), 1 + nq + nv))
         start[:, 1 : 1 + nq], start[:, 1 + nq :] = q, v
@@ -72,7 +72,7 @@ class MujocoRollout:
         return run, lambda: (states[:, -1, 1 : 1 + nq], states[:, -1, 1 + nq :])
 
     def _batched(self, arrays: Sequence[Array]) -> tuple[Callable[[], object], Callable[[], tuple[Array, Array]]]:
-        q, v, tau = self._given(arrays)
+        q, v, tau = self._arguments(arrays)
         batch = self._module.Batch(self._model, len(q), self._threads)
         q_end, v_end = batch.bind("qpos"), batch.bind("qvel")
         applied = self._mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
@@ -83,7 +83,7 @@ class MujocoRollout:
 
         return run, lambda: (np.array(q_end), np.array(v_end))
 
-    def _given(self, arrays: Sequence[Array]) -> tuple[Array, Array, Array]:
+    def _arguments(self, arrays: Sequence[Array]) -> tuple[Array, Array, Array]:
         """Torques (n, T, nv): those of a base are turned as at the beginning, so they agree where they are zero."""
         q, v, tau, dt = arrays
         where = frames(self._robot, q, v)

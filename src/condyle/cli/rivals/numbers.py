@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.floating]
-KINDS = {"revolute": 0, "continuous": 0, "prismatic": 4, "spherical": 8, "free": 9}
+JOINT_KINDS = {"revolute": 0, "continuous": 0, "prismatic": 4, "spherical": 8, "free": 9}
 """A coordinate axis adds 0, 1 or 2, any other 3; spherical and free joints have none."""
 WITHOUT_AXIS = 8
 INTS = ("parent", "kind", "frame_joint")
@@ -104,17 +104,17 @@ def _kind(robot: Robot, joint: Joint, library: str) -> int:
             "them independent joints in both libraries; --lock "
             f"{quoted(robot.joints[joint.mimic.joint].name)}=VALUE fixes them"
         )
-    if joint.type not in KINDS:
+    if joint.type not in JOINT_KINDS:
         raise UnsupportedError(
             f"the comparison with {library} supports no {joint.type} joints such as {joint.name!r}; it supports "
-            f"{', '.join(KINDS)}: --lock {quoted(joint.name)}=VALUE fixes it, or leave {library} out of --against"
+            f"{', '.join(JOINT_KINDS)}: --lock {quoted(joint.name)}=VALUE fixes it, or leave {library} out of --against"
         )
     if joint.type == "free" and joint.armature.any() and library != "MuJoCo":
         raise UnsupportedError(
             f"{library} defines armature on a free joint such as {joint.name!r} differently: take the armature out of "
             f"the file, or leave {library} out of --against"
         )
-    base = KINDS[joint.type]
+    base = JOINT_KINDS[joint.type]
     if base >= WITHOUT_AXIS:
         return base
     units = [list(row) for row in np.eye(3)]

@@ -103,7 +103,7 @@ class PinocchioCpp:
         self._built: dict[str, Built] = {}
         self._step_tolerance = step_tolerance(robot)
 
-    def _of(self, function: str) -> Model:
+    def _model_for(self, function: str) -> Model:
         source = next(source for source, functions in SOURCES.items() if function in functions)
         if source not in self._built:
             self._built[source] = self.build(FOLDER / source)
@@ -118,10 +118,10 @@ class PinocchioCpp:
         return Built(library, ctypes.byref(self._numbers.struct()))
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
-        return self._of(function).call(function, arrays)
+        return self._model_for(function).call(function, arrays)
 
     def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
-        self._of(function).call(function, arrays, out)()
+        self._model_for(function).call(function, arrays, out)()
 
     def tolerance(self, function: str) -> float:
         return self._step_tolerance if function in STEPS else EXACT

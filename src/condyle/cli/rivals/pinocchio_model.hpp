@@ -21,7 +21,7 @@ struct Numbers {
         *frame_translation;
 };
 
-// The order of KINDS in numbers.py.
+// The order of JOINT_KINDS in numbers.py.
 inline pin::JointModel joint_model(int kind, const Eigen::Vector3d& axis) {
     switch (kind) {
         case 0: return pin::JointModelRX();

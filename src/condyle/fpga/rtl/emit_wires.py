@@ -12,7 +12,7 @@ from condyle.fpga.rtl.expressions import is_one_of
 from condyle.fpga.rtl.formats import Format
 from condyle.fpga.rtl.queues import codes_of, queues
 from condyle.fpga.rtl.stream import CODE, DATA, Bus
-from condyle.fpga.rtl.tasks import KINDS, Leaf
+from condyle.fpga.rtl.tasks import TASK_KINDS, Leaf
 from condyle.text import Emitter
 
 
@@ -31,7 +31,7 @@ class Wires:
         self.d, self.e, self.head = Emitter(), Emitter(), stream.head(self.id)
         self.tasks, self.twice = list(self.plan.tasks.values()), self.plan.fed_back
         task = [(field.word, field.format) for field in stream.bus(self.plan)]
-        kinds = {kind: [task for task in self.tasks if is_kind(task)] for kind, is_kind in KINDS.items()}
+        kinds = {kind: [task for task in self.tasks if is_kind(task)] for kind, is_kind in TASK_KINDS.items()}
         self.kinds = {Word(f"stream.{kind}", 0): tasks for kind, tasks in kinds.items() if tasks}
         self.entry = Bus("entry_q", [*task, *self.head[:2], *((kind, Format(1, 0)) for kind in self.kinds)])
         self.u = [(word, format) for word, format in task if word.name in ("a", "tau")]

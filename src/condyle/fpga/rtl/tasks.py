@@ -114,7 +114,7 @@ class Task:
         return [code for code, leaves in zip(self.codes, self.passes, strict=False) if leaf == TRIG or leaf in leaves]
 
 
-KINDS: Mapping[str, Callable[[Task], bool]] = {
+TASK_KINDS: Mapping[str, Callable[[Task], bool]] = {
     "is_known": lambda task: True,
     "keeps_tau": lambda task: task.solves,
     "keeps_inverse": lambda task: "Minv" in task.inputs,

@@ -182,15 +182,15 @@ class IntegratedActionModel(Model):
         nodes, k = data.place
         self.take(data, x, u, nodes.step(k, x, u))
 
-    def take(self, data: Any, x: Array, u: Array, found: Sequence[Array]) -> None:
+    def take(self, data: Any, x: Array, u: Array, results: Sequence[Array]) -> None:
         """What `calc` finds, from what `Motion.value` says of the node."""
         of = self.differential
-        data.xnext[:] = found[0]
+        data.xnext[:] = results[0]
         if of.residual is not None:
-            data.cost = self.dt * float(found[1])
+            data.cost = self.dt * float(results[1])
             return
         last = len(self.motion.weights)
-        states, pushed = [x, *found[1:last]], [force[of.held.picks] for force in found[last:]]
+        states, pushed = [x, *results[1:last]], [force[of.held.picks] for force in results[last:]]
         each = (of.costs.value(kept, at, u, *pushed) for kept, at in zip(data.of_costs, states, strict=True))
         data.cost, data.states = self.dt * float(np.dot(self.motion.weights, list(each))), states
 

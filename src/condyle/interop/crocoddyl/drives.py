@@ -25,7 +25,7 @@ NUMBERS: Mapping[str, tuple[str | int, ...]] = {
     "anchors": ("n_contacts", 12),
 }
 """Of a node with contacts, by the names of `condyle.specification.ports`."""
-OWN = "own"
+RESIDUAL_NUMBERS = "own"
 Residual = Callable[..., Any]
 """r (m) at a state under torques: f(at, u), as in `Robot.function`; with contacts f(at, u, force), their forces row by
 row; where nodes have numbers of their own, these come last."""
@@ -60,31 +60,31 @@ class Drive:
     @property
     def numbers(self) -> tuple[str, ...]:
         """What a node has beside its state and u."""
-        return (*(NUMBERS if self.contacts else ()), *((OWN,) if self.n_own else ()))
+        return (*(NUMBERS if self.contacts else ()), *((RESIDUAL_NUMBERS,) if self.n_own else ()))
 
-    def acceleration(self, at: Any, u: Any, numbers: Sequence[Any]) -> tuple[Any, Any]:
+    def acceleration(self, state: Any, u: Any, numbers: Sequence[Any]) -> tuple[Any, Any]:
         """a (nv), and the forces row by row, None without contacts; of symbols."""
         nv = self.coordinates.nv
         tau = u if self.nu == nv else np.concatenate([np.zeros(nv - self.nu), u])
         if not self.contacts:
-            return at.forward_dynamics(tau), None
+            return state.forward_dynamics(tau), None
         active, gains, anchors = numbers[: len(NUMBERS)]
-        found = at.constrained_forward_dynamics(tau, active, gains=gains, anchors=anchors)
-        return found.a, self.rows(at, found.force)
+        found = state.constrained_forward_dynamics(tau, active, gains=gains, anchors=anchors)
+        return found.a, self.rows(state, found.force)
 
-    def rest(self, residual: Residual, at: Any, u: Any, force: Any, numbers: Sequence[Any]) -> Any:
+    def rest(self, residual: Residual, state: Any, u: Any, force: Any, numbers: Sequence[Any]) -> Any:
         """r of a residual; of symbols. force: None without contacts."""
         own = numbers[len(numbers) - 1 :] if self.n_own else ()
-        return residual(at, u, *(() if force is None else (force,)), *own)
+        return residual(state, u, *(() if force is None else (force,)), *own)
 
-    def rows(self, at: Any, force: Any) -> Any:
+    def rows(self, state: Any, force: Any) -> Any:
         """Forces (C, 6) in the contacts' axes as those that hold, one contact behind the other, in the axes asked for;
         of symbols."""
         found: list[Any] = []
         for one, of in zip(self.contacts, force, strict=True):
             parts = [of[k : k + 3] for k in range(0, len(one.rows), 3)]
             if self.is_world:
-                axes = at.frame(one.frame).rotation @ one.placed.rotation
+                axes = state.frame(one.frame).rotation @ one.placed.rotation
                 parts = [axes @ part for part in parts]
             found += parts
         return np.concatenate(found)
@@ -93,11 +93,11 @@ class Drive:
     def value(self) -> Callable[..., Any]:
         """(y, numbers ...) -> a, and the forces where there are contacts."""
 
-        def found(at: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
-            a, rows = self.acceleration(at, u, numbers)
+        def acceleration_and_forces(state: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
+            a, rows = self.acceleration(state, u, numbers)
             return {"a": a} if rows is None else {"a": a, "f": rows}
 
-        return self.compiled(found)
+        return self.compiled(acceleration_and_forces)
 
     @cached_property
     def slopes(self) -> Callable[..., Any]:
@@ -105,24 +105,24 @@ class Drive:
         return self.differentiated(self.value)
 
     def compiled(self, node: Callable[..., dict[str, Any]], more: Sequence[str] = ()) -> Any:
-        """A function node(at, u, numbers, more ...) of one state, compiled; `more` are names of single numbers.
+        """A function node(state, u, numbers, more ...) of one state, compiled; `more` are names of single numbers.
 
         Where q is a plain vector, q, v and u are one input: derivatives by them then come in one array.
         """
         nv, names = self.coordinates.nv, self.numbers
 
-        def whole(at: Any, **given: Any) -> dict[str, Any]:
+        def whole(state: Any, **inputs: Any) -> dict[str, Any]:
             if self.coordinates.plain:
-                y = given["y"]
-                at, u = at.moved_to(y[:nv], y[nv : 2 * nv]), y[2 * nv :]
+                y = inputs["y"]
+                state, u = state.moved_to(y[:nv], y[nv : 2 * nv]), y[2 * nv :]
             else:
-                u = given["u"]
-            return node(at, u, [given[name] for name in names], *(given[name] for name in more))
+                u = inputs["u"]
+            return node(state, u, [inputs[name] for name in names], *(inputs[name] for name in more))
 
         state: dict[str, Any] = {"q": "nq", "v": "nv", "u": self.nu}
         if self.coordinates.plain:
             state = {"y": 2 * nv + self.nu}
-        of_node = {name: self.n_own if name == OWN else NUMBERS[name] for name in names}
+        of_node = {name: self.n_own if name == RESIDUAL_NUMBERS else NUMBERS[name] for name in names}
         sizes = state | of_node | dict.fromkeys(more, ())
         return self.robot.function(whole, sizes, contacts=self.contacts).compile(**self.options)
 
@@ -142,13 +142,13 @@ class Drive:
         found = function(*parts, *more)
         return cast("Sequence[Array]", found) if isinstance(found, tuple) else [found]
 
-    def by_y(self, found: Sequence[Array], k: int, out: Array | None = None) -> Array:
+    def by_y(self, answers: Sequence[Array], k: int, out: Array | None = None) -> Array:
         """(..., size, 2 nv + nu): derivatives of answer k, from those of all."""
         if not self.coordinates.plain:
-            return np.concatenate(found[3 * k : 3 * k + 3], axis=-1, out=out)
+            return np.concatenate(answers[3 * k : 3 * k + 3], axis=-1, out=out)
         if out is None:
-            return found[k]
-        out[:] = found[k]
+            return answers[k]
+        out[:] = answers[k]
         return out
 
     def put(self, y: Array, x: Array, u: Array) -> None:

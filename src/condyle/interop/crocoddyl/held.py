@@ -15,7 +15,7 @@ from condyle.model.placement import Placement
 from condyle.text import quoted
 
 Array = NDArray[np.floating]
-KINDS = {
+CONTACT_MODEL_KINDS = {
     "ContactModel3D": "point",
     "ContactModel6D": "plane",
     "ImpulseModel3D": "point",
@@ -73,16 +73,16 @@ def held(items: Sequence[tuple[str, Any]], model: Any, robot: Any, contacts: Seq
     return Held(active, gains, anchors, False not in worlds, np.array(picks, np.intp))
 
 
-def _kind(name: str, one: Any) -> str:
-    title = type(one).__name__
-    if title not in KINDS:
-        raise UnsupportedError(f"contact {quoted(name)} is a {title}; expected one of {', '.join(KINDS)}")
-    return KINDS[title]
+def _kind(name: str, item: Any) -> str:
+    title = type(item).__name__
+    if title not in CONTACT_MODEL_KINDS:
+        raise UnsupportedError(f"contact {quoted(name)} is a {title}; expected one of {', '.join(CONTACT_MODEL_KINDS)}")
+    return CONTACT_MODEL_KINDS[title]
 
 
-def _index(name: str, one: Any, kind: str, model: Any, robot: Any, contacts: Sequence[Contact]) -> int:
+def _index(name: str, item: Any, kind: str, model: Any, robot: Any, contacts: Sequence[Contact]) -> int:
     """The contact that stands where the model's frame does."""
-    frame = model.frames[one.id]
+    frame = model.frames[item.id]
     joint, there = str(model.names[frame.parentJoint]), frame.placement
     for k, contact in enumerate(contacts):
         of = robot.frames[contact.frame]

@@ -25,9 +25,9 @@ class ImpactMotion:
     def value(self) -> Callable[..., Any]:
         """(q, v, active, restitution) -> v, f."""
 
-        def jump(at: Any, active: Any, restitution: Any) -> dict[str, Any]:
-            found = at.impulse_dynamics(active, restitution)
-            return {"after": found.v, "f": self.drive.rows(at, found.impulse)}
+        def jump(state: Any, active: Any, restitution: Any) -> dict[str, Any]:
+            found = state.impulse_dynamics(active, restitution)
+            return {"after": found.v, "f": self.drive.rows(state, found.impulse)}
 
         sizes = {"q": "nq", "v": "nv", "active": "n_contacts", "restitution": "n_contacts"}
         drive = self.drive

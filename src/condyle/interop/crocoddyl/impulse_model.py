@@ -65,9 +65,9 @@ class ImpulseActionModel(Model):
         nodes, k = data.place
         self.take(data, x, np.zeros(0), nodes.step(k, x, np.zeros(0)))
 
-    def take(self, data: Any, x: Array, u: Array, found: Sequence[Array]) -> None:
+    def take(self, data: Any, x: Array, u: Array, results: Sequence[Array]) -> None:
         """What `calc` finds, from what `ImpactMotion.value` says of the node."""
-        after, impulse = found
+        after, impulse = results
         nq = len(x) - len(after)
         data.xnext[:nq], data.xnext[nq:] = x[:nq], after
         data.cost = self.costs.value(data.of_costs, x, u, impulse[self.held.picks], after)

@@ -56,8 +56,8 @@ class Motion:
         behind the first, and f: the forces of contacts, or rate: the sum of b l."""
         theirs, residual = self.coordinates.theirs, self.residual
 
-        def node(at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> dict[str, Any]:
-            states, end, rests = self._travelled(at, u, numbers, dt)
+        def node(state: Any, u: Any, numbers: Sequence[Any], dt: Any) -> dict[str, Any]:
+            states, end, rests = self._travelled(state, u, numbers, dt)
             found = {"x": theirs(end.q, end.v)}
             if residual is None:
                 found |= {f"x{k}": theirs(here.q, here.v) for k, (here, *_) in enumerate(states) if k}
@@ -71,8 +71,8 @@ class Motion:
         """(y, numbers ..., dt) -> z: how far q moves in the step, and v behind it; and z1, ...: of the stages behind
         the first, and f: the forces of contacts, or r: sqrt(b) times the residual of all stages."""
 
-        def node(at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> dict[str, Any]:
-            states, end, rests = self._travelled(at, u, numbers, dt)
+        def node(state: Any, u: Any, numbers: Sequence[Any], dt: Any) -> dict[str, Any]:
+            states, end, rests = self._travelled(state, u, numbers, dt)
             found = {"z": np.concatenate([end.dq, end.v])}
             if self.residual is None:
                 found |= {f"z{k}": np.concatenate([dq, here.v]) for k, (here, dq, *_) in enumerate(states) if k}
@@ -91,28 +91,28 @@ class Motion:
         force = states[0][3]
         return {} if force is None else {"f": force}
 
-    def _travelled(self, at: Any, u: Any, numbers: Sequence[Any], dt: Any) -> tuple[list[Any], _End, Any]:
+    def _travelled(self, state: Any, u: Any, numbers: Sequence[Any], dt: Any) -> tuple[list[Any], _End, Any]:
         """Stages as (state, how far q has moved, acceleration, forces), the end of the step, and sqrt(b) r."""
-        states: list[Any] = [(at, None, *self.drive.acceleration(at, u, numbers))]
+        states: list[Any] = [(state, None, *self.drive.acceleration(state, u, numbers))]
         for stage in self._stages[:-1]:  # its c leads to the next one
             before, _, a, _ = states[-1]
             dq = stage.c * dt * before.v
-            here = at.moved_to(at.integrate(dq), at.v + stage.c * dt * a)
+            here = state.moved_to(state.integrate(dq), state.v + stage.c * dt * a)
             states.append((here, dq, *self.drive.acceleration(here, u, numbers)))
         weighed = list(zip(self.weights.tolist(), states, strict=True))
         dv = dt * sum(b * a for b, (_, _, a, _) in weighed)
-        end, residual = self._end(at, [here for here, *_ in states], dv, dt), self.residual
+        end, residual = self._end(state, [here for here, *_ in states], dv, dt), self.residual
         if residual is None:
             return states, end, None
         rest = self.drive.rest
         rests = [np.sqrt(b) * rest(residual, here, u, force, numbers) for b, (here, _, _, force) in weighed]
         return states, end, np.concatenate(rests)
 
-    def _end(self, at: Any, stages: Sequence[Any], dv: Any, dt: Any) -> _End:
-        v = at.v + dv
+    def _end(self, state: Any, stages: Sequence[Any], dv: Any, dt: Any) -> _End:
+        v = state.v + dv
         if len(stages) == 1 and self._in_fixed_axes and not self.coordinates.plain:
-            after = at.stepped(v, dt)
-            return _End(at.difference(at.q, after.q), after.q, after.v)
+            after = state.stepped(v, dt)
+            return _End(state.difference(state.q, after.q), after.q, after.v)
         weighed = zip(self.weights.tolist(), stages, strict=True)
         dq = dt * (sum(b * here.v for b, here in weighed) if len(stages) > 1 else v)
-        return _End(dq, at.integrate(dq), v)
+        return _End(dq, state.integrate(dq), v)

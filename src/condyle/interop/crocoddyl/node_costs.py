@@ -149,9 +149,9 @@ class ResidualCosts:
     def _moving(self) -> Any:
         """r at a state under u, with the forces that act."""
 
-        def miss(at: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
-            _, force = self._drive.acceleration(at, u, numbers)
-            return {"r": self._drive.rest(self._residual, at, u, force, numbers)}
+        def miss(state: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
+            _, force = self._drive.acceleration(state, u, numbers)
+            return {"r": self._drive.rest(self._residual, state, u, force, numbers)}
 
         return self._with_slopes(miss) if self._drive.contacts else self._resting
 
@@ -160,8 +160,8 @@ class ResidualCosts:
         """r at a state under u, without forces."""
         none = np.zeros(self._drive.n_rows) if self._drive.contacts else None
 
-        def miss(at: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
-            return {"r": self._drive.rest(self._residual, at, u, none, numbers)}
+        def miss(state: Any, u: Any, numbers: Sequence[Any]) -> dict[str, Any]:
+            return {"r": self._drive.rest(self._residual, state, u, none, numbers)}
 
         return self._with_slopes(miss)
 
@@ -174,18 +174,18 @@ class ResidualCosts:
 
     def value(self, data: None, x: Array, u: Array | None, *pushed: Array) -> float:
         """l."""
-        (value, _), y = self._at(x, u)
+        (value, _), y = self._function_and_input(x, u)
         (r,) = self._drive.call(value, y, *self._numbers)
         return 0.5 * float(r @ r)
 
     def slopes(self, data: None, x: Array, u: Array | None, *pushed: Array) -> tuple[Array, Array]:
         """Slope (n) and curvature (n, n) by (x, u)."""
-        (value, slopes), y = self._at(x, u)
+        (value, slopes), y = self._function_and_input(x, u)
         (r,) = self._drive.call(value, y, *self._numbers)
         J = self._drive.by_y(self._drive.call(slopes, y, *self._numbers), 0)
         return r @ J, np.transpose(J) @ J
 
-    def _at(self, x: Array, u: Array | None) -> tuple[Any, Array]:
+    def _function_and_input(self, x: Array, u: Array | None) -> tuple[Any, Array]:
         y = np.empty(self._drive.size)
         self._drive.put(y, x, self._none if u is None else u)
         return self._resting if u is None else self._moving, y

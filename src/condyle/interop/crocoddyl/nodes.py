@@ -126,12 +126,12 @@ class Nodes(Batch):
         if drive.contacts:
             self._put_in(self.by_force, which, lambda out: drive.by_y(by, len(motion.weights), out))
 
-    def _put_in(self, kept: Array, which: Any, made: Callable[[Array | None], Array]) -> None:
+    def _put_in(self, kept: Array, which: Any, compute: Callable[[Array | None], Array]) -> None:
         """Some rows of what is kept; without a copy where it is all."""
         if isinstance(which, slice):
-            made(kept)
+            compute(kept)
         else:
-            kept[which] = made(None)
+            kept[which] = compute(None)
 
     def _landed(self, k: int, by: Sequence[Array], moved: Sequence[Array], y: Array, out: Array | None) -> Array:
         """(n, 2 nv, m): derivatives in the tangent space of where q moved to, from those of how far it moved."""

@@ -27,7 +27,7 @@ core: Any = import_module("jax.core")
 extend: Any = import_module("jax.extend.core")
 
 Shape = tuple[int, ...]
-KINDS = {"v": "vjp", "j": "jvp"}
+KIND_OF_LETTER = {"v": "vjp", "j": "jvp"}
 TARGET = "condyle_call"
 
 
@@ -55,7 +55,7 @@ class What(NamedTuple):
     @property
     def name(self) -> str:
         """For messages."""
-        return "".join(f"{KINDS[letter]}_" for letter in self.chain) + self.base.name
+        return "".join(f"{KIND_OF_LETTER[letter]}_" for letter in self.chain) + self.base.name
 
     @property
     def is_there(self) -> bool:
@@ -83,7 +83,7 @@ def _derived(chain: str, function: Function) -> Function | None:
     """None where there is no such derivative."""
     try:
         for letter in reversed(chain):
-            function = derivative(KINDS[letter], function)
+            function = derivative(KIND_OF_LETTER[letter], function)
     except UnsupportedError:
         return None
     return function

@@ -14,7 +14,7 @@ from condyle.compile.options import numbers_of
 from condyle.errors import DTypeError, ShapeError
 from condyle.functions.repeat import repeat
 from condyle.interop.gradients import is_plain, layout_of
-from condyle.interop.jax.calls import KINDS, Engine, What, called, ports_of
+from condyle.interop.jax.calls import KIND_OF_LETTER, Engine, What, called, ports_of
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.specification import Derivative
 from condyle.user.function import CompiledFunction
@@ -25,7 +25,7 @@ jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
 
 
-LETTERS = {kind: letter for letter, kind in KINDS.items()}
+LETTERS = {kind: letter for letter, kind in KIND_OF_LETTER.items()}
 
 
 class JaxMaker(Maker):
@@ -56,13 +56,13 @@ class JaxMaker(Maker):
     def filled(self, shape: tuple[int, ...], value: float, like: Any) -> Any:
         return np.full(shape, value, self.dtype)
 
-    def call(self, what: What, form: Form, given: Sequence[Any], method: str) -> Any:
+    def call(self, what: What, form: Form, arguments: Sequence[Any], method: str) -> Any:
         if self.dtype == np.float64 and not jax.config.jax_enable_x64:
             raise DTypeError(
                 f"{method}: JAX is in single precision, and these functions are float64: "
                 'jax.config.update("jax_enable_x64", True) at the start, or compile(dtype="float32")'
             )
-        arrays = [self._array(method, name, x) for (name, _), x in zip(form.takes, given, strict=True)]
+        arrays = [self._array(method, name, x) for (name, _), x in zip(form.takes, arguments, strict=True)]
         own, whole = self._batches(what, form, arrays, method)
         triples = zip(arrays, own, ports_of(what)[0], strict=True)
         inputs = [x if b in ((), whole) else jnp.broadcast_to(x, (*whole, *port.dims)) for x, b, port in triples]
@@ -123,7 +123,7 @@ def functions(dyn: Dynamics, is_tangent: bool) -> Functions:
     return Functions(dyn, JaxMaker(dyn, dyn, "", is_tangent), (functions, (dyn, is_tangent)))
 
 
-def function(of: CompiledFunction, is_tangent: bool) -> Function:
+def function(compiled: CompiledFunction, is_tangent: bool) -> Function:
     """A user's function on JAX arrays."""
-    made = JaxMaker(of.dynamics, of, of.specification.content, is_tangent)
-    return Function(of, made, (function, (of, is_tangent)))
+    made = JaxMaker(compiled.dynamics, compiled, compiled.specification.content, is_tangent)
+    return Function(compiled, made, (function, (compiled, is_tangent)))

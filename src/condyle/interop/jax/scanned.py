@@ -59,12 +59,12 @@ def _of_one(what: What, *inputs: Any) -> list[Any]:
     return list(jax.vjp(changes, *every)[1](list(given)))
 
 
-def _along(what: What, at: Sequence[Any], along: Sequence[Any]) -> list[Any]:
+def _along(what: What, point: Sequence[Any], along: Sequence[Any]) -> list[Any]:
     """The jvp; tangents of a configuration have nv entries."""
     engine, (takes, gives) = what.engine, ports_of(what)
-    triples = zip(at, along, takes, strict=True)
+    triples = zip(point, along, takes, strict=True)
     tangents = [to_entries(engine, x, t) if port.is_q else t for x, t, port in triples]
-    answers, changes = jax.jvp(partial(_of_one, what), tuple(at), tuple(tangents))
+    answers, changes = jax.jvp(partial(_of_one, what), tuple(point), tuple(tangents))
     return [to_step(engine, y, t) if port.is_q else t for y, t, port in zip(answers, changes, gives, strict=True)]
 
 

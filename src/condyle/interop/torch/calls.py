@@ -33,7 +33,7 @@ torch: Any = import_module("torch")
 
 Array = NDArray[np.floating]
 Shape = tuple[int, ...]
-KINDS = {"v": "vjp", "j": "jvp"}
+KIND_OF_LETTER = {"v": "vjp", "j": "jvp"}
 
 
 class Engine:
@@ -138,9 +138,9 @@ def _derived(chain: str, function: Function) -> Function:
     made = function
     try:
         for letter in reversed(chain):
-            made = derivative(KINDS[letter], made)
+            made = derivative(KIND_OF_LETTER[letter], made)
     except UnsupportedError:
-        name = "".join(f"{KINDS[letter]}_" for letter in chain) + function.name
+        name = "".join(f"{KIND_OF_LETTER[letter]}_" for letter in chain) + function.name
         raise UnsupportedError(
             f"{function.method}: there is no derivative {name!r}; a rollout has its gradient, once"
         ) from None
@@ -184,65 +184,65 @@ class Call:
         whole = own[0] if all(batch == own[0] for batch in own) else self._broadcast(own)
         return whole, [whole if owner is None else own[owner] for owner in self.owners]
 
-    def _broadcast(self, own: Sequence[Shape]) -> Shape:
+    def _broadcast(self, batches: Sequence[Shape]) -> Shape:
         try:
-            return tuple(torch.broadcast_shapes(*own))
+            return tuple(torch.broadcast_shapes(*batches))
         except RuntimeError:
-            listed = ", ".join(f"{name} {batch}" for name, batch in zip(self.names, own, strict=True))
+            listed = ", ".join(f"{name} {batch}" for name, batch in zip(self.names, batches, strict=True))
             raise ShapeError(f"{self.method}: batch dimensions do not broadcast: {listed}") from None
 
-    def shapes(self, given: Sequence[Any]) -> list[Shape]:
+    def shapes(self, tensors: Sequence[Any]) -> list[Shape]:
         """Of the answers."""
-        _, batches = self.batches([x.shape for x in given])
+        _, batches = self.batches([x.shape for x in tensors])
         return [batch + dims for batch, dims in zip(batches, self.gives, strict=True)]
 
-    def scattered(self, given: Sequence[Any]) -> DeviceError:
+    def scattered(self, tensors: Sequence[Any]) -> DeviceError:
         """The error of tensors that do not lie together."""
-        listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, given, strict=True))
+        listed = ", ".join(f"{name} on {x.device}" for name, x in zip(self.names, tensors, strict=True))
         return DeviceError(f"{self.method}: tensors lie on several devices: {listed}; pass all on one")
 
-    def on_processor(self, given: Sequence[Any]) -> list[Any]:
+    def on_processor(self, tensors: Sequence[Any]) -> list[Any]:
         """The answers, in fresh memory; inputs are read where they lie."""
         try:
-            arrays = [(x.detach() if x.requires_grad else x).numpy() for x in given]
+            arrays = [(x.detach() if x.requires_grad else x).numpy() for x in tensors]
         except (TypeError, RuntimeError):  # of another device, or of no plain memory
-            arrays = [self._plain(name, x, given).numpy() for name, x in zip(self.names, given, strict=True)]
+            arrays = [self._plain(name, x, tensors).numpy() for name, x in zip(self.names, tensors, strict=True)]
         if self._is_wide:
             arrays = [self._narrowed(x, dims) for x, dims in zip(arrays, self._inner, strict=True)]
         compute = self._compute or self.engine.dyn.function(self.function)
         found = compute(*arrays)
         answers = cast("Sequence[Any]", found if isinstance(found, tuple) else (found,))
         if self._sums:
-            _, batches = self.batches([x.shape for x in given])
+            _, batches = self.batches([x.shape for x in tensors])
             shapes = [batch + dims for batch, dims in zip(batches, self._answers, strict=True)]
             answers = [summed(x, shape) for x, shape in zip(answers, shapes, strict=True)]
         if self._is_wide:
             answers = [self._widened(x, dims) for x, dims in zip(answers, self.gives, strict=True)]
         return [torch.from_numpy(np.asarray(x)) for x in answers]
 
-    def on_gpu(self, given: Sequence[Any], stream: int) -> list[Any]:
+    def on_gpu(self, tensors: Sequence[Any], stream: int) -> list[Any]:
         """The answers on the tensors' GPU, ready in the order of the stream."""
-        whole, batches = self.batches([x.shape for x in given])
+        whole, batches = self.batches([x.shape for x in tensors])
         inputs: list[Any] = []
-        for name, x, dims in zip(self.names, given, self._inner, strict=True):
-            x = self._narrowed(self._plain(name, x, given), dims)
+        for name, x, dims in zip(self.names, tensors, self._inner, strict=True):
+            x = self._narrowed(self._plain(name, x, tensors), dims)
             batch = tuple(x.shape[: x.dim() - len(dims)])
             inputs.append((x if batch == whole or math.prod(batch) == 1 else x.expand(whole + dims)).contiguous())
         if math.prod(whole) == 1 or not inputs:
             inputs = [x.expand(whole + dims).contiguous() for x, dims in zip(inputs, self._inner, strict=True)]
-        answers = [given[0].new_empty(whole + dims) for dims in self._answers]
+        answers = [tensors[0].new_empty(whole + dims) for dims in self._answers]
         self.engine.on(stream).call(self.function, inputs, answers)
         answers = [x.sum_to_size(batch + dims) for x, batch, dims in zip(answers, batches, self._answers, strict=True)]
         pads = [dims[-1] - x.shape[-1] if dims else 0 for x, dims in zip(answers, self.gives, strict=True)]
         return [torch.nn.functional.pad(x, (0, n)) if n else x for x, n in zip(answers, pads, strict=True)]
 
-    def _plain(self, name: str, x: Any, given: Sequence[Any]) -> Any:
+    def _plain(self, name: str, x: Any, tensors: Sequence[Any]) -> Any:
         """A tensor whose numbers lie in memory as they are; DTypeError, or DeviceError, for what is none.
 
         A tensor with PyTorch's negative bit, such as an imaginary part, is copied.
         """
-        if any(tensor.device != given[0].device for tensor in given):
-            raise self.scattered(given)
+        if any(tensor.device != tensors[0].device for tensor in tensors):
+            raise self.scattered(tensors)
         if x.is_nested:
             raise DTypeError(f"{self.method}: {name} is nested, expected a tensor: torch.stack(list({name})) is one")
         kind: Any = x.__class__

@@ -64,11 +64,11 @@ class TorchMaker(Maker):
         own = self.numbers[name]
         return own.to(like.device) if isinstance(like, torch.Tensor) else own
 
-    def call(self, what: str, form: Form, given: Sequence[Any], method: str) -> Any:
-        inputs = given
-        for x in given:
+    def call(self, what: str, form: Form, arguments: Sequence[Any], method: str) -> Any:
+        inputs = arguments
+        for x in arguments:
             if type(x) is not torch.Tensor or x.dtype is not self.dtype:
-                inputs = self._tensors(method, form, given)
+                inputs = self._tensors(method, form, arguments)
                 break
         if self.charts is None:
             found = called(what, *inputs)
@@ -79,9 +79,9 @@ class TorchMaker(Maker):
             found = [uncharted(self.charts, x) if is_q else x for x, (_, is_q) in pairs]
         return found[0] if form.result is None else form.result(*found)
 
-    def _tensors(self, method: str, form: Form, given: Sequence[Any]) -> list[Any]:
-        device = next((x.device for x in given if isinstance(x, torch.Tensor)), None)
-        pairs = zip(form.takes, given, strict=True)
+    def _tensors(self, method: str, form: Form, arguments: Sequence[Any]) -> list[Any]:
+        device = next((x.device for x in arguments if isinstance(x, torch.Tensor)), None)
+        pairs = zip(form.takes, arguments, strict=True)
         return [self._tensor(method, name, value, device) for (name, _), value in pairs]
 
     def _tensor(self, method: str, name: str, value: Any, device: Any) -> Any:
@@ -116,7 +116,7 @@ def functions(dyn: Dynamics, is_tangent: bool) -> Functions:
     return Functions(dyn, TorchMaker(dyn, dyn, None, is_tangent), (functions, (dyn, is_tangent)))
 
 
-def function(of: CompiledFunction, is_tangent: bool) -> Function:
+def function(compiled: CompiledFunction, is_tangent: bool) -> Function:
     """A user's function on tensors."""
-    made = TorchMaker(of.dynamics, of, of.specification, is_tangent)
-    return Function(of, made, (function, (of, is_tangent)))
+    made = TorchMaker(compiled.dynamics, compiled, compiled.specification, is_tangent)
+    return Function(compiled, made, (function, (compiled, is_tangent)))

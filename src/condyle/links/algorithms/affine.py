@@ -26,7 +26,7 @@ class Outward:
     """Maps from a segment's base to its tip: the base's map first."""
 
     def identity(self) -> Map:
-        return Map(six.ONE, six.ZERO)
+        return Map(six.IDENTITY_MATRIX, six.ZERO)
 
     def combine(self, base: Map, tip: Map) -> Map:
         return Map(six.product(tip.A, base.A), tip(base.b))
@@ -39,4 +39,4 @@ class Inward(Outward):
         return super().combine(tip, base)
 
     def handed(self, branch: Map) -> Map:
-        return Map(six.ONE, branch.b)
+        return Map(six.IDENTITY_MATRIX, branch.b)

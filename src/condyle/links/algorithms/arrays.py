@@ -80,7 +80,7 @@ class ArrayLinks:
         """The joints of one type, and their bodies."""
         links = self._links(kind)
         own = self._column([link.numbers for link in links])
-        values = [self._entries(q[:, [link.q[k].at for link in links]]) for k in range(links[0].kind.nq)]
+        values = [self._entries(q[:, [link.q[k].entry for link in links]]) for k in range(links[0].kind.nq)]
         joint = joint_placed(links[0].kind, own, Full(own.rotation), values)
         axes = vec.transpose(axes_of(joint))
         rotation, origin = Full(self.filled(axes, len(links))), joint.origin
@@ -112,7 +112,8 @@ class ArrayLinks:
     def dofs_of(self, kind: str) -> list[Index]:
         """The entries of v of all joints of a type: for each of its degrees of freedom one index for each joint."""
         return [
-            np.array(at, np.int64) for at in zip(*([c.at for c in link.v] for link in self._links(kind)), strict=True)
+            np.array(at, np.int64)
+            for at in zip(*([c.entry for c in link.v] for link in self._links(kind)), strict=True)
         ]
 
     def gathered(self, values: OfJoints) -> object:

@@ -69,7 +69,7 @@ class Load(NamedTuple):
 
     def segment(self) -> Segment:
         """The element of an empty segment with this load at its base."""
-        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, self.h, self.J)
+        return Segment(six.IDENTITY_MATRIX, six.ZERO, six.ZERO_UPPER, self.h, self.J)
 
 
 NOTHING = Load(NO_FORCE, NO_INERTIA)
@@ -82,7 +82,7 @@ class Segments:
     guard: float
 
     def identity(self) -> Segment:
-        return Segment(six.ONE, six.ZERO, six.ZERO_UPPER, NO_FORCE, NO_INERTIA)
+        return Segment(six.IDENTITY_MATRIX, six.ZERO, six.ZERO_UPPER, NO_FORCE, NO_INERTIA)
 
     def combine(self, base: Segment, tip: Segment) -> Segment:
         free = self.freed(base, tip)
@@ -139,7 +139,7 @@ def in_front(joint: Joint, inertia: Articulated, bias: Bias, below: Segment, tau
 
 def passes(joint: Joint, eliminated: Sequence[Elimination]) -> Rows:
     """A of a joint: (1 - S_k U_kᵀ / D_k) ... (1 - S_1 U_1ᵀ / D_1) X, from its parent's acceleration to its body's."""
-    rows = list(six.ONE)
+    rows = list(six.IDENTITY_MATRIX)
     for dof, (U, inverse_D) in reversed(list(zip(joint.dofs, eliminated, strict=True))):
         rows = [six.minus_scaled(row, along(dof, *six.halves(row)) * inverse_D, six.joined(U)) for row in rows]
     return six.six_rows(six.joined(joint.transform.force_to_parent(six.halves(row))) for row in rows)
@@ -172,12 +172,12 @@ def equivalent(C: Upper, guard: float) -> list[Dof]:
     left = list(C)
     dofs: list[Dof] = []
     for k in range(6):
-        pivot = left[six.at(k, k)] + C[six.at(k, k)] * guard + TINY
+        pivot = left[six.upper_index(k, k)] + C[six.upper_index(k, k)] * guard + TINY
         inverse = reciprocal(pivot)
-        column = [number(0.0)] * k + [number(1.0)] + [left[six.at(k, j)] * inverse for j in range(k + 1, 6)]
+        column = [number(0.0)] * k + [number(1.0)] + [left[six.upper_index(k, j)] * inverse for j in range(k + 1, 6)]
         for i in range(k + 1, 6):
             for j in range(i, 6):
-                left[six.at(i, j)] = left[six.at(i, j)] - column[i] * left[six.at(k, j)]
+                left[six.upper_index(i, j)] = left[six.upper_index(i, j)] - column[i] * left[six.upper_index(k, j)]
         dofs.append(Dof(*six.halves(six.six(column)), inverse))
     return dofs
 
@@ -198,7 +198,7 @@ def rows(inertia: Articulated) -> Rows:
 
 def from_upper(s: Upper) -> Articulated:
     """The same inertia from its upper triangle."""
-    at = six.at
+    at = six.upper_index
     return Articulated(
         (s[at(0, 0)], s[at(0, 1)], s[at(0, 2)], s[at(1, 1)], s[at(1, 2)], s[at(2, 2)]),
         (

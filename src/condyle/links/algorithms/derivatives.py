@@ -27,7 +27,7 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full, Identity
 from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import ONE, Matrix, Symmetric, Vector
+from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Symmetric, Vector
 
 
 class Record(NamedTuple):
@@ -100,7 +100,7 @@ def records(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
 def mass_records(links: Links) -> OfJoints:
     """The same for the mass matrix."""
     axes = world_axes(links)
-    offset = links.all(vec.times, links.of_parent(axes, ONE), links.each(_origin))
+    offset = links.all(vec.times, links.of_parent(axes, IDENTITY_MATRIX), links.each(_origin))
     first = links.inward(VECTORS, links.all(_first, links.inertia, axes, _levers_of_mass(links, offset)))
     behind = links.of_children(links.all(second_lever, links.carried_mass, first, offset))
     second = links.inward(SECOND, links.all(_second, links.inertia, axes, behind))
@@ -127,7 +127,7 @@ def spans(tree: Tree) -> tuple[tuple[int, int], ...]:
         free[link.parent] += count
         free[i] = first + 1
         for coordinate in link.v:
-            found[coordinate.at] = (first, first + count - 1)
+            found[coordinate.entry] = (first, first + count - 1)
     return tuple(found)
 
 

@@ -29,7 +29,7 @@ from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Identity
 from condyle.spatial.transform import Transform
-from condyle.spatial.vector import ONE, Matrix, Vector
+from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Vector
 
 VECTORS = Sums(vec.ZERO)
 
@@ -76,13 +76,13 @@ def world_axes(links: Links) -> Matrix:
 
 def axes_of(joint: Joint) -> Matrix:
     """The axes of a body in those of its parent (columns)."""
-    return cast(Matrix, tuple(joint.rotation.into(e) for e in ONE))
+    return cast(Matrix, tuple(joint.rotation.into(e) for e in IDENTITY_MATRIX))
 
 
 def moved(links: Links, v: OfJoints, a: OfJoints) -> Moved:
     """The motion of every link, in world axes."""
     axes = world_axes(links)
-    rates = links.all(_world, axes, links.of_parent(axes, ONE), links.each(_rates, v, a))
+    rates = links.all(_world, axes, links.of_parent(axes, IDENTITY_MATRIX), links.each(_rates, v, a))
     w = links.outward(VECTORS, rates.turn)
     wp = links.of_parent(w, vec.ZERO)
     dw = links.outward(VECTORS, links.all(_angular, wp, rates.turn, rates.turn_rate))

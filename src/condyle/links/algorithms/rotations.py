@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from condyle.spatial import vector as vec
-from condyle.spatial.vector import ONE, Matrix, Vector
+from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Vector
 
 
 class Rotations:
     """R = R_base R_tip, with R the axes of a segment's tip in the axes of its base, as columns."""
 
     def identity(self) -> Matrix:
-        return ONE
+        return IDENTITY_MATRIX
 
     def combine(self, base: Matrix, tip: Matrix) -> Matrix:
         columns = vec.transpose(tip)
@@ -31,7 +31,7 @@ class Turnings:
     """w_tip = axes w_base + w: the composition of these affine maps."""
 
     def identity(self) -> Turning:
-        return Turning(ONE, vec.ZERO)
+        return Turning(IDENTITY_MATRIX, vec.ZERO)
 
     def combine(self, base: Turning, tip: Turning) -> Turning:
         return Turning(Rotations().combine(tip.axes, base.axes), vec.add(vec.times(tip.axes, base.w), tip.w))

@@ -41,14 +41,14 @@ class Together:
     count: int
 
     def identity(self) -> Maps:
-        return Maps(six.ONE, (six.ZERO,) * self.count)
+        return Maps(six.IDENTITY_MATRIX, (six.ZERO,) * self.count)
 
     def combine(self, base: Maps, tip: Maps) -> Maps:
         maps = [self.semigroup.combine(Map(base.A, b), Map(tip.A, c)) for b, c in zip(base.b, tip.b, strict=True)]
         return Maps(maps[0].A, tuple(one.b for one in maps))
 
     def handed(self, branch: Maps) -> Maps:
-        return Maps(six.ONE, branch.b)
+        return Maps(six.IDENTITY_MATRIX, branch.b)
 
 
 def solve(links: Links, eliminated: OfJoints, tau: OfJoints, count: int, force: Wrench = NO_FORCE) -> OfJoints:

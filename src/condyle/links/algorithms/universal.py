@@ -16,7 +16,7 @@ from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.transform import Transform
 from condyle.spatial.twist import Pair
-from condyle.spatial.vector import ONE, Matrix, Vector
+from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Vector
 
 ZERO = number(0.0)
 
@@ -63,7 +63,7 @@ def _turns(joint: Joint) -> bool:
 
 def _hinge(joint: Joint, bias: Bias, tau: Sequence[Scalar]) -> Hinge:
     if not _turns(joint):
-        return Hinge(ONE, vec.ZERO, twist.ZERO, ZERO, ZERO)
+        return Hinge(IDENTITY_MATRIX, vec.ZERO, twist.ZERO, ZERO, ZERO)
     return Hinge(axes_of(joint), joint.origin, bias.before, tau[0], joint.dofs[0].armature)
 
 

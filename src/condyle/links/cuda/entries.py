@@ -66,15 +66,15 @@ class Entries:
             e("ld.param.u64 %at, [constants];", "cvta.to.global.u64 %at, %at;")
 
 
-def multiplied(inverse: Array, given: Sequence[Array], writes: Sequence[Array], bits: int) -> Part:
+def multiplied(inverse: Array, matrices: Sequence[Array], writes: Sequence[Array], bits: int) -> Part:
     """The launch that computes -Minv times each of these matrices."""
-    made = Entries("condyle_entries_product", (inverse, *given), writes, bits, TARGET)
+    made = Entries("condyle_entries_product", (inverse, *matrices), writes, bits, TARGET)
     e, f, item, size = made.e, made.f, made.item, made.size
 
     def body() -> None:
-        m, x = made.fresh(), [made.fresh() for _ in given]
+        m, x = made.fresh(), [made.fresh() for _ in matrices]
         e(f"mul.wide.u32 %a, %r, {size * item};", "add.u64 %in0, %in0, %a;", f"mul.wide.u32 %a, %c, {item};")
-        e(*(f"add.u64 %in{k + 1}, %in{k + 1}, %a;" for k in range(len(given))))
+        e(*(f"add.u64 %in{k + 1}, %in{k + 1}, %a;" for k in range(len(matrices))))
         e(f"mov.u32 %k, {size};", ".reg .pred %more;", "TERM:", f"ld.global.nc.{f} {m}, [%in0];", f"neg.{f} {m}, {m};")
         for k, value in enumerate(x):
             e(f"ld.global.nc.{f} {value}, [%in{k + 1}];", f"fma.rn.{f} %x{k}, {m}, {value}, %x{k};")

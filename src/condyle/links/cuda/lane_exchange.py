@@ -52,7 +52,7 @@ class LaneExchange:
         if self.code.widths[op.var] > WIDE:
             self._wide_scan(op)
             return
-        own = self.variables.own(op.var)
+        own = self.variables.registers(op.var)
         self._warp_scan(op, own, self.lanes.width)
         if not self.lanes.in_warp:
             self._join_warps(op, own)
@@ -61,46 +61,51 @@ class LaneExchange:
         """Distances 1, 2, 4, ... below `most`: unrolled for a short stage, else a register for a loop."""
         return [str(1 << k) for k in range((most - 1).bit_length())] if len(stage) <= SHORT else ["%step"] * (most > 1)
 
-    def _warp_scan(self, op: Scan, own: Sequence[str], most: int) -> None:
+    def _warp_scan(self, op: Scan, registers: Sequence[str], most: int) -> None:
         """A scan over the lanes of a warp. most: lanes that take part."""
         e, width = self.e, self.lanes.width
         for step in self._steps(most, op.stage):
             label = self._label("STEP") if step == "%step" else ""
             if label:
                 e("mov.u32 %step, 1;", f"{label}:")
-            others = self.transport.shifted(own, step, op.from_tip, width)
-            self._composed(op.stage, own, others, op.from_tip, "@%valid ")
+            others = self.transport.shifted(registers, step, op.from_tip, width)
+            self._composed(op.stage, registers, others, op.from_tip, "@%valid ")
             if label:
                 e("shl.b32 %step, %step, 1;", f"setp.lt.u32 %more, %step, {most};", f"@%more bra {label};")
 
     def _composed(
-        self, stage: Program, own: Sequence[str], others: Sequence[str] | Mapping[int, str], from_tip: bool, guard: str
+        self,
+        stage: Program,
+        registers: Sequence[str],
+        others: Sequence[str] | Mapping[int, str],
+        from_tip: bool,
+        guard: str,
     ) -> None:
-        """own = stage(own, others), where the guard holds."""
+        """registers = stage(registers, others), where the guard holds."""
         known: dict[str, Sequence[str] | Mapping[int, str]]
-        known = {"tip" if from_tip else "base": others, "base" if from_tip else "tip": own}
+        known = {"tip" if from_tip else "base": others, "base" if from_tip else "tip": registers}
 
         def get(var: str, entry: int) -> str:
             return known[var][entry]
 
         def put(var: str, entry: int, value: str) -> None:
-            self.e(f"{guard}mov.{self.f} {own[entry]}, {value};")
+            self.e(f"{guard}mov.{self.f} {registers[entry]}, {value};")
 
         write_stage(self.e, stage, self.lanes.bits, self.fresh, get, put)
 
-    def _join_warps(self, op: Scan, own: Sequence[str]) -> None:
+    def _join_warps(self, op: Scan, registers: Sequence[str]) -> None:
         """Every warp scans the totals of all warps; each lane is combined with the total of the warps before its
         own."""
         e, transport, warps = self.e, self.transport, self.lanes.warps
         transport.begin(NOTHING)
-        transport.most = max(transport.most, -(-len(own) * warps // self.lanes.slots))
+        transport.most = max(transport.most, -(-len(registers) * warps // self.lanes.slots))
         last = 0 if op.from_tip else WARP - 1
         e("mov.u32 %place, pool;", f"add.u32 %place, %place, {transport.pitch};")
         e(f"mad.lo.u32 %partner, %warp, {self.item}, %place;", f"setp.ne.u32 %skip, %lane, {last};")
-        e(*(f"@!%skip st.shared.{self.f} [%partner+{k * warps * self.item}], {x};" for k, x in enumerate(own)))
+        e(*(f"@!%skip st.shared.{self.f} [%partner+{k * warps * self.item}], {x};" for k, x in enumerate(registers)))
         transport.wait()
         e(f"min.u32 %k, %lane, {warps - 1};", f"mad.lo.u32 %partner, %k, {self.item}, %place;")
-        totals = [self.fresh() for _ in own]
+        totals = [self.fresh() for _ in registers]
         e(*(f"ld.shared.{self.f} {x}, [%partner+{k * warps * self.item}];" for k, x in enumerate(totals)))
         transport.read = OTHERS
         e(f"setp.lt.u32 %inside, %lane, {warps};")
@@ -110,7 +115,7 @@ class LaneExchange:
         e("add.u32 %k, %warp, 1;" if op.from_tip else "sub.u32 %k, %warp, 1;")
         before = transport.named(totals, "%k")
         e(f"setp.lt.u32 %valid, %warp, {warps - 1};" if op.from_tip else "setp.ne.u32 %valid, %warp, 0;")
-        self._composed(op.stage, own, before, op.from_tip, "@%valid ")
+        self._composed(op.stage, registers, before, op.from_tip, "@%valid ")
 
     def _wide_scan(self, op: Scan) -> None:
         """A scan with both operands in memory and only the result in registers."""
@@ -126,7 +131,7 @@ class LaneExchange:
         self._read_back(transport, op.var)
 
     def _published(self, var: str) -> Transport:
-        own = self.variables.own(var)
+        own = self.variables.registers(var)
         transport = self._through(len(own))
         transport.publish(own)
         return transport
@@ -149,7 +154,7 @@ class LaneExchange:
         transport.wait()
 
     def _read_back(self, transport: Transport, var: str) -> None:
-        for k, register in enumerate(self.variables.own(var)):
+        for k, register in enumerate(self.variables.registers(var)):
             self.e(f"mov.{self.f} {register}, {transport.load(k)};")
         transport.read = OWN
 
@@ -163,9 +168,10 @@ class LaneExchange:
         rows = self.code.partners[op.rows]
         if not rows:
             return
-        own, moving = self.variables.own(op.var), op.source == op.var  # then partners' values change from row to row
+        own = self.variables.registers(op.var)
+        moving = op.source == op.var  # then partners' values change from row to row
         used = read_of(op.stage, "tip" if op.from_tip else "base")
-        source = [self.variables.own(op.source)[k] for k in used]
+        source = [self.variables.registers(op.source)[k] for k in used]
         marked = any(lane < NONE for row in rows for lane in row)
         if moving and len(own) > WIDE:
             self._wide_tree_step(op, len(rows), op.handed if marked else 0)
@@ -233,14 +239,14 @@ class LaneExchange:
         return others
 
     def _spread(self, op: Spread) -> None:
-        own = self.variables.own(op.var)
+        own = self.variables.registers(op.var)
         self.e("mov.u32 %other, 0;")
         for register, first in zip(own, self._named(own, True), strict=True):
             self.e(f"mov.{self.f} {register}, {first};")
 
     def _neighbour(self, op: Neighbour) -> None:
         width = self.code.widths[op.into]
-        source = self.variables.own(op.var)[op.first : op.first + width]
+        source = self.variables.registers(op.var)[op.first : op.first + width]
         nothing = self.code.identities[op.var][op.first : op.first + width]
         if op.by == 0:
             for k, register in enumerate(source):

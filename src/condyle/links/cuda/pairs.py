@@ -30,9 +30,9 @@ def paired(pairs: Pairs, record: Array, outputs: Sequence[Array], bits: int) -> 
     return made.part(body, np.array(pairs.spans, "<u4").tobytes())
 
 
-def _related(made: Entries, pairs: Pairs) -> None:
+def _related(entries: Entries, pairs: Pairs) -> None:
     """Addresses of both records, and whether one's joint is an ancestor of the other's (%lower, %upper)."""
-    e = made.e
+    e = entries.e
     e(
         ".reg .b64 %row, %column;",
         ".reg .b32 %first_r, %last_r, %first_c, %last_c;",
@@ -49,18 +49,18 @@ def _related(made: Entries, pairs: Pairs) -> None:
         e("setp.eq.u32 %also, %first_r, %first_c;", "setp.lt.u32 %own, %r, %c;", "and.pred %own, %own, %also;")
         e("xor.pred %lower, %lower, %own;", "or.pred %upper, %upper, %own;")
     for of, name in (("r", "row"), ("c", "column")):
-        e(f"mul.wide.u32 %a, %{of}, {pairs.width * made.item};", f"add.u64 %{name}, %in0, %a;")
+        e(f"mul.wide.u32 %a, %{of}, {pairs.width * entries.item};", f"add.u64 %{name}, %in0, %a;")
 
 
-def _stage(made: Entries, stage: Program, where: str, beyond: str) -> None:
+def _stage(entries: Entries, stage: Program, where: str, beyond: str) -> None:
     def get(var: str, entry: int) -> str:
-        value = made.fresh()
-        made.e(f"ld.global.nc.{made.f} {value}, [%{var}+{entry * made.item}];")
+        value = entries.fresh()
+        entries.e(f"ld.global.nc.{entries.f} {value}, [%{var}+{entry * entries.item}];")
         return value
 
     def put(var: str, entry: int, value: str) -> None:
-        made.e(f"mov.{made.f} %x{var}, {value};")
+        entries.e(f"mov.{entries.f} %x{var}, {value};")
 
-    made.e(f"@!{where} bra {beyond};")
-    write_stage(made.e, stage, made.bits, made.fresh, get, put)
-    made.e(f"{beyond}:")
+    entries.e(f"@!{where} bra {beyond};")
+    write_stage(entries.e, stage, entries.bits, entries.fresh, get, put)
+    entries.e(f"{beyond}:")

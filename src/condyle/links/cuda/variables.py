@@ -40,7 +40,7 @@ class LaneVariables:
         self.e, self.code, self.lanes, self.fresh = e, code, lanes, fresh
         self.f, self.item = f"f{lanes.bits}", lanes.item
         self.alone = code.length == 1
-        self.given = {column: k for k, (_, column) in enumerate(code.inputs) if column != NONE}
+        self.input_columns = {column: k for k, (_, column) in enumerate(code.inputs) if column != NONE}
         self.taken = {column: k for k, (_, column) in enumerate(code.outputs) if column != NONE}
         self.ins = {name: k for k, (name, _) in enumerate(code.inputs) if name in code.offsets}
         self.outs = {name: k for k, (name, _) in enumerate(code.outputs) if name in code.offsets}
@@ -71,7 +71,7 @@ class LaneVariables:
             e(f".local .align 16 .b8 spilled[{self.size}];", "mov.u32 %spilled, spilled;", "ld.param.u32 %k, [zero];")
             e("add.u32 %spilled, %spilled, %k;")
 
-    def own(self, var: str) -> list[str]:
+    def registers(self, var: str) -> list[str]:
         """The registers of a variable."""
         return [f"%{var}_{k}" for k in range(self.code.widths[var])]
 
@@ -86,9 +86,9 @@ class LaneVariables:
             )
             e(f"mad.lo.u32 %column, %t, {self.item}, %spilled;")
             e(f"mad.lo.u32 %kept, %t, {code.widths.get(ROW, 0) * self.item}, %spilled;")
-        if self.given:
+        if self.input_columns:
             e(f"setp.lt.u32 %there, %joint, {code.joints};", f"mul.wide.u32 %a, %joint, {self.item};")
-            ports = [*(f"in{k}" for k in self.given.values()), *(f"out{k}" for k in self.taken.values())]
+            ports = [*(f"in{k}" for k in self.input_columns.values()), *(f"out{k}" for k in self.taken.values())]
             e(*(f"add.u64 %at_{port}, %{port}, %a;" for port in ports))
         if self.outer != NONE:
             e(f"mul.wide.u32 %a, %joint, {code.widths[EXT] * self.item};")
@@ -97,8 +97,8 @@ class LaneVariables:
     def get(self, var: str, entry: int) -> str:
         if var == TABLE:
             return self._load("global.nc", f"%links+{entry * self.lanes.count * self.item}")
-        if var == IO and entry in self.given:
-            return self._there("%there", f"%at_{self._behind_base('in', self.given[entry])}")
+        if var == IO and entry in self.input_columns:
+            return self._there("%there", f"%at_{self._behind_base('in', self.input_columns[entry])}")
         if var == EXT and self.outer != NONE:
             return self._there("%there", f"%at_{self._behind_base('in', self.outer, entry)}")
         if var == UNIT and self.code.columns is not None:
@@ -164,7 +164,7 @@ class LaneVariables:
     def emit(self, op: Emit) -> None:
         """Stores the first lane's value."""
         self.e("setp.eq.u32 %there, %g, 0;")
-        for k, value in enumerate(self.own(op.var)):
+        for k, value in enumerate(self.registers(op.var)):
             self._store_out("%there", f"%out{op.port}+{(op.first + k) * self.item}", value)
 
     def _behind_base(self, side: str, port: int, entry: int = 0) -> str:

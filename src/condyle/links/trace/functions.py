@@ -24,12 +24,12 @@ from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Full
 from condyle.spatial.transform import Transform
-from condyle.spatial.vector import ONE
+from condyle.spatial.vector import IDENTITY_MATRIX
 
 COLUMNS = 4
 """Columns that one lane solves for, which share the linear part of their maps: 36 + 4 * 6 numbers are 60, the most that
 lanes exchange in registers (`cuda.links.transport.WIDE`)."""
-SOLVER = [(ONE, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in range(MOST + 1)]
+SOLVER = [(IDENTITY_MATRIX, vec.ZERO, *[Elimination(NO_FORCE, number(0.0))] * nv) for nv in range(MOST + 1)]
 """The record of a joint for `solve`, by its number of degrees of freedom: E, origin, eliminations."""
 
 
@@ -79,7 +79,7 @@ def solve(tree: Tree, lanes: int, unit: bool) -> ir.LinkParallel:
         return [[x[k] if unit else -x[k] for k in range(c, len(x), COLUMNS)] for c in range(COLUMNS)]
 
     columns.solve(links, View(eliminated), View(tau), COLUMNS)
-    rows = [link.v[0].at for link in tree.links]
+    rows = [link.v[0].entry for link in tree.links]
     of_matrix = [tree.nv * at for at in rows]
     of_solver = offsets(tree, [len(flat(SOLVER[link.kind.nv])) for link in tree.links])
     found = {"solver": of_solver, "x": of_matrix, source: rows if unit else of_matrix}

@@ -262,7 +262,7 @@ def offsets(tree: Tree, sizes: Sequence[int]) -> list[int]:
     """The first number of each link: ordered by degree of freedom if each has equally many, else link after link."""
     each, first = {size / link.kind.nv for size, link in zip(sizes, tree.links, strict=True)}, tree.links[0].kind.nv
     if len(each) == 1:
-        return [sizes[0] // first * link.v[0].at for link in tree.links]
+        return [sizes[0] // first * link.v[0].entry for link in tree.links]
     return [sum(sizes[:i]) for i in range(len(sizes))]
 
 
@@ -286,4 +286,4 @@ def _first(link: Link, port: str) -> int:
     """The first entry of the link in a port."""
     if port == "f_ext":
         return 6 * link.body if link.body >= 0 else ir.NONE
-    return (link.q if port == "q" else link.v)[0].at
+    return (link.q if port == "q" else link.v)[0].entry

@@ -28,7 +28,7 @@ from condyle.spatial import six
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import AboutZ, Axes, Full, Identity, Product, Rotation
 from condyle.spatial.transform import Transform
-from condyle.spatial.vector import ONE, Vector
+from condyle.spatial.vector import IDENTITY_MATRIX, Vector
 from condyle.specification import Function
 
 T = TypeVar("T")
@@ -67,7 +67,9 @@ def _is_simple(tree: Tree, free: bool) -> bool:
         and not tree.has_shared_coordinates
         and all(link.body == i for i, link in enumerate(links))
         and all(link.kind.is_axial and link.kind.nv == 1 for link in links[free:])
-        and all(link.q[0].at == i + 6 * free and link.v[0].at == i + 5 * free for i, link in enumerate(links) if i)
+        and all(
+            link.q[0].entry == i + 6 * free and link.v[0].entry == i + 5 * free for i, link in enumerate(links) if i
+        )
     )
 
 
@@ -149,7 +151,7 @@ class TracedSegments(LaneOperations):
         row, columns = self.table.read(stage), stage.read(ir.IO, COLUMNS)
         turn, slide = row[TURN], row[SLIDE]
         axes = (vec.three(row, ROTATION), vec.three(row, ROTATION + 3), vec.three(row, ROTATION + 6))
-        placed: Rotation = Identity() if axes == ONE else Full(axes)
+        placed: Rotation = Identity() if axes == IDENTITY_MATRIX else Full(axes)
         rotation = placed if is_zero(turn) else Product(placed, AboutZ(columns[COSINE], columns[SINE]))
         none = number(0.0)
         origin = vec.add(vec.three(row, ORIGIN), placed.back((none, none, slide * columns[Q])))
@@ -248,4 +250,4 @@ def _absent(row: list[float]) -> list[float]:
 
 def _stiff(row: list[float]) -> list[float]:
     """A padding joint between a segment's last link and the next segment: it never moves."""
-    return [*numbers((ONE, vec.ZERO)), *[0.0] * (ARMATURE - MASS), STIFF, *row[TURN:]]
+    return [*numbers((IDENTITY_MATRIX, vec.ZERO)), *[0.0] * (ARMATURE - MASS), STIFF, *row[TURN:]]

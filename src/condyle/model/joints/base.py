@@ -26,7 +26,7 @@ from condyle.spatial.vector import ZERO, Vector
 
 Column: TypeAlias = tuple[Vector, Vector]
 
-X, Y, Z = vec.ONE
+X, Y, Z = vec.IDENTITY_MATRIX
 LINEAR: tuple[Column, ...] = ((X, ZERO), (Y, ZERO), (Z, ZERO))
 ANGULAR: tuple[Column, ...] = ((ZERO, X), (ZERO, Y), (ZERO, Z))
 
@@ -139,11 +139,11 @@ class JointType(ABC):
 
     def transport(self, dv: Sequence[Scalar]) -> tuple[Rows, Rows]:
         """The derivatives of q ⊕ dv by q and by dv, (nv, nv), each in its local tangent."""
-        return (_one(self.nv), _one(self.nv)) if self.is_flat else increments.transport(*self._algebra(dv))
+        return (_identity(self.nv), _identity(self.nv)) if self.is_flat else increments.transport(*self._algebra(dv))
 
     def transport_inverse(self, dv: Sequence[Scalar]) -> Rows:
         """The inverse of the second: the derivative of dv = q1 ⊖ q0 by q1; that by q0 is minus the inverse at -dv."""
-        return _one(self.nv) if self.is_flat else increments.inverse(*self._algebra(dv))
+        return _identity(self.nv) if self.is_flat else increments.inverse(*self._algebra(dv))
 
     def _algebra(self, dv: Sequence[Scalar]) -> tuple[Pair, Sequence[Pair]]:
         return self.twist(dv), self.subspace(0.0)
@@ -188,5 +188,5 @@ class JointType(ABC):
         return np.concatenate((q, lie.random_quaternions(rng, n)), axis=-1) if self.has_quaternion else q
 
 
-def _one(n: int) -> Rows:
+def _identity(n: int) -> Rows:
     return [[number(float(i == j)) for j in range(n)] for i in range(n)]

@@ -10,9 +10,9 @@ from condyle.passes.elementary.values import SIGN, Value, absolute, fma, minimum
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """one: tanh x rounds to 1 where 2 x is larger. tangent: (tanh x - x) / x^3 in x^2, up to 0.625."""
+    """saturation: tanh x rounds to 1 where 2 x is larger. tangent: (tanh x - x) / x^3 in x^2, up to 0.625."""
 
-    one: float
+    saturation: float
     tangent: tuple[float, ...]
 
 
@@ -34,7 +34,7 @@ NUMBERS = {
 
 def tanh(x: Value) -> Value:
     known, size = NUMBERS[x.bits], absolute(x)
-    n, near = reduced(minimum(size + size, known.one))
+    n, near = reduced(minimum(size + size, known.saturation))
     large = 1.0 - 2.0 / (near * power_of_two(n)[1] + 1.0)
     z = size * size
     small = fma(size, z * polynomial(z, known.tangent), size)

@@ -18,15 +18,15 @@ class Code:
     def __init__(self, bits: int, rules: Mapping[str, Rule]) -> None:
         self.bits, self.rules = bits, rules
         self.nodes: list[Node] = []
-        self._known: dict[Node | str, int] = {}
+        self._index_of: dict[Node | str, int] = {}
 
     def node(self, node: Node) -> Value:
         """The value of this node."""
         key = constant_of(node).hex() if node[0] == "const" else node  # which tells -0.0 from 0.0
-        if key not in self._known:
-            self._known[key] = len(self.nodes)
+        if key not in self._index_of:
+            self._index_of[key] = len(self.nodes)
             self.nodes.append(node)
-        return Value(self, self._known[key])
+        return Value(self, self._index_of[key])
 
     def op(self, name: str, *operands: Value | float) -> Value:
         """An operation, expanded if it has a rule. It is not simplified as symbols are: that would not be exact."""

@@ -14,7 +14,7 @@ from condyle.errors import DTypeError
 
 CUDA, CUDA_MANAGED = 2, 13
 FLOAT = 2
-KINDS = {0: "int", 1: "uint", FLOAT: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+NUMBER_KINDS = {0: "int", 1: "uint", FLOAT: "float", 4: "bfloat", 5: "complex", 6: "bool"}
 READ_ONLY = 1
 PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
 
@@ -115,7 +115,7 @@ def borrow(value: Lender, stream: int) -> tuple[Lent, object]:
 
 def _lent(tensor: Tensor, read_only: bool) -> Lent:
     kind, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
-    dtype = f"{KINDS.get(kind, f'kind {kind} of ')}{bits}" + (f" x {lanes}" if lanes != 1 else "")
+    dtype = f"{NUMBER_KINDS.get(kind, f'kind {kind} of ')}{bits}" + (f" x {lanes}" if lanes != 1 else "")
     shape = tuple(int(tensor.shape[k]) for k in range(tensor.ndim))
     strides = tuple(int(tensor.strides[k]) * (bits // 8) for k in range(tensor.ndim)) if tensor.strides else None
     address = int(tensor.data or 0) + int(tensor.byte_offset)

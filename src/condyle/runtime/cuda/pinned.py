@@ -27,20 +27,20 @@ class Pinned:
 
     def __init__(self, gpu: Gpu) -> None:
         self._gpu = gpu
-        self._known: set[tuple[int, int]] = set()
+        self._pinned: set[tuple[int, int]] = set()
 
     def has(self, rows: Rows) -> bool:
         """Whether these rows are dense and wholly in pinned memory."""
         if not rows.flags.c_contiguous or not rows.nbytes:
             return False
         address, size = address_of(rows), rows.nbytes
-        if (address, size) in self._known:
+        if (address, size) in self._pinned:
             return True
         if not (self._host(address) and self._host(address + size - 1)):
             return False
-        if len(self._known) >= MOST_KNOWN:
-            self._known.clear()
-        self._known.add((address, size))
+        if len(self._pinned) >= MOST_KNOWN:
+            self._pinned.clear()
+        self._pinned.add((address, size))
         return True
 
     def _host(self, address: int) -> bool:

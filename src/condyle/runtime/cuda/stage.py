@@ -38,7 +38,7 @@ class Slot:
     late: list[tuple[Rows, int]] = field(default_factory=list[tuple[Rows, int]])
 
     @staticmethod
-    def of(gpu: Gpu) -> Slot:
+    def create(gpu: Gpu) -> Slot:
         flags = gpu.driver.constant("CUstream_flags", "CU_STREAM_NON_BLOCKING")
         return Slot(gpu, gpu.driver.number("cuStreamCreate", flags))
 

@@ -63,7 +63,7 @@ def write_inner(e: Emitter, function: Exported) -> None:
 
 def _write_stages(e: Emitter, function: Exported) -> None:
     """Writes the steps in order. A product overwrites its right operand; other scratch arrays are local."""
-    made, parts = function.made, function.parts
+    made, parts = function.implementation, function.parts
     arrays = zip((*made.inputs, *made.outputs), (*function.inputs, *function.outputs), strict=True)
     where = {array.name: (name, f"{name}_stride") for array, name in arrays}
     lies_in = {step.right: step.gives for step in made.steps if isinstance(step, MinusProduct)}

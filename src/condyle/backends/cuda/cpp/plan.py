@@ -49,28 +49,28 @@ class Kernel:
 class Exported:
     """One exported function, and the names of its arguments."""
 
-    made: Composed
+    implementation: Composed
     parts: Parts
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        return self.made.function.name
+        return self.implementation.function.name
 
     @property
     def method(self) -> str:
         """The name of the host call with copies."""
-        return self.made.function.method
+        return self.implementation.function.method
 
     @property
     def composed(self) -> bool:
         """Whether it has an argument `scratch`: it can be several launches. Whether it is: see `split`."""
-        return bool(self.made.function.composition)
+        return bool(self.implementation.function.composition)
 
     @property
     def split(self) -> bool:
-        return len(self.made.steps) > 1
+        return len(self.implementation.steps) > 1
 
     @property
     def takes(self) -> list[tuple[str, int]]:

@@ -54,7 +54,7 @@ def export_cuda(
     repeated = _rollouts(found, rollouts)
     texts = {
         f"{facts.name}.cuh": header(found, facts, joints, bodies, repeated),
-        "known.h": known(found, vectors, repeated),
+        "known.h": known_results(found, vectors, repeated),
         "example.cu": example(found, facts, {one: vectors[one.name].times for one in repeated}),
         "CMakeLists.txt": cmake(facts),
         "README.md": readme(found, facts, coordinates, repeated),
@@ -66,7 +66,7 @@ def export_cuda(
 def _rollouts(plan: Plan, rollouts: Sequence[tuple[str, str, Repeat, str]]) -> list[Rollout]:
     named, found = {function.name: function for function in plan.functions}, list[Rollout]()
     for name, of, repeat, equation in rollouts:
-        ports = named[of].made.function
+        ports = named[of].implementation.function
         inputs, outputs = ([port.name for port in some] for some in (ports.inputs, ports.outputs))
         carried = tuple((outputs.index(port), inputs.index(port)) for port in repeat.carried)
         by_time, summed = frozenset(map(inputs.index, repeat.by_time)), frozenset(map(outputs.index, repeat.summed))
@@ -74,13 +74,16 @@ def _rollouts(plan: Plan, rollouts: Sequence[tuple[str, str, Repeat, str]]) -> l
     return found
 
 
-def known(plan: Plan, vectors: Mapping[str, Vectors], rollouts: Sequence[Rollout] = ()) -> str:
+def known_results(plan: Plan, vectors: Mapping[str, Vectors], rollouts: Sequence[Rollout] = ()) -> str:
     """known.h: states with results of the reference."""
     e = Emitter()
     rows = len(vectors[plan.functions[0].name].inputs[0])
     e("/* States with known results, in double. */", "#include <stddef.h>", "", f"namespace {_APART} {{", "")
     e(f"const size_t STATES = {rows};")
-    for name, function in (*((one.name, one) for one in plan.functions), *((one.name, one.of) for one in rollouts)):
+    for name, function in (
+        *((one.name, one) for one in plan.functions),
+        *((one.name, one.function) for one in rollouts),
+    ):
         case = vectors[name]
         names = [f"{name}_{port}" for port in (*function.inputs, *function.outputs)]
         for table, array in zip(names, (*case.inputs, *case.outputs), strict=True):
@@ -136,9 +139,9 @@ def _write_call(e: Emitter, function: Exported, name: str) -> None:
 
 def _inverses(plan: Plan) -> tuple[Exported, Exported] | None:
     """A function of three inputs, the last two as long as each other, and its inverse, where both are exported."""
-    exported = {one.made.function: one for one in plan.functions}
+    exported = {one.implementation.function: one for one in plan.functions}
     for function in plan.functions:
-        inverse, sizes = function.made.function.inverse, [size for _, size in function.takes]
+        inverse, sizes = function.implementation.function.inverse, [size for _, size in function.takes]
         back = None if inverse is None else exported.get(inverse)
         if back is not None and len(sizes) == 3 and sizes[1] == sizes[2]:
             return function, back

@@ -17,7 +17,7 @@ class Rollout:
     """
 
     name: str
-    of: Exported
+    function: Exported
     carried: tuple[tuple[int, int], ...]
     by_time: frozenset[int]
     summed: frozenset[int]
@@ -27,16 +27,18 @@ class Rollout:
     def shapes(self) -> list[tuple[str, str]]:
         """Each argument, and its numbers a state as C++ text."""
         inputs = [
-            (x, f"steps * {size}" if k in self.by_time else str(size)) for k, (x, size) in enumerate(self.of.takes)
+            (x, f"steps * {size}" if k in self.by_time else str(size))
+            for k, (x, size) in enumerate(self.function.takes)
         ]
         return inputs + [
-            (x, str(size) if k in self.summed else f"rows * {size}") for k, (x, size) in enumerate(self.of.answers)
+            (x, str(size) if k in self.summed else f"rows * {size}")
+            for k, (x, size) in enumerate(self.function.answers)
         ]
 
 
 def write_rollout(e: Emitter, rollout: Rollout) -> None:
     """The kernel."""
-    of = rollout.of
+    of = rollout.function
     e(f"/* {rollout.name}: {rollout.equation}", " * The output X_next of a step is the input X of the next step.")
     e(*(f" * {name}[n][{size.replace(' * ', '][')}]" for name, size in rollout.shapes))
     e(" * Rows: the results of steps number every, 2 every, ... and of the last step, so rows = ceil(steps / every);")
@@ -69,7 +71,7 @@ def write_rollout(e: Emitter, rollout: Rollout) -> None:
 
 
 def _write_step(e: Emitter, rollout: Rollout) -> None:
-    of = rollout.of
+    of = rollout.function
     given = [
         f"{name}.data + k_ * {name}.stride + t_ * {size}" if number in rollout.by_time else f"now_{name}_"
         for number, (name, size) in enumerate(of.takes)
@@ -98,7 +100,7 @@ def _each(e: Emitter, declared: str, size: int, line: str) -> None:
 
 def write_rollout_launch(e: Emitter, rollout: Rollout) -> None:
     """Writes the launch on arrays in device memory."""
-    of = rollout.of
+    of = rollout.function
     arguments = [f"Rows<T> {name}" for name in of.inputs] + [f"T *{name}" for name in of.outputs]
     head = ", ".join(["size_t n, size_t steps, size_t every", *arguments, "cudaStream_t stream = 0"])
     e("/* Arrays in device memory, outputs without gaps between rows. Asynchronous. */", "template <typename T>")
@@ -112,7 +114,7 @@ def write_rollout_launch(e: Emitter, rollout: Rollout) -> None:
 
 def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, times: Sequence[int]) -> None:
     """Writes `run_NAME` of the example: a rollout on states with known results. times: (steps, every)."""
-    of, (steps, every) = rollout.of, times
+    of, (steps, every) = rollout.function, times
     inputs = len(of.inputs)
     names = [name for name, _ in rollout.shapes]
     sizes = [size.replace("steps", str(steps)).replace("rows", str(-(-steps // every))) for _, size in rollout.shapes]

@@ -19,7 +19,7 @@ from condyle.text import Emitter
 FURTHEST = 1 << 16
 """Bytes of a state that an offset can address."""
 
-KINDS = {SUM: 0, RCP: 1, SQRT: 3, SINCOS: 5}
+WORD_KINDS = {SUM: 0, RCP: 1, SQRT: 3, SINCOS: 5}
 """The code in bit 1 of a1, a2 and a3."""
 
 TOGETHER = 8
@@ -105,7 +105,7 @@ class _Body:
         places = {**{value: self.grouped.slots[value] for value in (ZERO, ONE)}, **slots}
         halves: list[int] = []
         for k, term in enumerate((*terms, *[REST] * (CHAIN - len(terms)))):
-            special = (KINDS[word.kind] >> k) & 1
+            special = (WORD_KINDS[word.kind] >> k) & 1
             halves += [places[term.a] * self.item + 2 * special + term.minus, places[term.b] * self.item]
         halves += [places[addend] * self.item + word.minus, to * self.item]
         return tuple(halves[k] | halves[k + 1] << 16 for k in range(0, len(halves), 2))

@@ -51,7 +51,7 @@ def group(program: Program, lanes: int) -> Grouped:
     """
     program = dce(program)
     steps = _Scheduler(words(program), lanes).run()
-    slots, constants = _given(program)
+    slots, constants = _leaf_slots(program)
     dump = sum(array.size for array in program.inputs) + len(constants)
     word_slots, size = _allocated(program, steps, slots, dump, dump + 2 * lanes)
     return Grouped(program, lanes, tuple(steps), slots, word_slots, constants, size, dump)
@@ -107,7 +107,7 @@ class _Scheduler:
                     heapq.heappush(self.waiting, (time, reader))
 
 
-def _given(program: Program) -> tuple[dict[int, int], tuple[float, ...]]:
+def _leaf_slots(program: Program) -> tuple[dict[int, int], tuple[float, ...]]:
     """The slots of inputs and constants, and the constants."""
     slots: dict[int, int] = {}
     starts = list(accumulate((array.size for array in program.inputs), initial=0))

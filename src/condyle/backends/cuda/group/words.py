@@ -112,9 +112,9 @@ def _readings(node: Node) -> list[tuple[bool, int, Term]]:
     return [first, (op == "sub", used[1], Term(False, used[0], ONE))]
 
 
-def _sum(index: int, minus: bool, addend: int, term: Term, mergeable: set[int], found: dict[int, Word]) -> Word:
+def _sum(index: int, minus: bool, addend: int, term: Term, mergeable: set[int], word_of: dict[int, Word]) -> Word:
     """The word of one operation, appended to its addend's word if that has no other reader."""
     if addend in mergeable and not minus and addend not in (term.a, term.b):
-        before = found[addend]
+        before = word_of[addend]
         return Word(SUM, before.minus, before.addend, (*before.terms, term), (index,))
     return Word(SUM, minus, addend, (term,), (index,))
