@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle.backends.common.facts import bits_of, packed
 from condyle.backends.cpu.object_code import ObjectCode
-from condyle.backends.cpu.target import ISAS, Isa
+from condyle.backends.cpu.target import ISAS, NEEDS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.link_parallel import LinkParallel
 from condyle.ir.program import Program
@@ -24,9 +24,6 @@ from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Sh
 
 if TYPE_CHECKING:
     from condyle.backends.cpu.assemble import Assembled
-
-NEEDS = "needs an x86-64 processor with AVX2 and FMA"
-
 
 def supported() -> tuple[Isa, ...]:
     """The instruction sets of this machine, the best one first; empty where this target cannot run."""
