@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from condyle import hardware
-from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_project import ANSWERS, TASKS, emit_bench
 from condyle.backends.fpga.evaluate import Answer, evaluate
 from condyle.backends.fpga.export import Facts, Sheet, Tasks, lines, write
 from condyle.backends.fpga.formats import Integers
+from condyle.backends.fpga.header import TAG_BITS
 from condyle.backends.fpga.vectors import answer_lines, answer_of, task_lines
 from condyle.errors import BuildError, UnsupportedError
 from condyle.model.robot import Robot

@@ -34,7 +34,7 @@ def test_a_set_is_said_in_few_files():
         assert len(said) <= 8
 
 
-@pytest.mark.skipif(not machine.instruction_sets(), reason="this processor or installation runs no machine code of ours")
+@pytest.mark.skipif(not machine.instruction_sets(), reason="no machine code of ours runs here")
 def test_both_rows_of_a_set_agree():
     """The runtime's row, in C, and the code generator's."""
     can = machine.instruction_sets()

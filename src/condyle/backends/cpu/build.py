@@ -25,6 +25,7 @@ from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Sh
 if TYPE_CHECKING:
     from condyle.backends.cpu.assemble import Assembled
 
+
 def supported() -> tuple[Isa, ...]:
     """The instruction sets of this machine, the best one first; empty where this target cannot run."""
     return tuple(ISAS[name] for name in machine.instruction_sets())

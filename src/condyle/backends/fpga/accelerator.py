@@ -9,10 +9,11 @@ from typing import NamedTuple
 from condyle.backends.fpga import steps
 from condyle.backends.fpga.datapath import Datapath, Word
 from condyle.backends.fpga.formats import Format, Reals
+from condyle.backends.fpga.header import RETURNED_BITS
 from condyle.backends.fpga.target import Word as Numbers
 from condyle.backends.fpga.tasks import Leaf, Task
 
-TAG_BITS, LEAST_CODE_BITS = 16, 4
+LEAST_CODE_BITS = 4
 
 
 class Id(NamedTuple):
@@ -22,7 +23,7 @@ class Id(NamedTuple):
 
     @property
     def width(self) -> int:
-        return TAG_BITS + self.code_bits + 1
+        return RETURNED_BITS + self.code_bits + 1
 
 
 def named(words: Iterable[Word], name: str) -> list[Word]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from condyle.backends.fpga.accelerator import TAG_BITS
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_feedback import rounds, second_pass, step
@@ -17,6 +16,7 @@ from condyle.backends.fpga.emit_wires import Wires
 from condyle.backends.fpga.evaluate import largest
 from condyle.backends.fpga.expressions import any_of, copy, is_one_of, joined, module, packed, zeros
 from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.header import RETURNED_BITS
 from condyle.backends.fpga.queues import ENTRY, MERGED, fed_by_trig
 from condyle.backends.fpga.stream import CODE, DATA, ERROR, OVER, TAG, Bus, bus, result_width, width
 from condyle.backends.fpga.tasks import FLAG, FLOATS, INVERSE
@@ -27,9 +27,9 @@ def emit_top(acc: Accelerator, prefix: str) -> str:
     """The text of the top module."""
     w, code = Wires(acc, prefix), acc.plan.id.code_bits
     ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
-    ports += [f"input [{code - 1}:0] in_function", f"input [{TAG_BITS - 1}:0] in_tag"]
+    ports += [f"input [{code - 1}:0] in_function", f"input [{RETURNED_BITS - 1}:0] in_tag"]
     ports += [f"input [{width(bus(acc.plan)) - 1}:0] in_data", "output out_valid", "input out_ready"]
-    ports += [f"output [{code - 1}:0] out_function", f"output [{TAG_BITS - 1}:0] out_tag"]
+    ports += [f"output [{code - 1}:0] out_function", f"output [{RETURNED_BITS - 1}:0] out_tag"]
     ports += ["output out_flag", "output out_error", f"output [{result_width(acc.plan) - 1}:0] out_data"]
     _enter(w)
     _decode(w)
@@ -51,7 +51,7 @@ def _enter(w: Wires) -> None:
     kinds = [is_one_of("in_function", [task.codes[0] for task in tasks]) for tasks in w.kinds.values()]
     w.queue(w.entry, ENTRY, "in_valid & in_ready", packed(["in_data", "in_tag", "in_function", *kinds]))
     w.d(*(f"wire {kind.name.removeprefix('stream.')} = {w.entry[kind]};" for kind in w.kinds))
-    w.d(f"wire [{TAG_BITS - 1}:0] entry_tag = {w.entry[TAG]};")
+    w.d(f"wire [{RETURNED_BITS - 1}:0] entry_tag = {w.entry[TAG]};")
     w.d(f"wire [{w.id.code_bits - 1}:0] entry_code = {w.entry[CODE]};")
 
 

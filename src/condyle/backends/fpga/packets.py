@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from condyle.backends.fpga.boundary import HEADER, SINGLE, Boundary, constants
+from condyle.backends.fpga.boundary import SINGLE, Boundary, constants
 from condyle.backends.fpga.build import Accelerator
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.emit_project import filled
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.formats import Format, Integers
+from condyle.backends.fpga.header import HEADER, RETURNED
 from condyle.backends.fpga.stream import Field
 from condyle.backends.fpga.vectors import pack
 from condyle.text import Emitter
 
-LOW = {what: low for what, (_, low) in HEADER.items()}
-CODES = 1 << HEADER["function"][0] + 1
+LOW = {name: bits.low for name, bits in HEADER.items()}
+CODES = 1 << HEADER["function"].width
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,12 @@ def packets(
         made += [(task[:-1], [code | error | 1 << LOW["malformed"]])] * (len(task) > 1)
         made += [([task[0] ^ code ^ nothing, *task[1:], *[0] * more], [nothing | error]) for more in (0, 40)]
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
-    return [Packet(*((beats[0] | tag << LOW["tag"], *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
+    return [Packet(*((beats[0] | _returned(tag), *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
+
+
+def _returned(tag: int) -> int:
+    """The bits of a header that are returned: the tag, and in every other field the low bits of its complement."""
+    return sum((tag if name == "tag" else ~tag) % (1 << HEADER[name].width) << LOW[name] for name in RETURNED)
 
 
 def _of(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from condyle.backends.fpga.accelerator import TAG_BITS, Id, Plan
+from condyle.backends.fpga.accelerator import Id, Plan
 from condyle.backends.fpga.datapath import Word
 from condyle.backends.fpga.formats import Format
+from condyle.backends.fpga.header import RETURNED_BITS, TAG_BITS
 
 Words = Sequence[tuple[Word, Format]]
 DATA, TAG, CODE, OVER, ERROR = (Word(f"stream.{name}", 0) for name in ("data", "tag", "code", "over", "error"))
@@ -45,7 +46,7 @@ def width(fields: Iterable[Field]) -> int:
 
 def head(id: Id) -> Words:
     """The words that travel with a task: see `Id`."""
-    return [(TAG, Format(TAG_BITS, 0)), (CODE, Format(id.code_bits, 0)), (OVER, Format(1, 0))]
+    return [(TAG, Format(RETURNED_BITS, 0)), (CODE, Format(id.code_bits, 0)), (OVER, Format(1, 0))]
 
 
 class Bus(dict[Word, str]):
