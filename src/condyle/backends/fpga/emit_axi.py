@@ -95,11 +95,11 @@ class AxiEmitter:
         kinds: list[tuple[Sequence[int], int]] = []
         assigned, there = list[str](), set[int]()
 
-        def kind(of: Sequence[int], bits: int) -> int:
+        def kind(codes: Sequence[int], bits: int) -> int:
             """A register that says whether a packet has one of these codes, and has room for so many bits, of LANE."""
-            k = next((k for k, (known, room) in enumerate(kinds) if known == of and room >= bits), len(kinds))
+            k = next((k for k, (known, room) in enumerate(kinds) if known == codes and room >= bits), len(kinds))
             room = kinds[k][1] if k < len(kinds) else LANE
-            kinds[k : k + 1] = [(of, room - bits)]
+            kinds[k : k + 1] = [(codes, room - bits)]
             return k
 
         for (low, high), parts in sorted(self._runs().items()):

@@ -98,7 +98,7 @@ def _task(w: Wires) -> tuple[str, str]:
     if w.base:
         given = is_one_of("entry_code", [task.codes[0] for task in w.tasks if task.base_given])
         base, joints = w.entry.span(w.base), [word for word, _ in w.u if word.index >= w.plan.base]
-        wide = width(w.tau.at[word] for word in w.base)
+        wide = width(w.tau.field_of[word] for word in w.base)
         none = zeros(wide)
         w.e(f"wire is_given = {given};")
         w.e(f"wire [{wide - 1}:0] given_a = is_given ? {base} : {none}, base_tau = is_given ? {none} : {base};")
@@ -197,7 +197,7 @@ def _encode(w: Wires) -> None:
     merged = Bus("merged_q", [(DATA, Format(answer, 0)), *w.head, (ERROR, Format(1, 0))])
     for name in w.results[:-1]:
         left = w.buses[name]
-        whole = joined("1'b0", left.id, zeros(answer - left.at[TAG].low), left.span(left.data))
+        whole = joined("1'b0", left.id, zeros(answer - left.field_of[TAG].low), left.span(left.data))
         e(f"wire [{merged.width - 1}:0] {name}_all = {whole};")
     e(f"wire [{merged.width - 1}:0] refused_all = {{2'b11, refused_q, {zeros(answer)}}};")
     _turns(w)
@@ -206,7 +206,9 @@ def _encode(w: Wires) -> None:
     for lane, low in enumerate(range(0, merged.width, LANE)):  # each by its own copy of the grant
         stop = min(low + LANE, merged.width)
         e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
-        there = [(k, name) for k, name in enumerate(w.results) if stop > answer or w.buses[name].at[TAG].low > low]
+        there = [
+            (k, name) for k, name in enumerate(w.results) if stop > answer or w.buses[name].field_of[TAG].low > low
+        ]
         parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
         e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")
     w.queue(merged, MERGED, "granting", "chosen")

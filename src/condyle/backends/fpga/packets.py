@@ -34,13 +34,13 @@ class Packet:
 
 
 def packets(
-    acc: Accelerator, boundary: Boundary, given: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
+    acc: Accelerator, boundary: Boundary, tasks: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
 ) -> list[Packet]:
     """Of each function its tasks (n,), in a random order, with tags from 0 on; between them, if asked for, wrong ones:
     too short, of a code that no function has."""
-    made: list[tuple[list[int], list[int]]] = []  # without tags
-    for function, words in given.items():
-        made += _of(acc, boundary, function, words)
+    made: list[tuple[list[int], list[int]]] = []
+    for function, words in tasks.items():
+        made += _without_tags(acc, boundary, function, words)
     codes = [task.codes[0] for task in acc.plan.tasks.values()]
     nothing, error = next(code for code in range(CODES) if code not in codes), 1 << LOW["flag"] | 1 << LOW["error"]
     for task, _ in made[:: max(1, len(made) // 6)] if wrong else ():
@@ -56,17 +56,17 @@ def _returned(tag: int) -> int:
     return sum((tag if name == "tag" else ~tag) % (1 << HEADER[name].width) << LOW[name] for name in RETURNED)
 
 
-def _of(
-    acc: Accelerator, boundary: Boundary, function: str, given: Mapping[Word, Integers]
+def _without_tags(
+    acc: Accelerator, boundary: Boundary, function: str, inputs: Mapping[Word, Integers]
 ) -> list[tuple[list[int], list[int]]]:
     sent, back = boundary.task(acc.plan, function), boundary.result(acc.plan, function)
     if boundary.float32:
         known = acc.plan.formats
-        given = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in given.items()}
-    answer = evaluate(acc.plan, function, given)
+        inputs = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in inputs.items()}
+    answer = evaluate(acc.plan, function, inputs)
     code = acc.plan.tasks[function].codes[0]
     heads = [code | int(flag) << LOW["flag"] for flag in answer.over.tolist()]
-    tasks = _beats(boundary, sent, given, [code] * len(heads))
+    tasks = _beats(boundary, sent, inputs, [code] * len(heads))
     return list(zip(tasks, _beats(boundary, back, answer.words, heads), strict=True))
 
 

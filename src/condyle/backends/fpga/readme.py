@@ -172,10 +172,10 @@ def _echoed(plan: Plan) -> str:
     return f" Behind the words of {', '.join(beside)} comes the M⁻¹ of its task." if beside else ""
 
 
-def _function(task: Task, found: Mapping[str, Any]) -> str:
+def _function(task: Task, report: Mapping[str, Any]) -> str:
     result = ", ".join(port.name for port in task.function.outputs)
-    errors = [f"{x:.1e}" for x in (*found["relative_quantiles"].values(), found["worst_relative"])]
-    return _row(task.function.name, task.codes[0], result, said_latency(found), found["ii"], *errors)
+    errors = [f"{x:.1e}" for x in (*report["relative_quantiles"].values(), report["worst_relative"])]
+    return _row(task.function.name, task.codes[0], result, said_latency(report), report["ii"], *errors)
 
 
 def _row(*cells: object) -> str:

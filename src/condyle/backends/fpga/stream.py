@@ -55,13 +55,13 @@ class Bus(dict[Word, str]):
     def __init__(self, name: str, words: Words) -> None:
         self.name, fields = name, laid(words)
         self.width = width(fields)
-        self.at = {word: field for field in fields for word in shared(field.word)}
+        self.field_of = {word: field for field in fields for word in shared(field.word)}
         self.data = [word for word, _ in words if word not in (TAG, CODE, OVER, ERROR)]
-        super().__init__({word: self.span([word]) for word in self.at})
+        super().__init__({word: self.span([word]) for word in self.field_of})
 
     def span(self, words: Iterable[Word]) -> str:
         """The bits of adjacent words; an empty text if there are none."""
-        fields = [self.at[word] for word in words]
+        fields = [self.field_of[word] for word in words]
         low, high = min((field.low for field in fields), default=0), max((field.high for field in fields), default=-1)
         return f"{self.name}[{high}:{low}]" if high > low else f"{self.name}[{low}]" * (high == low)
 
