@@ -43,6 +43,7 @@ def test_fields_do_not_overlap() -> None:
     assert all(below.high < above.low for below, above in pairwise(rows))
     assert all(bits.low <= bits.high for bits in rows)
     assert RETURNED[0] == "tag" and RETURNED_BITS >= TAG_BITS
+    assert HEADER["tag"].high == HEAD - 1  # host.h takes it without a mask
 
 
 def made(folder: Path, *command: str) -> str:
