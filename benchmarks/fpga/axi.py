@@ -13,8 +13,9 @@ from typing import Any
 import condyle
 from benchmarks.fpga.cases import version
 from condyle import hardware
-from condyle.backends.fpga.boundary import HEADER, Boundary, rate
+from condyle.backends.fpga.boundary import Boundary, rate
 from condyle.backends.fpga.export import Facts, Sheet, write
+from condyle.backends.fpga.header import HEADER
 from condyle.hardware import Options
 from condyle.simulation import simulate
 
@@ -31,7 +32,7 @@ def measure(row: str) -> dict[str, Any]:
         folder, sheet = Path(name), Sheet({function: {} for function in FUNCTIONS}, 0, acc.plan.box)
         tasks = hardware.tasks(robot, acc, TASKS, boundary=boundary, wrong=False)
         write(folder, acc, Facts("rig", robot.fingerprint, "", CLOCK, "27x18", boundary), sheet, tasks, {})
-        codes = [packet.task[0] % (2 << HEADER["function"][0]) for packet in tasks.packets]
+        codes = [packet.task[0] % (2 << HEADER["function"].high) for packet in tasks.packets]
         found = {function: _of(folder, acc, boundary, function, codes) for function in FUNCTIONS}
     return {"interval": acc.ii, "functions": found, "tool": tool}
 
