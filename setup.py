@@ -1,17 +1,31 @@
 """The native extensions: in a file of their own, because only code knows where NumPy's headers are."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 from setuptools import Extension, setup
 
 DRIVER = (
-    *("plan", "numbers", "check", "driver", "loops", "side", "blocks", "single", "steps", "single_type"),
+    *(
+        "plan",
+        "numbers",
+        "check",
+        "sets",
+        "drivers",
+        "driver",
+        "loops",
+        "side",
+        "blocks",
+        "single",
+        "steps",
+        "single_type",
+    ),
     *("repeat", "repeat_run", "repeat_lone", "repeat_type"),
 )
 RUNTIME = "src/condyle/runtime"
 NATIVE, TILES, CHAIN = (f"{RUNTIME}/{part}" for part in ("native", "tiles", "chain"))
-SHARED = (f"{RUNTIME}/module.h", f"{RUNTIME}/code.h")
+SHARED = tuple(f"{RUNTIME}/{name}.h" for name in ("module", "code", "instruction_sets"))
 SUPPORT = "src/condyle/backends/c/support"
 
 if sys.platform == "win32":
@@ -51,7 +65,7 @@ setup(
         ),
         Extension(
             "condyle.runtime._tiles",
-            [f"{TILES}/{name}.c" for name in ("_tiles", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
+            sorted(map(str, Path(TILES).glob("*.c"))),
             include_dirs=[TILES, SUPPORT],
             depends=[
                 *SHARED,
@@ -63,7 +77,7 @@ setup(
         ),
         Extension(
             "condyle.runtime._chain",
-            [f"{CHAIN}/{name}.c" for name in ("_chain", "avx512_64", "avx512_32", "avx2_64", "avx2_32")],
+            sorted(map(str, Path(CHAIN).glob("*.c"))),
             include_dirs=[CHAIN, SUPPORT],
             depends=[
                 *SHARED,

@@ -14,8 +14,9 @@ import condyle
 from benchmarks.fpga.cases import version
 from condyle import fpga
 from condyle.fpga import Options
-from condyle.fpga.rtl.boundary import HEADER, Boundary, rate
+from condyle.fpga.rtl.boundary import Boundary, rate
 from condyle.fpga.rtl.export import Facts, Sheet, write
+from condyle.fpga.rtl.header import HEADER
 from condyle.fpga.simulation import simulate
 
 CASES = {"iiwa14 512": Boundary(512), "iiwa14 512 float32": Boundary(512, float32=True), "iiwa14 128": Boundary(128)}
@@ -31,7 +32,7 @@ def measure(row: str) -> dict[str, Any]:
         folder, sheet = Path(name), Sheet({function: {} for function in FUNCTIONS}, 0, acc.plan.box)
         tasks = fpga.tasks(robot, acc, TASKS, boundary=boundary, wrong=False)
         write(folder, acc, Facts("rig", robot.fingerprint, "", CLOCK, "27x18", boundary), sheet, tasks, {})
-        codes = [packet.task[0] % (2 << HEADER["function"][0]) for packet in tasks.packets]
+        codes = [packet.task[0] % (2 << HEADER["function"].high) for packet in tasks.packets]
         found = {function: _of(folder, acc, boundary, function, codes) for function in FUNCTIONS}
     return {"interval": acc.ii, "functions": found, "tool": tool}
 

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from benchmarks.fpga.cases import version
-from condyle.fpga.rtl.accelerator import TAG_BITS
+from condyle.fpga.rtl.header import TAG_BITS
 
 ATLAS = {"id": 100_000, "m, minv, fd": 20_000, "did": 10_000, "difd": 10_000, "dfd": 10_000}
 """Functions in one design, states."""

@@ -67,7 +67,7 @@ class Robot(model.Robot):
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
-        target: "cpu": machine code, or C or NumPy if the processor has no AVX2; "c": by the system's C compiler;
+        target: "cpu": machine code, or C or NumPy if the processor cannot run it; "c": by the system's C compiler;
             "numpy": the reference; "cuda": an NVIDIA GPU (docs/gpu.md).
         dtype: number type of every array, in and out: "float64" or "float32".
         threads: their largest number; None is every core.

@@ -21,7 +21,7 @@ from condyle.backends.common.forms import FORMS, alone
 from condyle.backends.common.lacking import EVERYTHING
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.code import SLOT
-from condyle.backends.cpu.operations import OWN, ROWS
+from condyle.backends.cpu.operations import EXPANSIONS, ROWS
 from condyle.backends.cpu.target import AVX2, AVX512, Isa
 from condyle.backends.cuda.choice import Size
 from condyle.backends.cuda.cpp.header import header
@@ -31,7 +31,7 @@ from condyle.backends.cuda.forms import WHOLE, Form
 from condyle.backends.cuda.parts import Composed, grouped, straight
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.errors import UnsupportedError
-from condyle.fpga.rtl.datapath import Given, Word
+from condyle.fpga.rtl.datapath import Incoming, Word
 from condyle.fpga.rtl.formats import Format
 from condyle.fpga.rtl.lower import OPERATIONS as FPGA
 from condyle.fpga.rtl.lower import Source, lower
@@ -173,7 +173,7 @@ def test_expansion_leaves_other_programs_alone_and_shares_what_is_equal(bits: in
 def test_every_target_has_a_row_for_every_operation() -> None:
     """A new operation is a row in `operations.py`, and one in each of these, or one in ELEMENTARY."""
     inline = {op for op in OPERATIONS if op not in ELEMENTARY}
-    assert inline - TRIGONOMETRIC == (set(ROWS) | set(OWN)) & inline
+    assert inline - TRIGONOMETRIC == (set(ROWS) | set(EXPANSIONS)) & inline
     assert inline - TRIGONOMETRIC == set(PTX)
     assert set(OPERATIONS) - TRIGONOMETRIC == set(FORMS)
     assert EVERYTHING == ("numpy", "cpu", "c", "cuda")
@@ -198,7 +198,7 @@ def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
     message = f"has no operation '{op}'; it has .*targets numpy, cpu, c, cuda have every one"
     assert op not in FPGA
     last = len(program) - 1
-    given = {k: Given(Word("x", k), Format(27, 20), 0.0) for k in range(last)}
+    given = {k: Incoming(Word("x", k), Format(27, 20), 0.0) for k in range(last)}
     one = Source(program, [""] * len(program), [1.0] * len(program))
     with pytest.raises(UnsupportedError, match=f"target fpga {message}"):
         lower("p", one, word_of("32"), given, [("y", [(Word("y", 0), last)])])

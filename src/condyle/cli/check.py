@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.cpu.build import NEEDS
+from condyle.backends.cpu.target import NEEDS
 from condyle.cli.bound import add_frames, contacts_of, frames_of
 from condyle.cli.common import (
     Json,

@@ -181,7 +181,7 @@ def add_machine(command: argparse.ArgumentParser) -> None:
         "--target",
         choices=TARGETS,
         default="cpu",
-        help="cpu: machine code, or C or NumPy if this processor has no AVX2 (default); c: by the C compiler; numpy: "
+        help="cpu: machine code, or C or NumPy if this processor cannot run it (default); c: by the C compiler; numpy: "
         "the reference; cuda: an NVIDIA GPU",
     )
 

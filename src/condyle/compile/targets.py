@@ -17,6 +17,7 @@ import numpy as np
 
 from condyle.backends.cpu import build as machine_code
 from condyle.backends.cpu import keep
+from condyle.backends.cpu.target import NEEDS
 from condyle.compile.kernels import columns
 from condyle.compile.serial import Compiler
 from condyle.compile.target import Scans, Target
@@ -140,7 +141,7 @@ def available(target: Target) -> Target:
     try:
         find_compiler()
     except BuildError as error:
-        fall_back(BuildError(f"machine code {machine_code.NEEDS}, and {error}"))
+        fall_back(BuildError(f"machine code {NEEDS}, and {error}"))
         return NUMPY
     return target.computes
 

@@ -1,6 +1,6 @@
 from typing import final
 
-def supported() -> tuple[str, ...]: ...
+def supported() -> dict[str, int]: ...
 
 @final
 class Plan:

@@ -1,4 +1,4 @@
-/* Machine code in memory: what this processor can run, pages for it, constants beside it. Pages are written, then made
+/* Machine code in memory: pages for it, constants beside it. Pages are written, then made
  * executable, and are never both. */
 #ifndef CONDYLE_CODE_H
 #define CONDYLE_CODE_H
@@ -7,29 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-
-#if defined(TILES_X86) || defined(CHAIN_X86)
-static int can_avx512(void)
-{
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("fma");
-}
-
-static int can_avx2(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-}
-#else
-static int can_avx512(void)
-{
-    return 0;
-}
-
-static int can_avx2(void)
-{
-    return 0;
-}
-#endif
 
 /* The code in pages that can be executed and not written; NULL with an exception where the system forbids that. */
 static void *executable(const Py_buffer *code, size_t *mapped)

@@ -17,11 +17,7 @@ RETURN = b"\xc3"
 @cache
 def instruction_sets() -> tuple[str, ...]:
     """The instruction sets that machine code may use here, the best one first; none where it cannot run at all."""
-    try:
-        from condyle.runtime._tiles import supported
-    except ImportError:
-        return ()
-    names = supported()
+    names = tuple(_vector_bytes())
     if not names:
         return ()
     try:
@@ -29,6 +25,21 @@ def instruction_sets() -> tuple[str, ...]:
     except (OSError, ValueError):
         return ()
     return names
+
+
+def instruction_set_of(vector_bytes: int) -> str | None:
+    """The best instruction set that machine code may use here whose vectors have so many bytes."""
+    sizes = _vector_bytes()
+    return next((name for name in instruction_sets() if sizes[name] == vector_bytes), None)
+
+
+def _vector_bytes() -> dict[str, int]:
+    """The instruction sets of this processor and build, the best one first, and the bytes of a vector of each."""
+    try:
+        from condyle.runtime._tiles import supported
+    except ImportError:
+        return {}
+    return supported()
 
 
 def plan(

@@ -21,7 +21,6 @@ from condyle.runtime.rows import MOST_DIMS, one_row
 
 Floats: TypeAlias = NDArray[np.floating]
 Index: TypeAlias = int | slice | EllipsisType | Sequence[int] | NDArray[np.integer] | NDArray[np.bool_]
-_ISAS = {64: "avx512", 32: "avx2"}
 
 
 class Packed(PackedBase):
@@ -175,8 +174,8 @@ class Movers(NamedTuple):
 @lru_cache(maxsize=256)
 def _movers(layout: Layout, dtype: np.dtype[np.floating]) -> Movers | None:
     """What packs rows and what makes rows again: a plan without code; None where NumPy has to do it."""
-    isa = _ISAS.get(layout.lanes * dtype.itemsize)
-    if isa not in machine.instruction_sets() or not layout.columns or dtype.char not in "df":
+    isa = machine.instruction_set_of(layout.lanes * dtype.itemsize)
+    if isa is None or not layout.columns or dtype.char not in "df":
         return None
     size, columns = layout.size, layout.columns
     slots = [*layout.offsets, *range(size), *([0] * (-size % 16)), *layout.entries]

@@ -13,8 +13,9 @@ import pytest
 import condyle
 from condyle import fpga
 from condyle.fpga import Accelerator
-from condyle.fpga.rtl.boundary import HEADER, Boundary
+from condyle.fpga.rtl.boundary import Boundary
 from condyle.fpga.rtl.evaluate import evaluate
+from condyle.fpga.rtl.header import HEADER
 from condyle.fpga.rtl.vectors import task_of
 from tests.processor import slow
 from tests.programs import skip_without
@@ -66,9 +67,9 @@ def test_floats_packed_answered_and_unpacked_are_those_of_the_model(tmp_path, bo
 
 def _at_once(host, stream: bytes) -> None:
     """Many results together, and errors between them, are the same as each alone."""
-    code, error, malformed = 255, 1 << HEADER["error"][1], 1 << HEADER["malformed"][1]
+    code, error, malformed = 255, 1 << HEADER["error"].low, 1 << HEADER["malformed"].low
     wrong = [(code | error, 7), (host.functions["dfd"]["code"] | error | malformed, 8)]
-    beats = [(head | tag << HEADER["tag"][1]).to_bytes(host.beat, "little") for head, tag in wrong]
+    beats = [(head | tag << HEADER["tag"].low).to_bytes(host.beat, "little") for head, tag in wrong]
     mixed = b"".join([beats[0], stream, beats[1]])
     answers, each = host.answers(mixed), list(host.results(mixed))
     assert set(answers) == {*host.functions, None} and not answers[None].outputs

@@ -69,7 +69,7 @@ def assemble(
     ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), work.slots)
     code = [kernel.code for kernel in work.kernels]
     one = single(low, work.angles, code, work.constants.values, work.size, isa, bits)
-    return work.assembled(low.zero, len(low.bases), ports, work.size, one=one)
+    return work.assembled(low.zero, len(low.bases), ports, work.size, single=one)
 
 
 @dataclass
@@ -125,7 +125,7 @@ class Straight:
         size: int,
         loops: Sequence[int] = (),
         table: Sequence[float] = (),
-        one: Single | None = None,
+        single: Single | None = None,
     ) -> Assembled:
         """The parts of a plan with a workspace of `size` slots.
 
@@ -137,7 +137,7 @@ class Straight:
         numbers = (*head, *ports, *self.steps, *(slot for slot, _ in values), *loops)
         constants = packed_constants(self.constants.values, self.isa, self.bits) + packed(table, self.bits)
         once = tuple(value for _, value in values)
-        return Assembled(tuple(self.kernels), constants, tuple(self.slots), once, numbers, one)
+        return Assembled(tuple(self.kernels), constants, tuple(self.slots), once, numbers, single)
 
 
 def full_layouts(program: Code, lanes: int) -> Layouts:
@@ -173,22 +173,24 @@ def packed_constants(values: Sequence[float], isa: Isa, bits: int) -> bytes:
 
 
 def _kernel(
-    low: Lowered, chunk: Chunk, known: Constants, isa: Isa, bits: int, target: Target
+    low: Lowered, chunk: Chunk, constants_before: Constants, isa: Isa, bits: int, target: Target
 ) -> tuple[Kernel, Constants, int]:
     """The kernel of one chunk in its cheapest order, the constants, and the number of slots."""
-    tried = (_allocated(low, name, order, known, isa, bits, target) for name, order in _orders(low, chunk, target))
+    tried = (
+        _allocated(low, name, order, constants_before, isa, bits, target) for name, order in _orders(low, chunk, target)
+    )
     name, code, constants, size = cheapest(tried, isa, bits, target)
     return Kernel(name, tuple(code), encode(code, isa, bits)), constants, size
 
 
 def _allocated(
-    low: Lowered, name: str, order: list[int], known: Constants, isa: Isa, bits: int, target: Target
+    low: Lowered, name: str, order: list[int], constants_before: Constants, isa: Isa, bits: int, target: Target
 ) -> Allocated:
     """An allocated order, scheduled if the code is short and stays in the level-1 cache."""
     program, order = expand(low.program, order, bits)
 
     def allocated(order: list[int]) -> Allocated:
-        constants = known.copy()
+        constants = constants_before.copy()
         code, size = allocate(program, order, low.slots, constants, isa, low.size, target)
         return Allocated(name, code, constants, size)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle.backends.common.facts import bits_of, packed
 from condyle.backends.cpu.object_code import ObjectCode
-from condyle.backends.cpu.target import ISAS, Isa
+from condyle.backends.cpu.target import ISAS, NEEDS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.link_parallel import LinkParallel
 from condyle.ir.program import Program
@@ -24,8 +24,6 @@ from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Sh
 
 if TYPE_CHECKING:
     from condyle.backends.cpu.assemble import Assembled
-
-NEEDS = "needs an x86-64 processor with AVX2 and FMA"
 
 
 def supported() -> tuple[Isa, ...]:
@@ -70,7 +68,7 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
     return object_code(program, made, isa.name, bits)
 
 
-def object_code(program: Code, made: Assembled, isa: str, bits: int) -> ObjectCode:
+def object_code(program: Code, assembled_code: Assembled, isa: str, bits: int) -> ObjectCode:
     """The object code of a Program, of segments or of loops. Raises UnsupportedError for a constant that is not
     finite."""
     from condyle.ir.count import work
@@ -81,36 +79,36 @@ def object_code(program: Code, made: Assembled, isa: str, bits: int) -> ObjectCo
         tuple(array.size for array in program.inputs),
         tuple(array.size for array in program.arrays),
         work(program),
-        made.text,
-        made.constants,
-        array("I", made.slots).tobytes(),
-        packed(made.values, bits),
-        array("q", made.numbers).tobytes(),
-        made.single,
+        assembled_code.text,
+        assembled_code.constants,
+        array("I", assembled_code.slots).tobytes(),
+        packed(assembled_code.values, bits),
+        array("q", assembled_code.numbers).tobytes(),
+        assembled_code.single,
     )
 
 
-def load(made: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
+def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     """Object code as a Kernel."""
-    slots, numbers = _numbers("I", made.slots), _numbers("q", made.numbers)
-    one = made.single
+    slots, numbers = _numbers("I", code.slots), _numbers("q", code.numbers)
+    one = code.single
     try:
-        plan = machine.plan(made.isa, made.bits, made.text, made.constants, slots, made.values, numbers)
-        alone = one and machine.single(made.isa, made.bits, one.text, one.constants, _numbers("q", one.numbers))
+        plan = machine.plan(code.isa, code.bits, code.text, code.constants, slots, code.values, numbers)
+        alone = one and machine.single(code.isa, code.bits, one.text, one.constants, _numbers("q", one.numbers))
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
-    dtype: np.dtype[np.floating] = np.dtype(f"f{made.bits // 8}")
-    shape = Shape.estimated(made.in_sizes, made.out_sizes, plan.lanes, plan.work_bytes, made.operations, _side(numbers))
+    dtype: np.dtype[np.floating] = np.dtype(f"f{code.bits // 8}")
+    shape = Shape.estimated(code.in_sizes, code.out_sizes, plan.lanes, plan.work_bytes, code.operations, _side(numbers))
     packed = None
     if layouts is not None:
         before, after = (tuple(layout.columns for layout in some) for some in layouts)
         packed = plan_entry(plan, replace(shape, in_sizes=before, out_sizes=after), dtype, PACKED_IN + PACKED_OUT)
-    kernel = NativeKernel(plan_entry(plan, shape, dtype), dtype, f"machine code, {made.isa}", plan, packed)
+    kernel = NativeKernel(plan_entry(plan, shape, dtype), dtype, f"machine code, {code.isa}", plan, packed)
     kernel.body = Body(
         plan, alone, shape, replace(shape, in_sizes=_columns(numbers, 0), out_sizes=_columns(numbers, 1))
     )
     if alone is not None:
-        ports = made.in_sizes, made.out_sizes
+        ports = code.in_sizes, code.out_sizes
         kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
     return kernel
 

@@ -73,7 +73,7 @@ class Made:
 
 def assemble_chain(code: LinkParallel, isa: Isa, bits: int) -> Made:
     """The machine code of a code function whose segments are the lanes of this instruction set."""
-    return _Writer(code, isa, bits).made()
+    return _Writer(code, isa, bits).assembled()
 
 
 @dataclass
@@ -107,7 +107,7 @@ class _Writer:
         self.size += vectors
         return self.size - vectors
 
-    def made(self) -> Made:
+    def assembled(self) -> Made:
         code = self.code
         words: list[int] = []
         for k, (name, column) in enumerate(code.inputs):
@@ -222,9 +222,9 @@ class _Writer:
         n = len(stage.inputs) + len(stage.arrays)
         return [CALL, self._kernel(stage), first, count, step, n, *pointers]
 
-    def _pointer(self, own: Storage, name: str, first: int, written: int) -> tuple[int, int, int, int, int]:
-        shift = (self.now[name] + written - first) % 2 if own.mask == TURNS else 0
-        return own.memory, own.base, own.step, own.mask, shift
+    def _pointer(self, storage: Storage, name: str, first: int, written: int) -> tuple[int, int, int, int, int]:
+        shift = (self.now[name] + written - first) % 2 if storage.mask == TURNS else 0
+        return storage.memory, storage.base, storage.step, storage.mask, shift
 
     def _kernel(self, stage: Program) -> int:
         """Where the stage's kernel begins; all steps of a scan share one."""
@@ -280,7 +280,7 @@ class _Writer:
         return homes, stores, late, places
 
     def _copies(
-        self, stage: Program, late: Sequence[tuple[int, int]], known: dict[int, int], constants: Constants
+        self, stage: Program, late: Sequence[tuple[int, int]], slot_of: dict[int, int], constants: Constants
     ) -> list[Instruction]:
         """Copies for outputs whose node is an input, a constant or stored by another output."""
         code: list[Instruction] = []
@@ -288,6 +288,6 @@ class _Writer:
             if stage.nodes[node][0] == "const":
                 source = constant(constants.number(constant_of(stage.nodes[node])))
             else:
-                source = slot(known[node])
+                source = slot(slot_of[node])
             code += (Instruction("load", 0, NOWHERE, source), Instruction("store", 0, NOWHERE, slot(number)))
         return code

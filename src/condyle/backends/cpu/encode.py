@@ -51,7 +51,8 @@ class Encoder:
         self.places: Places = {} if places is None else places
         self.slot_bytes = isa.slot_bytes(bits)
         self.constant_bytes = bits // 8 if isa.broadcast or isa.scalar else isa.vector_bytes
-        self.length = 0 if isa.scalar else 0x40  # as the EVEX prefix has it; VEX: the same in bit 2
+        # as the EVEX prefix has it; VEX: one bit, for 32 bytes
+        self.length = 0 if isa.scalar else isa.vector_bytes if isa.broadcast else 0x40
         self.forms = (_scalar_forms if isa.scalar else _forms)(isa, bits)
         self.bases = {(SLOT, 0): RDI, (-1, 0): RSI}
 
@@ -96,8 +97,7 @@ class Encoder:
         return made(self.forms["round"], i.to, first, i.b) + bytes((_ROUNDED[i.op],))
 
     def _pick(self, i: Instruction) -> bytes:
-        """The signs of c into mask register k1, and a blend with that mask; the blend of AVX2 reads the signs
-        itself."""
+        """The signs of c into mask register k1, and a blend with that mask; the blend of VEX reads the signs itself."""
         if self.isa.broadcast:
             return self._evex(self.forms["signs"], 1, 0, i.c) + self._evex(self.forms["pick"], i.to, i.a, i.b, mask=1)
         return self._vex(self.forms["pick"], i.to, i.a, i.b) + bytes((i.c << 4,))

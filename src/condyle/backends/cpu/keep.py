@@ -46,11 +46,11 @@ def find(key: Key, layouts: Layouts | None) -> NativeKernel | None:
         return None
 
 
-def keep(key: Key, made: ObjectCode) -> None:
+def keep(key: Key, code: ObjectCode) -> None:
     """Keeps a kernel for the next process."""
     parts = _parts(key)
     if parts:
-        cache.keep(parts, f"{key.name} {key.dtype} {key.fingerprint[:12]} machine code", to_bytes(made))
+        cache.keep(parts, f"{key.name} {key.dtype} {key.fingerprint[:12]} machine code", to_bytes(code))
 
 
 def _parts(key: Key) -> list[str]:

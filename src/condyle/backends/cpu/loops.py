@@ -186,10 +186,10 @@ class _Writer:
             self.slots += [base.starts[k] for base in made.bases]
         return len(self.records) // 5 - 1
 
-    def _constants(self, made: Block, kind: int) -> bytes:
+    def _constants(self, block: Block, kind: int) -> bytes:
         """The constants of a block, one row for each joint of the kind."""
         rows: list[float] = []
         for i in self.members[kind]:
             table = self.rolled.joints[i].table
-            rows += (table[x] if isinstance(x, int) else x for x in made.constants)
+            rows += (table[x] if isinstance(x, int) else x for x in block.constants)
         return packed_constants(rows, self.way.isa, self.way.bits)

@@ -35,12 +35,12 @@ class ObjectCode:
     single: Single | None
 
 
-def to_bytes(made: ObjectCode) -> bytes:
+def to_bytes(code: ObjectCode) -> bytes:
     """A line of JSON with sizes, then the parts one after the other."""
-    parts = [made.text, made.constants, made.slots, made.values, made.numbers]
-    if made.single is not None:
-        parts += [made.single.text, made.single.constants, made.single.numbers]
-    facts = [FORMAT, made.isa, made.bits, made.in_sizes, made.out_sizes, made.operations, [len(part) for part in parts]]
+    parts = [code.text, code.constants, code.slots, code.values, code.numbers]
+    if code.single is not None:
+        parts += [code.single.text, code.single.constants, code.single.numbers]
+    facts = [FORMAT, code.isa, code.bits, code.in_sizes, code.out_sizes, code.operations, [len(part) for part in parts]]
     return json.dumps(facts).encode() + b"\n" + b"".join(parts)
 
 

@@ -84,9 +84,9 @@ def _select(x: Value, a: Value, b: Value) -> Value:
     return x.code.op("pick", a, b, x.code.op("most", x, -1.0) + 0.0)
 
 
-OWN: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
+EXPANSIONS: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
 
 
 def expanded(program: Program, bits: int) -> Program:
     """The Program in operations that have a row; sines and cosines are expanded later (`sincos.py`)."""
-    return expand(program, bits, OWN)
+    return expand(program, bits, EXPANSIONS)

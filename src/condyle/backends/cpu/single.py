@@ -108,7 +108,7 @@ class _Form:
                 if number == self.low.zero:
                     continue
                 if number in elsewhere:
-                    self.late.append((COPY, *self._at(self.places[number]), *self._at((k, entry))))
+                    self.late.append((COPY, *self._address(self.places[number]), *self._address((k, entry))))
                 elif number not in self.places:
                     self.places[number] = k, entry
                 else:
@@ -117,7 +117,7 @@ class _Form:
                     beyond += 1
 
     @staticmethod
-    def _at(place: Place) -> tuple[int, int]:
+    def _address(place: Place) -> tuple[int, int]:
         """The address with the runtime's numbers of memories: workspace, constants, inputs, outputs."""
         memory, number = place
         return (0 if memory == SLOT else memory + 2), number
@@ -156,7 +156,7 @@ class _Form:
         """Steps that copy slots to numbers of the workspace; consecutive ones are one step."""
         steps: list[Step] = []
         for number, to in wanted:
-            memory, index = self._at(self.places.get(number, (SLOT, number)))
+            memory, index = self._address(self.places.get(number, (SLOT, number)))
             if to % self.lanes and steps[-1][1] == memory and steps[-1][2] + steps[-1][3] == index:
                 steps[-1] = (*steps[-1][:3], steps[-1][3] + 1, steps[-1][4])
             else:
@@ -175,5 +175,5 @@ class _Form:
         steps.append((SINES, first, count, 0, 0))
         for sine, place in self._sines_and_places(angles):
             if self.places[sine] != place:
-                steps.append((COPY, *self._at(place), *self._at(self.places[sine])))
+                steps.append((COPY, *self._address(place), *self._address(self.places[sine])))
         return steps

@@ -77,7 +77,7 @@ class _Writer:
         self.joints, self.place, self.backward = joints, place, backward
         self.isa, self.bits, self.target, self.tiles = way
         self.bases: list[Base] = []
-        self.found: dict[Bank, tuple[int, int]] = {}
+        self.base_of_bank: dict[Bank, tuple[int, int]] = {}
         self.table: list[int] = []
 
     def block(self) -> Block:
@@ -134,17 +134,17 @@ class _Writer:
 
     def _slot(self, bank: Bank, offset: int) -> int:
         """A slot in this step's numbering: a base and a distance. Regions at a constant distance share a base."""
-        if bank not in self.found:
+        if bank not in self.base_of_bank:
             origin = {"column": COLUMN, "row": ROW}.get(bank.kind, RDI)
             starts = tuple(self.place.start(bank, i) for i in self.joints)
             for k, base in enumerate(self.bases):
                 if base.origin == origin and len({a - b for a, b in zip(starts, base.starts, strict=True)}) == 1:
-                    self.found[bank] = k, starts[0] - base.starts[0]
+                    self.base_of_bank[bank] = k, starts[0] - base.starts[0]
                     break
             else:
-                self.found[bank] = len(self.bases), 0
+                self.base_of_bank[bank] = len(self.bases), 0
                 self.bases.append(Base(origin, starts))
-        base, distance = self.found[bank]
+        base, distance = self.base_of_bank[bank]
         return BANK * (1 + base) + MIDDLE + distance + offset
 
     def _copied(

@@ -36,6 +36,8 @@ class Isa:
 
 AVX512 = Isa("avx512", 64, 32, broadcast=True, stretch=True, plain=6, reach=1)
 AVX2 = Isa("avx2", 32, 16, broadcast=False, stretch=False, plain=4.6, reach=2.5)
+NEEDS = "needs an x86-64 processor with AVX2 and FMA"
+"""What the least of them asks for."""
 ISAS = {isa.name: isa for isa in (AVX512, AVX2)}
 SINGLE = {isa.name: replace(isa, vector_bytes=16, scalar=True) for isa in ISAS.values()}
 """The scalar form of each instruction set, for one state at a time."""

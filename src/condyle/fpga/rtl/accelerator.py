@@ -9,10 +9,11 @@ from typing import NamedTuple
 from condyle.fpga.rtl import steps
 from condyle.fpga.rtl.datapath import Datapath, Word
 from condyle.fpga.rtl.formats import Format, Reals
+from condyle.fpga.rtl.header import RETURNED_BITS
 from condyle.fpga.rtl.target import Word as Numbers
 from condyle.fpga.rtl.tasks import Leaf, Task
 
-TAG_BITS, LEAST_CODE_BITS = 16, 4
+LEAST_CODE_BITS = 4
 
 
 class Id(NamedTuple):
@@ -22,7 +23,7 @@ class Id(NamedTuple):
 
     @property
     def width(self) -> int:
-        return TAG_BITS + self.code_bits + 1
+        return RETURNED_BITS + self.code_bits + 1
 
 
 def named(words: Iterable[Word], name: str) -> list[Word]:

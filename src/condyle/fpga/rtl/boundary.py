@@ -17,16 +17,15 @@ from typing import Any
 
 from condyle.errors import UnsupportedError
 from condyle.fpga.rtl import stream
-from condyle.fpga.rtl.accelerator import TAG_BITS, Plan
+from condyle.fpga.rtl.accelerator import Plan
 from condyle.fpga.rtl.datapath import Word
+from condyle.fpga.rtl.header import HEAD, HEADER, VERSION
 from condyle.fpga.rtl.stream import Field
 from condyle.fpga.rtl.tasks import TRIG
 
 WIDTHS = tuple(1 << k for k in range(5, 11))
 """Bits of an AXI4-Stream."""
-HEAD, SINGLE = 32, 32
-HEADER = {"function": (7, 0), "flag": (8, 8), "error": (9, 9), "malformed": (10, 10), "tag": (31, 32 - TAG_BITS)}
-"""Bits of the header; flag, error and malformed of results only. Other bits: 0 of a result, ignored in a task."""
+SINGLE = 32
 LARGEST_LINK, FASTEST = 1e6, 1e4
 SINGLES = range(-64, 120)
 """Bits behind the binary point of the words that fit a normal single-precision number."""
@@ -81,7 +80,7 @@ class Boundary:
 
     def check(self, plan: Plan) -> None:
         """UnsupportedError if a code does not fit the header, or a word does not fit a float32."""
-        bits = HEADER["function"][0] + 1
+        bits = HEADER["function"].width
         if plan.id.code_bits > bits:
             raise UnsupportedError(
                 f"codes have {plan.id.code_bits} bits, a header holds {bits}: export fewer functions"
@@ -130,7 +129,7 @@ def least_interval(plan: Plan, boundary: Boundary, clock: float) -> int:
     return max(1, int(min(longest) * (1 + 1e-9)))
 
 
-MAGIC, VERSION = 0x434E4459, 2
+MAGIC = 0x434E4459
 TIMEOUT = 1000
 """Cycles after which fewer results than `results_per_last` are sent, until the host writes another number."""
 REGISTERS: Mapping[str, tuple[int, str, str]] = {
@@ -184,7 +183,7 @@ def describe(plan: Plan, boundary: Boundary, name: str, fingerprint: str) -> dic
         "axi": boundary.axi,
         "float32": boundary.float32,
         "async_clock": boundary.async_clock,
-        "header": {what: {"high": high, "low": low} for what, (high, low) in HEADER.items()},
+        "header": {name: {"high": bits.high, "low": bits.low} for name, bits in HEADER.items()},
         "registers": registers,
         "functions": functions,
         "angles": {str(word): within for word, within in angles(plan).items()},

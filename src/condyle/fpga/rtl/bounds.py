@@ -65,8 +65,8 @@ def _input(word: Word, op: Op, limits: Mapping[Word, float]) -> Bound:
     return Bound(limits.get(word, math.inf) + _ulp(op.format), _ulp(op.format), _ulp(op.format))
 
 
-def _computed(path: Datapath, op: Op, found: list[Bound]) -> Bound:
-    args = [found[a] for a in op.args]
+def _computed(path: Datapath, op: Op, bounds: list[Bound]) -> Bound:
+    args = [bounds[a] for a in op.args]
     if op.kind == "const":
         return Bound(math.ldexp(abs(op.value), -op.format.frac), _ulp(op.format), _ulp(op.format))
     if op.kind == "wire":
@@ -75,7 +75,7 @@ def _computed(path: Datapath, op: Op, found: list[Bound]) -> Bound:
     if op.kind == "mul":
         return _product(path, op, args[0], args[1])
     if op.kind in ("add", "sub"):
-        return _summed(op, args[0], args[1], _turned(path, op, found))
+        return _summed(op, args[0], args[1], _turned(path, op, bounds))
     if op.kind == "rcp":
         return _inverted(path, op, args[0])
     return TURN if op.kind in ("sin", "cos") else NOTHING
@@ -110,13 +110,13 @@ def _lost(path: Datapath, op: Op, x: Bound) -> float:
     return x.size * _ulp(path.ops[op.args[1]].format.narrowed(op.factor)) + 4.0 * _ulp(op.format)
 
 
-def _turned(path: Datapath, op: Op, found: list[Bound]) -> float:
+def _turned(path: Datapath, op: Op, bounds: list[Bound]) -> float:
     """|c x + s y|, inf for other sums."""
     terms = [_term(path, path.ops[a]) for a in op.args]
     if {word.name for word, _ in terms} != {"sin", "cos"} or len({word.index for word, _ in terms}) != 1:
         return math.inf
-    lost = sum(_lost(path, path.ops[a], found[path.ops[a].args[0]]) for a in op.args)
-    return math.hypot(*(found[other].size for _, other in terms)) * (1.0 + 2.0 * SINCOS_ERROR) + lost
+    lost = sum(_lost(path, path.ops[a], bounds[path.ops[a].args[0]]) for a in op.args)
+    return math.hypot(*(bounds[other].size for _, other in terms)) * (1.0 + 2.0 * SINCOS_ERROR) + lost
 
 
 def _term(path: Datapath, op: Op) -> tuple[Word, int]:
@@ -132,15 +132,15 @@ def _ulp(format: Format) -> float:
     return math.ldexp(1.0, -format.frac)
 
 
-def _covered(path: Datapath, op: Op, found: list[Bound], k: int) -> bool:
+def _covered(path: Datapath, op: Op, bounds: list[Bound], k: int) -> bool:
     """Whether the format holds the word and, for a product in pieces, its joined upper and lower products."""
-    size = found[k].size
+    size = bounds[k].size
     if op.kind == "mul":
         x, y = (path.ops[a].format for a in op.args)
         cut = y.narrowed(op.factor)
         first, second = splits(x.width, op.factor)
-        size += found[op.args[0]].size * math.ldexp(second > 0, second - cut.frac)
-        size += found[op.args[1]].size * math.ldexp(first > 0, first - x.frac)
+        size += bounds[op.args[0]].size * math.ldexp(second > 0, second - cut.frac)
+        size += bounds[op.args[1]].size * math.ldexp(first > 0, first - x.frac)
     return size <= math.ldexp(op.format.limit, -op.format.frac)
 
 

@@ -70,18 +70,18 @@ def _bits(x: int) -> int:
 
 @dataclass
 class _Rewriting:
-    """Copies a datapath and replaces the chosen products."""
+    """Copies a datapath and replaces the chosen products. new_index: of each operation, its copy's."""
 
     path: Datapath
     ops: list[Op] = field(default_factory=list[Op])
-    at: list[int] = field(default_factory=list[int])
+    new_index: list[int] = field(default_factory=list[int])
 
     def add(self, op: Op) -> int:
         self.ops.append(op)
         return len(self.ops) - 1
 
     def copy(self, op: Op) -> int:
-        return self.add(replace(op, args=tuple(self.at[a] for a in op.args)))
+        return self.add(replace(op, args=tuple(self.new_index[a] for a in op.args)))
 
     def chain(self, k: int, chain: list[Step]) -> int:
         op, (x, c) = self.path.ops[k], self.path.ops[k].args
@@ -89,7 +89,7 @@ class _Rewriting:
         point = was.frac + constant.format.frac
 
         def term(place: int) -> int:
-            return self.add(Op("wire", Format(was.width, point - place), (self.at[x],), op.stage))
+            return self.add(Op("wire", Format(was.width, point - place), (self.new_index[x],), op.stage))
 
         acc = term(digits(constant.value)[0][0])
         for n, step in enumerate(chain, 1):
@@ -108,10 +108,10 @@ def shifted(path: Datapath, ii: int, mode: str, device: Device = XCVU9P) -> Data
     new = _Rewriting(path)
     for k, op in enumerate(path.ops):
         chain = _chosen(path, k, ii, mode, device)
-        new.at.append(new.chain(k, chain) if chain else new.copy(op))
-    inputs = tuple((word, new.at[k]) for word, k in path.inputs)
-    groups = tuple((name, tuple((word, new.at[k]) for word, k in pairs)) for name, pairs in path.groups)
-    shared = tuple(tuple(new.at[k] if k in path.folds else -1 for k in alike) for alike in path.shared)
+        new.new_index.append(new.chain(k, chain) if chain else new.copy(op))
+    inputs = tuple((word, new.new_index[k]) for word, k in path.inputs)
+    groups = tuple((name, tuple((word, new.new_index[k]) for word, k in pairs)) for name, pairs in path.groups)
+    shared = tuple(tuple(new.new_index[k] if k in path.folds else -1 for k in alike) for alike in path.shared)
     return replace(path, ops=tuple(new.ops), inputs=inputs, groups=groups, shared=shared)
 
 

@@ -55,7 +55,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class Incoming:
     """An input word: its name, its format, an estimate of its rounding error."""
 
     word: Word

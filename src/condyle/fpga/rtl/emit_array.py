@@ -152,10 +152,10 @@ class ArrayEmitter:
         e(f"reg [{depth - 1}:0] live;", f"reg [{depth * id_ - 1}:0] ids;")
         moves = ""
         if ii > 1:
-            e(f"wire [{count.bits - 1}:0] phase, next_phase;", f"assign in_ready = {count.at(0)};")
-            e(f"assign next_phase = {count.after(f'{count.at(0)} & ~in_valid & live == 0')};")
+            e(f"wire [{count.bits - 1}:0] phase, next_phase;", f"assign in_ready = {count.equals(0)};")
+            e(f"assign next_phase = {count.after(f'{count.equals(0)} & ~in_valid & live == 0')};")
             e(copy(count.bits, "counter", "next_phase", "phase"))
-            moves = f"if ({count.at(0)}) "
+            moves = f"if ({count.equals(0)}) "
         else:
             e("assign in_ready = 1'b1;")
         with e.block("always @(posedge clock) begin", "end"):
@@ -182,7 +182,7 @@ class ArrayEmitter:
         tap = self.array.taps[group]
         age = -(-tap // ii) - 1
         tag, code, over = laid(head(id_), age * id_.width)
-        due = f"{self.count.at(tap % ii)} & " if ii > 1 else ""
+        due = f"{self.count.equals(tap % ii)} & " if ii > 1 else ""
         codes, wants = self.plan.through(Leaf(path.name, group)), ""
         if set(codes) < codes_of(self.plan, path.name):
             e(f"wire [{id_.code_bits - 1}:0] {group}_is = ids[{code.high}:{code.low}];")

@@ -10,31 +10,25 @@ from string import Template
 from typing import Any
 
 from condyle.fpga.rtl import stream
-from condyle.fpga.rtl.accelerator import TAG_BITS, Plan
-from condyle.fpga.rtl.boundary import HEAD, HEADER, REGISTERS, SINGLE, TIMEOUT, Boundary, constants
+from condyle.fpga.rtl.accelerator import Plan
+from condyle.fpga.rtl.boundary import REGISTERS, SINGLE, TIMEOUT, Boundary, constants
 from condyle.fpga.rtl.emit_phases import LANE
 from condyle.fpga.rtl.emit_project import bench_text, support
 from condyle.fpga.rtl.expressions import cases, copy, is_one_of, joined, packed, zeros
+from condyle.fpga.rtl.header import HEAD, HEADER, RETURNED, RETURNED_BITS, filled_header, returned_of
 from condyle.fpga.rtl.packets import Packet
 from condyle.text import Emitter, wrapped
-
-
-def header_bits(what: str) -> str:
-    """The bits of a field of the header."""
-    high, low = HEADER[what]
-    return f"[{high}:{low}]" if high > low else f"[{low}]"
-
 
 READS = "".join(f"\n            8'h{address:02x}: rdata <= {name};" for name, (address, _, _) in REGISTERS.items())
 MACROS: Mapping[str, object] = {
     **{f"`AT_{name.upper()}`": f"8'h{address:02x}" for name, (address, _, _) in REGISTERS.items()},
-    **{f"`{name.upper()}`": header_bits(name) for name in HEADER},
+    **{f"`{name.upper()}`": bits.verilog for name, bits in HEADER.items()},
     "`DEFAULT_TIMEOUT`": TIMEOUT,
     "`READS`": READS,
 }
 """What the Verilog of support/ leaves open: addresses of registers, bits of the header."""
 
-FUNCTION = header_bits("function")
+FUNCTION = HEADER["function"].verilog
 FRAME = support("boundary.v.in").splitlines(keepends=True)
 """The template of NAME_axi. A line that begins with a word and `::` is for boundaries of that kind only."""
 
@@ -62,25 +56,30 @@ class AxiEmitter:
         most_in, most_out = (max(both[side] for both in self.beats.values()) for side in (0, 1))
         code, answer, width = self.plan.id.code_bits, most_out * self.inner, stream.result_width(self.plan)
         sizes = {"beat": self.inner, "packet": most_in * self.inner, "answer": answer, "result": width, "code": code}
-        sizes |= {"tag": TAG_BITS, "function": HEADER["function"][0] + 1}
+        sizes |= {"tag": RETURNED_BITS, "function": HEADER["function"].width}
         beats = [[(self.codes[name], f"16'd{both[side]}") for name, both in self.beats.items()] for side in (0, 1)]
         holes: dict[str, object] = {f"{name}_bits": f"[{size - 1}:0]" for name, size in sizes.items()}
-        holes |= {name: header_bits(name) for name in HEADER} | {"code": f"[{code - 1}:0]"}
+        holes |= {name: bits.verilog for name, bits in HEADER.items()} | {"code": f"[{code - 1}:0]"}
         holes |= {"prefix": self.described["name"], "axi": boundary.axi, "lanes": self.lanes, "word": self.word}
         holes |= {"inner": self.inner, "most_in": most_in, "most_out": most_out}
         holes |= {
             "constants": wrapped(", ", [f".{name}(32'h{value:08x})" for name, (_, value) in registers.items()]),
             "registers": wrapped(", ", [f".{pin.removeprefix('s_axil_')}({pin})" for pin in ports("s_axil")]),
             "words": "\n    ".join(self._words()),
-            "wrong": 1 + TAG_BITS + sizes["function"],
-            "wrong_head": _header(
-                function="wrong_code", flag="1'b1", error="1'b1", malformed="wrong_cut", tag="wrong_tag"
+            "wrong": 1 + RETURNED_BITS + sizes["function"],
+            "head_tag": joined(*(f"head{HEADER[name].verilog}" for name in reversed(RETURNED))),
+            "wrong_head": filled_header(
+                function="wrong_code",
+                flag="1'b1",
+                error="1'b1",
+                malformed="wrong_cut",
+                **returned_of("wrong_tag"),
             ),
-            "out_head": _header(
+            "out_head": filled_header(
                 function=joined(zeros(sizes["function"] - code), "out_function"),
                 flag="out_flag",
                 error="out_error",
-                tag="out_tag",
+                **returned_of("out_tag"),
             ),
             "next_data": ", ".join(self._next_data(answer, width)),
             "others": "last_singles[AXI-1:32], " * (self.lanes > 1),
@@ -96,11 +95,11 @@ class AxiEmitter:
         kinds: list[tuple[Sequence[int], int]] = []
         assigned, there = list[str](), set[int]()
 
-        def kind(of: Sequence[int], bits: int) -> int:
+        def kind(codes: Sequence[int], bits: int) -> int:
             """A register that says whether a packet has one of these codes, and has room for so many bits, of LANE."""
-            k = next((k for k, (known, room) in enumerate(kinds) if known == of and room >= bits), len(kinds))
+            k = next((k for k, (known, room) in enumerate(kinds) if known == codes and room >= bits), len(kinds))
             room = kinds[k][1] if k < len(kinds) else LANE
-            kinds[k : k + 1] = [(of, room - bits)]
+            kinds[k : k + 1] = [(codes, room - bits)]
             return k
 
         for (low, high), parts in sorted(self._runs().items()):
@@ -173,16 +172,6 @@ def _chosen(name: str, bits: int, by: str, values: Iterable[tuple[object, str]],
     e(f"reg [{bits - 1}:0] {name};")
     cases(e, name, by, values, otherwise)
     return e.text().strip().replace("\n", "\n    ")
-
-
-def _header(**fields: str) -> str:
-    """A header as a concatenation; bits without a field are 0."""
-    parts, low = list[str](), 0
-    for name, (high, start) in sorted(HEADER.items(), key=lambda row: row[1]):
-        if name in fields:
-            parts += [f"{start - low}'b0"] * (start > low) + [fields[name]]
-            low = high + 1
-    return f"{{{', '.join(reversed(parts))}}}"
 
 
 def emit_axi_bench(stream: Mapping[str, Any], boundary: Boundary, packets: Sequence[Packet]) -> str:

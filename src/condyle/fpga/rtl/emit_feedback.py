@@ -49,7 +49,8 @@ def second_pass(w: Wires) -> Loop:
         e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
         e(f"fx_fit #({sizes}) again_fit{n} (.p({back[word]}), .y(again_a{n}), .over(again_over{n}));")
         over.append(f"again_over{n}")
-        parts.append(f"again_a{n} | {state[word]}" if word in state.at else f"again_a{n}")  # one of the two is zero
+        # one of the two is zero
+        parts.append(f"again_a{n} | {state[word]}" if word in state.field_of else f"again_a{n}")
     e(f"wire [{w.tau.width - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
     was_id, bits = Bus("was_id", w.head), w.id.code_bits
     e(f"wire [{w.id.width - 1}:0] was_id = {back.id};")

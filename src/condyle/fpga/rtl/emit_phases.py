@@ -25,7 +25,7 @@ class Count(NamedTuple):
     def bits(self) -> int:
         return self.ii if self.one_hot else max(1, (self.ii - 1).bit_length())
 
-    def at(self, phase: int) -> str:
+    def equals(self, phase: int) -> str:
         """The condition that the phase has this value."""
         return f"phase[{phase}]" if self.one_hot else f"phase == {phase}"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from condyle.fpga.rtl.accelerator import TAG_BITS
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.emit_array import ArrayEmitter
 from condyle.fpga.rtl.emit_top import emit_top
 from condyle.fpga.rtl.formats import Format, Integers
+from condyle.fpga.rtl.header import RETURNED_BITS
 from condyle.fpga.rtl.operators import TWO_PI_INVERSE, reciprocal_table, sincos_table
 from condyle.fpga.rtl.stream import bus, laid, result_width, width
 from condyle.fpga.rtl.target import Device
@@ -80,7 +80,8 @@ def filled(name: str, words: Mapping[str, object]) -> str:
 def emit_bench(acc: Accelerator, prefix: str, n: int) -> str:
     """The bench of n tasks. It prints `right: ...` or `WRONG ...`."""
     code, task, answer = acc.plan.id.code_bits, width(bus(acc.plan)), result_width(acc.plan)
-    sizes = f"N = {n}, F = {code}, G = {TAG_BITS}, T = {task}, A = {answer}, P = {-(-(2 + code + answer) // 32) * 32}"
+    compared = -(-(2 + code + answer) // 32) * 32
+    sizes = f"N = {n}, F = {code}, G = {RETURNED_BITS}, T = {task}, A = {answer}, P = {compared}"
     return bench_text("bench.v", f"{prefix}_bench", sizes, {"TOP": prefix, "DUMP": "sim.vcd"})
 
 

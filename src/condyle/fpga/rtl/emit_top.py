@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from condyle.fpga.rtl.accelerator import TAG_BITS
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.emit_feedback import rounds, second_pass, step
@@ -17,6 +16,7 @@ from condyle.fpga.rtl.emit_wires import Wires
 from condyle.fpga.rtl.evaluate import largest
 from condyle.fpga.rtl.expressions import any_of, copy, is_one_of, joined, module, packed, zeros
 from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.header import RETURNED_BITS
 from condyle.fpga.rtl.queues import ENTRY, MERGED, fed_by_trig
 from condyle.fpga.rtl.stream import CODE, DATA, ERROR, OVER, TAG, Bus, bus, result_width, width
 from condyle.fpga.rtl.tasks import FLAG, FLOATS, INVERSE
@@ -27,9 +27,9 @@ def emit_top(acc: Accelerator, prefix: str) -> str:
     """The text of the top module."""
     w, code = Wires(acc, prefix), acc.plan.id.code_bits
     ports = ["input clock", "input reset", "input in_valid", "output in_ready"]
-    ports += [f"input [{code - 1}:0] in_function", f"input [{TAG_BITS - 1}:0] in_tag"]
+    ports += [f"input [{code - 1}:0] in_function", f"input [{RETURNED_BITS - 1}:0] in_tag"]
     ports += [f"input [{width(bus(acc.plan)) - 1}:0] in_data", "output out_valid", "input out_ready"]
-    ports += [f"output [{code - 1}:0] out_function", f"output [{TAG_BITS - 1}:0] out_tag"]
+    ports += [f"output [{code - 1}:0] out_function", f"output [{RETURNED_BITS - 1}:0] out_tag"]
     ports += ["output out_flag", "output out_error", f"output [{result_width(acc.plan) - 1}:0] out_data"]
     _enter(w)
     _decode(w)
@@ -51,7 +51,7 @@ def _enter(w: Wires) -> None:
     kinds = [is_one_of("in_function", [task.codes[0] for task in tasks]) for tasks in w.kinds.values()]
     w.queue(w.entry, ENTRY, "in_valid & in_ready", packed(["in_data", "in_tag", "in_function", *kinds]))
     w.d(*(f"wire {kind.name.removeprefix('stream.')} = {w.entry[kind]};" for kind in w.kinds))
-    w.d(f"wire [{TAG_BITS - 1}:0] entry_tag = {w.entry[TAG]};")
+    w.d(f"wire [{RETURNED_BITS - 1}:0] entry_tag = {w.entry[TAG]};")
     w.d(f"wire [{w.id.code_bits - 1}:0] entry_code = {w.entry[CODE]};")
 
 
@@ -98,7 +98,7 @@ def _task(w: Wires) -> tuple[str, str]:
     if w.base:
         given = is_one_of("entry_code", [task.codes[0] for task in w.tasks if task.base_given])
         base, joints = w.entry.span(w.base), [word for word, _ in w.u if word.index >= w.plan.base]
-        wide = width(w.tau.at[word] for word in w.base)
+        wide = width(w.tau.field_of[word] for word in w.base)
         none = zeros(wide)
         w.e(f"wire is_given = {given};")
         w.e(f"wire [{wide - 1}:0] given_a = is_given ? {base} : {none}, base_tau = is_given ? {none} : {base};")
@@ -197,7 +197,7 @@ def _encode(w: Wires) -> None:
     merged = Bus("merged_q", [(DATA, Format(answer, 0)), *w.head, (ERROR, Format(1, 0))])
     for name in w.results[:-1]:
         left = w.buses[name]
-        whole = joined("1'b0", left.id, zeros(answer - left.at[TAG].low), left.span(left.data))
+        whole = joined("1'b0", left.id, zeros(answer - left.field_of[TAG].low), left.span(left.data))
         e(f"wire [{merged.width - 1}:0] {name}_all = {whole};")
     e(f"wire [{merged.width - 1}:0] refused_all = {{2'b11, refused_q, {zeros(answer)}}};")
     _turns(w)
@@ -206,7 +206,9 @@ def _encode(w: Wires) -> None:
     for lane, low in enumerate(range(0, merged.width, LANE)):  # each by its own copy of the grant
         stop = min(low + LANE, merged.width)
         e(f"wire [{n - 1}:0] grant_{lane};", copy(n, f"granted_{lane}", "pick", f"grant_{lane}"))
-        there = [(k, name) for k, name in enumerate(w.results) if stop > answer or w.buses[name].at[TAG].low > low]
+        there = [
+            (k, name) for k, name in enumerate(w.results) if stop > answer or w.buses[name].field_of[TAG].low > low
+        ]
         parts = [f"({{{stop - low}{{grant_{lane}[{k}]}}}} & {name}_all[{stop - 1}:{low}])" for k, name in there]
         e(f"assign chosen[{stop - 1}:{low}] = " + "\n    | ".join(parts) + ";")
     w.queue(merged, MERGED, "granting", "chosen")

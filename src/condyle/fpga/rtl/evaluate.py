@@ -25,10 +25,10 @@ def largest(plan: Plan, word: Word) -> int:
     return inner if bound is None else min(inner, int(np.ceil(np.ldexp(bound, format.frac))))
 
 
-def outside(plan: Plan, task: Task, given: Mapping[Word, Integers]) -> Flags:
+def outside(plan: Plan, task: Task, inputs: Mapping[Word, Integers]) -> Flags:
     """The tasks with an input word outside the box, of those that the function uses."""
     words = [word for word in plan.formats if task.takes(word, plan.base)]
-    return np.any([np.abs(given[word]) > largest(plan, word) for word in words], axis=0)
+    return np.any([np.abs(inputs[word]) > largest(plan, word) for word in words], axis=0)
 
 
 def run(ints: Arithmetic[Number], path: Datapath, group: str, inputs: Mapping[Word, Number]) -> dict[Word, Number]:
@@ -65,10 +65,10 @@ class Answer(NamedTuple):
 
 
 class Run(Generic[Number]):
-    """Tasks of one function. given: their words."""
+    """Tasks of one function. inputs: their words."""
 
-    def __init__(self, plan: Plan, task: Task, given: Mapping[Word, Number], ints: Arithmetic[Number]) -> None:
-        self.plan, self.task, self.given, self.ints = plan, task, given, ints
+    def __init__(self, plan: Plan, task: Task, inputs: Mapping[Word, Number], ints: Arithmetic[Number]) -> None:
+        self.plan, self.task, self.inputs, self.ints = plan, task, inputs, ints
         self.floats = ints.constant(not task.base_given)
 
     def answer(self) -> Mapping[Word, Number]:
@@ -81,11 +81,11 @@ class Run(Generic[Number]):
         return run(self.ints, self.plan.datapaths[leaf.array], leaf.group, inputs)
 
     def through(
-        self, leaves: Iterable[Leaf], state: Mapping[Word, Number], known: Mapping[Word, Number]
+        self, leaves: Iterable[Leaf], state: Mapping[Word, Number], computed: Mapping[Word, Number]
     ) -> dict[Word, Number]:
-        """One pass: the words of its groups, from the task's state (else from `known`) and from `known`."""
-        task = {**self.zeros("q", "v", "a", "f_ext"), **self.given, **state, FLOATS: self.floats}
-        found = {**self.zeros("tau"), **self.given, **known, **self.array(TRIG, task)}
+        """One pass: the words of its groups, from the task's state and from `computed`, or else from its inputs."""
+        task = {**self.zeros("q", "v", "a", "f_ext"), **self.inputs, **state, FLOATS: self.floats}
+        found = {**self.zeros("tau"), **self.inputs, **computed, **self.array(TRIG, task)}
         for leaf in leaves:
             made = self.array(leaf, found)
             if leaf == BIAS and self.task.solves:
@@ -104,7 +104,7 @@ class Run(Generic[Number]):
         """An integration step: its sub-tasks one after the other."""
         plan, constant = self.plan, self.ints.constant
         fresh = {word: Word(steps.FRESH.get(word.name, word.name), word.index) for word in plan.course}
-        words = {word: self.given.get(was, constant(0)) for word, was in fresh.items()}
+        words = {word: self.inputs.get(was, constant(0)) for word, was in fresh.items()}
         state = {word: word for word in plan.formats if word.name in ("q", "v")}
         for stage in self.task.stages:
             solved = self.through(self.task.passes[0][:-1], {word: words[was] for word, was in state.items()}, {})
@@ -125,14 +125,14 @@ class Run(Generic[Number]):
         for word in self.plan.takes("a"):
             format = self.plan.formats[word]
             again = ints.clamped(ints.shifted(solved[word], format.frac - formats[word].frac), format)
-            result[word] = ints.sum(again, self.given[word]) if word in self.given else again
+            result[word] = ints.sum(again, self.inputs[word]) if word in self.inputs else again
         return result
 
 
-def evaluate(plan: Plan, function: str, given: Mapping[Word, Integers]) -> Answer:
-    """All tasks (n,) of one function; `given` has its input words in the plan's formats."""
-    task, n = plan.tasks[function], max(len(value) for value in given.values())
-    ints = Arrays(outside(plan, task, given))
-    found = Run(plan, task, given, ints).answer()
+def evaluate(plan: Plan, function: str, inputs: Mapping[Word, Integers]) -> Answer:
+    """All tasks (n,) of one function; `inputs` has its words in the plan's formats."""
+    task, n = plan.tasks[function], max(len(value) for value in inputs.values())
+    ints = Arrays(outside(plan, task, inputs))
+    found = Run(plan, task, inputs, ints).answer()
     words = {word: np.broadcast_to(found[word], n) for word, _ in plan.results[function]}
     return Answer(words, np.broadcast_to(ints.over & plan.flags, n))

@@ -22,9 +22,9 @@ def cases(e: Emitter, name: str, by: str, values: Iterable[tuple[object, str]], 
         e(*(f"{key}: {name} = {value};" for key, value in values), f"default: {name} = {otherwise};")
 
 
-def copy(width: int, instance: str, of: str, now: str) -> str:
+def copy(width: int, instance: str, next_value: str, now: str) -> str:
     """A register that tools do not merge with equal ones."""
-    return f"fx_copy #({width}) {instance} (.clock(clock), .next({of}), .now({now}));"
+    return f"fx_copy #({width}) {instance} (.clock(clock), .next({next_value}), .now({now}));"
 
 
 def joined(*parts: str) -> str:

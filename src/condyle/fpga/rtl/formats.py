@@ -83,15 +83,15 @@ def values_of(program: Program, inputs: Mapping[str, Reals]) -> list[Reals]:
     return [np.asarray(x, np.float64) for x in values(program, [inputs[array.name] for array in program.inputs])]
 
 
-def largest_of(found: list[Reals]) -> list[float]:
+def largest_of(values: list[Reals]) -> list[float]:
     """The largest finite absolute value of each node."""
-    return [float(np.max(np.abs(value), initial=0.0, where=np.isfinite(value))) for value in found]
+    return [float(np.max(np.abs(value), initial=0.0, where=np.isfinite(value))) for value in values]
 
 
-def outputs_of(program: Program, found: list[Reals]) -> dict[str, Reals]:
+def outputs_of(program: Program, values: list[Reals]) -> dict[str, Reals]:
     """The output arrays (n, size) by name."""
-    n = max(len(value) for value in found if value.ndim)
+    n = max(len(value) for value in values if value.ndim)
     result = {array.name: np.zeros((n, array.size)) for array in program.arrays}
     for output in program.outputs:
-        result[program.arrays[output.array].name][:, output.index] = found[output.node]
+        result[program.arrays[output.array].name][:, output.index] = values[output.node]
     return result

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.lacking import refused
 from condyle.backends.common.order import reached
-from condyle.fpga.rtl.datapath import Datapath, Given, Op, Word
+from condyle.fpga.rtl.datapath import Datapath, Incoming, Op, Word
 from condyle.fpga.rtl.formats import Format, constant_format, format_for
 from condyle.fpga.rtl.operators import least_shift
 from condyle.fpga.rtl.sharing import folded
@@ -42,11 +42,11 @@ class Source:
 
 @dataclass
 class Lowering:
-    """One run. `given`: the input nodes with their words and formats."""
+    """One run. incoming: the input nodes with their words and formats."""
 
     source: Source
     numbers: Numbers
-    given: Mapping[int, Given]
+    incoming: Mapping[int, Incoming]
     rename: str = ""
     ops: list[Op] = field(default_factory=list[Op])
     inputs: list[tuple[Word, int]] = field(default_factory=list[tuple[Word, int]])
@@ -62,7 +62,7 @@ class Lowering:
     def cone(self, roots: Sequence[int]) -> None:
         """Lowers the nodes that the roots need, in the Program's order."""
         nodes = self.source.program.nodes
-        for k in sorted(reached(roots, lambda k: () if k in self.given else operands(nodes[k]))):
+        for k in sorted(reached(roots, lambda k: () if k in self.incoming else operands(nodes[k]))):
             at = self.done[k] = self._lowered(k, nodes[k])
             if at >= 0:
                 _, upper, lower = self.source.program.note(k)
@@ -75,11 +75,11 @@ class Lowering:
             self.done[k] = self._constant(value, format_for(self.numbers, abs(value)))
 
     def _lowered(self, k: int, node: Node) -> int:
-        if k in self.given:
-            given = self.given[k]
-            self.inputs.append((given.word, len(self.ops)))
-            self.noise[k] = max(given.noise, math.ldexp(1.0, -given.format.frac))
-            return self.add(Op("input", given.format))
+        if k in self.incoming:
+            incoming = self.incoming[k]
+            self.inputs.append((incoming.word, len(self.ops)))
+            self.noise[k] = max(incoming.noise, math.ldexp(1.0, -incoming.format.frac))
+            return self.add(Op("input", incoming.format))
         if node[0] == "const":
             self.noise[k] = 0.0
             return -1  # made again at each use, in the format for that use
@@ -210,12 +210,12 @@ def lower(
     name: str,
     source: Source,
     numbers: Numbers,
-    given: Mapping[int, Given],
+    incoming: Mapping[int, Incoming],
     groups: Sequence[tuple[str, Sequence[tuple[Word, int]]]],
     rename: str = "",
 ) -> Datapath:
-    """The Datapath whose groups of outputs are the given nodes of the Program, from the `given` nodes."""
-    lowering = Lowering(source, numbers, given, rename)
+    """The Datapath whose groups of outputs are the given nodes of the Program, from the nodes of `incoming`."""
+    lowering = Lowering(source, numbers, incoming, rename)
     lowering.cone([node for _, pairs in groups for _, node in pairs])
     for k in {node for _, pairs in groups for _, node in pairs}:
         lowering.finish(k)

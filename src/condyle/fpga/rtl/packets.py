@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from condyle.fpga.rtl.boundary import HEADER, SINGLE, Boundary, constants
+from condyle.fpga.rtl.boundary import SINGLE, Boundary, constants
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.emit_project import filled
 from condyle.fpga.rtl.evaluate import evaluate
 from condyle.fpga.rtl.formats import Format, Integers
+from condyle.fpga.rtl.header import HEADER, RETURNED
 from condyle.fpga.rtl.stream import Field
 from condyle.fpga.rtl.vectors import pack
 from condyle.text import Emitter
 
-LOW = {what: low for what, (_, low) in HEADER.items()}
-CODES = 1 << HEADER["function"][0] + 1
+LOW = {name: bits.low for name, bits in HEADER.items()}
+CODES = 1 << HEADER["function"].width
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,13 @@ class Packet:
 
 
 def packets(
-    acc: Accelerator, boundary: Boundary, given: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
+    acc: Accelerator, boundary: Boundary, tasks: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
 ) -> list[Packet]:
     """Of each function its tasks (n,), in a random order, with tags from 0 on; between them, if asked for, wrong ones:
     too short, of a code that no function has."""
-    made: list[tuple[list[int], list[int]]] = []  # without tags
-    for function, words in given.items():
-        made += _of(acc, boundary, function, words)
+    made: list[tuple[list[int], list[int]]] = []
+    for function, words in tasks.items():
+        made += _without_tags(acc, boundary, function, words)
     codes = [task.codes[0] for task in acc.plan.tasks.values()]
     nothing, error = next(code for code in range(CODES) if code not in codes), 1 << LOW["flag"] | 1 << LOW["error"]
     for task, _ in made[:: max(1, len(made) // 6)] if wrong else ():
@@ -47,20 +48,25 @@ def packets(
         made += [(task[:-1], [code | error | 1 << LOW["malformed"]])] * (len(task) > 1)
         made += [([task[0] ^ code ^ nothing, *task[1:], *[0] * more], [nothing | error]) for more in (0, 40)]
     order: list[int] = np.random.default_rng(seed).permutation(len(made)).tolist()
-    return [Packet(*((beats[0] | tag << LOW["tag"], *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
+    return [Packet(*((beats[0] | _returned(tag), *beats[1:]) for beats in made[k])) for tag, k in enumerate(order)]
 
 
-def _of(
-    acc: Accelerator, boundary: Boundary, function: str, given: Mapping[Word, Integers]
+def _returned(tag: int) -> int:
+    """The bits of a header that are returned: the tag, and in every other field the low bits of its complement."""
+    return sum((tag if name == "tag" else ~tag) % (1 << HEADER[name].width) << LOW[name] for name in RETURNED)
+
+
+def _without_tags(
+    acc: Accelerator, boundary: Boundary, function: str, inputs: Mapping[Word, Integers]
 ) -> list[tuple[list[int], list[int]]]:
     sent, back = boundary.task(acc.plan, function), boundary.result(acc.plan, function)
     if boundary.float32:
         known = acc.plan.formats
-        given = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in given.items()}
-    answer = evaluate(acc.plan, function, given)
+        inputs = {word: known[word].from_real(known[word].to_real(x).astype(np.float32)) for word, x in inputs.items()}
+    answer = evaluate(acc.plan, function, inputs)
     code = acc.plan.tasks[function].codes[0]
     heads = [code | int(flag) << LOW["flag"] for flag in answer.over.tolist()]
-    tasks = _beats(boundary, sent, given, [code] * len(heads))
+    tasks = _beats(boundary, sent, inputs, [code] * len(heads))
     return list(zip(tasks, _beats(boundary, back, answer.words, heads), strict=True))
 
 

@@ -83,23 +83,23 @@ FORMATS = (
 )
 
 
-def page(acc: Accelerator, found: Report, robot: str = "") -> str:
+def page(acc: Accelerator, report: Report, robot: str = "") -> str:
     """The page of an accelerator and its report. robot: what the page calls it, else the name of the module."""
-    title = f"{printable(robot) or found['name']}: {', '.join(acc.plan.functions)}"
-    percent = f"{acc.dsp} DSPs, {found['dsp_percent']} % of an {found['device']}"
+    title = f"{printable(robot) or report['name']}: {', '.join(acc.plan.functions)}"
+    percent = f"{acc.dsp} DSPs, {report['dsp_percent']} % of an {report['device']}"
     parts = [
-        f"<p>Words {escape(found['word'])}; a task every {cycles(acc.ii)}; {percent}.</p>",
-        f"<p>Times are for an assumed clock of {found['assumed_clock_mhz']:g} MHz. No clock was measured.</p>",
-        f"<p>The box of the inputs: {escape(said_box(found)).replace('≤', '&le;')}.</p>",
-        *(f"<p><b>{escape(warning)}</b></p>" for warning in found["warnings"]),
+        f"<p>Words {escape(report['word'])}; a task every {cycles(acc.ii)}; {percent}.</p>",
+        f"<p>Times are for an assumed clock of {report['assumed_clock_mhz']:g} MHz. No clock was measured.</p>",
+        f"<p>The box of the inputs: {escape(said_box(report)).replace('≤', '&le;')}.</p>",
+        *(f"<p><b>{escape(warning)}</b></p>" for warning in report["warnings"]),
         *_section("Pipeline", PIPELINE, scrolled(pipeline(acc))),
         *_section("DSPs in use", "", dsps(acc)),
-        *_section("Functions", FUNCTIONS, scrolled(_functions(found["functions"])), FLAGGED),
-        *_section("Errors", ERRORS, scrolled(_errors(found["functions"]))),
+        *_section("Functions", FUNCTIONS, scrolled(_functions(report["functions"])), FLAGGED),
+        *_section("Errors", ERRORS, scrolled(_errors(report["functions"]))),
         *_section("Timetable", TIMETABLE),
         *(f"<h3>{name}</h3><p>{STAGES[name]}</p>{scrolled(timetable(acc, name))}" for name in acc.arrays),
-        *_section("Arrays", ARRAYS, scrolled(_arrays(acc, found["arrays"]))),
-        *_section("Formats of signals", FORMATS, scrolled(_formats(found["functions"]))),
+        *_section("Arrays", ARRAYS, scrolled(_arrays(acc, report["arrays"]))),
+        *_section("Formats of signals", FORMATS, scrolled(_formats(report["functions"]))),
     ]
     return whole(title, parts, STYLE)
 

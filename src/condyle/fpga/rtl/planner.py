@@ -10,7 +10,7 @@ import numpy as np
 from condyle.errors import UnsupportedError
 from condyle.fpga.rtl import products, sharing, steps
 from condyle.fpga.rtl.accelerator import Plan, named
-from condyle.fpga.rtl.datapath import Datapath, Given, Word
+from condyle.fpga.rtl.datapath import Datapath, Incoming, Word
 from condyle.fpga.rtl.formats import MARGIN, TAILS, Format, Reals, format_for, largest_of, outputs_of, values_of
 from condyle.fpga.rtl.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
 from condyle.fpga.rtl.operators import largest_angle
@@ -65,22 +65,22 @@ class Planner:
         self.n = self.program.arrays[0].size
         self.leaves = {leaf for task in self.tasks for leaves in task.passes for leaf in leaves}
         self.samples = _twice(self.samples) if self.base else self.samples
-        self.found = values_of(self.program, self.samples)
+        self.values = values_of(self.program, self.samples)
         alike = sharing.shared_operations(self.program, *self.branches)
-        largest = sharing.equalised(largest_of(self.found), alike)
+        largest = sharing.equalised(largest_of(self.values), alike)
         self.source = Source(self.program, largest, alike, sharing.scales(self.program, alike))
-        self.outside: dict[int, Given] = {}
-        turns: dict[int, Given] = {}
+        self.outside: dict[int, Incoming] = {}
+        turns: dict[int, Incoming] = {}
         angles: dict[int, int] = {}
         for k, node in enumerate(self.program.nodes):
             if node[0] == "input":
                 word = input_word(self.program, node)
                 known = FLAG if word == FLOATS else format_for(self.numbers, largest[k])
-                self.outside[k] = Given(word, known)
+                self.outside[k] = Incoming(word, known)
             elif node[0] in ("sin", "cos"):
                 (x,) = operands(node)
-                turns[k] = Given(Word(str(node[0]), angles.setdefault(x, len(angles))), TRIG_FORMAT, SINCOS_ERROR)
-        self.given = {**self.outside, **turns}
+                turns[k] = Incoming(Word(str(node[0]), angles.setdefault(x, len(angles))), TRIG_FORMAT, SINCOS_ERROR)
+        self.incoming = {**self.outside, **turns}
 
     def run(self) -> Plan:
         """Makes the datapaths of these functions."""
@@ -118,11 +118,11 @@ class Planner:
         letters = {unit.letter for unit in units}
         if groups:
             rename = units[0].letter if len(letters) == 1 else ""
-            self.paths[array] = lower(array, self.source, self.numbers, self.given, groups, rename)
+            self.paths[array] = lower(array, self.source, self.numbers, self.incoming, groups, rename)
 
     def _trig(self) -> None:
         wanted = {word for path in self.paths.values() for word, _ in path.inputs}
-        nodes = {given.word: k for k, given in self.given.items()}
+        nodes = {given.word: k for k, given in self.incoming.items()}
         outputs = sorted(((word, nodes[word]) for word in wanted), key=lambda pair: pair[1])
         path = lower(TRIG.array, self.source, self.numbers, self.outside, [(TRIG.group, outputs)])
         self._check_angles(path)
@@ -143,7 +143,7 @@ class Planner:
 
     def _schedule_module(self, formats: dict[Word, Format]) -> None:
         """The two products, their ranges sampled where a is what M^-1 (tau - c) gives."""
-        outputs = outputs_of(self.program, self.found)
+        outputs = outputs_of(self.program, self.values)
         inverse = [word for word, _ in self._outputs(INVERSE)]
         if SOLVED in self.leaves:
             most = self.box.get("tau", np.inf)
@@ -152,7 +152,7 @@ class Planner:
             words = {Word("tau", k): x for k, x in enumerate(self.torques)}
             tau = {word: format_for(self.numbers, self.limits.get(word, x)) for word, x in words.items()}
             formats.update(tau)
-            made = _exact(tau) | self._made(BIAS, "c") | self._made(INVERSE)
+            made = _exact(tau) | self._group_words(BIAS, "c") | self._group_words(INVERSE)
             samples = {"tau": outputs["tau"], "c": self._bias(outputs["tau"]), "Minv": outputs["Minv"]}
             self._product(SOLVED, products.solve(self.n, inverse), samples, made)
             self._check_solved()
@@ -160,14 +160,14 @@ class Planner:
             largest = np.abs(outputs["Minv"]).max(axis=0)
             triangle = products.upper(inverse, self.n)
             given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
-            given |= self._made(INVERSE) if INVERSE in self.leaves else {}
+            given |= self._group_words(INVERSE) if INVERSE in self.leaves else {}
             if any("Minv" in task.inputs for task in self.tasks):
                 formats.update({word: one.format for word, one in given.items()})
             by = [word for word, _ in self._outputs(COLUMNS)]
             leave = [task.words.values() for task in self.tasks if task.leaf == PRODUCTS]
             keeps = self.echo or any(INVERSE.group in words for words in leave)
             program = products.derivatives(self.n, inverse, by, self.products, keeps)
-            self._product(PRODUCTS, program, outputs, self._made(COLUMNS) | given)
+            self._product(PRODUCTS, program, outputs, self._group_words(COLUMNS) | given)
 
     def _check_solved(self) -> None:
         """UnsupportedError if the accelerations of the box are smaller than one unit of those that are solved for."""
@@ -191,23 +191,25 @@ class Planner:
             tau[half:, : self.base] = 0.0
         return outputs_of(self.program, values_of(self.program, {**self.samples, "a": a}))["tau"]
 
-    def _product(self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], made: Mapping[Word, Given]) -> None:
+    def _product(
+        self, leaf: Leaf, program: Program, samples: Mapping[str, Reals], incoming: Mapping[Word, Incoming]
+    ) -> None:
         reach = largest_of(values_of(program, samples))
         largest = [x if _negates(program, k) else TAILS * x for k, x in enumerate(reach)]
-        self._lowered(leaf.array, Source(program, largest), made, {leaf.group: _pairs(program)})
+        self._lowered(leaf.array, Source(program, largest), incoming, {leaf.group: _pairs(program)})
 
-    def _lowered(self, array: str, source: Source, made: Mapping[Word, Given], groups: Groups) -> None:
+    def _lowered(self, array: str, source: Source, incoming: Mapping[Word, Incoming], groups: Groups) -> None:
         nodes = [
             (k, input_word(source.program, node)) for k, node in enumerate(source.program.nodes) if node[0] == "input"
         ]
-        given = {k: made[word] for k, word in nodes if word in made}
+        given = {k: incoming[word] for k, word in nodes if word in incoming}
         self.paths[array] = lower(array, source, self.numbers, given, list(groups.items()))
 
-    def _made(self, leaf: Leaf, name: str = "") -> dict[Word, Given]:
+    def _group_words(self, leaf: Leaf, name: str = "") -> dict[Word, Incoming]:
         """A group's words, under another array's name if one is given."""
         path = self.paths[leaf.array]
         words = [(Word(name or word.name, word.index), path.ops[k]) for word, k in path.group(leaf.group)]
-        return {word: Given(word, op.format, op.noise) for word, op in words}
+        return {word: Incoming(word, op.format, op.noise) for word, op in words}
 
     def _step(self, formats: dict[Word, Format]) -> dict[Word, Format]:
         """The array `step`, and the words of the course. The state after a step has the formats of the state before."""
@@ -221,7 +223,7 @@ class Planner:
         held = {word: steps.STAGE_FORMAT if word.name == "stage" else known[steps.like(word)] for word in words}
         weights = steps.weights(stepping, stages, self.numbers.constant)
         made = _exact({**held, **{Word(name, 0): weight.format for name, weight in weights.items()}})
-        made |= self._made(SOLVED, "k")
+        made |= self._group_words(SOLVED, "k")
         stage = stepping.advance(words, again)
         reach = self._reach(stage, made, largest)
         source = Source(stage.program, reach, whole=stage.whole)
@@ -237,9 +239,11 @@ class Planner:
         }
         return found | {Word("su", k): self.stepping.h * found[Word("v", k)] for k in state.curved}
 
-    def _reach(self, stage: steps.Stage, made: Mapping[Word, Given], largest: Mapping[Word, float]) -> list[float]:
+    def _reach(
+        self, stage: steps.Stage, incoming: Mapping[Word, Incoming], largest: Mapping[Word, float]
+    ) -> list[float]:
         """The largest value of each node of a stage; what is a state again has the range of states."""
-        reach = largest_of(values_of(stage.program, self._courses(made)))
+        reach = largest_of(values_of(stage.program, self._courses(incoming)))
         reach = [stage.small.get(k, x) for k, x in enumerate(reach)]
         for word, node in _pairs(stage.program):
             reach[node] = largest.get(steps.like(word), reach[node])
@@ -247,13 +251,15 @@ class Planner:
             reach[k] = largest[word]
         return reach
 
-    def _courses(self, made: Mapping[Word, Given]) -> dict[str, Reals]:
+    def _courses(self, incoming: Mapping[Word, Incoming]) -> dict[str, Reals]:
         """Words at random within half of what their formats hold, all at its end in the first row; q as sampled."""
         rng = np.random.default_rng(0)
         found: dict[str, Reals] = {}
         n = len(self.samples["q"])
-        for word, given in made.items():
-            array = found.setdefault(word.name, np.zeros((n, 1 + max(w.index for w in made if w.name == word.name))))
+        for word, given in incoming.items():
+            array = found.setdefault(
+                word.name, np.zeros((n, 1 + max(w.index for w in incoming if w.name == word.name)))
+            )
             reach = float(given.format.to_real(np.array(given.format.limit))) / MARGIN
             array[:, word.index] = rng.uniform(-reach, reach, n)
             array[0, word.index] = reach
@@ -285,8 +291,8 @@ def _groups(program: Program, flat: Collection[int]) -> Groups:
     return groups
 
 
-def _exact(formats: Mapping[Word, Format]) -> dict[Word, Given]:
-    return {word: Given(word, format) for word, format in formats.items()}
+def _exact(formats: Mapping[Word, Format]) -> dict[Word, Incoming]:
+    return {word: Incoming(word, format) for word, format in formats.items()}
 
 
 def _negates(program: Program, k: int) -> bool:

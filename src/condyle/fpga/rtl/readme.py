@@ -9,10 +9,11 @@ import numpy as np
 
 from condyle.backends.common.facts import Facts as Birth
 from condyle.backends.common.readme import Coordinates, birth, order
-from condyle.fpga.rtl.accelerator import TAG_BITS, Plan
+from condyle.fpga.rtl.accelerator import Plan
 from condyle.fpga.rtl.board import Board
-from condyle.fpga.rtl.boundary import HEADER, REGISTERS, Boundary
+from condyle.fpga.rtl.boundary import REGISTERS, Boundary
 from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.header import HEADER, RETURNED_BITS
 from condyle.fpga.rtl.report import Facts, cycles, said_box, said_latency
 from condyle.fpga.rtl.stream import BAUD, Field, bus, result_width, serial_bytes
 from condyle.fpga.rtl.target import STEPS
@@ -81,10 +82,10 @@ For synthesis take all `.v` files except the test benches. {board.tried}
 | `clock`, `reset` | 1 | registers change at the rising edge. The reset is synchronous and active high. Reset first |
 | `in_valid`, `in_ready` | 1 | a task is transferred at a rising edge with both high. `in_ready` is low in reset |
 | `in_function` | {plan.id.code_bits} | the code of the function, see below |
-| `in_tag` | {TAG_BITS} | any number; the result has the same |
+| `in_tag` | {RETURNED_BITS} | any number; the result has the same |
 | `in_data` | {fields[-1].high + 1} | the words of the task |
 | `out_valid`, `out_ready` | 1 | a result is transferred at a rising edge with both high. It is stable until then |
-| `out_function`, `out_tag` | {plan.id.code_bits}, {TAG_BITS} | those of the task |
+| `out_function`, `out_tag` | {plan.id.code_bits}, {RETURNED_BITS} | those of the task |
 | `out_flag` | 1 | {FLAGS[plan.flags]} |
 | `out_error` | 1 | the code is unknown. `out_function` repeats it, `out_data` is 0, `out_flag` is high |
 | `out_data` | {result_width(plan)} | the words of the result. Bits above them have no meaning |
@@ -171,10 +172,10 @@ def _echoed(plan: Plan) -> str:
     return f" Behind the words of {', '.join(beside)} comes the M⁻¹ of its task." if beside else ""
 
 
-def _function(task: Task, found: Mapping[str, Any]) -> str:
+def _function(task: Task, report: Mapping[str, Any]) -> str:
     result = ", ".join(port.name for port in task.function.outputs)
-    errors = [f"{x:.1e}" for x in (*found["relative_quantiles"].values(), found["worst_relative"])]
-    return _row(task.function.name, task.codes[0], result, said_latency(found), found["ii"], *errors)
+    errors = [f"{x:.1e}" for x in (*report["relative_quantiles"].values(), report["worst_relative"])]
+    return _row(task.function.name, task.codes[0], result, said_latency(report), report["ii"], *errors)
 
 
 def _row(*cells: object) -> str:
@@ -186,8 +187,10 @@ def _boundary(acc: Accelerator, facts: Facts, report: Mapping[str, Any]) -> str:
     name, boundary = facts.name, facts.boundary
     rates = "\n".join(_rates(function, row["boundary"]) for function, row in report["functions"].items())
     registers = "\n".join(_row(f"0x{at:02x}", key, *others) for key, (at, *others) in REGISTERS.items())
-    fields = [(f"{high}:{low}", what) for what, (high, low) in sorted(HEADER.items(), key=lambda row: row[1])]
-    header = "\n".join(_row(bits, HEADER_WORDS.get(what, f"ignored | {what}")) for bits, what in fields)
+    header = "\n".join(
+        _row(f"{bits.high}:{bits.low}", *((bits.about, "the same") if bits.in_task else ("ignored", bits.about)))
+        for bits in sorted(HEADER.values(), key=lambda bits: bits.low)
+    )
     clocks = (
         "`aclk` is the clock of the bus, `core_clk` that of the accelerator. Their ratio can be any"
         if boundary.async_clock
@@ -243,10 +246,6 @@ that is leaving ends; everything inside is dropped; the clock of the accelerator
 that was half sent is dropped. A receiver that is never ready delays it; `aresetn` does not wait. `make axi` simulates
 this by iverilog in four-state logic, with three settings of stalls and clocks.
 """
-
-
-HEADER_WORDS = {"function": "the code of the function | the same", "tag": "the tag | the same"}
-"""What a field is of a task and of a result; others are ignored in a task."""
 
 
 def _link(acc: Accelerator, boundary: Boundary) -> str:

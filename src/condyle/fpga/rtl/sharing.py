@@ -116,19 +116,19 @@ def shared_operations(
     return _Matcher(program, joints, inputs).run() if joints else []
 
 
-def equalised(largest: Sequence[float], found: Sequence[tuple[int, ...]]) -> list[float]:
+def equalised(largest: Sequence[float], shared: Sequence[tuple[int, ...]]) -> list[float]:
     """Gives shared operations the same range, so that they have the same format."""
     result = list(largest)
-    for nodes in found:
+    for nodes in shared:
         for k in nodes:
             result[k] = max(largest[x] for x in nodes)
     return result
 
 
-def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, float]:
+def scales(program: Program, shared: Sequence[tuple[int, ...]]) -> dict[int, float]:
     """For shared products with constants, the largest of these constants."""
     result: dict[int, float] = {}
-    for nodes in found:
+    for nodes in shared:
         heads = [operands(program.nodes[k])[0] for k in nodes if program.nodes[k][0] == "mul"]
         values = [abs(constant_of(program.nodes[x])) for x in heads if program.nodes[x][0] == "const"]
         if values:
@@ -136,10 +136,12 @@ def scales(program: Program, found: Sequence[tuple[int, ...]]) -> dict[int, floa
     return result
 
 
-def folded(ops: Sequence[Op], done: Mapping[int, int], found: Sequence[tuple[int, ...]]) -> tuple[tuple[int, ...], ...]:
+def folded(
+    ops: Sequence[Op], done: Mapping[int, int], shared: Sequence[tuple[int, ...]]
+) -> tuple[tuple[int, ...], ...]:
     """The shared operations; -1 for one with another operator or other formats than most."""
     result: list[tuple[int, ...]] = []
-    for nodes in found:
+    for nodes in shared:
         ks = [done.get(node, -1) for node in nodes]
         kinds = [_kind(ops, k) if k >= 0 and ops[k].kind in CLAMPING else None for k in ks]
         counts = Counter(kind for kind in kinds if kind is not None)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from condyle.fpga.rtl.accelerator import TAG_BITS, Id, Plan
+from condyle.fpga.rtl.accelerator import Id, Plan
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.header import RETURNED_BITS, TAG_BITS
 
 Words = Sequence[tuple[Word, Format]]
 DATA, TAG, CODE, OVER, ERROR = (Word(f"stream.{name}", 0) for name in ("data", "tag", "code", "over", "error"))
@@ -45,7 +46,7 @@ def width(fields: Iterable[Field]) -> int:
 
 def head(id: Id) -> Words:
     """The words that travel with a task: see `Id`."""
-    return [(TAG, Format(TAG_BITS, 0)), (CODE, Format(id.code_bits, 0)), (OVER, Format(1, 0))]
+    return [(TAG, Format(RETURNED_BITS, 0)), (CODE, Format(id.code_bits, 0)), (OVER, Format(1, 0))]
 
 
 class Bus(dict[Word, str]):
@@ -54,13 +55,13 @@ class Bus(dict[Word, str]):
     def __init__(self, name: str, words: Words) -> None:
         self.name, fields = name, laid(words)
         self.width = width(fields)
-        self.at = {word: field for field in fields for word in shared(field.word)}
+        self.field_of = {word: field for field in fields for word in shared(field.word)}
         self.data = [word for word, _ in words if word not in (TAG, CODE, OVER, ERROR)]
-        super().__init__({word: self.span([word]) for word in self.at})
+        super().__init__({word: self.span([word]) for word in self.field_of})
 
     def span(self, words: Iterable[Word]) -> str:
         """The bits of adjacent words; an empty text if there are none."""
-        fields = [self.at[word] for word in words]
+        fields = [self.field_of[word] for word in words]
         low, high = min((field.low for field in fields), default=0), max((field.high for field in fields), default=-1)
         return f"{self.name}[{high}:{low}]" if high > low else f"{self.name}[{low}]" * (high == low)
 

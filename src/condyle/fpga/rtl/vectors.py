@@ -28,12 +28,12 @@ def task_of(plan: Plan, function: str, states: Mapping[str, Reals]) -> dict[Word
     return {word: plan.formats[word].from_real(states[word.name][:, word.index]) for word in chosen}
 
 
-def pack(fields: Iterable[Field], given: Mapping[Word, Integers], n: int) -> list[int]:
-    """For each of n tasks one integer with all words at their bits; words that are not given are zero."""
+def pack(fields: Iterable[Field], inputs: Mapping[Word, Integers], n: int) -> list[int]:
+    """For each of n tasks one integer with all words at their bits; words without an input are zero."""
     total = [0] * n
     for field in fields:
         for word in shared(field.word):
-            mask, values = (1 << field.format.width) - 1, np.broadcast_to(given.get(word, np.int64(0)), n)
+            mask, values = (1 << field.format.width) - 1, np.broadcast_to(inputs.get(word, np.int64(0)), n)
             total = [t | ((x & mask) << field.low) for t, x in zip(total, values.tolist(), strict=True)]
     return total
 
@@ -48,11 +48,11 @@ def unpack(fields: Iterable[Field], rows: Sequence[int]) -> dict[Word, Integers]
     return found
 
 
-def task_lines(acc: Accelerator, function: str, given: Mapping[Word, Integers], n: int) -> list[str]:
+def task_lines(acc: Accelerator, function: str, inputs: Mapping[Word, Integers], n: int) -> list[str]:
     """Function and data in hexadecimal, a task a line."""
     fields = bus(acc.plan)
     code = acc.plan.tasks[function].codes[0] << width(fields)
-    return [f"{code | data:x}" for data in pack(fields, given, n)]
+    return [f"{code | data:x}" for data in pack(fields, inputs, n)]
 
 
 def refused_lines(acc: Accelerator, each: int, rng: np.random.Generator) -> list[tuple[str, str]]:
@@ -99,11 +99,11 @@ def task_errors(plan: Plan, function: str, answer: Answer, truth: Sequence[Reals
     return found
 
 
-def errors_of(found: Mapping[str, Reals]) -> dict[str, float]:
+def errors_of(errors_by_port: Mapping[str, Reals]) -> dict[str, float]:
     """The maximum and the QUANTILES of the errors of tasks, and the part of the tasks with a flag."""
-    flagged = np.isnan(next(iter(found.values())))
+    flagged = np.isnan(next(iter(errors_by_port.values())))
     result = {"clamped": float(flagged.mean())}
-    for name, errors in found.items():
+    for name, errors in errors_by_port.items():
         kept = errors[~flagged]
         result[name] = float(kept.max(initial=0.0))
         at: list[float] = np.quantile(kept, QUANTILES).tolist() if kept.size else [0.0] * len(QUANTILES)

@@ -16,16 +16,24 @@ typedef struct {
     Py_ssize_t entry, context, work, lanes;
 } Chain;
 
-static chain_run *driver(const char *isa, int bits)
+typedef struct {
+    const char *name;
+    Py_ssize_t bytes; /* of a vector */
+    int (*can)(void);
+    chain_run *const *run[2]; /* of float32, of float64 */
+} driver;
+
+#define SET(set, bytes) {#set, bytes, can_##set, {&chain_##set##_32, &chain_##set##_64}},
+static const driver SETS[] = {INSTRUCTION_SETS(SET){NULL, 0, NULL, {NULL}}};
+#undef SET
+
+/* The driver of the set with this name, if it can run here with such numbers; or NULL. */
+static const driver *driver_of(const char *name, int bits)
 {
-    if (bits != 64 && bits != 32) {
-        return NULL;
-    }
-    if (strcmp(isa, "avx512") == 0 && can_avx512()) {
-        return bits == 64 ? chain_avx512_64 : chain_avx512_32;
-    }
-    if (strcmp(isa, "avx2") == 0 && can_avx2()) {
-        return bits == 64 ? chain_avx2_64 : chain_avx2_32;
+    for (const driver *set = SETS; set->name != NULL && (bits == 64 || bits == 32); set++) {
+        if (strcmp(name, set->name) == 0 && set->can()) {
+            return set;
+        }
     }
     return NULL;
 }
@@ -77,7 +85,7 @@ static PyObject *chain_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     Py_buffer b[5];
     Py_ssize_t work;
     Chain *self = NULL;
-    chain_run *run;
+    const driver *set;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Chain takes no keywords");
         return NULL;
@@ -85,18 +93,17 @@ static PyObject *chain_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (!PyArg_ParseTuple(args, "siy*y*y*y*y*n", &isa, &bits, &b[0], &b[1], &b[2], &b[3], &b[4], &work)) {
         return NULL;
     }
-    run = driver(isa, bits);
-    if (run == NULL) {
+    set = driver_of(isa, bits);
+    if (set == NULL) {
         PyErr_Format(PyExc_ValueError, "Chain: no driver for %s with %d bits on this machine", isa, bits);
     } else {
         self = (Chain *)type->tp_alloc(type, 0);
     }
     if (self != NULL) {
-        const Py_ssize_t bytes = strcmp(isa, "avx512") == 0 ? 64 : 32;
-        self->entry = (Py_ssize_t)(uintptr_t)run;
+        self->entry = (Py_ssize_t)(uintptr_t)*set->run[bits == 64];
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
-        self->work = work * bytes;
-        self->lanes = bytes * 8 / bits;
+        self->work = work * set->bytes;
+        self->lanes = set->bytes * 8 / bits;
         if (fill(self, b, bits, work) != 0) {
             Py_CLEAR(self);
         }

@@ -24,6 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../instruction_sets.h"
+
 enum { CHAIN_JOINTS, CHAIN_LENGTH, CHAIN_SCRATCH, CHAIN_BUFFER, CHAIN_IN, CHAIN_OUT, CHAIN_RUNS, CHAIN_HEAD };
 enum {
     CHAIN_GATHER = 1,
@@ -63,10 +65,7 @@ static inline const int64_t *chain_runs(const int64_t *words)
 typedef int chain_run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                       const ptrdiff_t *out_stride, void *work, const void *context);
 
-/* Each is NULL where the compiler of this extension cannot do it. */
-extern chain_run *const chain_avx512_64, *const chain_avx512_32, *const chain_avx2_64, *const chain_avx2_32;
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define CHAIN_X86 1
-#endif
+#define DRIVERS(set, bytes) extern chain_run *const chain_##set##_64, *const chain_##set##_32;
+INSTRUCTION_SETS(DRIVERS)
+#undef DRIVERS
 #endif

@@ -1,4 +1,8 @@
 /* The driver of chain.h for one instruction set and precision, both chosen by whoever includes this. */
+#include "chain.h"
+#define CHAIN_ENTRY DRIVER_OF(chain_)
+#if IS_COMPILED
+COMPILE_FOR_SET
 #include "vector.h"
 typedef uint32_t cd_slot;
 #include "sincos.h"
@@ -217,3 +221,4 @@ static int run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void
 }
 
 chain_run *const CHAIN_ENTRY = run;
+#endif

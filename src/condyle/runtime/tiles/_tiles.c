@@ -1,6 +1,7 @@
 /* Machine code in memory, and the drivers that call it.
  *
- * supported() names the instruction sets that this processor, its system and this build can do, the best one first.
+ * supported() has the instruction sets that this processor, its system and this build can do, the best one first, and the
+ * bytes of their vectors.
  * Plan(isa, bits, code, constants, slots, values, numbers) holds one function: pages are written, then made executable,
  * and are never both. numbers (int64): slots of the workspace, number of inputs, outputs, steps, values and words of
  * loops; then four for each input and output, three for each step, a slot for each value, the words; see plan.h. */
@@ -12,6 +13,7 @@
 
 #include "../code.h"
 #include "../module.h"
+#include "sets.h"
 
 typedef struct {
     PyObject_HEAD
@@ -24,31 +26,23 @@ typedef struct {
     size_t mapped;
     tiles_run *const *entries; /* one for each way */
     Py_ssize_t context, work, lanes, vector;
-    const char *isa;
+    const drivers *set;
     int bits;
 } Plan;
 
+/* The names of the sets that can run here, and the bytes of their vectors. */
 static PyObject *supported(PyObject *module, PyObject *none)
 {
+    PyObject *names = PyDict_New();
     (void)module, (void)none;
-    if (can_avx512()) {
-        return Py_BuildValue("(ss)", "avx512", "avx2");
+    for (const drivers *set = SETS; names != NULL && set->name != NULL; set++) {
+        PyObject *bytes = set->can() ? PyLong_FromSsize_t(set->bytes) : NULL;
+        if (bytes != NULL && PyDict_SetItemString(names, set->name, bytes) != 0) {
+            Py_CLEAR(names);
+        }
+        Py_XDECREF(bytes);
     }
-    return can_avx2() ? Py_BuildValue("(s)", "avx2") : PyTuple_New(0);
-}
-
-/* The drivers for an instruction set that can run here, and the bytes of its vectors. */
-static tiles_run *const *drivers(const char *isa, int bits, Py_ssize_t *bytes)
-{
-    if (strcmp(isa, "avx512") == 0 && can_avx512()) {
-        *bytes = 64;
-        return bits == 64 ? tiles_avx512_64 : tiles_avx512_32;
-    }
-    if (strcmp(isa, "avx2") == 0 && can_avx2()) {
-        *bytes = 32;
-        return bits == 64 ? tiles_avx2_64 : tiles_avx2_32;
-    }
-    return NULL;
+    return names;
 }
 
 static int fill(Plan *self, const Py_buffer *code, const Py_buffer *constants, int bits)
@@ -74,8 +68,7 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     int bits;
     Py_buffer code, constants;
     PyObject *slots, *values, *numbers;
-    Py_ssize_t bytes = 0;
-    tiles_run *const *run;
+    const drivers *set;
     Plan *self = NULL;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Plan takes no keywords");
@@ -84,19 +77,19 @@ static PyObject *plan_new(PyTypeObject *type, PyObject *args, PyObject *keywords
     if (!PyArg_ParseTuple(args, "siy*y*SSS", &isa, &bits, &code, &constants, &slots, &values, &numbers)) {
         return NULL;
     }
-    run = bits == 64 || bits == 32 ? drivers(isa, bits, &bytes) : NULL;
-    if (run == NULL) {
+    set = set_of(isa, bits);
+    if (set == NULL) {
         PyErr_Format(PyExc_ValueError, "Plan: no driver for %s with %d bits on this machine", isa, bits);
     } else {
         self = (Plan *)type->tp_alloc(type, 0);
     }
     if (self != NULL) {
         self->slots = Py_NewRef(slots), self->values = Py_NewRef(values), self->numbers = Py_NewRef(numbers);
-        self->entries = run;
+        self->entries = *set->tiles[bits == 64];
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
-        self->work = self->vector = bytes;
-        self->isa = bytes == 64 ? "avx512" : "avx2", self->bits = bits;
-        self->lanes = bytes * 8 / bits;
+        self->work = self->vector = set->bytes;
+        self->set = set, self->bits = bits;
+        self->lanes = set->bytes * 8 / bits;
         if (fill(self, &code, &constants, bits) != 0) {
             Py_CLEAR(self);
         }
@@ -123,7 +116,7 @@ static PyObject *plan_checked(PyObject *object, PyObject *places)
     self->plan = whose->plan;
     self->plan.n_unit = 0;
     self->entries = whose->entries, self->work = whose->work, self->lanes = whose->lanes, self->vector = whose->vector;
-    self->isa = whose->isa, self->bits = whose->bits;
+    self->set = whose->set, self->bits = whose->bits;
     self->context = (Py_ssize_t)(uintptr_t)&self->plan;
     self->whose = Py_NewRef(object);
     self->plan.unit = self->unit = PyMem_Malloc(2 * (size_t)count * sizeof *self->unit);
@@ -216,7 +209,7 @@ static PyType_Spec plan_spec = {
 #include "repeat_type.h"
 
 static PyMethodDef functions[] = {
-    {"supported", supported, METH_NOARGS, "supported(): names of the instruction sets that can run here, the best first."},
+    {"supported", supported, METH_NOARGS, "supported(): the instruction sets that can run here, the best first, and the bytes of a vector of each."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,21 +1,4 @@
-/* The driver for avx512, float64. */
-#include "plan.h"
-#include "single.h"
-#include "repeat.h"
+/* The drivers of tiles for avx512, float64. */
+#define INSTRUCTION_SET avx512
 #define REAL_BITS 64
-#define TILES_ENTRY tiles_avx512_64
-#define REPEAT_ENTRY repeat_avx512_64
-#define REPEAT_SINGLE_ENTRY repeat_single_avx512_64
-#define SINGLE_ENTRY single_avx512_64
-#ifdef TILES_X86
-#pragma GCC target("avx512f,avx512dq,avx512vl,fma")
-#include "driver.h"
-#include "steps.h"
-#include "repeat_run.h"
-#include "repeat_lone.h"
-#else
-single_run *const SINGLE_ENTRY = NULL;
-tiles_run *const *const TILES_ENTRY = NULL;
-tiles_run *const *const REPEAT_ENTRY = NULL;
-tiles_run *const REPEAT_SINGLE_ENTRY = NULL;
-#endif
+#include "drivers.h"

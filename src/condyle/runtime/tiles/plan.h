@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../instruction_sets.h"
+
 /* Steps that are no kernels. TILES_REACH: angles that kernels take sines and cosines of are brought within CD_REACH. */
 enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
 
@@ -71,11 +73,8 @@ static inline int is_whole(const tiles_input *in, int way)
 
 enum { TILES_STAGED = 256 }; /* entries of long rows that wait at a time, and 16 that waited before */
 
-/* A driver for each way; each is NULL where the compiler of this extension cannot do it. */
-extern tiles_run *const *const tiles_avx512_64, *const *const tiles_avx512_32;
-extern tiles_run *const *const tiles_avx2_64, *const *const tiles_avx2_32;
-
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define TILES_X86 1
-#endif
+/* A driver for each way. */
+#define DRIVERS(set, bytes) extern tiles_run *const *const tiles_##set##_64, *const *const tiles_##set##_32;
+INSTRUCTION_SETS(DRIVERS)
+#undef DRIVERS
 #endif

@@ -43,8 +43,9 @@ static inline int64_t repeat_row(const repeat_plan *self, int64_t every, int64_t
     return every == 1 ? t : (t + 1) % every == 0 || t == self->steps - 1 ? t / every : -1;
 }
 
-extern tiles_run *const *const repeat_avx512_64, *const *const repeat_avx512_32;
-extern tiles_run *const *const repeat_avx2_64, *const *const repeat_avx2_32;
-extern tiles_run *const repeat_single_avx512_64, *const repeat_single_avx512_32;
-extern tiles_run *const repeat_single_avx2_64, *const repeat_single_avx2_32;
+#define DRIVERS(set, bytes) \
+    extern tiles_run *const *const repeat_##set##_64, *const *const repeat_##set##_32; \
+    extern tiles_run *const repeat_single_##set##_64, *const repeat_single_##set##_32;
+INSTRUCTION_SETS(DRIVERS)
+#undef DRIVERS
 #endif

@@ -21,22 +21,6 @@ static int is_plan(PyObject *body)
     return Py_TYPE(body)->tp_dealloc == plan_dealloc;
 }
 
-static tiles_run *const *repeat_drivers(const char *isa, int bits)
-{
-    if (strcmp(isa, "avx512") == 0) {
-        return bits == 64 ? repeat_avx512_64 : repeat_avx512_32;
-    }
-    return bits == 64 ? repeat_avx2_64 : repeat_avx2_32;
-}
-
-static tiles_run *const *repeat_single_driver(const char *isa, int bits)
-{
-    if (strcmp(isa, "avx512") == 0) {
-        return bits == 64 ? &repeat_single_avx512_64 : &repeat_single_avx512_32;
-    }
-    return bits == 64 ? &repeat_single_avx2_64 : &repeat_single_avx2_32;
-}
-
 /* Whether no carried output stands in a slot that is written before it is read. */
 static int64_t is_direct(const repeat_plan *self)
 {
@@ -149,7 +133,7 @@ static int read_body(Repeat *self, PyObject *body)
     }
     plan->plan = tiles ? &whole->plan : NULL;
     plan->single = tiles ? NULL : &alone->plan;
-    self->entries = tiles ? repeat_drivers(whole->isa, whole->bits) : repeat_single_driver(alone->isa, alone->bits);
+    self->entries = tiles ? *whole->set->repeat[whole->bits == 64] : alone->set->repeat_single[alone->bits == 64];
     self->ways = tiles ? TILES_WAYS : 1;
     self->lanes = tiles ? whole->lanes : 1;
     return 0;

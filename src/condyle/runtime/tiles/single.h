@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "../instruction_sets.h"
+
 #define SINGLE_MOST 64 /* memories */
 #define SINGLE_GROUPS 64 /* vectors of angles in one step */
 
@@ -32,5 +34,7 @@ typedef struct {
 typedef int single_run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work, const void *context);
 
-extern single_run *const single_avx512_64, *const single_avx512_32, *const single_avx2_64, *const single_avx2_32;
+#define DRIVERS(set, bytes) extern single_run *const single_##set##_64, *const single_##set##_32;
+INSTRUCTION_SETS(DRIVERS)
+#undef DRIVERS
 #endif

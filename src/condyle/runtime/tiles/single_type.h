@@ -12,22 +12,9 @@ typedef struct {
     void *constants, *pages;
     size_t mapped;
     Py_ssize_t entry, context, work, lanes;
-    const char *isa;
+    const drivers *set;
     int bits;
 } Single;
-
-static single_run *single_driver(const char *isa, int bits, Py_ssize_t *lanes)
-{
-    if (strcmp(isa, "avx512") == 0 && can_avx512()) {
-        *lanes = 512 / bits;
-        return bits == 64 ? single_avx512_64 : single_avx512_32;
-    }
-    if (strcmp(isa, "avx2") == 0 && can_avx2()) {
-        *lanes = 256 / bits;
-        return bits == 64 ? single_avx2_64 : single_avx2_32;
-    }
-    return NULL;
-}
 
 /* The size of each memory, 0 for one that is not there. */
 typedef struct {
@@ -124,8 +111,7 @@ static PyObject *single_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     int bits;
     Py_buffer code, constants;
     PyObject *numbers;
-    Py_ssize_t lanes = 1;
-    single_run *run;
+    const drivers *set;
     Single *self = NULL;
     if (keywords != NULL && PyDict_GET_SIZE(keywords) > 0) {
         PyErr_SetString(PyExc_TypeError, "Single takes no keywords");
@@ -134,18 +120,18 @@ static PyObject *single_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (!PyArg_ParseTuple(args, "siy*y*S", &isa, &bits, &code, &constants, &numbers)) {
         return NULL;
     }
-    run = bits == 64 || bits == 32 ? single_driver(isa, bits, &lanes) : NULL;
-    if (run == NULL) {
+    set = set_of(isa, bits);
+    if (set == NULL) {
         PyErr_Format(PyExc_ValueError, "Single: no driver for %s with %d bits on this machine", isa, bits);
     } else {
         self = (Single *)type->tp_alloc(type, 0);
     }
     if (self != NULL) {
         self->numbers = Py_NewRef(numbers);
-        self->entry = (Py_ssize_t)(uintptr_t)run;
+        self->entry = (Py_ssize_t)(uintptr_t)*set->single[bits == 64];
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
-        self->lanes = lanes;
-        self->isa = lanes * bits == 512 ? "avx512" : "avx2", self->bits = bits;
+        self->lanes = set->bytes * 8 / bits;
+        self->set = set, self->bits = bits;
         if (single_fill(self, &code, &constants, bits) != 0) {
             Py_CLEAR(self);
         }

@@ -82,13 +82,13 @@ module whole #(parameter AXI = 32, parameter [7:0] F = 0, parameter [7:0] OTHER 
 endmodule
 
 // The accelerator as a queue.
-module top #(parameter CODE = 1, parameter IN = 1, parameter OUT = 1) (
-    input clock, input reset, input in_valid, output in_ready, input [CODE-1:0] in_function, input [15:0] in_tag,
-    input [IN-1:0] in_data, output out_valid, input out_ready, output [CODE-1:0] out_function, output [15:0] out_tag,
-    output out_flag, output out_error, output [OUT-1:0] out_data
+module top #(parameter RETURNED = 1, parameter CODE = 1, parameter IN = 1, parameter OUT = 1) (
+    input clock, input reset, input in_valid, output in_ready, input [CODE-1:0] in_function,
+    input [RETURNED-1:0] in_tag, input [IN-1:0] in_data, output out_valid, input out_ready, output [CODE-1:0] out_function,
+    output [RETURNED-1:0] out_tag, output out_flag, output out_error, output [OUT-1:0] out_data
 );
     assign {out_flag, out_error, out_data} = 0;
-    fx_fifo #(CODE + 16, 2, 1) tasks (.clock(clock), .reset(reset), .in_valid(in_valid & in_ready), .in_ready(in_ready),
+    fx_fifo #(CODE + RETURNED, 2, 1) tasks (.clock(clock), .reset(reset), .in_valid(in_valid & in_ready), .in_ready(in_ready),
         .in_data({in_function, in_tag}), .out_valid(out_valid), .out_ready(out_ready),
         .out_data({out_function, out_tag}));
 endmodule

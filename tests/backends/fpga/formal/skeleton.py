@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 
-from condyle.fpga.rtl.accelerator import TAG_BITS, Id, Plan
+from condyle.fpga.rtl.accelerator import Id, Plan
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.emit_array import bits_of
 from condyle.fpga.rtl.emit_axi import MACROS
+from condyle.fpga.rtl.header import RETURNED_BITS
 from condyle.fpga.rtl.queues import queues
 from condyle.fpga.rtl.schedule import Schedule
 from condyle.fpga.rtl.stream import bus, result_width, width
@@ -46,7 +47,8 @@ def skeleton(acc: Accelerator, top: str) -> str:
 def boundary_skeleton(acc: Accelerator, top: str) -> str:
     """All modules of the boundary's proof. top: the text of its own module `top_axi`."""
     own = re.sub(r"(fx_fifo #\([^,]+), \d+, \d+\)", r"\1, 2, 1)", top)
-    bits = {"CODE": acc.plan.id.code_bits, "IN": width(bus(acc.plan)), "OUT": result_width(acc.plan)}
+    bits = {"RETURNED": RETURNED_BITS, "CODE": acc.plan.id.code_bits}
+    bits |= {"IN": width(bus(acc.plan)), "OUT": result_width(acc.plan)}
     core = BOUNDARY
     for name, text in MACROS.items():
         core = core.replace(name, str(text))
@@ -78,7 +80,7 @@ def _ages(array: Schedule) -> Mapping[str, int]:
 
 
 def _code(id_: Id, age: int, ids: str = "ids") -> str:
-    low = (age - 1) * id_.width + TAG_BITS
+    low = (age - 1) * id_.width + RETURNED_BITS
     return f"{ids}[{low + id_.code_bits - 1}:{low}]"
 
 
