@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -133,3 +135,24 @@ def test_limits_the_wrong_way_round() -> None:
     with pytest.warns(match="lower limit above"):
         robot = builder.joint("j", parent="world", child="a", type="revolute", lower=1.0, upper=-1.0).build()
     assert abs(robot.random_state(10, 0).q).max() <= np.pi
+
+
+@pytest.mark.parametrize("by", ["com", "placement", "child", "frame"])
+def test_a_radius_of_gyration_is_held_against_all_that_says_how_long_a_link_is(by: str) -> None:
+    """More than 5 times as large is noted."""
+    length = 0.5
+    at = (length, 0.0, 0.0)
+    for ratio in (4.9, 5.1):
+        com = at if by == "com" else (0.0, 0.0, 0.0)
+        builder = Builder().body("a", mass=2.0, com=com, inertia=2.0 * (ratio * length) ** 2 * np.eye(3))
+        builder.joint("j", parent="world", child="a", type="revolute", xyz=at if by == "placement" else (0, 0, 0))
+        if by == "child":
+            builder.body("b", mass=1.0, inertia=BOX).joint("k", parent="a", child="b", type="revolute", xyz=at)
+        elif by == "frame":
+            builder.body("tip").joint("k", parent="a", child="tip", type="fixed", xyz=at)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            builder.build()
+        assert [f"radius of gyration {ratio * length:.3g} m" in str(one.message) for one in caught] == [True] * (
+            ratio > 5
+        )
