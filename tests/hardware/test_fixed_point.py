@@ -166,3 +166,13 @@ def test_a_kernel_is_kept_for_one_robot_and_box_alone() -> None:
     given = [key(), key(upper=1.0, lower=-1.0), key(upper=np.nextafter(1.0, 2.0), lower=-1.0), key(velocity=2.0)]
     given += [key(np.nextafter(3.0, 4.0)), key(armature=1e-12), key(damping=0.1)]
     assert key() == given[0] and len({repr(one) for one in given}) == len(given)
+
+
+def test_every_option_of_a_plan_has_a_part_in_the_key() -> None:
+    def key(function: str = "id", **options: object) -> str:
+        given = {"box": HARD, **options}
+        return repr(condyle.fixed_point(condyle.chain(2), **given)._compiled._key(FUNCTIONS[function]))  # type: ignore[arg-type]
+
+    others: list[dict[str, object]] = [{"word": "32"}, {"f_ext": 50.0}, {"f_ext": 60.0}, {"step": 2e-3}]
+    keys = [key(), key("fd"), key(functions=["id"]), *(key(**options) for options in others)]
+    assert key() == keys[0] and len(set(keys)) == len(keys)
