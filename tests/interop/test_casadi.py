@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.casadi import nodes
 from condyle.backends.common.chunks import Cut
 from condyle.errors import DTypeError, UnsupportedError
 
@@ -334,3 +335,17 @@ def test_kinks_infinite_numbers_and_nan_are_those_of_numpy():
         np.testing.assert_array_equal(want.min, np.minimum(x, y))
         for name, got, one in zip(want._fields, F(np.zeros(1), x, y), want, strict=True):
             np.testing.assert_array_equal(np.array(got).ravel(), np.ravel(one), err_msg=f"{name} of {x}, {y}")
+
+
+def test_an_export_is_c_and_cpp(tmp_path):
+    skip_without("g++")
+    condyle.export(condyle.chain(1), "casadi", tmp_path, ("id",), name="arm")
+    for language in ("c", "c++"):
+        flags = ["-x", language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run(["g++", *flags, "arm.c"], cwd=tmp_path, check=True)
+
+
+def test_an_operation_without_a_word_in_c_is_named(monkeypatch):
+    monkeypatch.delitem(nodes.FORMS, "sin")
+    with pytest.raises(UnsupportedError, match="target 'casadi': the operation 'sin' has no word in C"):
+        wrap(condyle.chain(2, rng=3).compile(target="numpy")).inverse_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle.model.builder import Builder
-from condyle.model.checks import check_body, singular_joints
+from condyle.model.checks import Source, check_body, singular_joints
 from condyle.model.parts import Body
 from condyle.model.robot import Robot
 
@@ -37,6 +37,8 @@ def body(mass: float, inertia: np.ndarray, com: tuple[float, float, float] = (0.
         (body(1.0, np.diag([0.1, 0.1, 0.3])), "physics", "triangle"),
         (body(1.0, np.zeros((3, 3))), "physics", "point mass"),
         (body(1.0, np.diag([-5e-20, 0.0, 0.0])), "physics", "point mass"),
+        (body(1e6, 0.9e-9 * np.eye(3)), "physics", "point mass"),  # to 1e-15 m² of its mass
+        (body(1e-6, np.diag([1.1e-21, 1.1e-21, 9e-21])), "physics", "triangle"),
     ],
 )
 def test_impossible_bodies(thing: Body, severity: str, text: str) -> None:
@@ -156,3 +158,9 @@ def test_a_radius_of_gyration_is_held_against_all_that_says_how_long_a_link_is(b
         assert [f"radius of gyration {ratio * length:.3g} m" in str(one.message) for one in caught] == [True] * (
             ratio > 5
         )
+
+
+def test_a_finding_has_the_line_of_its_link() -> None:
+    source = Source("r.urdf", {"a": 7})
+    (finding,) = check_body(body(-1.0, BOX), source)
+    assert (finding.file, finding.line) == ("r.urdf", 7)

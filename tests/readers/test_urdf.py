@@ -195,6 +195,7 @@ def test_a_rotor_that_drives_no_joint_is_noted(tmp_path: Path, joint: str, more:
     [
         ("-0.01", "1", "rotor inertia -0.01 at gear ratio 1"),
         ("1", "1e20", "gear ratio 1e\\+20"),
+        ("1e20", "1e10", "rotor inertia 1e\\+20 at gear ratio 1e\\+10"),
         ("a", "1", "value='a'"),
     ],
 )
