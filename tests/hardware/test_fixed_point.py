@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import condyle
 from condyle import FixedPoint, Robot, UnsupportedError, hardware
+from condyle.backends.cpu.build import supported
 from condyle.backends.fpga.evaluate import evaluate
 from condyle.backends.fpga.vectors import dense, task_of
 from condyle.functions import FUNCTIONS
+from condyle.hardware import fixed_point
 from condyle.ports import F_EXT
 from tests.backends.fpga.conftest import ball_and_plane
 from tests.processor import slow
@@ -176,3 +179,20 @@ def test_every_option_of_a_plan_has_a_part_in_the_key() -> None:
     others: list[dict[str, object]] = [{"word": "32"}, {"f_ext": 50.0}, {"f_ext": 60.0}, {"step": 2e-3}]
     keys = [key(), key("fd"), key(functions=["id"]), *(key(**options) for options in others)]
     assert key() == keys[0] and len(set(keys)) == len(keys)
+
+
+def test_a_kernel_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The second time nothing is planned."""
+    if not supported():
+        pytest.skip("kernels are kept as machine code, which needs an x86-64 processor with AVX2 and FMA")
+    monkeypatch.setenv("CONDYLE_CACHE_DIR", str(tmp_path))
+    robot, still = condyle.chain(2), np.zeros(2)
+    first = condyle.fixed_point(robot, functions=["id"], box=HARD).inverse_dynamics(still, still, still)
+
+    def planned(*_: object) -> None:
+        raise AssertionError("it was planned")
+
+    monkeypatch.setattr(fixed_point, "planned", planned)
+    second = condyle.fixed_point(robot, functions=["id"], box=HARD).inverse_dynamics(still, still, still)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)
