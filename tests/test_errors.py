@@ -80,3 +80,9 @@ def test_a_path_is_said_from_where_one_stands(tmp_path: Path, monkeypatch: pytes
     assert finding.file == str(file)
     assert str(replace(finding, file="../arm.urdf")).startswith("../arm.urdf:7")
     assert str(replace(finding, file=f"{tmp_path}/ws2/arm.urdf")).startswith("~/ws2/arm.urdf:7")
+
+
+def test_findings_of_one_name_are_counted_as_times() -> None:
+    """Three of two joints are not three joints."""
+    found = [Finding("note", f"{k} links too many", "r.urdf", 4, f"joint 'j{k // 2}'") for k in range(3)]
+    assert listed(found).startswith("note: r.urdf: 3 times, numbers of the first: ")

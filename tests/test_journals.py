@@ -263,3 +263,17 @@ def test_a_killed_script_that_is_run_again(tmp_path: Path) -> None:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     assert [run("w+", "kill"), run("r+", ""), run("w+", "")] == ["", "True", "UnsupportedError"]
+
+
+@pytest.mark.parametrize("chunk", [(-1, 500), (500, 500), (501, 500), (400, N + 1)])
+def test_a_chunk_of_a_journal_lies_within_its_states(chunk: tuple[int, int]) -> None:
+    """0 <= begin < done <= states, from both sides of each."""
+
+    def entries(begin: int, done: int) -> bytes:
+        text = {"function": "f", "inputs": "x", "answers": "y", "identity": {}}
+        return json.dumps({**text, "states": N, "begin": begin, "done": done}).encode()
+
+    for begin, done in ((0, 1), (N - 1, N), (0, N)):
+        assert journals.Done.read(entries(begin, done)).done == done
+    with pytest.raises(ValueError, match="its numbers are not those of a chunk"):
+        journals.Done.read(entries(*chunk))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.algorithms.contact_friction import basis, nearest, shortened
+from condyle.algorithms.contact_friction import Frictional, basis, nearest, shortened
 
 
 @pytest.mark.parametrize("z", [1.0, 0.0, -0.0, -1.0, -1.0 + 1e-9])
@@ -31,3 +31,26 @@ def test_a_shortened_vector_keeps_its_direction() -> None:
     x, y = np.array([3.0, 0.3, 0.0]), np.array([-4.0, -0.4, 0.0])
     short = np.array(shortened((x, y), np.array([1.0, 1.0, 0.0])))  # type: ignore[arg-type]
     np.testing.assert_allclose(short, [[0.6, 0.3, 0.0], [-0.8, -0.4, 0.0]], rtol=1e-12)
+
+
+def test_impulses_without_gain_are_the_longest_ones() -> None:
+    """E(s) = s pᵀ b + s² pᵀ G p / 2: the factor s is 1 where E(1) <= 0, else the root of E, and 0 where pᵀ b >= 0."""
+    rng = np.random.default_rng(0)
+    kinds = set[str]()
+    for _ in range(60):
+        half, p, b = rng.normal(size=(6, 6)), rng.normal(size=6), 6.0 * rng.normal(size=6)
+        G = half @ half.T
+        contacts = object.__new__(Frictional)
+        contacts.__dict__["rows"] = [[float(x) for x in row] for row in G]
+        kept = np.array(contacts._without_gain(b.tolist(), p.tolist()))
+        energy = kept @ b + 0.5 * kept @ G @ kept
+        if p @ b >= 0.0:
+            kinds.add("none")
+            assert not kept.any()
+        elif p @ b + 0.5 * p @ G @ p <= 0.0:
+            kinds.add("all")
+            assert np.array_equal(kept, p)
+        else:
+            kinds.add("some")
+            assert abs(energy) < 1e-12 * abs(kept @ b) and kept.any()  # rounding of two sums of 36 terms
+    assert kinds == {"none", "some", "all"}

@@ -138,3 +138,16 @@ def test_a_mimic_joint_is_fixed_by_its_master() -> None:
     with pytest.raises(ModelError, match="joint 'b' mimics 'a': name 'a' instead"):
         robot.close([0.3], fixed=["b"])
     assert robot.close([0.3])[0] == pytest.approx(np.arccos(0.3), abs=SOLVED)
+
+
+def test_a_tolerance_is_the_largest_error_that_is_closed() -> None:
+    """Two cranks whose ends stay 0.1 m apart at best."""
+    builder = condyle.Builder()
+    for name, x in (("a", 0.0), ("b", 1.0)):
+        builder.body(name, mass=1.0, com=(0.1, 0.0, 0.0), inertia=np.eye(3) * 0.1)
+        builder.joint(name, parent="world", child=name, type="revolute", axis=(0, 0, 1), xyz=(x, 0.0, 0.0))
+    robot = builder.contact("a", other="b", placement=at(0.45), anchor=at(-0.45)).build()
+    q = robot.close([0.1, 0.2], tolerance=0.1 * (1.0 + 1e-6))  # what the iteration leaves of the angles is a square
+    assert errors(robot, q) == pytest.approx(0.1, rel=1e-6)
+    with pytest.raises(StateError, match="stays open by 0\\.1 "):
+        robot.close([0.1, 0.2], tolerance=0.1 * (1.0 - 1e-6))

@@ -90,3 +90,19 @@ def test_a_quantity_of_ones_own_is_not_refused() -> None:
     made = ROBOT.function(solved, {"q": "nq", "v": "nv", "half": ()}, contacts=HELD).compile("numpy")
     zero = np.zeros(7)
     assert np.array_equal(made(zero, zero, -0.1), made(zero, zero, 0.1))
+
+
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+@pytest.mark.parametrize(("name", "slack"), [("active", 1e-4), ("restitution", 0.0)])
+def test_flags_may_be_beyond_0_and_1_by_rounding_and_nothing_else_may(name: str, slack: float, target: str) -> None:
+    dyn = ROBOT.compile(target, contacts=HELD)
+    q, v = ROBOT.random_state(3, 0)
+    for number, fine in ((-0.9, slack > 0), (1.0, True), (1.9, slack > 0), (-1.1, False), (2.1, False)):
+        whole = float(number >= 1.0)
+        given = {"active": np.ones((3, 1)), "restitution": np.ones((3, 1))}
+        given[name][1] = whole + (number - whole) * 1e-4
+        if fine:
+            dyn.impulse_dynamics(q, v, **given)
+        else:
+            with pytest.raises(StateError, match=f"{name} is .* in state 1, expected numbers from 0 to 1"):
+                dyn.impulse_dynamics(q, v, **given)

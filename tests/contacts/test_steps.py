@@ -143,3 +143,24 @@ def test_the_cotangents_of_a_rollout(name: int, options: dict[str, Any]) -> None
     slope = (8.0 * (number(h) - number(-h)) - (number(2 * h) - number(-2 * h))) / (12.0 * h)
     terms = [float(np.sum(x * dx)) for x, dx in zip((found.q, found.v, found.tau), along, strict=True)]
     assert sum(terms) == pytest.approx(slope, rel=1e-6, abs=1e-7 * sum(map(abs, terms)))
+
+
+@pytest.mark.parametrize("first", ["held", "by time"])
+def test_flags_of_one_dynamics_may_be_held_and_by_time(first: str) -> None:
+    """Whichever is called first; the kernels are not those of each other."""
+    case = tree(3)
+    q, v = case.robot.random_state(3, 1)
+    tau = np.random.default_rng(2).normal(size=(3, T, case.robot.nv))
+    by_time = flags(case, 3)
+
+    def held(dyn: Dynamics) -> Any:
+        return dyn.rollout(q, v, tau, H, active=by_time[:, 0])
+
+    def timed(dyn: Dynamics) -> Any:
+        return dyn.rollout(q, v, tau, H, active=by_time, by_time=("active",))
+
+    calls = (held, timed) if first == "held" else (timed, held)
+    dyn = case.compile("numpy")
+    for call in calls:
+        for one, other in zip(call(dyn), call(case.compile("numpy")), strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -113,3 +113,8 @@ def test_a_foot_that_the_ground_cannot_move_bounds_no_step() -> None:
     sled = builder.joint("rail", parent="world", child="sled", type="prismatic", axis=(1.0, 0.0, 0.0)).build()
     assert Ground(["sled"], friction=0.0).longest_step(sled, np.zeros(1)) == np.inf
     assert np.isclose(Ground(["sled"], friction=0.5, slip=0.1).longest_step(sled, np.zeros(1)), 2 * 0.1 / (0.5 * 9.81))
+
+
+def test_a_foot_is_a_value_however_its_point_is_given() -> None:
+    feet = {Foot("ball", point) for point in ((0, 0.5, 1), [0.0, 0.5, 1.0], np.array([0.0, 0.5, 1.0]))}  # type: ignore[arg-type]
+    assert feet == {Foot("ball", (0.0, 0.5, 1.0))} and Foot("ball") == Foot("ball", (0.0, 0.0, 0.0))

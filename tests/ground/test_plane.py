@@ -198,5 +198,7 @@ def test_a_depth_is_given_back() -> None:
         f = Plane(recovery=10.0).step(ball(), [condyle.Contact("ball")]).compile()
         path = f.rollout([0.0, 0.0, -0.05], np.zeros(3), np.zeros(3), dt, 0.5, steps=round(0.2 / dt))
         assert abs(path.q[-1, 2] + 0.05 * np.exp(-2.0)) < 1e-3 and path.v[-1, 2] < 0.1
+    f = Plane(recovery=0.0).step(ball(), [condyle.Contact("ball")]).compile()
+    assert f(np.array([0.0, 0.0, -0.05]), np.zeros(3), np.zeros(3), DT, 0.5).q[2] == pytest.approx(-0.05, abs=1e-12)
     f = Plane(recovery=1e6).step(ball(), [condyle.Contact("ball")]).compile()
     assert abs(f(np.array([0.0, 0.0, -0.05]), np.zeros(3), np.zeros(3), DT, 0.5).q[2]) < 1e-12

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import condyle
 from condyle import FixedPoint, Robot, UnsupportedError, fpga
+from condyle.backends.cpu.build import supported
+from condyle.fpga import fixed_point
 from condyle.fpga.rtl.evaluate import evaluate
 from condyle.fpga.rtl.vectors import dense, task_of
 from condyle.functions import FUNCTIONS
@@ -166,3 +169,30 @@ def test_a_kernel_is_kept_for_one_robot_and_box_alone() -> None:
     given = [key(), key(upper=1.0, lower=-1.0), key(upper=np.nextafter(1.0, 2.0), lower=-1.0), key(velocity=2.0)]
     given += [key(np.nextafter(3.0, 4.0)), key(armature=1e-12), key(damping=0.1)]
     assert key() == given[0] and len({repr(one) for one in given}) == len(given)
+
+
+def test_every_option_of_a_plan_has_a_part_in_the_key() -> None:
+    def key(function: str = "id", **options: object) -> str:
+        given = {"box": HARD, **options}
+        return repr(condyle.fixed_point(condyle.chain(2), **given)._compiled._key(FUNCTIONS[function]))  # type: ignore[arg-type]
+
+    others: list[dict[str, object]] = [{"word": "32"}, {"f_ext": 50.0}, {"f_ext": 60.0}, {"step": 2e-3}]
+    keys = [key(), key("fd"), key(functions=["id"]), *(key(**options) for options in others)]
+    assert key() == keys[0] and len(set(keys)) == len(keys)
+
+
+def test_a_kernel_is_kept_for_the_next_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The second time nothing is planned."""
+    if not supported():
+        pytest.skip("kernels are kept as machine code, which needs an x86-64 processor with AVX2 and FMA")
+    monkeypatch.setenv("CONDYLE_CACHE_DIR", str(tmp_path))
+    robot, still = condyle.chain(2), np.zeros(2)
+    first = condyle.fixed_point(robot, functions=["id"], box=HARD).inverse_dynamics(still, still, still)
+
+    def planned(*_: object) -> None:
+        raise AssertionError("it was planned")
+
+    monkeypatch.setattr(fixed_point, "planned", planned)
+    second = condyle.fixed_point(robot, functions=["id"], box=HARD).inverse_dynamics(still, still, still)
+    for one, other in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import condyle
 from condyle import fpga
 from condyle.errors import UnsupportedError
 from condyle.fpga import Options
+from condyle.fpga.functions import families, tasks
 from condyle.fpga.rtl.export import Facts, Sheet, write
 from condyle.fpga.rtl.tasks import BIAS, COLUMNS, INVERSE, PRODUCTS, SOLVED
 from condyle.fpga.simulation import simulate
@@ -101,3 +103,22 @@ def test_a_function_without_a_plan_is_refused_by_name(tmp_path: Path, changed: d
             condyle.export(condyle.chain(2, 0), "verilog", tmp_path, (own.name,))
     with pytest.raises(UnsupportedError, match="'weight' is not one of"):
         condyle.export(condyle.chain(2, 0), "verilog", tmp_path, (own.name,))
+
+
+def test_every_function_with_a_plan_is_of_one_family() -> None:
+    """The functions of a given base, where the base floats."""
+    for floats in (False, True):
+        every = families(condyle.load("hyq", floating_base=floats))
+        names = [name for family in every for name in family]
+        assert len(set(names)) == len(names) and {"id", "euler", "rk4"} < set(names)
+        assert (set(names) == set(tasks())) is floats
+
+
+def test_limits_are_of_every_entry_of_a_state() -> None:
+    robot = condyle.load("hyq", floating_base=True)
+    box = hardware.box_of(robot, {"v": 3.0, "a": 20.0}, 50.0)
+    words, states = hardware.limits(robot, box), hardware.sampled(robot, 40, 0, box)
+    for name, sample in states.items():
+        every = {word.index: most for word, most in words.items() if word.name == name}
+        assert sorted(every) == list(range(sample.shape[1])), name
+        assert (np.abs(sample) <= np.array([every[k] for k in sorted(every)])).all(), name

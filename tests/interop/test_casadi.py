@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.casadi import nodes
 from condyle.backends.common.chunks import Cut
 from condyle.errors import DTypeError, UnsupportedError
 
@@ -305,3 +307,45 @@ def test_program_of_the_page_runs(tmp_path):
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+KINKS = (-np.inf, -1.5, -1.0, -0.5, -0.0, 0.0, 0.5, 1.0, 1.5, 2.5, np.inf, np.nan)
+
+
+def test_kinks_infinite_numbers_and_nan_are_those_of_numpy():
+    """Both sides of every kink, the kink itself, NaN as either argument: no rounding, so no tolerance."""
+
+    def kinks(at, x, y):
+        return {
+            "min": np.minimum(x, y),
+            "max": np.maximum(x, y),
+            "at_least": np.where(x >= y, x, 3.0 - y),
+            "above": np.where(x > y, x, 3.0 - y),
+            "clip": np.clip(x, -1.0, y),
+            "abs": np.abs(x),
+            "floor": np.floor(x),
+            "rint": np.rint(x),
+            "sign": np.sign(x),
+        }
+
+    f = condyle.chain(1).function(kinks, {"q": "nq", "x": 1, "y": 1}).compile(target="numpy")
+    F = wrap(f)
+    for x, y in product(KINKS, KINKS):
+        want = f(np.zeros(1), [x], [y])
+        np.testing.assert_array_equal(want.min, np.minimum(x, y))
+        for name, got, one in zip(want._fields, F(np.zeros(1), x, y), want, strict=True):
+            np.testing.assert_array_equal(np.array(got).ravel(), np.ravel(one), err_msg=f"{name} of {x}, {y}")
+
+
+def test_an_export_is_c_and_cpp(tmp_path):
+    skip_without("g++")
+    condyle.export(condyle.chain(1), "casadi", tmp_path, ("id",), name="arm")
+    for language in ("c", "c++"):
+        flags = ["-x", language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+        subprocess.run(["g++", *flags, "arm.c"], cwd=tmp_path, check=True)
+
+
+def test_an_operation_without_a_word_in_c_is_named(monkeypatch):
+    monkeypatch.delitem(nodes.FORMS, "sin")
+    with pytest.raises(UnsupportedError, match="target 'casadi': the operation 'sin' has no word in C"):
+        wrap(condyle.chain(2, rng=3).compile(target="numpy")).inverse_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))

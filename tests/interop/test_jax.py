@@ -153,6 +153,8 @@ def test_vmap_in_vmap_and_what_is_one_for_all(fixed):
     assert np.array_equal(inner[:, 1], fixed.dyn.forward_dynamics(q, v, 2 * tau))
     shared = jax.vmap(lambda q, t: fd(q, v, t))(q, tau)  # v is a batch inside, q and tau one state each
     assert np.array_equal(shared, fixed.dyn.forward_dynamics(q[:, None], v, tau[:, None]))
+    unequal = jax.vmap(fd)(q, np.stack([v] * len(q)), tau)  # of q and tau one state each, of v a batch
+    assert np.array_equal(unequal, fixed.dyn.forward_dynamics(q[:, None], v, tau[:, None]))
     found = jax.vmap(jax.grad(lambda q, t: fd(q, v, t).sum()))(q, tau)
     want = [fixed.dyn.vjp("fd")(x, v, t, np.ones_like(v)).q for x, t in zip(q, tau, strict=True)]
     assert np.allclose(found, want)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import condyle
 from condyle.model.builder import Builder
-from condyle.model.checks import check_body, singular_joints
+from condyle.model.checks import Source, check_body, singular_joints
 from condyle.model.parts import Body
 from condyle.model.robot import Robot
 
@@ -35,6 +37,8 @@ def body(mass: float, inertia: np.ndarray, com: tuple[float, float, float] = (0.
         (body(1.0, np.diag([0.1, 0.1, 0.3])), "physics", "triangle"),
         (body(1.0, np.zeros((3, 3))), "physics", "point mass"),
         (body(1.0, np.diag([-5e-20, 0.0, 0.0])), "physics", "point mass"),
+        (body(1e6, 0.9e-9 * np.eye(3)), "physics", "point mass"),  # to 1e-15 m² of its mass
+        (body(1e-6, np.diag([1.1e-21, 1.1e-21, 9e-21])), "physics", "triangle"),
     ],
 )
 def test_impossible_bodies(thing: Body, severity: str, text: str) -> None:
@@ -133,3 +137,30 @@ def test_limits_the_wrong_way_round() -> None:
     with pytest.warns(match="lower limit above"):
         robot = builder.joint("j", parent="world", child="a", type="revolute", lower=1.0, upper=-1.0).build()
     assert abs(robot.random_state(10, 0).q).max() <= np.pi
+
+
+@pytest.mark.parametrize("by", ["com", "placement", "child", "frame"])
+def test_a_radius_of_gyration_is_held_against_all_that_says_how_long_a_link_is(by: str) -> None:
+    """More than 5 times as large is noted."""
+    length = 0.5
+    at = (length, 0.0, 0.0)
+    for ratio in (4.9, 5.1):
+        com = at if by == "com" else (0.0, 0.0, 0.0)
+        builder = Builder().body("a", mass=2.0, com=com, inertia=2.0 * (ratio * length) ** 2 * np.eye(3))
+        builder.joint("j", parent="world", child="a", type="revolute", xyz=at if by == "placement" else (0, 0, 0))
+        if by == "child":
+            builder.body("b", mass=1.0, inertia=BOX).joint("k", parent="a", child="b", type="revolute", xyz=at)
+        elif by == "frame":
+            builder.body("tip").joint("k", parent="a", child="tip", type="fixed", xyz=at)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            builder.build()
+        assert [f"radius of gyration {ratio * length:.3g} m" in str(one.message) for one in caught] == [True] * (
+            ratio > 5
+        )
+
+
+def test_a_finding_has_the_line_of_its_link() -> None:
+    source = Source("r.urdf", {"a": 7})
+    (finding,) = check_body(body(-1.0, BOX), source)
+    assert (finding.file, finding.line) == ("r.urdf", 7)

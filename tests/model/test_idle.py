@@ -178,3 +178,27 @@ def test_a_long_robot_is_checked_soon() -> None:
     assert idle_coordinates(doubtful, states(doubtful, 2)) == []
     assert time.process_time() - begin < 5.0  # measured 0.7 s
     assert least(doubtful) > HONEST
+
+
+@pytest.mark.parametrize("kind", ["revolute", "prismatic", "helical"])
+@pytest.mark.parametrize("mass", [1e-3, 0.25, 30.0])
+@pytest.mark.parametrize("armature", [0.0, 1e-3, 4.0])
+def test_what_could_be_there_is_little_more_than_what_may_be(kind: str, mass: float, armature: float) -> None:
+    """The size of a coordinate is at least the root of its M_kk at every q, and at most 6 times the largest.
+
+    It adds what M adds as squares, the moments of all axes, and the distances of the farthest state.
+    """
+    builder, parent = condyle.Builder(), "world"
+    for i in range(2):
+        builder.body(f"b{i}", mass=mass, com=(0.1, 0.2, 0.0), inertia=mass * np.diag((0.02, 0.03, 0.04)))
+        place = {"axis": (0, 0, 1), "xyz": (0.5 * i, 0.0, 0.0), "armature": armature}
+        more = {"pitch": 2.0} if kind == "helical" else {}
+        builder.joint(f"j{i}", parent=parent, child=f"b{i}", type=kind, **place, **more)
+        parent = f"b{i}"
+    robot = builder.build()
+    q = np.concatenate([np.zeros((1, 2)), states(robot, 20)])
+    run = idle._Elimination(robot, q)
+    run.run()
+    diagonal = np.sqrt(np.diagonal(robot.compile("numpy").mass_matrix(q), axis1=1, axis2=2))
+    assert (run.size >= diagonal * (1.0 - 1e-12)).all()
+    assert (run.size <= 6.0 * diagonal.max(axis=0)).all()

@@ -90,3 +90,21 @@ def test_robots_of_files_are_sound(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         condyle.load(name, floating_base=True).compile()
+
+
+@pytest.mark.parametrize("part", ["axis", "placement", "after"])
+def test_vectors_and_turns_are_of_unit_length_to_a_millionth(part: str) -> None:
+    """|axis|² and R Rᵀ; what a file's digits leave is less."""
+
+    def scaled(by: float) -> dict[str, Any]:
+        joint = R.joints[1]
+        if part == "axis":
+            return {"axis": joint.axis * np.sqrt(by)}
+        place: Placement = getattr(joint, part)
+        return {part: Placement(place.rotation * np.sqrt(by), place.translation)}
+
+    for close in (0.9e-6, -0.9e-6):
+        with_joint(**scaled(1.0 + close)).compile("numpy")
+    for far in (1.1e-6, -1.1e-6):
+        with pytest.raises(ModelError, match=f"joint 'joint1': {part}"):
+            with_joint(**scaled(1.0 + far)).compile("numpy")

@@ -211,3 +211,9 @@ def test_comments_and_encodings_that_tinyxml_takes(tmp_path: Path) -> None:
     arm = ARM.format("").replace("<geom", "<!-\\- note -\\-><geom")
     path = write(tmp_path, f"<?xml version='1.0' encoding='utf8'?><mujoco><worldbody>{arm}</worldbody></mujoco>")
     assert load_robot(path).nv == 1
+
+
+@pytest.mark.parametrize(("given", "effort"), [("-3 4", 4.0), ("-10 5", 10.0), ("-6 -2", 6.0), ("0 7", 7.0)])
+def test_an_effort_is_the_largest_force_of_either_sign(given: str, effort: float, tmp_path: Path) -> None:
+    path = simple(tmp_path, f'actuatorfrcrange="{given}" actuatorfrclimited="true"')
+    assert load_robot(path).joints[0].effort.tolist() == [effort]

@@ -246,3 +246,16 @@ def test_a_quaternion_of_zeros_is_no_turn(tmp_path: Path) -> None:
     model.eq_data[0, 6:10] = 0.0
     held = mjcf_loops.closures(model, model.names["body"], 0.0)[0]
     assert held.placed.rotation.tolist() == np.eye(3).tolist()
+
+
+def test_a_floating_base_is_tied_to_the_world_from_either_side(tmp_path: Path) -> None:
+    """The world may be named first: what is held is the same."""
+    world = '<body name="base"><geom size=".1"/><body name="arm"><joint/><geom size=".1" pos="1 0 0"/></body></body>'
+    robots: list[Robot] = []
+    for ends in ('body1="world" body2="{}"', 'body1="{}" body2="world"'):
+        equality = "".join(f'<connect {ends.format(name)} anchor=".3 .2 1"/>' for name in ("base", "arm"))
+        robots.append(condyle.load(write(tmp_path, equality, world), floating_base=True))
+        assert [(one.frame, one.other) for one in robots[-1].contacts] == [("base", None), ("arm", None)]
+    q = robots[0].random_state(3, 0).q
+    first, second = (robot.compile("numpy").constraint_errors(q) for robot in robots)
+    np.testing.assert_allclose(np.abs(first), np.abs(second), rtol=0, atol=ROUNDING * np.abs(first).max())

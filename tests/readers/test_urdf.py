@@ -195,6 +195,7 @@ def test_a_rotor_that_drives_no_joint_is_noted(tmp_path: Path, joint: str, more:
     [
         ("-0.01", "1", "rotor inertia -0.01 at gear ratio 1"),
         ("1", "1e20", "gear ratio 1e\\+20"),
+        ("1e20", "1e10", "rotor inertia 1e\\+20 at gear ratio 1e\\+10"),
         ("a", "1", "value='a'"),
     ],
 )
@@ -219,3 +220,44 @@ def test_a_number_with_a_line_break_is_a_number(tmp_path: Path, broken: str) -> 
     assert body.mass == 1.5
     assert body.com.tolist() == [0.1, 0.2, 0.3]
     assert body.inertia.tolist() == [[0.1, 0.0, 0.003], [0.0, 0.2, 0.0], [0.003, 0.0, 0.25]]
+
+
+@pytest.mark.parametrize("word", ["damping", "friction"])
+def test_negative_numbers_of_dynamics_are_noted(word: str, tmp_path: Path) -> None:
+    """Each of them alone."""
+    path = write(tmp_path, arm(LIMIT + f'<dynamics {word}="-0.5"/>'))
+    with pytest.warns(ModelWarning, match="negative damping or friction"):
+        robot = load_robot(path)
+    assert getattr(robot, word).tolist() == [-0.5]
+
+
+DEFAULTS = arm(
+    '<origin xyz="0 0 0" rpy="0 0 0"/><axis xyz="1 0 0"/><dynamics damping="0" friction="0"/>'
+    '<limit lower="-1" upper="0" effort="10" velocity="2"/>',
+    link=f'<inertial><origin xyz="0 0 0" rpy="0 0 0"/><mass value="1"/>{INERTIA}</inertial>',
+)
+FOLLOWER = '<parent link="arm"/><child link="tip"/><mimic joint="j" multiplier="1" offset="0"/>'
+DEFAULTS += f'<link name="tip">{INERTIAL}</link><joint name="k" type="continuous">{FOLLOWER}</joint>'
+GEARED = rotor(ROTOR + GEAR.replace("10", "1"))
+LEFT_OUT = [
+    ' xyz="0 0 0"',
+    ' rpy="0 0 0"',
+    '<origin xyz="0 0 0" rpy="0 0 0"/>',
+    ' damping="0"',
+    ' friction="0"',
+    '<dynamics damping="0" friction="0"/>',
+    '<axis xyz="1 0 0"/>',
+    ' upper="0"',
+    ' multiplier="1"',
+    ' offset="0"',
+    '<drake:gear_ratio value="1"/>',
+]
+
+
+@pytest.mark.parametrize("part", LEFT_OUT)
+def test_what_is_left_out_has_the_default_of_the_format(part: str, tmp_path: Path) -> None:
+    text = DEFAULTS + GEARED
+    assert part in text
+    whole = Robot.of(load_robot(write(tmp_path, text)))
+    without = Robot.of(load_robot(write(tmp_path, text.replace(part, ""))))
+    assert without.identity == whole.identity

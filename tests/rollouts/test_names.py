@@ -94,6 +94,7 @@ def test_ports_have_a_time_axis() -> None:
         ({"function": function_of("rollout_3_of_step")}, "'rollout_3_of_step' is a rollout; repeat the function"),
         ({"steps": 0}, "steps=0; give a whole number from 1"),
         ({"every": 0}, "every=0; give a whole number from 1"),
+        ({"every": 2, "last": True}, "every=2 and last=True: give one of them"),
         ({"every": 1.5}, "every=1.5; give a whole number from 1"),
         ({"by_time": ("q",)}, "give some of its inputs that are not carried, each once: tau, dt"),
         ({"by_time": ("force",)}, "by_time=.*give some of its inputs"),

@@ -145,3 +145,26 @@ def test_more_dimensions_than_a_dense_array_has(robot: Robot, compiled: dict[str
     m = dyn.mass_matrix(dyn.pack(np.broadcast_to(robot.neutral(), (1,) * (MOST_DIMS - 1) + (robot.nq,))))
     with pytest.raises(ShapeError, match=f"NumPy allows {MOST_DIMS}"):
         m.dense()
+
+
+@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("n", [1, 9, 16])
+def test_blocks_that_share_padding_lanes_alone_overlap(
+    robot: Robot, compiled: dict[str, Dynamics], target: str, n: int
+) -> None:
+    """A call writes whole tiles. Twice: the second call of a function is checked by native code."""
+    dyn = compiled[target]
+    q, v = (dyn.pack(x) for x in robot.random_state(n, 0))
+    tau = dyn.inverse_dynamics(q, v, v)
+    lanes, size = v.layout.lanes, v.blocks.size
+    shared = np.zeros(2 * size)
+    inside = shared[:size].reshape(v.blocks.shape)
+    inside[:] = v.blocks
+    for begin in range(0, size + 1, lanes):
+        out = Packed(shared[begin : begin + size].reshape(v.blocks.shape), v.layout, v.batch)
+        if begin < size:
+            with pytest.raises(ShapeError, match="out overlaps"):
+                dyn.inverse_dynamics(q, Packed(inside, v.layout, v.batch), v, out=out)
+        else:
+            dyn.inverse_dynamics(q, Packed(inside, v.layout, v.batch), v, out=out)
+            np.testing.assert_array_equal(out.dense(), tau.dense())

@@ -111,6 +111,8 @@ def test_shapes_that_do_not_fit_are_numpys_errors(said: str, f: Callable[..., An
 def test_places_that_do_not_increase_are_refused() -> None:
     with pytest.raises(ValueError, match=r"np\.interp: xp must increase"):
         traced(lambda x: np.interp(x, [2.0, 1.0], [2.0, 3.0]), [(2,)])
+    with pytest.raises(ValueError, match=r"np\.interp: xp must increase"):
+        traced(lambda x: np.interp(x, [1.0, 2.0, 2.0], [2.0, 3.0, 4.0]), [(2,)])
 
 
 def test_symbols_of_two_traces_do_not_meet() -> None:

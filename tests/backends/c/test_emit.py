@@ -16,6 +16,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.common.literals import literal
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
+from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Output, Program
 from tests.backends.c.small import tangle, toy
 
@@ -106,3 +107,15 @@ def test_no_decimal_constants_and_no_foreign_words() -> None:
         assert re.fullmatch(
             r"[-+*/() ]*((t\d+|w\[\d+\]|\(?-?0x[0-9a-f.]+p[-+]\d+\)?|1\.0|cd_sqrt|cd_splat)[-+*/() ]*)+", line
         )
+
+
+@pytest.mark.parametrize("size", [65_530, 65_540, 131_080])
+def test_numbers_of_slots_are_as_wide_as_the_last_slot_needs(size: int) -> None:
+    """The sum of the first and the last of many inputs."""
+    graph = Graph()
+    total = graph.input(0, 0) + graph.input(0, size - 1)
+    program = graph.program("id", (Array("q", (size,)),), (Array("tau", (1,)),), [(0, 0, total)])
+    text = source(program, FACTS, 64).main
+    (word,) = re.findall(r"typedef unsigned (\w+) cd_slot;", text)
+    assert f"w[{size - 1}]" in text
+    assert size <= 1 << {"short": 16, "int": 32}[word]

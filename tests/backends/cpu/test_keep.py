@@ -49,7 +49,7 @@ def test_the_second_time_nothing_is_traced(monkeypatch: pytest.MonkeyPatch) -> N
     assert all(np.array_equal(a, b) for a, b in zip(first, answer(robot), strict=True))
 
 
-@pytest.mark.parametrize("change", ["robot", "gravity", "dtype", "route", "condyle", "instruction set"])
+@pytest.mark.parametrize("change", ["robot", "gravity", "dtype", "route", "condyle", "numpy", "instruction set"])
 def test_anything_else_is_another_kernel(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     robot = condyle.chain(3)
     answer(robot)
@@ -64,6 +64,8 @@ def test_anything_else_is_another_kernel(change: str, monkeypatch: pytest.Monkey
         routes = {"dfd": "minv+adjoint"}
     elif change == "condyle":
         monkeypatch.setattr(module, "identity", lambda: "another")
+    elif change == "numpy":
+        monkeypatch.setattr(np, "__version__", "another")
     else:
         if len(supported()) < 2:
             pytest.skip("this processor has one instruction set only")
@@ -164,3 +166,19 @@ def test_the_identity_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest
         seen.append(own.identity())
     own.identity.cache_clear()
     assert len({known, *seen}) == 3
+
+
+@pytest.mark.parametrize("error", [BuildError, ValueError])
+def test_an_entry_that_cannot_be_loaded_is_made_again(
+    error: type[Exception], empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot, first = condyle.chain(2), answer(condyle.chain(2))
+    tries = list[object]()
+
+    def refused(*given: object) -> None:
+        tries.append(given)
+        raise error("no such memory")
+
+    monkeypatch.setattr(module, "load", refused)
+    assert all(np.array_equal(a, b) for a, b in zip(first, answer(robot), strict=True))
+    assert tries

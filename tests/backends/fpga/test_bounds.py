@@ -245,3 +245,20 @@ def test_report_and_page_count_them() -> None:
     assert rows["id"]["proven"] > rows["id"]["sampled"] > 0
     assert cast("Rows", found["arrays"])["solve"]["signals"]["proven"] == 0  # products with the inverse have no bound
     assert f"<td>id<td>{rows['id']['proven']}<td>{rows['id']['sampled']}" in page(acc, found)
+
+
+def test_a_slide_on_a_turning_link_by_hand() -> None:
+    """Coriolis: |w| <= 2, |s| <= 3, no acceleration of the joints, at the axis: a2 = 2 w s = 12, without gravity."""
+    builder = condyle.Builder("slide", gravity=(0, 0, 0))
+    builder.body("base").body("turn", mass=1.0, inertia=0.1 * np.eye(3)).body(
+        "slide", mass=2.0, inertia=0.1 * np.eye(3)
+    )
+    builder.joint("j1", parent="base", child="turn", type="continuous", axis=(0, 0, 1))
+    builder.joint("j2", parent="turn", child="slide", type="prismatic", axis=(1, 0, 0))
+    staged, _, _ = traced(builder.build())
+    edges = {("q", 0): np.pi, ("q", 1): 1e-9, ("v", 0): 2.0, ("v", 1): 3.0, ("a", 0): 1e-9, ("a", 1): 1e-9}
+    known = MagnitudeBounds(staged, [-1, 0], Moving(0.0, 0.0, 0.0, 0.0, 0.0), edges)
+    for step in staged.steps:
+        known.take(step)
+    for found, exact in ((known.moving[1].w, 2.0), (known.moving[1].a, 12.0), (known.force[1][0], 24.0)):
+        assert exact < found < GAIN**12 * exact

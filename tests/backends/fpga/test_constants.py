@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from condyle.fpga.rtl.build import build, dsp_at
 from condyle.fpga.rtl.constants import digits, shifted, steps, with_constants
 from condyle.fpga.rtl.datapath import Datapath, Op, Word
 from condyle.fpga.rtl.evaluate import evaluate, run
-from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.formats import Format, constant_format
 from condyle.fpga.rtl.operators import Arrays
 from condyle.fpga.rtl.vectors import task_of
 from tests.processor import slow
@@ -98,3 +100,14 @@ def test_rtl_equals_the_model(bench: Bench, word: str) -> None:
 def test_a_wrong_mode_is_named() -> None:
     with pytest.raises(UnsupportedError, match="dsp, shift, auto"):
         fpga.accelerator(condyle.chain(2, 0), fpga.Options(constants="luts"))
+
+
+@pytest.mark.parametrize("width", [8, 18, 27])
+def test_a_constant_uses_all_bits_and_fits(width: int) -> None:
+    """Also one that rounds up to a power of two; one more fractional bit would leave the word."""
+    near = [s * 2.0**n * (1.0 + d * 2.0**-40) for s in (1, -1) for n in (-9, -1, 0, 1, 6) for d in (-1.0, 0.0, 1.0)]
+    for value in [*near, *np.random.default_rng(3).normal(size=200).tolist()]:
+        format = constant_format(width, value)
+        assert format.width == width
+        assert round(math.ldexp(abs(value), format.frac)) <= format.limit
+        assert round(math.ldexp(abs(value), format.frac + 1)) > format.limit
