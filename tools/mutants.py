@@ -37,8 +37,10 @@ ELSEWHERE = {
     "compile": "test_routing.py laws",
     "explained": "cli/test_explain.py",
     "exports": "backends/fpga/test_export.py",
+    "fpga": "backends/fpga hardware",
     "functions": "functions laws derivatives",
-    "mapping": "test_journals.py test_mapping.py",
+    "calls/mapping": "test_journals.py test_mapping.py",
+    "links": "algorithms/parallel trace/parallel test_links.py",
     "trace": "trace laws",
 }
 """Where the tests of a folder stand that are not in the folder of the same name."""

@@ -116,8 +116,8 @@ def test_every_function_with_a_plan_is_of_one_family() -> None:
 
 def test_limits_are_of_every_entry_of_a_state() -> None:
     robot = condyle.load("hyq", floating_base=True)
-    box = hardware.box_of(robot, {"v": 3.0, "a": 20.0}, 50.0)
-    words, states = hardware.limits(robot, box), hardware.sampled(robot, 40, 0, box)
+    box = fpga.box_of(robot, {"v": 3.0, "a": 20.0}, 50.0)
+    words, states = fpga.limits(robot, box), fpga.sampled(robot, 40, 0, box)
     for name, sample in states.items():
         every = {word.index: most for word, most in words.items() if word.name == name}
         assert sorted(every) == list(range(sample.shape[1])), name
