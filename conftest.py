@@ -79,7 +79,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """golden(file, text): the text is what people reviewed in tests/golden."""
 
     def check(file: str, text: str) -> None:
-        path = Path(__file__).parent / "golden" / file
+        path = Path(__file__).parent / "tests" / "golden" / file
         if request.config.getoption("--update-golden"):
             path.write_text(text, encoding="ascii")
         assert path.read_text(encoding="ascii") == text, f"{file} changed: review it, then run with --update-golden"
