@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from condyle import Dynamics, Robot
-from tests.devices import asks_for_gpu, has_gpu_tests
+from tests.devices import asks_for_gpu, has_gpu_tests, may_have
 from tests.processor import Processor
 from tests.programs import HERE, skip_without
 
@@ -46,8 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`pytest -m gpu` reads the files that have such tests, and no others."""
-    if asks_for_gpu(config) and collection_path.suffix == ".py" and not has_gpu_tests(collection_path):
+    """`pytest -m gpu` and `pytest -m smoke` read the files that have such tests, and no others."""
+    if collection_path.suffix == ".py" and (
+        (asks_for_gpu(config) and not has_gpu_tests(collection_path))
+        or (config.option.markexpr == "smoke" and not may_have("smoke", collection_path))
+    ):
         return True
     return None  # pytest decides
 

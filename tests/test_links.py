@@ -47,6 +47,7 @@ def test_one_state_for_many_forces(robot: condyle.Robot) -> None:
     assert dyn.mass_matrix(some.q[:0]).shape == (0, 9, 9)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("route", ["elements", "abia", "jsiia"])
 def test_routes_by_name(robot: condyle.Robot, route: str) -> None:
     dyn = robot.compile(target="numpy", links="scan", routes={"fd": route, "id": "rnea"})

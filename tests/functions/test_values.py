@@ -20,6 +20,8 @@ from condyle.functions.steps import STEP
 from condyle.ports import F_EXT, GRAVITY, INERTIAS
 from condyle.specification import Derivative, Function, Repeat, Taking
 
+pytestmark = pytest.mark.smoke
+
 EVERY = [*FUNCTIONS.values(), *AUXILIARY.values()]
 COMPOSITIONS = 400
 

@@ -83,6 +83,7 @@ def test_answers_are_those_of_arrays(kind, batch, request):
     assert np.array_equal(of.far.kinetic_energy(q=q, v=v), of.dyn.kinetic_energy(q, v))
 
 
+@pytest.mark.smoke
 def test_jacobians_forward_and_in_reverse_are_the_closed_ones(fixed):
     fd, want = fixed.far.forward_dynamics, fixed.dyn.forward_dynamics_derivatives(*fixed.one)
     for mode in (jax.jacfwd, jax.jacrev):

@@ -15,6 +15,8 @@ from condyle.algorithms.parallel.arrays import ArrayLinks
 from condyle.algorithms.parallel.exchange import exchange_map, levels
 from condyle.algorithms.parallel.sums import Sums
 
+pytestmark = pytest.mark.smoke
+
 
 class Words:
     """Decimal numbers and their powers of ten: they compose as digits do, exactly, and not commutatively."""

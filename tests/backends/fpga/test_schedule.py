@@ -18,6 +18,8 @@ from condyle.errors import UnsupportedError
 
 from .conftest import accelerator
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture(scope="module")
 def arm() -> condyle.backends.fpga.build.Accelerator:

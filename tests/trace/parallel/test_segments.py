@@ -132,6 +132,7 @@ def test_limbs_agree_with_the_reference(name: str, isa: Isa, dtype: str) -> None
             assert relative(got, want) < BOUNDS[dtype]
 
 
+@pytest.mark.smoke
 def test_limbs_are_cut_at_branches_and_evenly() -> None:
     tree = tree_of(chains.tree(TREES["trunk and limbs"], 1))
     assert branches(tree) == [(0, 7), (7, 1), (8, 4), (12, 2)]
@@ -141,6 +142,7 @@ def test_limbs_are_cut_at_branches_and_evenly() -> None:
     assert found.parents == (-1, 0, 1, 2, 3, 3, 5, 3)
 
 
+@pytest.mark.smoke
 def test_what_is_a_chain() -> None:
     assert is_chain(tree_of(condyle.chain(3)))
     assert is_chain(tree_of(robot_of("mixed", 5)))
