@@ -18,7 +18,7 @@ from tests.programs import HERE, skip_without
 from tools.manual.docstrings import plain, readable, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 INDEX, DECISIONS = DOCS / "index.md", DOCS / "decisions"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))

@@ -11,7 +11,7 @@ import numpy as np
 import condyle
 from tests.programs import needs
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "ros2.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "ros2.md"
 JOINT_STATE = """
 #include <string>
 #include <vector>
