@@ -18,6 +18,7 @@ from condyle.compile import parallel as scanned
 from condyle.functions import DEFAULT, FUNCTIONS
 from tests.forces import function_with
 from tests.laws.robots import relative, robot_named, states
+from tests.processor import slow
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +118,7 @@ def test_segments_on_the_processor(dtype: str) -> None:
     assert [line.split()[0] for line in lines if "in segments" in line] == ["id", "fd"]  # the rest is serial
 
 
-@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("target", ["cpu", slow("numpy")])
 def test_what_runs_for_a_long_chain_is_known_at_once(target: str) -> None:
     dyn = condyle.chain(2000, rng=4).compile(links="auto", target=target)
     start = time.process_time()

@@ -71,9 +71,17 @@ def passive(robot: condyle.Robot, n: int) -> dict[str, np.ndarray]:
     return {"q": state.q, "v": state.v, "tau": 0.1 * rng.standard_normal((n, robot.nv))}
 
 
+QUICK = {("avx2", "float64"), ("avx512", "float32")}
+WAYS = [
+    pytest.param(isa, dtype, id=f"{isa.name}-{dtype}", marks=() if (isa.name, dtype) in QUICK else pytest.mark.slow)
+    for isa in supported()
+    for dtype in BITS
+]
+"""Every set of instructions and every number type; both at once in the slow tests."""
+
+
 @needs_machine
-@pytest.mark.parametrize("dtype", BITS)
-@pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("isa", "dtype"), WAYS)
 @pytest.mark.parametrize(
     ("kind", "n"),
     [
@@ -109,8 +117,7 @@ TREES = {
 
 
 @needs_machine
-@pytest.mark.parametrize("dtype", BITS)
-@pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("isa", "dtype"), WAYS)
 @pytest.mark.parametrize("name", TREES)
 def test_limbs_agree_with_the_reference(name: str, isa: Isa, dtype: str) -> None:
     """Both functions, with outer forces and without."""
