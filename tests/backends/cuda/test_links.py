@@ -73,7 +73,7 @@ def test_forward_dynamics(kind: str, n: int, bits: int, states: int) -> None:
 
 
 @pytest.mark.parametrize(("kind", "n", "chunks"), [("mixed", 20, 8), *BASES])
-@pytest.mark.parametrize("f_ext", [False, True])
+@pytest.mark.parametrize("f_ext", [slow(False), True])
 def test_outer_forces_and_floating_bases(kind: str, n: int, chunks: int, f_ext: bool) -> None:
     """One lane, several states a warp, a block of lanes of which some hold no joint."""
     robot = robot_of(kind, n)
