@@ -81,7 +81,7 @@ def test_rollouts(floating):
     assert all(np.allclose(x, y) for x, y in zip(mapped, whole, strict=True))
 
 
-@pytest.mark.parametrize("q_gradient", ["ambient", "tangent"])
+@pytest.mark.parametrize("q_gradient", [slow("ambient"), "tangent"])
 def test_steps_one_after_the_other_have_the_gradient_of_a_rollout(floating, q_gradient):
     far, taus = wrap(floating.dyn, q_gradient), np.random.default_rng(1).normal(size=(3, floating.robot.nv))
 
