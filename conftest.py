@@ -73,6 +73,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module")
+def small_heap() -> None:
+    """For tests that collect garbage often: from here on a collection looks at new objects only, not at the millions
+    that other tests keep."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts in tests/golden")
 

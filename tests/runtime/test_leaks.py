@@ -13,6 +13,8 @@ import pytest
 import condyle
 from condyle import CondyleError, Packed
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 CALLS, SPARE = 1000, 200  # what NumPy keeps for later settles within some hundred calls; a leak is one a call
 
 
