@@ -8,8 +8,6 @@ from typing import NoReturn
 
 import pytest
 
-MARK = "mark.gpu"
-
 
 def asks_for_gpu(config: pytest.Config) -> bool:
     """Whether only tests with the mark `gpu` run: `-m gpu`, `-m "gpu and not slow"`."""
@@ -19,7 +17,12 @@ def asks_for_gpu(config: pytest.Config) -> bool:
 def has_gpu_tests(path: Path) -> bool:
     """Whether a file of tests is in `tests/gpu` or names the mark. All others may need packages that a machine with a
     GPU lacks."""
-    return not path.name.startswith("test_") or path.parent.name == "gpu" or MARK in path.read_text(encoding="utf-8")
+    return path.parent.name == "gpu" or may_have("gpu", path)
+
+
+def may_have(mark: str, path: Path) -> bool:
+    """Whether a file is no file of tests, or names the mark."""
+    return not path.name.startswith("test_") or f"mark.{mark}" in path.read_text(encoding="utf-8")
 
 
 def without_gpu(config: pytest.Config, reason: str) -> NoReturn:

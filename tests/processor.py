@@ -12,6 +12,7 @@ import pytest
 
 SUITE_S = 720.0  # the README's test command: 6.5 minutes on two cores, with room
 TEST_S = 6.0  # one test that is not marked slow
+SMOKE_S = 60.0  # the smoke tests together: half a minute on two cores, and what collects them
 NAME = "processor_s"
 
 
@@ -32,6 +33,7 @@ class Processor:
         self.begun = used()
         self.seconds: dict[str, float] = {}
         self.slow: set[str] = set()
+        self.smoke: set[str] = set()
 
     def pytest_runtest_logstart(self) -> None:
         self.begun = used()
@@ -51,18 +53,25 @@ class Processor:
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + spent
         if "slow" in report.keywords:
             self.slow.add(report.nodeid)
+        if "smoke" in report.keywords:
+            self.smoke.add(report.nodeid)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        for line in summary(self.seconds, self.slow) if self.seconds else ():
+        for line in summary(self.seconds, self.slow, self.smoke) if self.seconds else ():
             terminalreporter.write_line(line)
 
 
-def summary(seconds: Mapping[str, float], slow: set[str]) -> list[str]:
+def summary(seconds: Mapping[str, float], slow: set[str], smoke: set[str]) -> list[str]:
     """The sums, and the tests that take more than they may."""
     some = {name: spent for name, spent in seconds.items() if name not in slow}
     total, rest = sum(some.values()), sum(seconds.values()) - sum(some.values())
     found = [f"processor: {total:.0f} s in {len(some)} tests, at most {SUITE_S:.0f}; {rest:.0f} s in slow ones"]
     if total > SUITE_S:
         found.append("that is too much: CONTRIBUTING.md says what to do")
+    short = sum(seconds[name] for name in smoke)
+    if short > SMOKE_S:
+        found.append(f"smoke tests take {short:.0f} s, more than {SMOKE_S:.0f}")
+    if smoke & slow:
+        found.append(f"smoke tests that are slow: {', '.join(sorted(smoke & slow))}")
     over = sorted((item for item in some.items() if item[1] > TEST_S), key=lambda item: -item[1])
     return found + [f"{spent:6.1f} s, more than {TEST_S:.0f}: {name}" for name, spent in over]

@@ -65,7 +65,7 @@ def answers(command: Sequence[str]) -> bool:
 
 def needs(*names: str) -> pytest.MarkDecorator:
     """Marks a test that calls all of these programs: it is skipped where one cannot be run, and says which. Of
-    "a|b" one suffices. The programs are asked when such a test is about to run (`tests/conftest.py`)."""
+    "a|b" one suffices. The programs are asked when such a test is about to run (`conftest.py`)."""
     return pytest.mark.needs(*names)
 
 

@@ -67,6 +67,15 @@ def test_broadcasting(dyn: Dynamics, robot: Robot) -> None:
     assert np.array_equal(grid[2, 1], dyn.inverse_dynamics(q[2], v[1], a[0], f_ext[0]))
 
 
+@pytest.mark.parametrize("function", ["id", "fd", "dfd"])
+def test_a_function_with_forces_among_its_inputs_takes_them_once(robot: Robot, function: str) -> None:
+    dyn, forced = robot.compile(target="numpy"), FUNCTIONS[function].taking("f_ext")
+    inputs = [*arguments(robot, function), np.ones((len(robot.bodies), 6))]
+    want = outputs(dyn.function(function)(*inputs[:-1], f_ext=inputs[-1]))
+    found = outputs(dyn.function(forced)(*inputs))
+    assert all(np.array_equal(x, y) for x, y in zip(found, want, strict=True))
+
+
 def test_arguments_are_read_only_and_lists_convert(dyn: Dynamics, robot: Robot) -> None:
     q, v, a, _ = states(robot, N)
     kept = q.copy()

@@ -40,6 +40,7 @@ ROW = re.compile(r"^\| (.*?) \| .* \| .* \| (\d+) \|$", re.MULTILINE)
 """A row of the page's table: what is added, and how many files that touches."""
 
 
+@pytest.mark.smoke
 def test_each_change_touches_as_many_files_as_the_table_says() -> None:
     counts = dict[str, int]()
     for section, text in SECTIONS.items():

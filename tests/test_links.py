@@ -18,6 +18,7 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.links import compiler as scanned
 from tests.forces import function_with
 from tests.laws.robots import relative, robot_named, states
+from tests.processor import slow
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,7 @@ def test_one_state_for_many_forces(robot: condyle.Robot) -> None:
     assert dyn.mass_matrix(some.q[:0]).shape == (0, 9, 9)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("route", ["elements", "abia", "jsiia"])
 def test_routes_by_name(robot: condyle.Robot, route: str) -> None:
     dyn = robot.compile(target="numpy", links="scan", routes={"fd": route, "id": "rnea"})
@@ -116,7 +118,7 @@ def test_segments_on_the_processor(dtype: str) -> None:
     assert [line.split()[0] for line in lines if "in segments" in line] == ["id", "fd"]  # the rest is serial
 
 
-@pytest.mark.parametrize("target", ["cpu", "numpy"])
+@pytest.mark.parametrize("target", ["cpu", slow("numpy")])
 def test_what_runs_for_a_long_chain_is_known_at_once(target: str) -> None:
     dyn = condyle.chain(2000, rng=4).compile(links="auto", target=target)
     start = time.process_time()

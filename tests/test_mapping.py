@@ -74,6 +74,7 @@ def test_several_answers_inputs_for_all_states_and_a_function_as_sink(dyn, state
     assert found == [400, 800, N]
 
 
+@pytest.mark.smoke
 def test_an_iterator_gives_chunks_of_its_own_length(dyn, states):
     parts = [slice(0, 10), slice(10, 700), slice(700, N)]
     sink = np.empty_like(states[0])

@@ -72,6 +72,7 @@ def test_every_option_of_an_export_belongs_to_a_target() -> None:
     assert options == {*[*inspect.signature(condyle.export).parameters][5:]}
 
 
+@pytest.mark.smoke
 def test_number_types_are_said_as_numpy_lets_them() -> None:
     said = (np.float32, np.dtype("float32"), "f4", float, np.dtype("float64"))
     assert [ROBOT.compile(dtype=dtype).dtype.name for dtype in said] == [*["float32"] * 3, *["float64"] * 2]

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.processor import NAME, SUITE_S, TEST_S, Processor, summary, used
+from tests.processor import NAME, SMOKE_S, SUITE_S, TEST_S, Processor, summary, used
 
 
 def report(test: str, spent: float, *marks: str) -> pytest.TestReport:
@@ -30,8 +30,16 @@ def test_setup_call_and_teardown_of_a_test_are_added_and_slow_tests_left_out() -
 
 def test_a_suite_that_takes_too_much_is_said() -> None:
     many = {str(k): 1.0 for k in range(int(SUITE_S) + 1)}
-    assert "CONTRIBUTING.md" in summary(many, set())[1]
-    assert len(summary(dict(list(many.items())[1:]), set())) == 1
+    assert "CONTRIBUTING.md" in summary(many, set(), set())[1]
+    assert len(summary(dict(list(many.items())[1:]), set(), set())) == 1
+
+
+def test_smoke_tests_that_take_too_much_are_said() -> None:
+    seconds = {"a": SMOKE_S, "b": 1.0}
+    assert summary(seconds, {"a", "b"}, {"a"})[1] == "smoke tests that are slow: a"
+    said = summary(seconds, {"a"}, {"a", "b"})[1]
+    assert said == f"smoke tests take {SMOKE_S + 1:.0f} s, more than {SMOKE_S:.0f}"
+    assert len(summary(seconds, {"a"}, {"b"})) == 1
 
 
 def test_work_of_children_counts() -> None:

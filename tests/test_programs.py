@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from conftest import pytest_runtest_setup
 from tests import programs
-from tests.conftest import pytest_runtest_setup
 
 ROOT = Path(__file__).resolve().parent
 

@@ -11,6 +11,7 @@ import condyle
 from condyle import Dynamics, Robot, SingularError
 from condyle.functions import FUNCTIONS
 from tests.laws.robots import states
+from tests.processor import slow
 
 INERTIA = np.diag((0.01, 0.02, 0.02))
 
@@ -94,7 +95,7 @@ def gimbal() -> Robot:
 
 
 @pytest.mark.filterwarnings("ignore::condyle.ModelWarning")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 def test_a_state_without_inverse_spoils_itself_only(dtype: str, compiled: Callable[..., Dynamics]) -> None:
     robot = gimbal()
     q = np.array([[0.1, 1.0, 0.2], [0.3, 0.0, 0.5], [0.1, -1.2, 0.4]], dtype)

@@ -6,6 +6,8 @@ import pytest
 
 from condyle.text import printable, printable_lines, quoted
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.parametrize(
     ("text", "shown"),

@@ -23,7 +23,7 @@ MACHINE = "aarch64-linux-gnu"
 PACKAGES = ("python3", "python3-dev", "libpython3-dev", "libstdc++6")
 WHEELS = ("numpy", "scipy", "pytest", "hypothesis", "pytest-xdist")
 TESTS = (
-    "tests/tools/test_arm64_use.py",
+    "tools/tests/test_arm64_use.py",
     "tests/runtime/test_native.py",
     "tests/runtime/test_function.py",
     "tests/runtime/test_answers.py",

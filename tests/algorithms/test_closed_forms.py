@@ -8,6 +8,8 @@ import pytest
 import condyle
 from tests.laws.evaluated import reference
 
+pytestmark = pytest.mark.smoke
+
 ROUNDING = 1e-13  # a handful of operations
 G = 9.81
 

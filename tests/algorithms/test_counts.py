@@ -9,6 +9,7 @@ import pytest
 import condyle
 from condyle import ModelWarning, Robot
 from condyle.compile.options import tip_frame
+from tests.processor import slow
 from tests.twins.example_robots import path_of
 
 # Products and sums of each function before contraction, as measured: better algorithms lower them, nothing raises them
@@ -117,7 +118,7 @@ def arithmetic(robot: Robot) -> dict[str, int]:
     return {str(row["function"]): int(row["mul"]) + int(row["add"]) for row in rows}
 
 
-@pytest.mark.parametrize("name", MEASURED)
+@pytest.mark.parametrize("name", [slow(name) if name == "atlas" else name for name in MEASURED])
 def test_bundled_robots_need_no_more_than_they_did(name: str) -> None:
     found = arithmetic(condyle.load(name))
     assert found.keys() == MEASURED[name].keys()
@@ -125,7 +126,7 @@ def test_bundled_robots_need_no_more_than_they_did(name: str) -> None:
 
 
 @pytest.mark.twins_data
-@pytest.mark.parametrize("name", TO_BEAT)
+@pytest.mark.parametrize("name", [slow(name) if name == "talos_reduced" else name for name in TO_BEAT])
 def test_published_robots_need_no_more_than_the_best_known(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)

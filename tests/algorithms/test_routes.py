@@ -56,7 +56,11 @@ def test_every_route_gives_the_same(name: str, function: str, route: str) -> Non
     assert agree(other, first, LOOSE.get(function, ROUNDING))
 
 
-@pytest.mark.parametrize(("function", "route"), EVERY_ROUTE)
+@pytest.mark.parametrize(
+    ("function", "route"),
+    # what follows minv is what follows ltl
+    [slow(*one) if one[1].startswith("minv+") and one[1] != "minv+columns" else one for one in EVERY_ROUTE],
+)
 @pytest.mark.parametrize("name", ["zoo", slow("tree-1")])
 def test_program_means_what_the_reference_does(name: str, function: str, route: str) -> None:
     """Regrouped and not, as traced and contracted, in float64; and in float32."""
@@ -82,7 +86,7 @@ def test_program_means_what_the_reference_does(name: str, function: str, route: 
 
 @pytest.mark.parametrize(
     ("function", "dtype"),
-    [*((one, "float64") for one in DEFAULT), *(("id", "float32"), ("minv", "float32"), ("difd", "float32"))],
+    [*((one, "float64") for one in DEFAULT), *(("id", "float32"), ("minv", "float32"), slow("difd", "float32"))],
 )
 @pytest.mark.parametrize("name", ["tree-1"])
 def test_compiled_code_means_what_the_reference_does(

@@ -100,6 +100,7 @@ def test_packed_arrays_hold_the_same() -> None:
     assert np.array_equal(Packed(blocks, kept, (STATES,)).dense(), plain)
 
 
+@pytest.mark.smoke
 @pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
 def test_what_leads_out_of_its_tables_is_refused() -> None:
     """Every word of the copies and products, and every number of the blocks."""

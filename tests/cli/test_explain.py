@@ -39,6 +39,7 @@ def test_steps_add_up_to_the_counts_of_the_compiler(name: str) -> None:
     assert found.instructions == compiler.counts(function)["instructions"]
 
 
+@pytest.mark.smoke
 def test_an_attributed_trace_is_the_trace() -> None:
     tree, function = tree_of(ARM), FUNCTIONS["id"]
     program, of = attributed(tree, function, "rnea")

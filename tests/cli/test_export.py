@@ -3,8 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.specification.ports import ACTIVE
+
+pytestmark = pytest.mark.smoke
 
 
 def test_files_are_written_and_listed(run, pendulum, tmp_path) -> None:

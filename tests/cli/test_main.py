@@ -50,10 +50,12 @@ def test_bad_words_are_bad_use(run, words) -> None:
     assert ran.out == ""
 
 
+@pytest.mark.smoke
 def test_the_version_is_said(run) -> None:
     assert run("--version").out == f"condyle {condyle.__version__}\n"
 
 
+@pytest.mark.smoke
 def test_a_missing_file_is_named(run) -> None:
     ran = run("info", "no-such-robot.urdf")
     assert ran.status in (1, 2)

@@ -11,6 +11,7 @@ from tests.accuracies import FEW_ROUNDINGS, SOLVED
 from tests.contacts.linkages import CRANKS, angles, at, branched, errors, four_bar, slopes
 
 
+@pytest.mark.smoke
 def test_a_closed_four_bar_is_the_one_of_plane_geometry() -> None:
     robot = four_bar()
     exact = angles(CRANKS)

@@ -95,6 +95,7 @@ def check_hessian(state: State) -> None:
     assert abs(float(e @ found @ e - expected)) < scale * (_allowed("hessian", state) + 1e-8)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("function", ["id", "fd", "com", "ke", "nle_f_ext", "difference"])
 def test_a_vjp_is_differentiated_again(function: str) -> None:
     """By the Hessian and the Jacobian of the function, where that is known."""

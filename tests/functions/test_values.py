@@ -20,6 +20,8 @@ from condyle.functions.steps import STEP
 from condyle.specification import Derivative, Function, Repeat, Taking
 from condyle.specification.ports import F_EXT, GRAVITY, INERTIAS
 
+pytestmark = pytest.mark.smoke
+
 EVERY = [*FUNCTIONS.values(), *AUXILIARY.values()]
 COMPOSITIONS = 400
 

@@ -16,6 +16,8 @@ from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, wanted
 from tests.gpu.foreign import Foreign
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 
 def test_interface(fake: FakeDriver) -> None:
     dyn = dynamics()

@@ -48,6 +48,7 @@ def test_split_functions(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> N
     same(tuple(one.numpy() for one in answers), wanted("dfd", [np.repeat(arguments[0][:1], 40, 0), *arguments[1:]]))
 
 
+@pytest.mark.smoke
 def test_named_kernels(fake: FakeDriver) -> None:
     """The same answers, to the bit where one kernel does it all; words that say nothing are refused."""
     arguments = given("dfd", 9)

@@ -18,6 +18,8 @@ from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 from tests.gpu.foreign import Foreign
 from tests.gpu.test_order import SPLIT, WAITS
 
+pytestmark = pytest.mark.usefixtures("small_heap")
+
 ALLOCATES = {"cuMemAlloc", "cuMemAllocAsync", "cuMemAllocFromPoolAsync", "cuMemFreeAsync", "cuMemHostAlloc"}
 BLOCKING = 6
 """A stream of a user that waits for stream 0; all others do not."""

@@ -85,6 +85,7 @@ def test_mujoco_slides_about_as_far() -> None:
     np.testing.assert_allclose(path.q[:2], data.qpos[:2], rtol=0.03)
 
 
+@pytest.mark.smoke
 def test_a_ball_falls_and_stays() -> None:
     f = Plane(offset=0.1).step(ball(), [condyle.Contact("ball")]).compile()
     path = f.rollout([0.0, 0.0, 0.6], [0.3, 0.0, 0.0], np.zeros(3), DT, 0.5, steps=800)

@@ -50,6 +50,7 @@ def test_codes_are_given_out_in_a_fixed_order() -> None:
     assert {name: task.codes for name, task in fpga.functions().items()} == CODES
 
 
+@pytest.mark.smoke
 def test_plans_follow_from_compositions() -> None:
     plans = {name: task.passes for name, task in fpga.functions().items()}
     net = {BIAS, INVERSE, SOLVED}

@@ -77,12 +77,14 @@ def test_many_marks_of_comments_take_no_time(tmp_path: Path) -> None:
         assert time.process_time() - start < 3.0
 
 
+@pytest.mark.smoke
 def test_entity_bomb(tmp_path: Path) -> None:
     lines = ['<!ENTITY a0 "x">', *(f'<!ENTITY a{i} "{f"&a{i - 1};" * 10}">' for i in range(1, 7))]
     with pytest.raises(ModelError, match=r"bad\.urdf:2: DOCTYPE declarations are refused"):
         load(tmp_path, arm().replace('"arm"', '"&a6;"'), f'<?xml version="1.0"?>\n<!DOCTYPE r [{"".join(lines)}]>\n')
 
 
+@pytest.mark.smoke
 def test_external_entity(tmp_path: Path) -> None:
     head = '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
     with pytest.raises(ModelError, match="DOCTYPE"):

@@ -24,6 +24,7 @@ def test_a_fault_of_a_derivative_is_not_taken_for_a_missing_one(monkeypatch: pyt
         _ = wrap(condyle.chain(2, 1).compile(target="numpy")).mass_matrix
 
 
+@pytest.mark.smoke
 def test_methods_name_functions_too() -> None:
     F = wrap(condyle.chain(2, 1).compile(target="numpy"))
     assert F.function("mass_matrix") is F.function("m")

@@ -25,21 +25,6 @@ __all__ = ["fixed", "floating", "hyq"]
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # PyTorch's own
 
 
-@pytest.mark.parametrize("case", ["fixed", "floating", "hyq"])
-@pytest.mark.parametrize("batch", [(), (1,), (5,), (2, 3), (0,)])
-def test_answers_are_those_of_arrays(case, batch, request):
-    of = request.getfixturevalue(case)
-    q, v = of.robot.random_state(int(np.prod(batch, dtype=int)), 3)
-    q, v = q.reshape(*batch, of.robot.nq), v.reshape(*batch, of.robot.nv)
-    Q, V = torch.from_numpy(q), torch.from_numpy(v)
-    tau = of.tau.detach()
-    assert np.array_equal(of.far.forward_dynamics(Q, V, tau).numpy(), of.dyn.forward_dynamics(q, v, tau.numpy()))
-    found, want = of.far.inverse_dynamics_derivatives(Q, V, V), of.dyn.inverse_dynamics_derivatives(q, v, v)
-    assert type(found) is type(want)
-    assert all(np.array_equal(x.numpy(), y) for x, y in zip(found, want, strict=True))
-    assert np.array_equal(of.far.kinetic_energy(q=Q, v=V).numpy(), of.dyn.kinetic_energy(q, v))
-
-
 def test_functions_of_users(floating):
     tip = list(floating.robot.frames)[-1]
 

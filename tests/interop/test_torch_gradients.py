@@ -67,43 +67,6 @@ def test_forces_and_numbers_of_the_robot_have_gradients(floating):
     assert torch.equal(own, floating.far.forward_dynamics(q, v, tau))
 
 
-def test_torch_func(fixed):
-    q, v, tau = (x.detach() for x in fixed.args)
-    func = torch.func
-    want = fixed.dyn.jacobian("fd")(*arrays(q, v, tau))
-    one = q[0], v[0], tau
-    for jacobian in (func.jacrev, func.jacfwd):
-        for k, name in enumerate(want._fields):
-            found = jacobian(fixed.far.forward_dynamics, argnums=k)(*one)
-            assert np.allclose(found.numpy(), want[k][0], atol=1e-9), name
-        by_q = func.vmap(jacobian(fixed.far.forward_dynamics), in_dims=(0, 0, None))(q, v, tau)
-        assert np.allclose(by_q.numpy(), want.da_dq, atol=1e-9)
-    lam = torch.randn(3, dtype=F64)
-    H = func.hessian(lambda q: lam @ fixed.far.forward_dynamics(q, v[0], tau))(q[0])
-    whole = fixed.dyn.hessian("fd")(*arrays(*one), lam.numpy())
-    assert np.allclose(H.numpy(), whole[:3, :3], atol=1e-8)
-    grad = func.grad(lambda q: fixed.far.forward_dynamics(q, v, tau).sum())(q)
-    assert np.allclose(grad.numpy(), want.da_dq.sum(1), atol=1e-9)
-
-
-def test_vmap_of_vmap_and_what_is_not_mapped(floating):
-    q, v, tau = (x.detach() for x in floating.args)
-    Q, V = q.expand(4, *q.shape).contiguous(), torch.randn(3, 2, floating.robot.nv, dtype=F64)
-    func, fd = torch.func, floating.far.forward_dynamics
-    found = func.vmap(func.vmap(fd, in_dims=(None, 0, None)), in_dims=(0, None, None))(Q, V, tau)
-    want = floating.dyn.forward_dynamics(*arrays(Q[:, None], V[None], tau))
-    assert found.shape == (4, 3, 2, floating.robot.nv) and np.array_equal(found.numpy(), want)
-    last = func.vmap(fd, in_dims=(0, -1, None), out_dims=1)(q, v.T.contiguous(), tau)
-    assert np.array_equal(last.numpy().T, floating.dyn.forward_dynamics(*arrays(q, v, tau)))
-
-    def loss(q, v, tau):
-        return fd(q, v, tau).sum()
-
-    each = func.vmap(func.grad(loss, argnums=(0, 1, 2)), in_dims=(0, None, None))(Q, v, tau)
-    whole = func.grad(loss, argnums=(0, 1, 2))(q, v, tau)
-    assert all(torch.allclose(x, y.expand_as(x)) for x, y in zip(each, whole, strict=True))
-
-
 def test_rollout_is_one_call_back_and_its_gradient_is_right(floating):
     tau = 0.1 * torch.randn(2, 3, floating.robot.nv, dtype=F64)
     given = floating.q.detach().requires_grad_(), floating.v.detach().requires_grad_(), tau.requires_grad_()
@@ -120,19 +83,6 @@ def test_rollout_is_one_call_back_and_its_gradient_is_right(floating):
     (by_tau,) = torch.autograd.grad(every.v.sum(), tau, create_graph=True)
     with pytest.raises(UnsupportedError, match="derivative"):
         torch.autograd.grad(by_tau.sum(), tau)
-
-
-def test_steps_one_after_the_other_have_the_gradient_of_a_rollout(floating):
-    q, v, tau = floating.q, floating.v, torch.randn(3, floating.robot.nv, dtype=F64, requires_grad=True)
-    for q_gradient in ("ambient", "tangent"):
-        far = wrap(floating.dyn, q_gradient)
-        q, v = floating.q, floating.v
-        for k in range(3):
-            q, v = far.step(q, v, tau[k], 0.01)
-        found = torch.autograd.grad(v.sum(), (floating.q, floating.v, tau))
-        end = far.rollout(floating.q, floating.v, tau, 0.01, last=True)
-        want = torch.autograd.grad(end.v.sum(), (floating.q, floating.v, tau))
-        assert all(torch.allclose(x, y) for x, y in zip(found, want, strict=True))
 
 
 def test_gradients_outlive_the_object():

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 
 from condyle import scalar
@@ -14,6 +15,8 @@ from condyle.ir.interp import run
 from condyle.ir.program import Array
 from condyle.ir.verify import verify
 from tests.ir.programs import POINTS, STEPS, built, exactly
+
+pytestmark = pytest.mark.smoke
 
 
 @settings(max_examples=200, deadline=None)

@@ -14,6 +14,8 @@ from condyle.ir.show import show
 from condyle.ir.verify import verify
 from condyle.passes.contract import contract
 
+pytestmark = pytest.mark.smoke
+
 
 def small() -> Program:
     """tau = 0.5 sin(q0) a0 - q1 / a0; M = [[q1, 0], [0, q1]]."""

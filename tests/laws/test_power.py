@@ -10,6 +10,8 @@ from tests.laws.evaluated import reference
 from tests.laws.motion import STEP, body_twists, kinetic_energy, potential_energy
 from tests.laws.robots import NAMES, robot_named, states
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.parametrize("name", NAMES)
 def test_mass_matrix_is_that_of_the_kinetic_energy(name: str) -> None:

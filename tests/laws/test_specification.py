@@ -18,6 +18,7 @@ from condyle.cli.check import worst_of
 from condyle.functions import FUNCTIONS, registered
 from condyle.model.varied import contact_numbers
 from condyle.specification import Call, Function, expanded
+from condyle.specification.ports import F_EXT
 from tests.backends.cuda.simulate import made, simulate
 from tests.functions.first_moment import FIRST_MOMENT
 from tests.held import held
@@ -101,7 +102,8 @@ def compare(name: str, function: str, dtypes: tuple[str, ...]) -> None:
     robot = robot_named(name)
     given = states(robot, 9)
     inputs = arguments(robot, function, given)
-    forces, bound = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}, bound_of(robot, function)
+    bound, answering = bound_of(robot, function), FUNCTIONS[function].taking(F_EXT)
+    forces = {"f_ext": given.f_ext} if FUNCTIONS[function].takes_f_ext else {}
     exact = parts(reference(robot, function, *inputs, **forces, **bound))
     for dtype in dtypes:
         dyn = robot.compile(dtype=dtype, **bound)
@@ -110,9 +112,9 @@ def compare(name: str, function: str, dtypes: tuple[str, ...]) -> None:
         extra = {key: np.asarray(x, dtype) for key, x in forces.items()}
         packed = [dyn.pack(x, port.name) for x, port in zip(cast, FUNCTIONS[function].inputs, strict=True)]
         for found in (parts(call(*cast, **extra)), tuple(x.dense() for x in parts_of_packed(call(*packed, **extra)))):
-            assert max(worst_of(FUNCTIONS[function], found, exact)) < most, dtype
+            assert max(worst_of(answering, found, exact)) < most, dtype
         one = [x[None] for x in parts(call(*(x[0] for x in cast), **{key: x[0] for key, x in extra.items()}))]
-        assert max(worst_of(FUNCTIONS[function], one, [want[:1] for want in exact])) < most, dtype
+        assert max(worst_of(answering, one, [want[:1] for want in exact])) < most, dtype
 
 
 def parts_of_packed(answer: object) -> tuple[object, ...]:

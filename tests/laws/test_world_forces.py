@@ -90,7 +90,7 @@ def test_difd_is_did_and_products(name: str) -> None:
         assert relative(found[1], -inverse @ by_v) < SOLVED, route
 
 
-@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd", "dcfd") else one for one in FORCED])
+@pytest.mark.parametrize("function", [slow(one) if one in ("dfd", "difd", "dcfd", "dstep") else one for one in FORCED])
 @pytest.mark.parametrize("name", ["floating-3", *(slow(name) for name in NAMES if name != "floating-3")])
 def test_every_call_is_that_of_the_reference(name: str, function: str) -> None:
     """NumPy, compiled code in both number types, packed, one state, a pickle."""

@@ -11,6 +11,8 @@ from condyle.model.description import MimicOf
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.placement import Placement
 
+pytestmark = pytest.mark.smoke
+
 BOX = np.diag([0.1, 0.2, 0.25])
 
 

@@ -8,6 +8,8 @@ import pytest
 import condyle
 from condyle import ShapeError
 
+pytestmark = pytest.mark.smoke
+
 
 def test_bodies_of_points_can_be_and_no_others() -> None:
     """Parameters of clouds of masses, and the same with one number spoilt."""

@@ -16,6 +16,8 @@ from condyle.passes.forward import forward
 from condyle.passes.partials import PARTIALS, rules
 from condyle.passes.reverse import reverse
 
+pytestmark = pytest.mark.smoke
+
 L = np.longdouble
 OPS = [row.name for row in OPERATIONS.values() if row.source == TRACED]
 N = 4

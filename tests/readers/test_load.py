@@ -11,6 +11,8 @@ import pytest
 from condyle.errors import ModelError
 from condyle.readers import BUNDLED, load_robot, xml
 
+pytestmark = pytest.mark.smoke
+
 ONE = '<robot name="r"><link name="a"/></robot>'
 
 

@@ -13,6 +13,8 @@ from condyle.errors import ModelError, ModelWarning
 from condyle.model.parts import Mimic
 from condyle.readers import load_robot
 
+pytestmark = pytest.mark.smoke
+
 INERTIA = '<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.25"/>'
 INERTIAL = f'<inertial><mass value="1"/>{INERTIA}</inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'

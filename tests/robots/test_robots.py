@@ -25,6 +25,7 @@ def text(name: str) -> str:
     return (resources.files("condyle.robots") / f"{name}.urdf").read_text(encoding="utf-8")
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", BUNDLED)
 def test_sizes(name: str) -> None:
     robot = load_robot(name)

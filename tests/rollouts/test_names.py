@@ -11,6 +11,8 @@ from condyle.functions import function_of, function_or_none, registered
 from condyle.functions.repeat import repeat
 from condyle.specification import Function, Port, Repeat
 
+pytestmark = pytest.mark.smoke
+
 CARRIED = ("q", "v")
 
 

@@ -13,6 +13,8 @@ from condyle.runtime.arrays import Binder, Call
 from condyle.runtime.rows import MOST_DIMS
 from condyle.specification.ports import F_EXT
 
+pytestmark = pytest.mark.smoke
+
 SIZES = {"nq": 7, "nv": 6, "n_bodies": 5}
 F64 = np.dtype("float64")
 ID, M, DFD, DIFD = (FUNCTIONS[name] for name in ("id", "m", "dfd", "difd"))

@@ -119,6 +119,7 @@ def readonly() -> np.ndarray:
     return array
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

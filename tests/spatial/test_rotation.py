@@ -10,6 +10,8 @@ import pytest
 from condyle.spatial.rotation import AboutX, AboutZ, Full, Identity, Product, Rotation, from_quaternion, from_two_turns
 from tests.accuracies import FEW_ROUNDINGS
 
+pytestmark = pytest.mark.smoke
+
 Array = np.ndarray
 
 

@@ -14,6 +14,8 @@ from condyle.spatial.transform import IDENTITY, Transform
 from condyle.spatial.twist import cross_motion, dot
 from condyle.spatial.vector import IDENTITY_MATRIX
 
+pytestmark = pytest.mark.smoke
+
 ROUNDING = 1e-14  # a few dozen operations on numbers of size one
 
 

@@ -7,11 +7,20 @@ import pytest
 
 import condyle
 from tests.laws.robots import relative, robot_named
-from tests.steps.test_step import BY_COST, drawn
+from tests.processor import slow
+from tests.steps.test_step import METHODS, drawn
+
+QUICK = {("euler", "local"), ("semi_implicit_euler", "local_world_aligned")}
 
 
-@pytest.mark.parametrize("force_frame", ["local", "local_world_aligned"])
-@pytest.mark.parametrize("integrator", BY_COST)
+@pytest.mark.parametrize(
+    ("integrator", "force_frame"),
+    [
+        (pytest.param if (integrator, force_frame) in QUICK else slow)(integrator, force_frame)
+        for integrator in METHODS
+        for force_frame in ("local", "local_world_aligned")
+    ],
+)
 def test_e_is_the_difference_by_forces(integrator: str, force_frame: str) -> None:
     robot = robot_named("chain") if force_frame == "local" else condyle.random_tree(2, 2, floating_base=True)
     q, v, tau = drawn(robot, 3)

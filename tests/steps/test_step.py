@@ -108,6 +108,7 @@ def test_every_kind_of_call_gives_the_same_bits(integrator: str, target: str) ->
         assert relative(one.q[None], want.q[k : k + 1]) < 1e-13 and relative(one.v[None], want.v[k : k + 1]) < 1e-9
 
 
+@pytest.mark.smoke
 def test_external_forces_are_held_over_the_step() -> None:
     robot = robot_named("tree-0")
     q, v, tau = drawn(robot, 5)

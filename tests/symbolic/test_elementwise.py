@@ -13,6 +13,8 @@ from condyle.errors import UnsupportedError
 from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS, OF_ROWS, of_numbers
 from tests.symbolic.traced import check, traced
 
+pytestmark = pytest.mark.smoke
+
 SPECIAL = np.array(
     [-np.inf, -30.0, -2.5, -1.0, -0.6, -1e-9, -0.0, 0.0, 1e-16, 1e-9, 0.3, 1.0, 2.5, 40.0, np.inf, np.nan]
 )

@@ -55,6 +55,7 @@ def test_zeros_and_mirrors_hold(seed: int, floating: bool, types: str) -> None:
     assert left_out > 0
 
 
+@pytest.mark.smoke
 def test_an_arm_and_a_quadruped() -> None:
     """Known patterns: an arm has no zeros; the legs of a quadruped on a fixed base do not see each other."""
     arm, dog = (tree_of(condyle.load(name)) for name in ("iiwa14", "hyq"))

@@ -49,6 +49,7 @@ def moved(robot: Robot, function: str, floating_base: bool = False) -> float:
     return error(robot.compile(target="numpy"), other, function, states(robot, 5, seed=2), forces=False)
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("function", ["id", "m", "did", "fd", "minv", "dfd"])
 def test_with_snap_0_the_accuracies_hold_against_the_file(function: str, tmp_path: Path) -> None:
     robot = loaded(tmp_path, 0.0)

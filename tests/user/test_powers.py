@@ -10,6 +10,7 @@ from condyle.backends.cuda.forms import Form
 from condyle.compile.gpu import GpuFunction
 from condyle.user import UserFunction
 from tests.backends.cuda.simulate import simulate
+from tests.processor import slow
 
 UPWARDS, DOWNWARDS = (2, 33, 40, 101), (-2, -33, -40)
 X = np.array([-1.5, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0])
@@ -29,7 +30,7 @@ def slopes(powers: tuple[int, ...], x: np.ndarray) -> np.ndarray:
     return np.stack([n * np.power(x, n - 1.0) for n in powers], axis=-1)
 
 
-@pytest.mark.parametrize("target", ["numpy", "cpu", "c"])
+@pytest.mark.parametrize("target", ["numpy", "cpu", slow("c")])
 @pytest.mark.parametrize(("powers", "x"), [(UPWARDS, X), (DOWNWARDS, X[X != 0])], ids=["upwards", "downwards"])
 def test_whole_powers_are_numbers_at_every_base(powers: tuple[int, ...], x: np.ndarray, target: str) -> None:
     f = function(powers).compile(target)

@@ -13,6 +13,8 @@ import pytest
 import condyle
 from condyle import UnsupportedError
 
+pytestmark = pytest.mark.smoke
+
 DRAWN, NUMBERS = np.random.default_rng(0), count()
 CHANGING: dict[str, Callable[[Any], Any]] = {
     "NumPy's numbers": lambda x: x + np.random.rand(),

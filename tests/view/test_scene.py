@@ -12,6 +12,8 @@ from condyle.view import poses_by, scene_of
 from condyle.view.parts import Point
 from condyle.view.scene import Scene
 
+pytestmark = pytest.mark.smoke
+
 
 def scene(robot: condyle.Robot, *arguments, **named) -> Scene:
     poses = poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames))

@@ -77,7 +77,7 @@ def method_of(function: Function) -> Callable[..., Any]:
         closed = next((name for name in named if name in OPEN and name in function.numbers), None)
         bound = bound_arguments(function.called, signature, (self, *args), named, opened_by(closed))
         given = [bound[port.name] for port in function.inputs]
-        f_ext, out = bound.get("f_ext"), bound.get("out")
+        f_ext, out = bound.get("f_ext") if function.takes_f_ext else None, bound.get("out")  # else f_ext is an input
         if f_ext is None:
             return as_result(function, self.call(function, given, out))
         return as_result(forced if function.f_ext_outputs else function, self.call(forced, (*given, f_ext), out))

@@ -15,6 +15,8 @@ from condyle.links.algorithms.arrays import ArrayLinks
 from condyle.links.algorithms.exchange import exchange_map, levels
 from condyle.links.algorithms.sums import Sums
 
+pytestmark = pytest.mark.smoke
+
 
 class Words:
     """Decimal numbers and their powers of ten: they compose as digits do, exactly, and not commutatively."""

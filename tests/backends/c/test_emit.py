@@ -20,6 +20,8 @@ from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Output, Program
 from tests.backends.c.small import tangle, toy
 
+pytestmark = pytest.mark.smoke
+
 FACTS = Facts(nq=5, nv=5, fingerprint="0123abcd", version="1.2.3", name="arm", functions=FUNCTIONS)
 GOLDEN = Path(__file__).parents[2] / "golden"
 

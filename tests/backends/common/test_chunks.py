@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,6 +11,8 @@ from condyle.backends.common.chunks import Chunk, Cut, Lowered, lower
 from condyle.ir.program import operands
 from condyle.operations import MEANING
 from tests.backends.c.small import meaning, states, tangle, toy
+
+pytestmark = pytest.mark.smoke
 
 
 def walk(low: Lowered, inputs: list[np.ndarray]) -> list[np.ndarray]:

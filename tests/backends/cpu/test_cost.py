@@ -17,6 +17,8 @@ from tests.backends.c.small import tangle
 from tests.backends.cpu import plain_schedule
 from tests.backends.cpu.plain_schedule import LINE
 
+pytestmark = pytest.mark.smoke
+
 AVX512, AVX2 = ISAS["avx512"], ISAS["avx2"]
 
 

@@ -30,7 +30,9 @@ STATES = 35
 TOLERANCE = {"float64": 2e-12, "float32": 1e-3}  # a condition of some hundreds; 6e-14 and 3e-5 were measured
 
 
-@pytest.fixture(scope="module", params=[("dfd", False), ("difd", False), slow(("dfd", True)), slow(("difd", True))])
+@pytest.fixture(
+    scope="module", params=[("dfd", False), slow(("difd", False)), slow(("dfd", True)), slow(("difd", True))]
+)
 def case(request: pytest.FixtureRequest) -> tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]]:
     """A robot of all joint types, one of which mimics; its code, some states, what the reference answers."""
     function, floating = request.param

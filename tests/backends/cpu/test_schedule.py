@@ -15,6 +15,8 @@ from condyle.ir.program import Array, operands
 from tests.backends.c.small import tangle
 from tests.backends.cpu import plain_schedule
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.mark.parametrize("window", [1, 2, 16, 10_000])
 @pytest.mark.parametrize("seed", range(3))

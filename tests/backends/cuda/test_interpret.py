@@ -11,6 +11,8 @@ from tests.backends.cuda.memory import Memory, RaceError
 from tests.backends.cuda.simulate import made, robot, simulate
 from tests.backends.cuda.test_kernels import given
 
+pytestmark = pytest.mark.smoke
+
 HEAD = ".version 7.0\n.target sm_80\n.visible .entry k(\n.param .u32 n,\n.param .u64 out0\n)\n{\n"
 
 

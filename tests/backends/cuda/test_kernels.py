@@ -81,7 +81,7 @@ def check_made(one: Robot, function: str, bits: int, what: Parts, f_ext: bool, n
 
 
 @pytest.mark.parametrize("bits", [slow(32), 64])
-@pytest.mark.parametrize("function", DEFAULT)
+@pytest.mark.parametrize("function", [slow(one) if one == "difd" else one for one in DEFAULT])
 @pytest.mark.parametrize(("name", "floating"), robots(ARM))
 def test_every_function(name: str, floating: bool, function: str, bits: int) -> None:
     """In shared memory that notices races; and its machine code keeps the limits."""
@@ -96,7 +96,7 @@ FORCED = [name for name, one in FUNCTIONS.items() if one.takes_f_ext and "contac
 """Kernels of contacts with forces are run in tests/contacts/test_targets.py."""
 
 
-@pytest.mark.parametrize("function", FORCED)
+@pytest.mark.parametrize("function", [slow(one) if one in ("difd", "dstep") else one for one in FORCED])
 def test_external_forces(function: str) -> None:
     check(robot("iiwa14"), function, 64, f_ext=True)
 

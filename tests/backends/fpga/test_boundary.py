@@ -50,7 +50,7 @@ STALLS = ("+stall_in=40", "+stall_out=40", "+seed=3")
     [
         slow(Boundary(512)),
         Boundary(512, echo=True),
-        Boundary(32, async_clock=True),
+        slow(Boundary(32, async_clock=True)),
         slow(Boundary(32)),
         slow(Boundary(1024)),
         slow(Boundary(64, float32=True)),

@@ -18,6 +18,8 @@ from condyle.fpga.rtl.schedule import pool_of, schedule
 
 from .conftest import accelerator
 
+pytestmark = pytest.mark.smoke
+
 
 @pytest.fixture(scope="module")
 def arm() -> condyle.fpga.rtl.build.Accelerator:

@@ -46,6 +46,7 @@ def test_the_cures_of_mimic_joints_serve(tmp_path: Path) -> None:
         numbers_of(condyle.load(path).lock({"open": 0.0}), "MuJoCo")
 
 
+@pytest.mark.smoke
 def test_other_joints_are_named_with_a_cure() -> None:
     builder = Builder().body("a", mass=1.0, inertia=0.01 * np.eye(3))
     robot = builder.joint("slide", parent="world", child="a", type="planar").build()

@@ -12,6 +12,8 @@ from condyle.scalar import number
 from condyle.spatial.rotation import Identity
 from tests.model.joints.arrays import difference, integrate
 
+pytestmark = pytest.mark.smoke
+
 NAMES = list(JOINT_TYPES)
 SIZES = dict.fromkeys(("revolute", "continuous", "prismatic", "helical"), (1, 1, 1))
 SIZES |= {"cylindrical": (2, 2, 1), "planar": (3, 3, 1), "spherical": (4, 3, 0)}

@@ -71,9 +71,17 @@ def passive(robot: condyle.Robot, n: int) -> dict[str, np.ndarray]:
     return {"q": state.q, "v": state.v, "tau": 0.1 * rng.standard_normal((n, robot.nv))}
 
 
+QUICK = {("avx2", "float64"), ("avx512", "float32")}
+WAYS = [
+    pytest.param(isa, dtype, id=f"{isa.name}-{dtype}", marks=() if (isa.name, dtype) in QUICK else pytest.mark.slow)
+    for isa in supported()
+    for dtype in BITS
+]
+"""Every set of instructions and every number type; both at once in the slow tests."""
+
+
 @needs_machine
-@pytest.mark.parametrize("dtype", BITS)
-@pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("isa", "dtype"), WAYS)
 @pytest.mark.parametrize(
     ("kind", "n"),
     [
@@ -109,8 +117,7 @@ TREES = {
 
 
 @needs_machine
-@pytest.mark.parametrize("dtype", BITS)
-@pytest.mark.parametrize("isa", supported(), ids=lambda isa: isa.name)
+@pytest.mark.parametrize(("isa", "dtype"), WAYS)
 @pytest.mark.parametrize("name", TREES)
 def test_limbs_agree_with_the_reference(name: str, isa: Isa, dtype: str) -> None:
     """Both functions, with outer forces and without."""
@@ -132,6 +139,7 @@ def test_limbs_agree_with_the_reference(name: str, isa: Isa, dtype: str) -> None
             assert relative(got, want) < BOUNDS[dtype]
 
 
+@pytest.mark.smoke
 def test_limbs_are_cut_at_branches_and_evenly() -> None:
     tree = tree_of(chains.tree(TREES["trunk and limbs"], 1))
     assert branches(tree) == [(0, 7), (7, 1), (8, 4), (12, 2)]
@@ -141,6 +149,7 @@ def test_limbs_are_cut_at_branches_and_evenly() -> None:
     assert found.parents == (-1, 0, 1, 2, 3, 3, 5, 3)
 
 
+@pytest.mark.smoke
 def test_what_is_a_chain() -> None:
     assert is_chain(tree_of(condyle.chain(3)))
     assert is_chain(tree_of(robot_of("mixed", 5)))

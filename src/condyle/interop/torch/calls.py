@@ -239,7 +239,8 @@ class Call:
     def _plain(self, name: str, x: Any, tensors: Sequence[Any]) -> Any:
         """A tensor whose numbers lie in memory as they are; DTypeError, or DeviceError, for what is none.
 
-        A tensor with PyTorch's negative bit, such as an imaginary part, is copied.
+        A tensor with PyTorch's negative bit, such as an imaginary part, is copied; so is one that PyTorch knows to be
+        zero and gives no memory, such as a tangent that forward mode in forward mode does not need.
         """
         if any(tensor.device != tensors[0].device for tensor in tensors):
             raise self.scattered(tensors)
@@ -252,7 +253,8 @@ class Call:
             )
         if x.layout is not torch.strided:
             raise DTypeError(f"{self.method}: {name} is {x.layout}, expected a dense tensor: pass {name}.to_dense()")
-        return x.detach().resolve_neg()
+        plain = x.detach().resolve_neg()
+        return torch.zeros(plain.shape, dtype=plain.dtype, device=plain.device) if plain._is_zerotensor() else plain
 
     def _narrowed(self, x: Any, dims: Shape) -> Any:
         return x[..., : dims[-1]] if dims and x.ndim and x.shape[-1] > dims[-1] else x

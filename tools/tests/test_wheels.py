@@ -52,7 +52,10 @@ def test_the_metadata_name_every_licence_of_the_bundled_robots() -> None:
 
 def test_the_source_archive_has_what_its_tests_import() -> None:
     packed = set(re.findall(r"^graft (\S+)$", (wheels.ROOT / "MANIFEST.in").read_text(encoding="utf-8"), re.MULTILINE))
-    texts = (path.read_text(encoding="utf-8") for path in (wheels.ROOT / "tests").rglob("*.py"))
+    texts = (
+        path.read_text(encoding="utf-8")
+        for path in (*wheels.ROOT.glob("tests/**/*.py"), *wheels.ROOT.glob("*/tests/**/*.py"))
+    )
     wanted = {name for text in texts for name in re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)}
     folders = {path.name for path in wheels.ROOT.iterdir() if path.is_dir()}
     assert {"tests", "tools", "benchmarks", "experiments", "fuzz"} <= wanted & folders

@@ -18,7 +18,7 @@ from tests.programs import HERE, skip_without
 from tools.manual.docstrings import plain, readable, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 INDEX, DECISIONS = DOCS / "index.md", DOCS / "decisions"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
@@ -131,7 +131,7 @@ def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) ->
 
 
 def test_every_page_with_a_program_is_named_by_a_test() -> None:
-    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("*.py"))
+    tests = "\n".join(path.read_text() for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("*/tests/**/*.py")))
     pages = [path for path in DOCS.rglob("*.md") if path.parent != DECISIONS and "```python\n" in path.read_text()]
     assert len(pages) > 20
     assert not [page.stem for page in pages if f'"{page.stem}"' not in tests and f'"{page.name}"' not in tests]

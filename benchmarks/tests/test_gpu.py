@@ -12,6 +12,9 @@ from benchmarks import gpu_beside, gpu_time, results
 from condyle.errors import BuildError
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.backends.cuda.simulate import made, robot
+from tests.gpu.conftest import fake
+
+__all__ = ["fake"]
 
 
 @pytest.mark.slow  # every row is made

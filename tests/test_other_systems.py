@@ -14,7 +14,7 @@ from condyle.readers import mjcf_compile
 from condyle.readers.folders import Folders
 from condyle.runtime import kernel, loading, machine, toolchain
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def on(platform: str, code: str) -> subprocess.CompletedProcess[str]:

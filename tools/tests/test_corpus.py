@@ -15,7 +15,7 @@ from tools.corpus.find import Case, How, cases
 from tools.corpus.reasons import reason
 from tools.corpus.summary import counts, text, wrong
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 BODY = (
     '<inertial><origin xyz="0.1 0.2 0.3"/><mass value="2"/>'
     '<inertia ixx="0.2" iyy="0.3" izz="0.25" ixy="0.01" ixz="0" iyz="0"/></inertial>'

@@ -10,7 +10,7 @@ from experiments import riccati
 from experiments.ilqr import Options, Solver
 from experiments.paths import Path
 from experiments.problems import Functions, Problem, Weights
-from tests.experiments.gantries import gantry, least_cost
+from experiments.tests.gantries import gantry, least_cost
 
 PLAIN = Options(iterations=1, rho=0.0, rho_limits=(0.0, 1e7))
 

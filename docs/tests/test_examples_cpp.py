@@ -12,7 +12,7 @@ import pytest
 
 from tests.programs import HERE, needs
 
-EXAMPLE = Path(__file__).resolve().parent.parent / "examples" / "standing_cpp"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "standing_cpp"
 
 
 @pytest.mark.slow

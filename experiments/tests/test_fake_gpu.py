@@ -11,6 +11,9 @@ from benchmarks import gpu as benchmark
 from benchmarks import gpu_time
 from experiments import gpu
 from tests.backends.cuda.fake_driver import FakeDriver
+from tests.gpu.conftest import fake
+
+__all__ = ["fake"]
 
 
 def test_rows_are_those_of_the_benchmark(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from condyle import Dynamics, Robot
-from tests.devices import asks_for_gpu, has_gpu_tests
+from tests.devices import asks_for_gpu, has_gpu_tests, may_have
 from tests.processor import Processor
 from tests.programs import HERE, skip_without
 
@@ -46,8 +46,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`pytest -m gpu` reads the files that have such tests, and no others."""
-    if asks_for_gpu(config) and collection_path.suffix == ".py" and not has_gpu_tests(collection_path):
+    """`pytest -m gpu` and `pytest -m smoke` read the files that have such tests, and no others."""
+    if collection_path.suffix == ".py" and (
+        (asks_for_gpu(config) and not has_gpu_tests(collection_path))
+        or (config.option.markexpr == "smoke" and not may_have("smoke", collection_path))
+    ):
         return True
     return None  # pytest decides
 
@@ -70,6 +73,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module")
+def small_heap() -> None:
+    """For tests that collect garbage often: from here on a collection looks at new objects only, not at the millions
+    that other tests keep."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts in tests/golden")
 
@@ -79,7 +90,7 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
     """golden(file, text): the text is what people reviewed in tests/golden."""
 
     def check(file: str, text: str) -> None:
-        path = Path(__file__).parent / "golden" / file
+        path = Path(__file__).parent / "tests" / "golden" / file
         if request.config.getoption("--update-golden"):
             path.write_text(text, encoding="ascii")
         assert path.read_text(encoding="ascii") == text, f"{file} changed: review it, then run with --update-golden"

@@ -14,7 +14,7 @@ from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from tests.processor import slow
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
 NEEDS = {"17_trotting.py": "crocoddyl"}
 """Packages that the test extra lacks, of programs that need one."""

@@ -1,0 +1,74 @@
+"""Where the tests of a source file are: `python -m tests.where backends/cpu/loops.py` prints the places.
+
+The tests of `src/condyle/a/b.py` are in `tests/a/test_b.py` or in `tests/test_b.py`; else in the folder `tests/a`, or
+in what the table names for the file or for the nearest folder around it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).resolve().parent.parent
+
+WHERE: Mapping[str, tuple[str, ...]] = {
+    "backends/added": ("tests/test_extending.py",),
+    "backends/casadi": ("tests/interop",),
+    "calls": ("tests/test_api.py", "tests/test_messages.py", "tests/test_smoke.py"),
+    "calls/mapping": ("tests/test_mapping.py", "tests/test_journals.py"),
+    "calls/packing": ("tests/runtime/test_packed.py",),
+    "calls/time_axes": ("tests/rollouts/test_held.py",),
+    "compile": ("tests/test_options.py", "tests/test_routing.py", "tests/test_links.py"),
+    "explained": ("tests/cli/test_explain.py",),
+    "exports": ("tests/test_projects.py", "tests/backends/common/test_package.py", "tests/cli/test_export.py"),
+    "exports/externals": ("tests/interop/test_casadi.py",),
+    "exports/known_answers": ("tests/backends/c/test_export.py",),
+    "fpga": ("tests/hardware",),
+    "fpga/rtl": ("tests/backends/fpga",),
+    "fpga/simulation": ("tests/backends/fpga/test_rtl.py",),
+    "functions": ("tests/functions", "tests/laws", "tests/derivatives"),
+    "functions/added": ("tests/test_extending.py",),
+    "jobs/closures": ("tests/contacts/test_closing.py",),
+    "jobs": ("tests/contacts",),
+    "links": ("tests/test_links.py",),
+    "links/algorithms": ("tests/algorithms/parallel",),
+    "links/cuda": ("tests/backends/cuda/test_links.py", "tests/backends/cuda/test_linked.py", "tests/test_links.py"),
+    "links/trace": ("tests/trace/parallel",),
+    "operations": ("tests/backends/test_operations.py",),
+    "readers": ("tests/readers", "tests/hostile"),
+    "runtime/cuda": ("tests/gpu",),
+    "scalar": ("tests/ir/test_expr.py",),
+    "specification": ("tests/laws/test_specification.py", "tests/functions"),
+    "specification/choices": ("tests/test_options.py",),
+    "specification/integrators": ("tests/steps",),
+    "specification/names": ("tests/functions/test_short_names.py",),
+    "specification/routes": ("tests/algorithms/test_routes.py",),
+    "text": ("tests/test_text.py",),
+    "text/pages": ("tests/cli/test_bench.py", "tests/view/test_page.py"),
+    "version": ("tests/cli/test_main.py",),
+}
+"""Parts of `src/condyle` whose tests have another name: a folder wherever one row says it for all its files."""
+
+
+def places(source: str) -> tuple[str, ...]:
+    """The files and folders with the tests of a module or a folder of `src/condyle`, the nearest first; none if no row
+    and no name says it."""
+    path = PurePosixPath(source.removesuffix(".py"))
+    files = (f"tests/{path.parent}/test_{path.name}.py", f"tests/test_{path.name}.py")
+    by_name = tuple(file for file in dict.fromkeys(map(normal, files)) if (ROOT / file).is_file())
+    for part in (path, *path.parents[:-1]):
+        if str(part) in WHERE:
+            return by_name + WHERE[str(part)]
+        if (ROOT / "tests" / part).is_dir():
+            return (*by_name, f"tests/{part}")
+    return by_name
+
+
+def normal(file: str) -> str:
+    return str(PurePosixPath(file))
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        print("\n".join(places(name.removeprefix("src/condyle/"))) or f"{name}: no tests; add a row to tests/where.py")
