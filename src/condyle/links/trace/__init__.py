@@ -1,4 +1,4 @@
-"""Tracing of `algorithms.parallel` to operations of `ir.link_parallel`: a lane is a link, or a segment of a chain."""
+"""Tracing of `links.algorithms` to operations of `ir.link_parallel`: a lane is a link, or a segment of a chain."""
 
 from __future__ import annotations
 
