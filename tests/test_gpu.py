@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import condyle
-from condyle.calls.call import gpu
+from condyle.calls import gpu
 from condyle.errors import DeviceError
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import condyle
 from condyle.compile.targets import TARGETS
-from condyle.exports import EXPORTS
+from condyle.exports.targets import EXPORTS
 from tests.accuracies import ROUNDING, SOLVED
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.conftest import fake

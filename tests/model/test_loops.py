@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.model.contact import KINDS, Contact
+from condyle.model.contact import CONTACT_KINDS, Contact
 from condyle.model.loops import gap_of, turned
 from condyle.model.placement import IDENTITY, Placement
 
@@ -18,7 +18,7 @@ ROUNDING = 1e-14  # of three products of rotations and an arctangent
 
 
 @pytest.mark.parametrize("axis", range(3))
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CONTACT_KINDS)
 def test_a_gap_is_the_turn_that_the_kind_holds(kind: str, axis: int) -> None:
     """About every axis alone; a line leaves that about x free, a point all."""
     contact = Contact("a", kind, "b", HERE, anchor=THERE)
@@ -26,10 +26,10 @@ def test_a_gap_is_the_turn_that_the_kind_holds(kind: str, axis: int) -> None:
         turn = Placement.from_rpy((0.0, 0.3, 0.4), tuple(angle * np.eye(3)[axis]))
         gap = gap_of(contact, turn.compose(HERE.inverse()), THERE.inverse())
         assert gap.distance == pytest.approx(0.5, abs=ROUNDING)
-        assert gap.angle == pytest.approx(angle if 3 + axis in KINDS[kind] else 0.0, abs=ROUNDING)
+        assert gap.angle == pytest.approx(angle if 3 + axis in CONTACT_KINDS[kind] else 0.0, abs=ROUNDING)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", CONTACT_KINDS)
 def test_a_contact_from_its_other_side_is_the_same_contact(kind: str) -> None:
     """`other` moves by a body, `frame` is fixed to the world at `at`."""
     contact, at, body = Contact("a", kind, "b", HERE, (30.0, 4.0), THERE), THERE, HERE

@@ -260,6 +260,6 @@ LEFT_OUT = [
 def test_what_is_left_out_has_the_default_of_the_format(part: str, tmp_path: Path) -> None:
     text = DEFAULTS + GEARED
     assert part in text
-    whole = Robot.of(load_robot(write(tmp_path, text)))
-    without = Robot.of(load_robot(write(tmp_path, text.replace(part, ""))))
+    whole = Robot.from_data(load_robot(write(tmp_path, text)))
+    without = Robot.from_data(load_robot(write(tmp_path, text.replace(part, ""))))
     assert without.identity == whole.identity

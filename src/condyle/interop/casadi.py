@@ -59,7 +59,7 @@ def wrap(x: Dynamics | CompiledFunction, q_gradient: str | None = None) -> Any:
         )
     if isinstance(x, Dynamics):
         return Functions(dyn, casadi)
-    of: Any = cast(Any, x)._of
+    of: Any = cast(Any, x)._user_function
     bound, compiler, name = of._bound, _compiler(robot, of._bound, {}), _named("user", x.identity)
     return _loaded(casadi, source_of_user(of, robot, compiler, name, bound), f"robot_{name}")
 

@@ -2,8 +2,8 @@
 
 A call is a chain of derivatives and a function: ("vj", fd) is the vjp of the jvp of fd. Its arguments all have the same
 batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv entries in a call.
-`jax_rules` has how calls are differentiated and mapped, `jax_scanned` derivatives of rollouts by a scan,
-`jax_processor` and `jax_gpu` what XLA's programs have in their place.
+`rules` has how calls are differentiated and mapped, `scanned` derivatives of rollouts by a scan,
+`processor` and `gpu` what XLA's programs have in their place.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Engine:
         self.parts: Parts = {**dyn.identity_parts, "function": digest(content)}
         self.key = key_of(self.parts)
         self.numbers: dict[object, int] = {}
-        """Those by which XLA calls its functions: see `jax_numbers`."""
+        """Those by which XLA calls its functions: see `numbers`."""
 
 
 class What(NamedTuple):

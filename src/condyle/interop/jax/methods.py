@@ -20,7 +20,7 @@ from condyle.specification import Derivative
 from condyle.user.function import CompiledFunction
 
 for _part in ("rules", "processor"):
-    import_module(f"condyle.interop.jax_{_part}")
+    import_module(f"condyle.interop.jax.{_part}")
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
 

@@ -14,7 +14,7 @@ from condyle.interop.torch.calls import Engine
 
 
 class Charts(NamedTuple):
-    """Calls, as in `torch_calls`, of (q, x): what `gradients` has, x and the answer with nq entries.
+    """Calls, as in `calls`, of (q, x): what `gradients` has, x and the answer with nq entries.
 
     Tangent ones stand in front, with zeros behind them.
     """

@@ -121,7 +121,7 @@ class _CallBothWays(_Call):
 
 
 def called(what: str, *inputs: Any) -> tuple[Any, ...]:
-    """The answers of a call; `what` as in `torch_calls`."""
+    """The answers of a call; `what` as in `calls`."""
     if is_plain():
         for x in inputs:
             if x.requires_grad and torch.is_grad_enabled():
