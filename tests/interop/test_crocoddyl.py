@@ -14,9 +14,10 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
-from condyle.interop.crocoddyl.coordinates import Coordinates
 from tests.interop.cases import Case, case, crocoddyl, ours
 from tests.processor import slow
+
+from condyle.interop.crocoddyl.coordinates import Coordinates  # isort: skip  # behind what skips this file
 
 DT = 0.02
 BLOCKS = ("Fx", "Fu", "Lx", "Lu", "Lxx", "Lxu", "Luu")

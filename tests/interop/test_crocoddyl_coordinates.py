@@ -9,9 +9,9 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
-from condyle.interop.crocoddyl.coordinates import Coordinates
+from tests.interop.cases import pinocchio as pin
 
-pin = pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
+from condyle.interop.crocoddyl.coordinates import Coordinates  # isort: skip  # behind what skips this file
 
 
 def test_mimic_joints_have_entries_in_both_or_in_neither(tmp_path: Path) -> None:
