@@ -50,6 +50,12 @@ def test_both_rows_of_a_set_agree():
     assert machine.instruction_set_of(8) is None
 
 
+PROJECT = """[project]
+name = "condyle"
+version = "0"
+[tool.setuptools.packages.find]
+where = ["src"]
+"""
 PROGRAM = """
 import numpy as np
 import condyle
@@ -82,8 +88,8 @@ assert np.abs(chain.compile(links="scan").inverse_dynamics(q, v, v) - expected).
 @needs("gcc")
 def test_a_set_more_is_two_rows_and_four_drivers(tmp_path: Path):
     """AVX2 once more, by another name, preferred to all others."""
-    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tmp_path)
+    shutil.copy(ROOT / "setup.py", tmp_path)
+    (tmp_path / "pyproject.toml").write_text(PROJECT)  # one that older versions of setuptools read too
     package = tmp_path / "src" / "condyle"
     shutil.copytree(ROOT / "src" / "condyle", package, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     for old in sorted(package.glob("runtime/*/avx2_*.c")):
