@@ -45,6 +45,17 @@ def test_no_file_mentions_a_path_of_the_machine_it_was_written_on() -> None:
     assert not found
 
 
+def test_packages_have_their_data() -> None:
+    """Wheels have what package-data names: all but Python, READMEs and the source of a built extension."""
+    tomllib = pytest.importorskip("tomllib", reason="Python 3.11 reads pyproject.toml")
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    folders = {package: ROOT / "src" / package.replace(".", "/") for package in data}
+    assert not [package for package, folder in folders.items() if not folder.is_dir()]
+    named = {file for package, patterns in data.items() for p in patterns for file in folders[package].glob(p)}
+    inside = [path for path in tracked() if path.is_relative_to(ROOT / "src") and path.suffix != ".py"]
+    assert {path.name for path in inside if path not in named} <= {"README.md", "_native.c"}
+
+
 def test_importing_condyle_imports_nothing_but_numpy() -> None:
     code = (
         "import sys, numpy; before = set(sys.modules); import condyle, condyle.cli; new = set(sys.modules) - before;"

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parent.parent
 
 WHERE: Mapping[str, tuple[str, ...]] = {
+    "algorithms": ("tests/algorithms", "tests/laws"),
     "backends/added": ("tests/test_extending.py",),
     "backends/casadi": ("tests/interop",),
     "calls": ("tests/test_api.py", "tests/test_messages.py", "tests/test_smoke.py"),
@@ -44,6 +45,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "specification/integrators": ("tests/steps",),
     "specification/names": ("tests/functions/test_short_names.py",),
     "specification/routes": ("tests/algorithms/test_routes.py",),
+    "trace": ("tests/trace", "tests/laws"),
     "text": ("tests/test_text.py",),
     "text/pages": ("tests/cli/test_bench.py", "tests/view/test_page.py"),
     "version": ("tests/cli/test_main.py",),

@@ -5,8 +5,8 @@ python -m tools.mutants src/condyle/model --count 100 --jobs 2    of a folder
 python -m tools.mutants src/condyle/ground/feet.py --tests tests/ground/test_laws.py
 
 A mutant is a copy of the package in which one sign, operator, comparison, constant, default, term, part of a tuple or
-statement is another one. The tests of the file's folder run on the copy; the checkout is only read. A survivor needs a
-test that fails on it, or it is equivalent: nothing that can be observed tells it from the original.
+statement is another one. The tests that `tests.where` names run on the copy; the checkout is only read. A survivor needs
+a test that fails on it, or it is equivalent: nothing that can be observed tells it from the original.
 
 cosmic-ray writes mutants into the checkout and has no dropped terms; mutmut 3 puts a dispatcher around every function,
 which changes what is traced and hashed here. So mutants are made by this file alone.
@@ -29,21 +29,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-SOURCE, TESTS = ROOT / "src" / "condyle", ROOT / "tests"
-ELSEWHERE = {
-    "algorithms": "laws algorithms",
-    "backends/casadi": "interop/test_casadi.py",
-    "compile": "test_routing.py laws",
-    "explained": "cli/test_explain.py",
-    "exports": "backends/fpga/test_export.py",
-    "fpga": "backends/fpga hardware",
-    "functions": "functions laws derivatives",
-    "calls/mapping": "test_journals.py test_mapping.py",
-    "links": "algorithms/parallel trace/parallel test_links.py",
-    "trace": "trace laws",
-}
-"""Where the tests of a folder stand that are not in the folder of the same name."""
+from tests.where import ROOT, places
+
+SOURCE = ROOT / "src" / "condyle"
 _WORDS = (
     "Add + -, Sub - +, Mult * /, Div / *, MatMult @ *, And and or, Or or and, Lt < <=, LtE <= <, Gt > >=, GtE >= >, "
     "Eq == !=, NotEq != ==, Is is is_not, IsNot is_not is, In in not_in, NotIn not_in in"  # codespell:ignore
@@ -180,18 +168,6 @@ def mutants_of(path: Path, text: str) -> Iterator[Mutant]:
             yield Mutant(path, line + 1, text.splitlines()[line].strip(), changed.splitlines()[line].strip(), changed)
 
 
-def tests_of(path: Path) -> list[str]:
-    """The tests of a file, those of its own name first: what ELSEWHERE says, else the nearest folder of its name."""
-    named = sorted(TESTS.rglob(f"test_{path.stem}.py"), key=lambda file: (len(file.parts), file))
-    for folder in path.parents[:-1]:
-        places = ELSEWHERE.get(folder.as_posix(), folder.as_posix()).split()
-        present = [TESTS / place for place in places if (TESTS / place).exists()]
-        if present:
-            nearest = [file for file in named if any(file.is_relative_to(place) for place in present)]
-            return [str(place.relative_to(ROOT)) for place in (*nearest, *present)]
-    return [str(file.relative_to(ROOT)) for file in named]
-
-
 def run(tests: Sequence[str], package: Path, mutant: Mutant | None, limit: float | None) -> str:
     """What becomes of a mutant of a package: killed, survived or timeout; of none, of a copy as it is."""
     with tempfile.TemporaryDirectory(prefix="condyle-mutant-") as folder:
@@ -240,7 +216,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     drawn = random.Random(options.seed).sample(every, min(options.count, len(every)))
     by_tests: dict[tuple[str, ...], list[Mutant]] = {}
     for mutant in drawn:
-        by_tests.setdefault(tuple(options.tests or tests_of(mutant.path)), []).append(mutant)
+        by_tests.setdefault(tuple(options.tests or places(mutant.path.as_posix())), []).append(mutant)
     if () in by_tests:
         raise SystemExit(f"no tests of {by_tests[()][0].path}: name some with --tests")
     counts = [killed(tests, group, options.jobs) for tests, group in by_tests.items()]

@@ -72,12 +72,3 @@ def test_survivors_are_named_and_the_package_stays(tmp_path: Path, capsys: pytes
     tests.write_text(WEAK.replace("6", "7"))
     with pytest.raises(SystemExit, match="the tests fail without a mutant"):
         mutants.killed([str(tests)], chosen, 1, package)
-
-
-def test_each_file_has_its_own_tests_first() -> None:
-    assert mutants.tests_of(Path("readers/urdf.py")) == ["tests/readers/test_urdf.py", "tests/readers"]
-    assert mutants.tests_of(Path("backends/casadi/nodes.py")) == ["tests/interop/test_casadi.py"]
-    assert mutants.tests_of(Path("errors.py"))[0] == "tests/test_errors.py"
-    for folder, places in mutants.ELSEWHERE.items():
-        assert (mutants.SOURCE / folder).is_dir(), folder
-        assert all((mutants.TESTS / place).exists() for place in places.split()), folder
