@@ -5,8 +5,8 @@ python -m tools.mutants src/condyle/model --count 100 --jobs 2    of a folder
 python -m tools.mutants src/condyle/ground/feet.py --tests tests/ground/test_laws.py
 
 A mutant is a copy of the package in which one sign, operator, comparison, constant, default, term, part of a tuple or
-statement is another one. The tests that `tests.where` names run on the copy; the checkout is only read. A survivor needs
-a test that fails on it, or it is equivalent: nothing that can be observed tells it from the original.
+statement is another one. The tests that `tests.where` names run on the copy; the checkout is only read. A survivor
+needs a test that fails on it, or it is equivalent: nothing that can be observed tells it from the original.
 
 cosmic-ray writes mutants into the checkout and has no dropped terms; mutmut 3 puts a dispatcher around every function,
 which changes what is traced and hashed here. So mutants are made by this file alone.
