@@ -10,8 +10,7 @@ import numpy as np
 from condyle import CondyleError, Dynamics, OutOfMemoryError, Robot
 from condyle.functions import FUNCTIONS
 from condyle.runtime.rows import broadcast
-from condyle.specification import Port
-from condyle.specification.ports import F_EXT
+from condyle.specification import Function, Port
 from fuzz import arrays_odd as odd
 from fuzz import arrays_out as outs
 from fuzz import small_robots as robots
@@ -56,8 +55,9 @@ def case(rng: Rng, folder: Path) -> None:
             x if x.numbers is None or robots.are_unit(robot, port, x.numbers) else x._replace(numbers=None)
             for x, port in pairs
         ]
-    shapes = [full + robots.dims(robot, port) for port in FUNCTIONS[name].outputs]
-    out = chosen_out(rng, name, shapes, dyn, [x.argument for x in given])
+    function = robots.called(name, ports)
+    shapes = [full + robots.dims(robot, port) for port in function.outputs]
+    out = chosen_out(rng, function, shapes, dyn, [x.argument for x in given])
     before = [None if x.memory is None else x.memory.copy() for x in given]
     call(rng, dyn, name, ports, given, out)
     for x, old, port in zip(given, before, ports, strict=True):
@@ -79,12 +79,12 @@ def part(rng: Rng, batch: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def chosen_out(
-    rng: Rng, name: str, shapes: Sequence[tuple[int, ...]], dyn: Dynamics, inputs: Sequence[object]
+    rng: Rng, function: Function, shapes: Sequence[tuple[int, ...]], dyn: Dynamics, inputs: Sequence[object]
 ) -> outs.Out | None:
     kind = rng.random()
     if kind < 0.4:
         return None
-    return outs.good(rng, name, shapes, dyn.dtype) if kind < 0.8 else outs.bad(rng, shapes, dyn.dtype, inputs)
+    return outs.good(rng, function, shapes, dyn.dtype) if kind < 0.8 else outs.bad(rng, shapes, dyn.dtype, inputs)
 
 
 def call(
@@ -123,8 +123,8 @@ def check_out(results: Sequence[np.ndarray], out: outs.Out | None) -> None:
 def compare(rng: Rng, dyn: Dynamics, name: str, numbers: Sequence[np.ndarray], results: Sequence[np.ndarray]) -> None:
     """Compares with the call on C-ordered arrays of one batch shape, bit by bit; rarely with the reference too."""
     function = FUNCTIONS[name]
-    taken = function.taking(F_EXT) if len(numbers) > len(function.inputs) else function
-    dims = [len(port.dims) for port in taken.inputs]
+    inputs = function.every_input[: len(numbers)]
+    dims = [len(port.dims) for port in inputs]
     batch = broadcast([x.shape[: x.ndim - d] for x, d in zip(numbers, dims, strict=True)])
     assert batch is not None
     wide = [np.array(np.broadcast_to(x, batch + x.shape[x.ndim - d :])) for x, d in zip(numbers, dims, strict=True)]

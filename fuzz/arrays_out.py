@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condyle.calls.methods import result_of
-from condyle.functions import FUNCTIONS
+from condyle.specification import Function
 from fuzz.guarded import Guarded, guarded
 
 Rng = np.random.Generator
@@ -39,14 +39,14 @@ def fenced(rng: Rng, shape: tuple[int, ...], dtype: np.dtype[np.floating]) -> tu
     return array[..., 1:-2], memory
 
 
-def good(rng: Rng, name: str, shapes: Shapes, dtype: np.dtype[np.floating]) -> Out:
+def good(rng: Rng, function: Function, shapes: Shapes, dtype: np.dtype[np.floating]) -> Out:
     """Arrays that must be filled, as an array, a tuple, a list or the named tuple that calls return."""
     made = [fenced(rng, shape, dtype) for shape in shapes]
     arrays = tuple(array for array, _ in made)
     forms: list[object] = [arrays, list(arrays)]
     if len(arrays) == 1:
         forms += [arrays[0]] * 4
-    elif result := result_of(FUNCTIONS[name]):
+    elif result := result_of(function):
         forms += [result(*arrays)] * 2
     return Out(forms[int(rng.integers(len(forms)))], arrays, tuple(memory for _, memory in made))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from condyle import CondyleError, Dynamics, Packed, Robot, StateError
-from condyle.functions import FUNCTIONS, quantities
+from condyle.functions import quantities
 from condyle.runtime.layout import Layout, full
 from condyle.specification import Port
 from fuzz import small_robots as robots
@@ -60,9 +60,8 @@ def answered(
     if ports[-1].name == "f_ext" and rng.random() < 0.5:
         arguments[-1] = dense[-1]
     want = listed(method(*dense))
-    out = [
-        dyn.pack(np.full_like(x, 3.0), port.name, name) for x, port in zip(want, FUNCTIONS[name].outputs, strict=True)
-    ]
+    outputs = robots.called(name, ports).outputs
+    out = [dyn.pack(np.full_like(x, 3.0), port.name, name) for x, port in zip(want, outputs, strict=True)]
     if rng.random() < 0.5:
         words["out"] = out[0] if len(out) == 1 and rng.random() < 0.7 else (rng.choice([0, 1]) and tuple(out)) or out
     results = listed(method(*arguments, **words))
@@ -96,8 +95,9 @@ def refused(rng: Rng, robot: Robot, dyn: Dynamics, name: str, ports: Sequence[Po
     wrong = spoilt(rng, robot, dyn, ports[k], packed[k])
     words: dict[str, object] = {}
     arguments: list[object] = list(packed)
-    if rng.random() < 0.3 and FUNCTIONS[name].outputs:
-        words["out"] = wrong if len(FUNCTIONS[name].outputs) == 1 else (wrong,) * len(FUNCTIONS[name].outputs)
+    n_outputs = len(robots.called(name, ports).outputs)
+    if rng.random() < 0.3 and n_outputs:
+        words["out"] = wrong if n_outputs == 1 else (wrong,) * n_outputs
     else:
         arguments[k] = wrong
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 import condyle
 from condyle import Contact, Dynamics, Robot
 from condyle.functions import FUNCTIONS
-from condyle.specification import Port
+from condyle.specification import Function, Port
 from condyle.specification.ports import F_EXT
 
 TARGETS = ("cpu", "cpu", "cpu", "cpu", "cpu", "numpy", "numpy")
@@ -56,6 +57,11 @@ def ports(rng: np.random.Generator, name: str) -> tuple[Port, ...]:
     """The input ports of a call of this function, sometimes with external forces."""
     function = FUNCTIONS[name]
     return (function.taking(F_EXT) if function.takes_f_ext and bool(rng.random() < 0.4) else function).inputs
+
+
+def called(name: str, ports: Sequence[Port]) -> Function:
+    """The function that a call with these input ports computes: it takes external forces or not."""
+    return FUNCTIONS[name].taking(F_EXT) if F_EXT in ports else FUNCTIONS[name]
 
 
 def dims(robot: Robot, port: Port) -> tuple[int, ...]:

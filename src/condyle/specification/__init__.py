@@ -388,8 +388,8 @@ class Function:
 
     @property
     def by_name(self) -> dict[str, Port]:
-        """Its ports."""
-        return {port.name: port for port in (*self.every_input, *self.outputs)}
+        """Its ports, with those that external forces add."""
+        return {port.name: port for port in (*self.every_input, *self.outputs, *self.f_ext_outputs)}
 
     @property
     def every_input(self) -> tuple[Port, ...]:
