@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,13 +10,8 @@ import pytest
 
 import condyle
 from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, excess, given, states
-from tests.ground.robots import box, quadruped
+from tests.ground.robots import box, of_joints, one_leg, quadruped
 from tests.processor import slow
-
-
-@pytest.fixture(scope="module")
-def dyn() -> condyle.Dynamics:
-    return quadruped().compile(contacts=FEET)
 
 
 @pytest.mark.parametrize("target", ["cpu", slow("c")])
@@ -50,11 +46,14 @@ def test_a_box_is_the_same_everywhere(target: str) -> None:
             assert all(np.isfinite(x).all() for x in still)
 
 
-def test_derivatives_are_those_of_differences(dyn: condyle.Dynamics) -> None:
+@pytest.mark.parametrize("of", [one_leg, slow(quadruped)])
+def test_derivatives_are_those_of_differences(of: Callable[[], condyle.Robot]) -> None:
     """Of the sweeps as they are: where contacts stick, slide or are off by more than the difference."""
-    robot, args = quadruped(), given(8)
+    robot, args = of(), given(8)
+    dyn = robot.compile(contacts=FEET)
+    args[:3] = of_joints(robot, *args[:3])
     rng, h = np.random.default_rng(9), 1e-7
-    along = [rng.normal(size=(8, 18)), rng.normal(size=(8, 18)), rng.normal(size=(8, 18))]
+    along = [rng.normal(size=(8, robot.nv)) for _ in range(3)]
     along += [np.zeros((8, 4)), np.zeros(8), rng.normal(size=(8, 4))]
 
     def moved(sign: float) -> Any:

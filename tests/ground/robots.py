@@ -45,3 +45,20 @@ def standing(height: float = 0.59) -> np.ndarray:
         q[robot.joint(f"{leg}_hfe_joint").q_slice] = 0.75 * sign
         q[robot.joint(f"{leg}_kfe_joint").q_slice] = -1.5 * sign
     return q
+
+
+@cache
+def one_leg() -> condyle.Robot:
+    """The quadruped whose other legs are held as they stand: half of its joints, and all its feet."""
+    robot, q = quadruped(), standing()
+    held = [joint for joint in robot.joints[1:] if not joint.name.startswith("lf")]
+    return robot.lock({joint.name: float(q[joint.q_index]) for joint in held})
+
+
+def of_joints(robot: condyle.Robot, q: np.ndarray, *rates: np.ndarray) -> list[np.ndarray]:
+    """Of numbers of the quadruped (n, nq) and (n, nv) those of a robot with some of its joints."""
+    own = [quadruped().joint(joint.name) for joint in robot.joints]
+    return [
+        np.concatenate([q[:, joint.q_slice] for joint in own], axis=1),
+        *(np.concatenate([x[:, joint.v_slice] for joint in own], axis=1) for x in rates),
+    ]

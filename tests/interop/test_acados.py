@@ -12,6 +12,7 @@ import condyle
 from tests.programs import skip_without
 
 CALLER = Path(__file__).with_name("acados_call.c")
+CHECKED = ("cc", "-O0", "-g", "-Dcasadi_int=int", "-fsanitize=address,undefined")
 N = 3
 
 
@@ -21,15 +22,15 @@ def case(tmp_path_factory):
     robot = condyle.chain(N, rng=4)
     folder = tmp_path_factory.mktemp("acados")
     condyle.export(robot, "casadi", folder, ("fd", "m"), name="arm")
+    skip_without("cc")
+    subprocess.run([*CHECKED, "-c", "arm.c"], cwd=folder, check=True)
     q, v = robot.random_state(1, 5)
     return robot.compile(threads=1), folder, (q[0], v[0], np.array([1.0, -2.0, 0.5]))
 
 
-def called(folder, function, *given, sources=("arm.c",), links=()):
+def called(folder, function, *given, sources=("arm.o",), links=()):
     """The answers of a function, one behind the other, columns one behind the other."""
-    skip_without("cc")
-    flags = ["-O0", "-g", "-Dcasadi_int=int", f"-DFUN={function}", "-fsanitize=address,undefined"]
-    command = ["cc", *flags, str(CALLER), *sources, *links, "-o", f"call_{function}", "-lm"]
+    command = [*CHECKED, f"-DFUN={function}", str(CALLER), *sources, *links, "-o", f"call_{function}", "-lm"]
     subprocess.run(command, cwd=folder, check=True)
     said = "\n".join(repr(float(x)) for one in given for x in np.ravel(one, order="F"))
     done = subprocess.run([f"./call_{function}"], cwd=folder, input=said, capture_output=True, text=True, check=False)
@@ -66,7 +67,6 @@ def test_functions_that_acados_generates(case, monkeypatch):
     ca = pytest.importorskip("casadi")
     dyn, folder, (q, v, tau) = case
     monkeypatch.chdir(folder)
-    skip_without("cc")
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "arm.c", "-o", "libarm.so", "-lm"], check=True)
     fd = ca.external("arm_fd", "./libarm.so")
     x, u, lam = ca.MX.sym("x", 2 * N), ca.MX.sym("u", N), ca.MX.sym("lam", 2 * N)

@@ -57,22 +57,15 @@ def by_complex_step(
     rate: bool = False,
     force_frame: str = "local",
 ) -> Array:
-    """d function / d q (or / d v when `rate`), column by column: exact, for nothing is subtracted.
+    """d function / d q (or / d v when `rate`): exact, for nothing is subtracted; every column in one evaluation.
 
     along (n, size, nv): how the argument moves for each unit of the tangent. (n, nv, nv), row = output.
     """
     step = 1e-60  # its square is nothing beside any number here, and it is far from the smallest number
-    columns = []
-    for k in range(along.shape[2]):
-        moved = 1j * step * along[:, :, k]
-        result = reference(
-            robot,
-            function,
-            q + 0j if rate else q + moved,
-            v + moved if rate else v + 0j,
-            x + 0j,
-            f_ext=None if f_ext is None else f_ext + 0j,
-            force_frame=force_frame,
-        )
-        columns.append(np.imag(result) / step)
-    return np.stack(columns, axis=-1)
+    n, size, count = along.shape
+    moved = 1j * step * np.moveaxis(along, 2, 1).reshape(n * count, size)
+    many = [np.repeat(given, count, axis=0) + 0j for given in (q, v, x)]
+    many[int(rate)] += moved
+    forces = None if f_ext is None else np.repeat(f_ext, count, axis=0) + 0j
+    result = np.asarray(reference(robot, function, *many, f_ext=forces, force_frame=force_frame))
+    return np.moveaxis(np.imag(result).reshape(n, count, -1), 1, 2) / step

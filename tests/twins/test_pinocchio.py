@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -62,6 +61,11 @@ def twin(name: str) -> Twin:
     return Twin(robot(name))
 
 
+@cache
+def compiled(name: str, target: str, dtype: str) -> Dynamics:
+    return robot(name).compile(target=target, dtype=dtype)
+
+
 def condition(other: Twin, given: States) -> float:
     return max(float(np.linalg.cond(other.m(q))) for q in given.q)
 
@@ -104,33 +108,30 @@ def test_reference_frames(name: str, reference_frame: str) -> None:
         assert error(dyn, other, function, given, False) < allowed(function, "float64", 0.0), function
 
 
-@pytest.mark.parametrize(
-    ("function", "dtype"),
-    [
-        *((one, "float64") for one in DEFAULT),
-        *(slow(one, "float32") if one in ("did", "difd") else (one, "float32") for one in DEFAULT),
-    ],
-)
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("function", DEFAULT)
+@pytest.mark.parametrize("target", ["cpu", slow("c")])
 @pytest.mark.parametrize("name", ["iiwa14", slow("hyq_floating")])
-def test_compiled(name: str, function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:
+def test_compiled(name: str, target: str, function: str, dtype: str) -> None:
     given = states(robot(name), N, seed=2)
-    found = error(compiled(robot(name), dtype), twin(name), function, given, forces=False)
+    found = error(compiled(name, target, dtype), twin(name), function, given, forces=False)
     assert found < allowed(function, dtype, condition(twin(name), given))
 
 
 @pytest.mark.slow  # the C compiler takes seconds for each
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("function", ["id", "m", "fd"])
-def test_compiled_atlas(function: str, dtype: str, compiled: Callable[..., Dynamics]) -> None:
+def test_compiled_atlas(function: str, dtype: str) -> None:
     given = states(robot("atlas"), N, seed=2)
-    found = error(compiled(robot("atlas"), dtype), twin("atlas"), function, given, forces=False)
+    found = error(compiled("atlas", "c", dtype), twin("atlas"), function, given, forces=False)
     assert found < allowed(function, dtype, condition(twin("atlas"), given))
 
 
 @pytest.mark.parametrize("function", ["id", "did"])
-def test_compiled_with_forces(function: str, compiled: Callable[..., Dynamics]) -> None:
+@pytest.mark.parametrize("target", ["cpu", slow("c")])
+def test_compiled_with_forces(target: str, function: str) -> None:
     given = states(robot("iiwa14"), N, seed=2)
-    found = error(compiled(robot("iiwa14")), twin("iiwa14"), function, given, forces=True)
+    found = error(compiled("iiwa14", target, "float64"), twin("iiwa14"), function, given, forces=True)
     assert found < allowed(function, "float64", 0.0)
 
 

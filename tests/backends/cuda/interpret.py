@@ -33,14 +33,17 @@ TYPES: dict[str, type[np.generic]] = {
 }
 SPACES = ("param", "global", "shared", "local", "const")
 VECTORS = re.compile(r",(?![^{]*\})")  # commas between operands, not those within braces
+OTHERS = ("bra", "ret", "bar", "shfl", "ld", "st", "vote")
+"""All but arithmetic."""
 
 
 class Instruction(NamedTuple):
-    """One line: the guard ("" for none), the words of its name, its operands."""
+    """One line: the guard ("" for none), the words of its name, its operands; of arithmetic, what it means."""
 
     guard: str
     words: tuple[str, ...]
     operands: tuple[str, ...]
+    meaning: tuple[Callable[..., Lanes], list[type[np.generic]]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +95,11 @@ def _code(body: str) -> tuple[tuple[Instruction, ...], dict[str, int], int]:
             labels[line[:-1]] = len(code)
         elif line and not line.startswith("."):
             guard, rest = (line.split(" ", 1)) if line.startswith("@") else ("", line)
-            words, _, operands = rest.partition(" ")
+            name, _, operands = rest.partition(" ")
             parts = VECTORS.split(operands) if "{" in operands else operands.split(",")
-            given = tuple(map(str.strip, parts)) if operands else ()
-            code.append(Instruction(guard[1:], tuple(words.split(".")), given))
+            given, words = tuple(map(str.strip, parts)) if operands else (), tuple(name.split("."))
+            meaning = None if words[0] in OTHERS else decode(words, len(given))
+            code.append(Instruction(guard[1:], words, given, meaning))
     return tuple(code), labels, local
 
 
@@ -146,6 +150,7 @@ class _Run:
         self.me = np.arange(1, n + 1, dtype=np.int32)
         self.local = np.full((n, kernel.local), 0xFF, np.uint8)
         self.everyone = self.awake = np.ones(n, np.bool_)
+        """all that have not ended"""
         self.asleep: dict[int, Lanes] = {}
         self.constants: dict[tuple[str, type[np.generic]], Lanes] = {}
 
@@ -155,19 +160,29 @@ class _Run:
             waking = self.asleep.pop(place, None)
             if waking is not None:
                 awake = self.awake | waking
-                self.awake = self.everyone if awake.all() else awake
-            place = self._step(place, code[place])
+                self.awake = self.everyone if (awake == self.everyone).all() else awake
+            line = code[place]
+            mask = self.awake
+            if line.guard:
+                taken = self.registers[line.guard.lstrip("!")]
+                mask = mask & (~taken if line.guard[0] == "!" else taken)
+            if line.meaning is None:
+                place = self._step(place, line, mask)
+            else:
+                operation, kinds = line.meaning
+                operands = [self._read(operand, kind) for operand, kind in zip(line.operands[1:], kinds, strict=True)]
+                self._write(line.operands[0], operation(*operands), mask)
+                place += 1
 
-    def _step(self, place: int, line: Instruction) -> int:
-        mask = self.awake
-        if line.guard:
-            taken = self.registers[line.guard.lstrip("!")]
-            mask = mask & (~taken if line.guard[0] == "!" else taken)
+    def _step(self, place: int, line: Instruction, mask: Lanes) -> int:
+        """All but arithmetic; the place of the next instruction."""
         op = line.words[0]
         if op == "bra":
             return self._branch(place, self.kernel.labels[line.operands[0]], mask)
         if op == "ret":
-            self.awake = self.awake & ~mask
+            self.awake, self.everyone = self.awake & ~mask, self.everyone & ~mask
+            if (self.awake == self.everyone).all():
+                self.awake = self.everyone
         elif op == "bar":
             self._wait()
         elif op == "shfl":
@@ -179,7 +194,7 @@ class _Run:
         elif op == "st":
             self._store(line, mask)
         else:
-            self._write(line.operands[0], self._value(line), mask)
+            self._write(line.operands[0], vote_any(self.registers[line.operands[1]] & self.awake), mask)
         return place + 1
 
     def _wait(self) -> None:
@@ -209,17 +224,10 @@ class _Run:
             raise ValueError("a branch backwards that only some lanes take")
         return to if taken.any() else place + 1
 
-    def _value(self, line: Instruction) -> Lanes:
-        words = line.words
-        if words[0] == "vote":
-            return vote_any(self.registers[line.operands[1]] & self.awake)
-        operation, kinds = decode(words, len(line.operands))
-        return operation(*[self._read(operand, kind) for operand, kind in zip(line.operands[1:], kinds, strict=True)])
-
     def _read(self, operand: str, kind: type[np.generic]) -> Lanes:
         value = self.registers.get(operand)
         if value is not None:
-            return value if value.dtype == kind else value.view(kind)
+            return value if value.dtype.type is kind else value.view(kind)
         if (operand, kind) not in self.constants:
             self.constants[operand, kind] = self._constant(operand, kind)
         return self.constants[operand, kind]
