@@ -19,9 +19,7 @@ def test_the_matrix_of_proximal_iterations_is_what_they_do(times: int) -> None:
     rng = np.random.default_rng(0)
     half, b = rng.normal(size=(SIZE, SIZE)), rng.normal(size=SIZE)
     G, mu = half @ half.T, 2.0
-    matrix = SparseMatrix.from_entries(
-        SIZE, [(i, j, number(x)) for (i, j), x in np.ndenumerate(G + mu * np.eye(SIZE))]
-    )
+    matrix = SparseMatrix.from_entries(SIZE, [(i, j, number(x)) for (i, j), x in np.ndenumerate(G + mu * np.eye(SIZE))])
     regular = Regular(ltl(matrix), [number(mu)] * SIZE)
     f = np.zeros(SIZE)
     for _ in range(times):
