@@ -43,6 +43,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "exports/externals": ("tests/interop/test_casadi.py",),
     "exports/known_answers": ("tests/backends/c/test_export.py",),
     "fpga": ("tests/hardware",),
+    "fpga/accuracy": ("tests/backends/fpga/test_accuracy.py", "tests/hardware"),
     "fpga/plans": ("tests/hardware", "tests/backends/fpga/test_boundary.py", "tests/backends/fpga/test_export.py"),
     "fpga/rtl": ("tests/backends/fpga",),
     "fpga/simulation": ("tests/backends/fpga/test_rtl.py",),
