@@ -45,6 +45,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "fpga": ("tests/hardware",),
     "fpga/accuracy": ("tests/backends/fpga/test_accuracy.py", "tests/hardware"),
     "fpga/plans": ("tests/hardware", "tests/backends/fpga/test_boundary.py", "tests/backends/fpga/test_export.py"),
+    "fpga/states": ("tests/hardware", "tests/backends/fpga/test_accuracy.py"),
     "fpga/rtl": ("tests/backends/fpga",),
     "fpga/simulation": ("tests/backends/fpga/test_rtl.py",),
     "functions": ("tests/functions", "tests/laws", "tests/derivatives"),
