@@ -180,6 +180,15 @@ def test_a_function_of_ones_own_is_what_was_traced() -> None:
     for other, named in ((made(np.nextafter(5.0, 6)), "constants"), (made(5.0, 3), "operations")):
         assert differing(own.identity_parts, other.identity_parts) == [f"function.{named}"]
     assert "function.inputs" in differing(own.identity_parts, made(5.0, size=3).identity_parts)
+
+    def answered(swapped: bool) -> condyle.user.UserFunction:
+        def both(x: Any) -> dict[str, Any]:
+            twice, square = 2.0 * x, x * x
+            return {"a": square, "b": twice} if swapped else {"a": twice, "b": square}
+
+        return condyle.function(both, {"x": 2})
+
+    assert differing(answered(False).identity_parts, answered(True).identity_parts) == ["function.operations"]
     robot = tool_arm()
     held = [robot.function(lambda at: at.v, {"q": "nq", "v": "nv"}, integrator=i) for i in ("euler", "rk4")]
     assert differing(*(f.identity_parts for f in held)) == ["integrator"]

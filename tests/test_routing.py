@@ -9,7 +9,7 @@ import condyle
 from benchmarks.humanoid import humanoid
 from condyle.api import compiler_of
 from condyle.compile import routes as routing
-from condyle.compile.routes import LONGEST, Router
+from condyle.compile.routes import LONGEST, NOTHING, Router
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
@@ -70,6 +70,20 @@ def test_a_target_without_loops_is_given_straight_code(monkeypatch: pytest.Monke
     assert isinstance(compiler.straight(FUNCTIONS["difd"]), Program)
     assert not compiler.is_rolled(FUNCTIONS["difd"])
     assert compiler.work(FUNCTIONS["difd"])["route"] == "closed_form, products rolled"
+
+
+@pytest.mark.parametrize("name", ["fd", "cfd"])
+def test_routes_that_would_be_too_long_are_not_compared(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    router, function = compiler_of(condyle.load("iiwa14")), FUNCTIONS[name]
+    routes = [route for route in router.serving(function) if not function.routes[route].baseline]
+    sizes = {route: router.estimate(function.routes[route].size or NOTHING) for route in routes}
+    limits = sorted(set(sizes.values()))
+    assert len(limits) > 1
+    for limit in limits[:-1]:
+        monkeypatch.setattr(routing, "LONGEST", limit)
+        assert router.candidates(function) == [route for route in routes if sizes[route] <= limit]
+    monkeypatch.setattr(routing, "LONGEST", limits[0] - 1)
+    assert router.candidates(function) == routes, "all are too long: one of them has to serve"
 
 
 @pytest.mark.parametrize("function", ["dfd", "difd"])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 
 from condyle.text import printable, printable_lines, quoted
+from condyle.text.pages import facts, table, whole
 
 pytestmark = pytest.mark.smoke
 
@@ -29,3 +32,17 @@ def test_what_is_not_seen_is_shown(text: str, shown: str) -> None:
 def test_own_lines_stay() -> None:
     assert printable_lines("a\nb\x1b\n") == "a\nb\\x1b\n"
     assert quoted("a\nb\u3164") == "'a\\nb\\u3164'"
+
+
+def test_parts_of_pages_are_whole_elements() -> None:
+    parsed = ElementTree.fromstring(table(["a<", "b"], [[1, "&"], [2, "<b>"], [3, 4]]))
+    assert [[cell.text for cell in row] for row in parsed.iter("tr")] == [
+        ["a<", "b"],
+        ["1", "&"],
+        ["2", "<b>"],
+        ["3", "4"],
+    ]
+    assert [row.tag for row in ElementTree.fromstring(table([], [[1]])).iter("tr")] == ["tr"]
+    parsed = ElementTree.fromstring(facts([("mass", "1 kg"), ("nq", 7)]))
+    assert [[cell.text for cell in row] for row in parsed] == [["mass", "1 kg"], ["nq", "7"]]
+    assert whole("a<b", ["<p>1</p>", "<p>2</p>"]).endswith("<h1>a&lt;b</h1>\n<p>1</p>\n<p>2</p>\n</body></html>\n")

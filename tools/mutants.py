@@ -26,7 +26,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 
 from tests.where import ROOT, places
@@ -152,20 +152,42 @@ class Edits(ast.NodeVisitor):
             self.visit(part)
 
 
-def mutants_of(path: Path, text: str) -> Iterator[Mutant]:
-    """Each mutant that is still Python and another program."""
-    tree, data = ast.parse(text), text.encode()
-    edits = Edits(text)
-    edits.visit(tree)
+def edits_of(text: str) -> dict[int, list[Edit]]:
+    """The edits of each line that has any; some make no mutant."""
+    edits, by_line = Edits(text), dict[int, list[Edit]]()
+    edits.visit(ast.parse(text))
     for edit in dict.fromkeys(edits.found):
-        changed = (data[: edit.begin] + edit.new.encode() + data[edit.end :]).decode()
-        try:
-            same = ast.dump(ast.parse(changed)) == ast.dump(tree)
-        except SyntaxError:
-            continue
-        if not same:
-            line = data[: edit.begin].count(b"\n")
-            yield Mutant(path, line + 1, text.splitlines()[line].strip(), changed.splitlines()[line].strip(), changed)
+        by_line.setdefault(text.encode().count(b"\n", 0, edit.begin), []).append(edit)
+    return by_line
+
+
+def mutant_of(path: Path, text: str, line: int, edit: Edit) -> Mutant | None:
+    """The file after an edit; none if it is not Python or the same program."""
+    data = text.encode()
+    changed = (data[: edit.begin] + edit.new.encode() + data[edit.end :]).decode()
+    try:
+        same = ast.dump(ast.parse(changed)) == ast.dump(ast.parse(text))
+    except SyntaxError:
+        return None
+    before, after = (version.splitlines()[line].strip() for version in (text, changed))
+    return None if same else Mutant(path, line + 1, before, after, changed)
+
+
+def spread(names: Sequence[Path], count: int, seed: int, package: Path = SOURCE) -> Iterator[Mutant]:
+    """Mutants of files: the lines that can be changed, in order, are cut into equal parts, and each part gives one.
+
+    So every folder has as many as its code has lines."""
+    texts = {name: (package / name).read_text(encoding="utf-8") for name in names}
+    lines = [(name, line, edits) for name, text in texts.items() for line, edits in sorted(edits_of(text).items())]
+    chance, count = random.Random(seed), min(count, len(lines))
+    for part in range(count):
+        places = lines[part * len(lines) // count : (part + 1) * len(lines) // count]
+        tries = (
+            mutant_of(name, texts[name], line, edit)
+            for name, line, edits in chance.sample(places, len(places))
+            for edit in chance.sample(edits, len(edits))
+        )
+        yield from islice(filter(None, tries), 1)
 
 
 def run(tests: Sequence[str], package: Path, mutant: Mutant | None, limit: float | None) -> str:
@@ -205,15 +227,16 @@ def killed(tests: Sequence[str], mutants: Sequence[Mutant], jobs: int, package: 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser("python -m tools.mutants", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("paths", nargs="+", type=Path, help="files or folders of src/condyle")
-    parser.add_argument("--count", type=int, default=20, help="mutants of all paths together")
+    parser.add_argument(
+        "--count", type=int, default=20, help="mutants of all paths together, spread evenly over their lines"
+    )
     parser.add_argument("--seed", type=int, default=0, help="chooses them")
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time")
     parser.add_argument("--tests", nargs="+", help="tests to run, instead of those of each file's folder")
     options = parser.parse_args(arguments)
     files = {file.resolve() for path in options.paths for file in ([path] if path.is_file() else path.rglob("*.py"))}
     names = [file.relative_to(SOURCE) for file in sorted(files)]
-    every = [mutant for name in names for mutant in mutants_of(name, (SOURCE / name).read_text(encoding="utf-8"))]
-    drawn = random.Random(options.seed).sample(every, min(options.count, len(every)))
+    drawn = list(spread(names, options.count, options.seed))
     by_tests: dict[tuple[str, ...], list[Mutant]] = {}
     for mutant in drawn:
         by_tests.setdefault(tuple(options.tests or places(mutant.path.as_posix())), []).append(mutant)

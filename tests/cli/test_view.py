@@ -150,7 +150,13 @@ def test_a_graph_as_svg(run, tmp_path, pendulum) -> None:
     out = tmp_path / "tree.svg"
     assert run("info", "atlas", "--graph", str(out)).out == f"wrote {out}\n"
     root = ElementTree.fromstring(out.read_text())
-    assert sum(item.tag.endswith("circle") for item in root.iter()) == 31
+    title, *names = [item for item in root.iter() if item.tag.endswith("text") and item.get("class") != "said"]
+    circles = [item for item in root.iter() if item.tag.endswith("circle")]
+    assert len(circles) == len(names) == 31
+    assert circles[0].get("cx") == title.get("x"), "the tree begins under its title"
+    assert all(
+        float(name.get("x", 0)) - float(ball.get("cx", 0)) == 12 for name, ball in zip(names, circles, strict=True)
+    )
     assert sum(item.tag.endswith("path") for item in root.iter()) == 30
     ran = run("info", "atlas", "--graph", str(tmp_path / "none" / "tree.svg"))
     assert ran.status == 2 and "expected a .svg file in a folder that exists" in ran.err

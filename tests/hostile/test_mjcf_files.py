@@ -66,6 +66,14 @@ def test_m6_links_that_leave_the_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["mesh", "include"])
+def test_a_name_that_the_system_does_not_take_is_refused(where: str, tmp_path: Path) -> None:
+    file = "a" * 300 + ".stl"
+    path = scene(tmp_path, file) if where == "mesh" else scene(tmp_path, more=f'<include file="{file}"/>')
+    with pytest.raises(ModelError, match=r"a\.xml:2: .* cannot be read: .*File name too long"):
+        mass(path)
+
+
+@pytest.mark.parametrize("where", ["mesh", "include"])
 def test_m6_a_pipe_neither_hangs_nor_is_opened(where: str, tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     os.mkfifo(tmp_path / "model" / "pipe.stl")

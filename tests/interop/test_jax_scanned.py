@@ -122,3 +122,15 @@ def test_functions_of_users_with_sums() -> None:
         return far.rollout(x, u, by_time="u", sum="cost").cost
 
     assert same(jax.jit(jax.hessian(rolled))(u), jax.jit(jax.hessian(by_hand))(u))
+
+
+def test_the_last_answer_of_what_is_not_carried() -> None:
+    f = condyle.function(lambda x, u: {"x": x + 0.1 * u, "cost": (x * u).sum()}, {"x": 2, "u": 2}).compile(threads=1)
+    x, u, far = np.ones(2), np.random.default_rng(2).normal(size=(STEPS, 2)), wrap(f)
+
+    def cost(u: Any) -> Any:
+        return far.rollout(jnp.asarray(x), u, by_time="u", last=True).cost
+
+    assert np.allclose(cost(u), f.rollout(x, u, by_time="u", last=True).cost)
+    want = f.vjp("rollout")(x, u, np.zeros(2), np.ones(()), by_time="u", last=True).u
+    assert all(np.allclose(mode(cost)(jnp.asarray(u)), want) for mode in BOTH)

@@ -47,6 +47,8 @@ def test_rules() -> None:
     assert same(x + x, 2.0 * x) and same(2.0 * (3.0 * x), 6.0 * x) and same(0.5 * (2.0 * x), x)
     assert same(scalar.sin(-x), -(scalar.sin(x))) and same(scalar.cos(-x), scalar.cos(x))
     assert same(y - x, -(x - y))
+    for one in (x, y):
+        assert same(2.0 * (-one), -(2.0 * one)) and same((-2.0) * (-one), 2.0 * one)
     assert same(x / 2.0, 0.5 * x) and same(1.0 / (-x), -(1.0 / x))
 
 

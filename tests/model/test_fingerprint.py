@@ -54,3 +54,16 @@ def test_every_other_number_counts(more: dict[str, object]) -> None:
 
 def test_it_does_not_change_between_releases() -> None:
     assert every_joint().fingerprint == every_joint().fingerprint != every_joint(floating_base=True).fingerprint
+
+
+@pytest.mark.parametrize("master", ["a", "b"])
+def test_a_joint_that_a_mimic_holds_still_is_not_a_free_one(master: str) -> None:
+    def chain(**more: object) -> str:
+        builder = Builder("r")
+        for parent, child in (("world", "a"), ("a", "b"), ("b", "c")):
+            given = more if child == "c" else {}
+            builder.body(child, mass=1.0, inertia=BOX)
+            builder.joint(child, parent=parent, child=child, type="revolute", **given)  # type: ignore[arg-type]
+        return builder.build().fingerprint
+
+    assert chain(mimic=(master, 0.0, 0.0)) != chain()

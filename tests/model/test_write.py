@@ -40,10 +40,11 @@ def test_there_and_back(seed: int, floating: bool, tmp_path: Path) -> None:
 @pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
 def test_limits_damping_mimics_and_merged_links_come_back(tmp_path: Path) -> None:
     builder = Builder("r", gravity=(1, 2, 3)).body("a", mass=1.0, com=(0.1, 0.2, 0.3), inertia=BOX)
-    builder.body("b", mass=0.3, inertia=BOX).body("tip").body("plate", mass=2.0, inertia=BOX)
+    builder.body("b", mass=0.3, inertia=BOX).body("tip").body("heel").body("plate", mass=2.0, inertia=BOX)
     builder.joint("ja", parent="world", child="a", type="revolute", lower=-1, upper=2, effort=3, velocity=4, damping=5)
     builder.joint("jb", parent="a", child="b", type="prismatic", axis=(1, 1, 1), mimic=("ja", -0.3, 0.1), friction=0.7)
     builder.joint("jt", parent="b", child="tip", type="fixed", xyz=(0, 0, 1), rpy=(0.1, 0.2, 0.3))
+    builder.joint("jh", parent="a", child="heel", type="fixed", xyz=(0, 1, 0))
     builder.joint("jp", parent="world", child="plate", type="fixed", xyz=(0.3, 0.2, 0.1), rpy=(0.3, 0, 0))
     robot = builder.build()
     back = again(robot, tmp_path)

@@ -58,8 +58,7 @@ def test_a_failure_quotes_command_and_message(tmp_path: Path) -> None:
     assert "status 3" in text
     assert f"{command} 'an argument'" in text
     assert "first" in text
-    assert "line 5\n" in text
-    assert "line 50" not in text
+    assert text.endswith("line 5\n" + "\n".join(f"line {k}" for k in range(6, 20))), "20 lines: first, and 1 to 19"
 
 
 def test_arguments_meet_no_shell(tmp_path: Path) -> None:

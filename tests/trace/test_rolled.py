@@ -18,6 +18,7 @@ from condyle.specification import Function
 from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 from condyle.trace.rolled import roll, rolled_route
+from tests.processor import slow
 from tests.zoo import every_joint
 
 # Both sides round differently: the condition of M (1e2 to 1e4 for these trees) times a few hundred roundings.
@@ -61,8 +62,7 @@ def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, functio
 FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "difd": "adjoint"}
 
 
-@pytest.mark.slow  # the C compiler takes seconds
-@pytest.mark.parametrize("function", DEFAULT)
+@pytest.mark.parametrize("function", ["m", *(slow(name) for name in DEFAULT if name != "m")])  # it has a walk
 def test_c_agrees_with_the_interpreter(function: str) -> None:
     robot = condyle.random_tree(4, 9)
     tree, forced = tree_of(robot), FUNCTIONS[function].taking(F_EXT)

@@ -39,7 +39,8 @@ LINES = {
 
 
 def made(text: str) -> list[mutants.Mutant]:
-    return list(mutants.mutants_of(Path("sums.py"), text))
+    edits = [(line, edit) for line, some in mutants.edits_of(text).items() for edit in some]
+    return [mutant for one in edits if (mutant := mutants.mutant_of(Path("sums.py"), text, *one)) is not None]
 
 
 def test_every_kind_of_edit_is_made_once_and_texts_are_left_alone() -> None:
@@ -56,6 +57,17 @@ def test_every_kind_of_edit_is_made_once_and_texts_are_left_alone() -> None:
         "x = -a * b[1], not c or d is not None",
         "pass",
     }
+
+
+def test_mutants_are_spread_over_the_lines_of_all_files(tmp_path: Path) -> None:
+    names = [Path(f"{name}.py") for name in "abc"]
+    for name, lines in zip(names, (10, 30, 20), strict=True):
+        (tmp_path / name).write_text("".join(f"x{k} = {k} + {k}\n" for k in range(lines)))
+    drawn = list(mutants.spread(names, 12, 1, tmp_path))
+    assert [mutant.path.stem for mutant in drawn] == ["a"] * 2 + ["b"] * 6 + ["c"] * 4
+    assert drawn == list(mutants.spread(names, 12, 1, tmp_path)) != list(mutants.spread(names, 12, 2, tmp_path))
+    every = list(mutants.spread(names, 100, 1, tmp_path))
+    assert len({(mutant.path, mutant.line) for mutant in every}) == 60, "no line twice"
 
 
 def test_survivors_are_named_and_the_package_stays(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

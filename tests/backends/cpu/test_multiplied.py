@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -14,11 +17,14 @@ from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
 from condyle.backends.cpu.segments import assemble_segments
 from condyle.compile import routes as routing
 from condyle.functions import FUNCTIONS
+from condyle.ir.expr import Graph
 from condyle.ir.interp_segments import run_segments
+from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, whole
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
+from condyle.scalar import sin
 from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
 from condyle.trace.structure import rows_of
@@ -144,6 +150,25 @@ def test_blocks_that_lead_out_of_a_matrix_are_refused(
     slots[words[at + 12] + bad[0]] = bad[1]
     with pytest.raises(ValueError, match="do not fit"):
         machine.plan(made.isa, 64, made.text, made.constants, slots.tolist(), made.values, numbers.tolist())
+
+
+def test_answers_of_an_early_segment_stay() -> None:
+    """A later Program has slots of its own."""
+
+    def program(name: str, answer: str, step: Callable[[Any], Any]) -> Program:
+        graph = Graph()
+        entries = [graph.input(0, k) for k in range(3)]
+        return graph.program(name, x, (Array(answer, (3,)),), [(0, k, step(entry)) for k, entry in enumerate(entries)])
+
+    x = (Array("x", (3,)),)
+    first = program("first", "y", lambda entry: entry * entry)
+    second = program("second", "z", lambda entry: sin(entry) * entry - 2.0 * entry)
+    code = Segmented("two", x, (*first.arrays, *second.arrays), (), (first, second))
+    states = np.random.default_rng(4).normal(size=(STATES, 3))
+    expected = [states * states, np.sin(states) * states - 2.0 * states]
+    agree(run_segments(code, [states]), expected, 1e-15)
+    for isa in supported():
+        agree(answers(build(code, "float64", isa), code, [states]), expected, 1e-15)  # a few roundings
 
 
 def test_few_lines_and_many() -> None:

@@ -66,6 +66,8 @@ class Kernel:
 def parse(text: str) -> dict[str, Kernel]:
     """The kernels of a module, by name."""
     text = re.sub(r"//[^\n]*", "", text)
+    head = r"\s*\.version \d\.\d\s+\.target sm_\w+\s+(\.address_size 64\s)?"
+    assert re.match(head, text), "a module begins with the version and the target, or no driver takes it"
     constants = {
         name: np.array([int(word, 16) for word in words.split(",")], np.uint64).view(np.uint8)
         for name, words in re.findall(r"\.const \.align 8 \.b64 (\w+)\[\d+\] = \{([^}]*)\};", text)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
 import condyle
 from condyle import fpga
 from condyle.errors import UnsupportedError
+from condyle.fpga import accuracy, states
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.evaluate import evaluate
 from condyle.fpga.rtl.vectors import dense, task_of, worst
@@ -26,6 +30,21 @@ SLOW = {"v": 2.0, "a": 5.0}
 @pytest.fixture(scope="module")
 def iiwa() -> condyle.Robot:
     return condyle.load("iiwa14")
+
+
+def test_errors_are_over_as_many_states_as_asked_for_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pieces of other states; those whose numbers were clamped are counted without a flag in results too."""
+    robot, drawn = condyle.chain(2, 0), list[tuple[int, int]]()
+
+    def sampled(_: condyle.Robot, n: int, seed: int, box: Any) -> Any:
+        drawn.append((n, seed))
+        return states.sampled(robot, n, seed, box | {"v": 4.0 * box["v"]})
+
+    monkeypatch.setattr(accuracy, "CHUNK", 10)
+    monkeypatch.setattr(accuracy, "sampled", sampled)
+    plan = replace(accelerator(robot, "id").plan, flags=False)
+    assert fpga.errors(robot, plan, 25, seed=3)["id"]["clamped"] > 0.1
+    assert drawn == [(10, 3), (10, 4), (5, 5)]
 
 
 @pytest.mark.parametrize("word", ["27x18", slow("27"), slow("32")])

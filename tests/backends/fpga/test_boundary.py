@@ -189,6 +189,10 @@ def test_rates_of_iiwa14_over_pcie() -> None:
     assert least_interval(plan, Boundary(512), 125.0) == 1
 
 
+def test_a_boundary_that_nobody_asks_for_is_the_usual_one() -> None:
+    assert Options().boundary == Boundary()
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -11,7 +11,7 @@ import condyle
 from condyle import fpga
 from condyle.errors import UnsupportedError
 from condyle.fpga.rtl.adders import widest
-from condyle.fpga.rtl.build import build, dsp_at
+from condyle.fpga.rtl.build import build, dsp_at, with_folding
 from condyle.fpga.rtl.constants import digits, shifted, steps, with_constants
 from condyle.fpga.rtl.datapath import Datapath, Op, Word
 from condyle.fpga.rtl.evaluate import evaluate, run
@@ -87,6 +87,15 @@ def test_auto_takes_what_is_a_smaller_part_of_the_device() -> None:
     plan = accelerator(condyle.load("iiwa14")).plan
     counts = {ii: dsp_at(with_constants(plan, "auto", ii), ii) / dsp_at(plan, ii) for ii in (1, 16)}
     assert counts[1] < 0.9 and counts[16] > 0.97  # a shared DSP is cheap
+
+
+def test_operators_that_branches_share_stay_shared() -> None:
+    plan = with_folding(accelerator(condyle.load("hyq"), "id").plan, 4)
+    path = plan.datapaths["dynamics"]
+    made = shifted(path, 4, "shift")
+    assert [fold.turn for _, fold in sorted(made.folds.items())] == [
+        fold.turn for _, fold in sorted(path.folds.items())
+    ]
 
 
 @pytest.mark.parametrize("word", ["27x18", "32"])

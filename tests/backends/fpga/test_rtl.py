@@ -81,7 +81,7 @@ def test_operators_with_more_registers(bench: Bench, word: str, pipeline: int, i
     """Every word at every level; where units are shared, and where each serves one operation."""
     robot = condyle.chain(2, 0)
     acc = accelerator(robot, word=word, ii=ii, pipeline=pipeline)
-    assert acc.plain.latency("difd") < acc.latency("difd")
+    assert acc.plain.latency("difd") < acc.latency("difd") and acc.plain.pipeline == 0
     assert bench(robot, acc, 10, *STALLS).startswith("right: 70 tasks")
     code, latency = TASKS["fd"].codes[0], acc.latency("fd")
     assert f"latency {latency}," in bench(robot, acc, 10, f"+only={code}", f"+sparse={latency}", "+tasks=25")
@@ -194,12 +194,18 @@ STYLE = ("BLKSEQ", "UNUSEDSIGNAL", "DECLFILENAME")
 
 @needs("verilator")
 @pytest.mark.parametrize(
-    ("functions", "ii", "folding", "pipeline"),
-    [(("dfd", "difd", "rk4"), 2, 1, 0), slow((), 1, 1, 3), *(slow(("did", "minv"), 4, 4, n) for n in (2, 3))],
+    ("functions", "ii", "folding", "pipeline", "word"),
+    [
+        (("dfd", "difd", "rk4"), 2, 1, 0, "27x18"),
+        (("id",), 2, 1, 0, "27"),  # products of two pieces
+        slow((), 1, 1, 3, "27x18"),
+        *(slow(("did", "minv"), 4, 4, pipeline, "27x18") for pipeline in (2, 3)),
+    ],
 )
-def test_verilator_has_nothing_to_say(tmp_path, functions, ii: int, folding: int, pipeline: int) -> None:
+def test_verilator_has_nothing_to_say(tmp_path, functions, ii: int, folding: int, pipeline: int, word: str) -> None:
+    """Widths that do not fit are said too."""
     robot = condyle.load("hyq") if folding > 1 else condyle.chain(2, 0)
-    acc = accelerator(robot, *functions, ii=ii, folding=folding, pipeline=pipeline)
+    acc = accelerator(robot, *functions, word=word, ii=ii, folding=folding, pipeline=pipeline)
     texts = sources(acc, "rig", "")
     for name, text in texts.items():
         (tmp_path / name).write_text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from condyle.cli.rivals import toolchain
 from condyle.cli.rivals.casadi_c import CasadiC
 from condyle.cli.rivals.mujoco_c import MujocoC
 from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.pinocchio_cpp import SOURCES, PinocchioCpp
 
 SOLID = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
 MIMIC = f"""<robot name="gripper"><link name="palm"/>
@@ -67,3 +69,13 @@ def test_a_wheel_without_headers_is_said_before_a_compiler_runs(
     monkeypatch.setattr(toolchain, "run", lambda *given: pytest.fail("a compiler ran"))
     with pytest.raises(UnsupportedError, match=rf"{module} is installed without its C headers .*pip install --force"):
         rival(condyle.chain(2, rng=0))
+
+
+def test_each_function_of_pinocchio_is_built_from_the_source_that_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PinocchioCpp, "__init__", lambda self: setattr(self, "_built", {}))
+    monkeypatch.setattr(PinocchioCpp, "build", lambda self, source: source)
+    rival = PinocchioCpp()  # type: ignore[call-arg]
+    for functions in SOURCES.values():
+        for function in functions:
+            source: Any = rival._model_for(function)
+            assert f'{{"{function}",' in source.read_text()

@@ -158,3 +158,13 @@ def test_what_derivatives_are_taken_of_is_exact_to_second_order(name: str) -> No
     moved = integrate(kind, q, u)
     assert np.abs(stacked(kind.difference_near(components(q), components(moved))) - u).max() < 5.0 * h**3
     assert np.abs(stacked(kind.integrate_near(components(q), components(u))) - moved).max() < 5.0 * h**3
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("helical", "universal")])
+def test_angles_are_what_a_whole_turn_brings_back(name: str) -> None:
+    kind = JOINT_TYPES[name]
+    q = kind.random(np.random.default_rng(5), 1)[0]
+    turns = [placed(name, q + 2.0 * np.pi * unit) for unit in np.eye(kind.nq)]
+    back = [k for k, turned in enumerate(turns) if np.allclose(turned, placed(name, q), rtol=0.0, atol=1e-12)]
+    assert list(kind.angles) == back
+    assert kind.spread.tolist() == [np.pi if k in back else 1.0 for k in range(kind.nq)]
