@@ -14,8 +14,8 @@ import numpy as np
 import condyle
 from benchmarks.robots import Case
 from condyle.cli.bench import call
+from condyle.cli.bound import Call, Sampling, interleaved
 from condyle.cli.states import States, draw
-from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.functions import DEFAULT, function_of
 from condyle.specification import UNBOUND, Bound
 

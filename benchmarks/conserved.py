@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from condyle.specification.choices import INTEGRATORS
+from condyle.specification.integrators import INTEGRATORS
 
 Array = NDArray[np.float64]
 LENGTHS = (1e-3, 5e-3)

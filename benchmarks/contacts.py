@@ -30,9 +30,9 @@ from benchmarks.robots import TALOS, Case
 from benchmarks.run import FULL, QUICK
 from benchmarks.steps_common import DT, Array, reusing
 from condyle import Contact, Dynamics
+from condyle.cli.bound import Call, Sampling, interleaved
 from condyle.cli.check import relative
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
-from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.errors import BuildError
 from condyle.functions import function_of
 

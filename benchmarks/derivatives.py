@@ -25,8 +25,8 @@ from benchmarks.derivatives_table import PATH, SOURCE, page
 from benchmarks.network import ACTIVATIONS, network
 from benchmarks.robots import chosen
 from benchmarks.run import FULL, QUICK
+from condyle.cli.bound import Sampling
 from condyle.cli.rivals.casadi_c import DERIVED, CasadiC
-from condyle.cli.timing import Sampling
 from condyle.functions import function_of
 
 Array = NDArray[np.floating]

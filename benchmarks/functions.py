@@ -25,7 +25,7 @@ from benchmarks.rivals.pinocchio_python import PinocchioPython
 from benchmarks.robots import chosen
 from benchmarks.run import FULL, QUICK
 from condyle.cli import rivals
-from condyle.cli.rivals.agreement import agreement
+from condyle.cli.rivals.numbers import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
 from condyle.compile.options import bound_of

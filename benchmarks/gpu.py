@@ -23,13 +23,12 @@ import numpy as np
 import condyle
 from benchmarks import gpu_beside, gpu_time, results
 from benchmarks.gpu_time import Machine
-from condyle.backends.cuda.function import CudaFunction
-from condyle.backends.cuda.kernel import CudaKernel, Sizes
+from condyle.backends.cuda.kernel import CudaFunction, CudaKernel, Sizes
 from condyle.calls.gpu import GpuDynamics
 from condyle.cli.states import draw
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import instructions
-from condyle.runtime.cuda.answers import DeviceArray
+from condyle.runtime.cuda.arrays import DeviceArray
 from condyle.runtime.cuda.driver import Gpu, gpu
 
 CASES = {"iiwa14": ("id", "fd", "dfd"), "hyq": ("dfd",), "atlas": ("id", "dfd")}

@@ -16,8 +16,8 @@ from typing import Any
 
 from benchmarks import results
 from condyle import api
-from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
+from condyle.backends.cuda.cpp.project import header
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.functions import DEFAULT, FUNCTIONS
 

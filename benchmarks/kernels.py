@@ -14,9 +14,9 @@ from condyle.backends.common.facts import BITS, Facts
 from condyle.backends.cpu.assemble import Assembled, assemble, packed
 from condyle.backends.cpu.build import supported
 from condyle.backends.cpu.target import Isa
+from condyle.cli.bound import Call
 from condyle.cli.rivals.rival import Array as Numbers
-from condyle.cli.timing import Call
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array, Program
 from condyle.model.tree import tree_of

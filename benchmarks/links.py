@@ -31,9 +31,9 @@ from benchmarks.robots import Case
 from condyle.api import compiler_of
 from condyle.backends.cpu.build import lanes, supported
 from condyle.backends.cpu.chain import assemble_chain
-from condyle.cli.rivals.agreement import agreement
+from condyle.cli.bound import Sampling
+from condyle.cli.rivals.numbers import agreement
 from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
-from condyle.cli.timing import Sampling
 from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.program import Program
 from condyle.links import compiler as scanned

@@ -22,7 +22,7 @@ import condyle
 from benchmarks import results
 from benchmarks.bench import BATCH, pinned
 from benchmarks.probes import peak
-from condyle.cli.timing import Sampling, interleaved
+from condyle.cli.bound import Sampling, interleaved
 
 Rows = NDArray[np.float64]
 SIZES = (14, 64, 64, 1)

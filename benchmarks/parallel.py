@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from condyle.backends.cuda.parts import Parts
+from condyle.backends.cuda.launches import Parts
 from condyle.functions import FUNCTIONS
 from condyle.ir.link_parallel import LinkParallel
-from condyle.links import launches
+from condyle.links import compiler
 from condyle.links import trace as traced
-from condyle.links.algorithms import array_phases
-from condyle.links.algorithms.route import ParallelRoute
+from condyle.links.algorithms import phases
+from condyle.links.algorithms.links import ParallelRoute
 from condyle.links.routes import routes_of
 from condyle.model.tree import Tree
 from condyle.specification import Function
@@ -22,7 +22,7 @@ ROUTES = {name: tuple(routes_of(function)) for name, function in FUNCTIONS.items
 
 def evaluate(tree: Tree, function: Function, route: str, inputs: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The outputs, each flat (n, size), by NumPy."""
-    return array_phases.evaluate(tree, routes_of(function)[route], inputs)
+    return phases.evaluate(tree, routes_of(function)[route], inputs)
 
 
 def segment_route(function: Function) -> ParallelRoute:
@@ -37,4 +37,4 @@ def segmented(tree: Tree, function: Function, lanes: int, guard: float) -> LinkP
 
 def parts(tree: Tree, function: Function, dtype: str) -> Parts:
     """What a GPU launches."""
-    return launches.parts(tree, function, dtype)
+    return compiler.parts(tree, function, dtype)

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from condyle.cli.rivals.toolchain import SHARED, library
-from condyle.cli.timing import Call
+from condyle.cli.bound import Call
+from condyle.cli.rivals.rival import SHARED, library
 from condyle.runtime.toolchain import find_compiler
 
 SOURCE = Path(__file__).with_name("probes.c")

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks import results
 from benchmarks.bench import Subject, every
 from benchmarks.robots import Case, chosen
-from condyle.cli.timing import Sampling
+from condyle.cli.bound import Sampling
 
 MEASUREMENTS = (
     "against",

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 import condyle
 from benchmarks.bench import BATCH, pinned
 from benchmarks.robots import Case
-from condyle.cli.rivals.agreement import held
+from condyle.cli.bound import Call, Sampling, interleaved
+from condyle.cli.rivals.numbers import held
 from condyle.cli.rivals.rival import Rival
-from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.functions import FUNCTIONS
 from condyle.functions.repeat import repeat
 

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.bench import BATCH
 from benchmarks.rivals.mujoco_ground import FRICTION, MujocoGround
 from benchmarks.steps_common import DT, Array, Maker, Plan, Timed, reusing
-from condyle.cli.timing import Call
+from condyle.cli.bound import Call
 from condyle.errors import BuildError
 from condyle.ground import Foot, Grid, Ground
 

@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.bench import BATCH
 from benchmarks.linearised import rk4
 from benchmarks.steps_common import DT, Array, Maker, Plan, Timed, beside, reusing
+from condyle.cli.bound import Call
 from condyle.cli.rivals.crocoddyl_steps import CrocoddylSteps
-from condyle.cli.timing import Call
 from condyle.errors import BuildError
 
 KNOTS, MANY, EXACT = 64, 4096, 1e-8

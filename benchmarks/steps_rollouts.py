@@ -12,9 +12,9 @@ from benchmarks.bench import BATCH
 from benchmarks.probes import mover
 from benchmarks.steps_common import DT, Array, Maker, Plan, Timed, beside, reusing
 from condyle.cli import rivals
-from condyle.cli.rivals.mujoco_rollout import MujocoRollout
+from condyle.cli.bound import Call
+from condyle.cli.rivals.mujoco_c import MujocoRollout
 from condyle.cli.rivals.rival import Rival
-from condyle.cli.timing import Call
 from condyle.functions import FUNCTIONS
 from condyle.functions.repeat import repeat
 

@@ -20,11 +20,11 @@ import numpy as np
 import condyle
 from condyle.cli import rivals
 from condyle.cli.bench import RIVAL_FEWEST, call
-from condyle.cli.rivals.agreement import agreement
+from condyle.cli.bound import Call, Sampling, interleaved
+from condyle.cli.rivals.numbers import agreement
 from condyle.cli.rivals.pinocchio_cpp import FLAGS, PinocchioCpp
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
-from condyle.cli.timing import Call, Sampling, interleaved
 from condyle.errors import CondyleError
 from condyle.functions import function_of
 from experiments.numbers import digits

@@ -14,7 +14,7 @@ import numpy as np
 
 import condyle
 from condyle import Dynamics, Robot
-from condyle.algorithms.contact_scales import scales
+from condyle.algorithms.contacts import scales
 from condyle.compile.options import bound_of
 from condyle.model.placement import Placement, about
 from condyle.model.tree import tree_of

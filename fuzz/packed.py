@@ -11,7 +11,7 @@ import numpy as np
 
 from condyle import CondyleError, Dynamics, Packed, Robot, StateError
 from condyle.functions import quantities
-from condyle.runtime.layout import Layout, full
+from condyle.runtime.packed import Layout, full
 from condyle.specification import Port
 from fuzz import small_robots as robots
 

@@ -16,7 +16,7 @@ import numpy as np
 import condyle
 from condyle import Robot
 from condyle.errors import CondyleError, ModelError, UnsupportedError
-from condyle.model.unapplied import unapplied
+from condyle.model.parts import unapplied
 from fuzz.urdf_mutations import MARK, mutate
 
 WHAT = (

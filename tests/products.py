@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from condyle.derivatives.lowering import code_of
+from condyle.derivatives.code import code_of
 from condyle.derivatives.products import ProductGraph
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.c.emit import source
+from condyle.backends.c.source import source
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
-from condyle.compile.serial import Compiler
+from condyle.backends.cuda.cpp.project import header
+from condyle.compile.compiler import Compiler
 from condyle.functions import FUNCTIONS
-from condyle.ir.show import show
+from condyle.ir.program import show
 from condyle.model.tree import tree_of
-from condyle.trace.rolled import roll
+from condyle.trace.joint_loops import roll
 
 
 def two_link() -> condyle.Robot:

@@ -15,9 +15,8 @@ import condyle
 from condyle.compile.targets import cache_key
 from condyle.functions import function_of
 from condyle.identity import differing, digest, key_of, nearest, parts_of, whole
-from condyle.model.fingerprint import fingerprint
 from condyle.model.placement import Placement
-from condyle.model.robot import Robot
+from condyle.model.robot import Robot, fingerprint
 from tests.leaves import changed, leaf, leaves
 from tests.zoo import tool_arm
 

@@ -112,7 +112,7 @@ def test_a_function_that_is_too_long_is_answered_by_the_model(
     arm: tuple[Robot, FixedPoint], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     robot, fx = arm
-    monkeypatch.setattr("condyle.fpga.fixed_point.LONGEST", 10)
+    monkeypatch.setattr("condyle.fpga.integers.LONGEST", 10)
     long = condyle.fixed_point(robot, box={**HARD, "tau": 99.0})
     value, _ = long.mass_matrix(np.zeros((4, 3)))
     assert "operations are too many to compile" in long.explain()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.readers import mjcf_compile
+from condyle.readers import mjcf_compiler as mjcf_compiler
 from condyle.readers.folders import Folders
-from condyle.runtime import kernel, loading, machine, toolchain
+from condyle.runtime import kernel, machine, toolchain, trusted_folders
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -41,7 +41,7 @@ def test_cores_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_library_is_loaded_without_files_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delattr(os, "memfd_create")
-    monkeypatch.setattr(loading.fcntl, "F_ADD_SEALS", None)
+    monkeypatch.setattr(trusted_folders.fcntl, "F_ADD_SEALS", None)
     robot = condyle.load("iiwa14")
     q, v = robot.random_state(5, 0)
     found = robot.compile(target="c").inverse_dynamics(q, v, v)
@@ -51,7 +51,7 @@ def test_a_library_is_loaded_without_files_in_memory(monkeypatch: pytest.MonkeyP
 def test_mjcf_without_files_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "memfd_create")
     with pytest.raises(condyle.UnsupportedError, match="on Linux only: read a URDF file"):
-        mjcf_compile.library()
+        mjcf_compiler.library()
 
 
 def test_without_avx2_and_a_compiler_numpy_answers_with_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,7 +90,7 @@ def test_routes_that_would_be_too_long_are_not_compared(name: str, monkeypatch: 
 @pytest.mark.parametrize("name", ["hyq", slow("atlas")])
 def test_products_are_foreseen(function: str, name: str) -> None:
     """What is said before the trace is near what the trace has; never above it for dfd, a fortieth for difd."""
-    from condyle.trace.structure import products, written
+    from condyle.trace.straight import products, written
 
     router = compiler_of(condyle.load(name, floating_base=True))
     did = router.best(FUNCTIONS["did"])

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.regroup import regrouped
+from condyle.algorithms.normal_form import regrouped
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.count import count
 from condyle.ir.interp import run
-from condyle.ir.verify import verify
+from condyle.ir.program import verify
 from condyle.model.tree import tree_of
 from condyle.specification.ports import F_EXT
-from condyle.trace.straight import trace
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes, trace
 from tests.laws.robots import robot_named
 
 TREE = tree_of(robot_named("tree-1"))

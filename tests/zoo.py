@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import condyle
-from condyle.model.builder import Builder
-from condyle.model.generate import random_body
+from condyle.model.builder import Builder, random_body
 from condyle.model.robot import Robot
 
 # name, parent, type, axis

@@ -41,11 +41,11 @@ from condyle.errors import CondyleError, UnsupportedError
 from condyle.exports.exporting import facts_of
 from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.dynamics import MASS_MATRIX
-from condyle.model.inertias import parameters
+from condyle.model.physical import parameters
 from condyle.model.tree import Tree, tree_of
 from condyle.specification import Accuracy, Bound, Function, Size
 from condyle.trace.reference import evaluate
-from condyle.trace.structure import straight_size
+from condyle.trace.straight import straight_size
 
 Array: TypeAlias = "NDArray[np.floating]"
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from condyle.calls.methods import result_of
@@ -20,6 +21,7 @@ from condyle.specification import F_EXT, Function, Port
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
 ARCHITECTURE, BEGIN, END = ROOT / "docs" / "architecture.md", "<!-- rooms -->", "<!-- end of rooms -->"
+FILES, END_OF_FILES = "<!-- files -->", "<!-- end of files -->"
 HEAD = """# Reference
 
 The functions of a robot: short name, method of `Dynamics`, equation, inputs and outputs. This page is written by
@@ -163,19 +165,27 @@ def row(port: Port, way: str) -> str:
 
 
 def architecture() -> str:
-    """The page of the architecture with today's table of rooms."""
-    before, rest = ARCHITECTURE.read_text().split(BEGIN)
-    return f"{before}{BEGIN}\n\n{rooms()}\n\n{END}{rest.split(END)[1]}"
-
-
-def rooms() -> str:
-    """A row for each module at the top and each folder: the first sentence of its docstring."""
+    """The page of the architecture with today's table of rooms: modules at the top and folders."""
     top = ROOT / "src" / "condyle"
-    files = [*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))]
-    shown = [path for path in dict.fromkeys(files) if path.name != "__init__.py" or path.parent != top]
-    return "\n".join(
-        ["| place | what it is |", "|---|---|", *(f"| `{_place(path, top)}` | {_first(path)} |" for path in shown)]
+    return _between(
+        ARCHITECTURE, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))], top), END
     )
+
+
+def readme(path: Path) -> str:
+    """The README of a folder with today's table of its files."""
+    return _between(path, FILES, table(sorted(path.parent.rglob("*.py")), path.parent), END_OF_FILES)
+
+
+def table(files: Sequence[Path], top: Path) -> str:
+    """A row for each file and each folder below `top`: the first paragraph of its docstring."""
+    rows = [f"| `{_place(path, top)}` | {_first(path)} |" for path in dict.fromkeys(files) if _place(path, top)]
+    return "\n".join(["| place | what it is |", "|---|---|", *rows])
+
+
+def _between(path: Path, begin: str, text: str, end: str) -> str:
+    before, rest = path.read_text().split(begin)
+    return f"{before}{begin}\n\n{text}\n\n{end}{rest.split(end)[1]}"
 
 
 def _place(path: Path, top: Path) -> str:
@@ -191,6 +201,7 @@ def _first(path: Path) -> str:
 
 def main() -> int:
     written = {PAGE: page(), STUB: stub(), ARCHITECTURE: architecture()}
+    written |= {path: readme(path) for path in (ROOT / "src").rglob("README.md")}
     if "--check" in sys.argv[1:]:
         return int(any(not path.exists() or path.read_text() != text for path, text in written.items()))
     for path, text in written.items():

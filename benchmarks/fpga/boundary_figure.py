@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.figures import pyplot, save
 from condyle.fpga import Accelerator
-from condyle.fpga.rtl.queues import fed_by_trig
-from condyle.fpga.rtl.stream import bus, result_width, width
+from condyle.fpga.rtl.stream import bus, fed_by_trig, result_width, width
 
 WIDE, TALL = 11.0, 8.35
 ROW, SMALL, LETTER = 0.32, 8.5, 0.074

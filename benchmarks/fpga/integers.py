@@ -17,8 +17,8 @@ import condyle
 from benchmarks.fpga.text import Found
 from benchmarks.sections import table
 from condyle import fpga
-from condyle.fpga.fixed_point import families
 from condyle.fpga.functions import tasks
+from condyle.fpga.integers import families
 
 ROWS = ("iiwa14", "hyq", "atlas")
 BATCH, REPEATS, SECONDS = 1024, 200, 3.0

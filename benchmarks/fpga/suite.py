@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.fpga.cases import version
 
-PARTS = ("tests/backends/fpga", "tests/hardware", "tests/cli/test_fpga.py")
+PARTS = ("tests/fpga/rtl", "tests/fpga", "tests/cli/test_fpga.py")
 ROWS = ("quick", "slow")
 GOAL_S = 360.0
 

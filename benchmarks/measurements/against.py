@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.bench import BATCH, Subject, pinned, reused
 from condyle.cli import rivals
-from condyle.cli.rivals.agreement import agreement
+from condyle.cli.rivals.numbers import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.errors import CondyleError
 from condyle.functions import function_of

@@ -6,8 +6,8 @@ from typing import Any
 
 import condyle
 from benchmarks.bench import Subject, bytes_of, pinned, reused
+from condyle.cli.bound import Call, spelled_out
 from condyle.cli.states import States
-from condyle.cli.timing import Call, spelled_out
 from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.quantities import MINV
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.bench import Subject, bytes_of, pinned, reused
 from benchmarks.measurements.packed import packed
-from condyle.cli.timing import Call
+from condyle.cli.bound import Call
 from condyle.functions import function_of
 
 BATCHES = (16, 32, 64, 128, 256, 4096, 65536)

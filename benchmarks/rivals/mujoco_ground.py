@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from condyle.cli.rivals.mujoco_c import MujocoRollout
 from condyle.cli.rivals.mujoco_model import mjcf
-from condyle.cli.rivals.mujoco_rollout import MujocoRollout
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.rival import Array
 

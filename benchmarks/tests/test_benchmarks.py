@@ -17,7 +17,7 @@ import condyle
 from benchmarks import functions_table, goals, results, run, sections, tables
 from benchmarks.bench import Subject
 from benchmarks.robots import Case
-from condyle.cli.timing import Sampling
+from condyle.cli.bound import Sampling
 from condyle.functions import FUNCTIONS
 
 
@@ -207,7 +207,7 @@ def test_the_kernel_alone_stays_below_the_peak() -> None:
 
 def test_moving_more_bytes_takes_longer() -> None:
     from benchmarks.probes import mover
-    from condyle.cli.timing import interleaved
+    from condyle.cli.bound import interleaved
 
     for streaming in (False, True):
         few, many = ([np.zeros(n), np.ones(n)] for n in (1 << 17, 1 << 20))

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import contacts, contacts_table, results
 from benchmarks.contacts_closure import closed, closure, linkage
 from benchmarks.robots import Case
-from condyle.cli.timing import Sampling
+from condyle.cli.bound import Sampling
 
 BRIEF = Sampling(samples=2, sample_s=1e-5, longest_s=0.1)
 LEGS = ("lf_lowerleg", "rf_lowerleg", "lh_lowerleg", "rh_lowerleg")

@@ -60,7 +60,7 @@ def test_floors() -> None:
 
 def test_code_is_counted() -> None:
     """Bytes of code of a kernel: whole instructions, at least one for each that the Program has."""
-    from condyle.backends.cuda.link import assemble
+    from condyle.backends.cuda.kernel import assemble
 
     (part,) = made(robot("iiwa14"), "id", 32).launches
     try:

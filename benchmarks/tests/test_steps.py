@@ -13,8 +13,8 @@ from benchmarks import results, steps, steps_ground, steps_parts, steps_rollouts
 from benchmarks.linearised import rk4
 from benchmarks.robots import CASES, chosen
 from benchmarks.steps_common import Plan, Timed, beside
-from condyle.cli.rivals.mujoco_rollout import MujocoRollout
-from condyle.cli.timing import Sampling
+from condyle.cli.bound import Sampling
+from condyle.cli.rivals.mujoco_c import MujocoRollout
 
 BRIEF = Sampling(samples=2, sample_s=1e-5, longest_s=0.1)
 ARM = next(case for case in CASES if case.name == "iiwa14")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from condyle.cli.timing import Call, Sampling, interleaved
+from condyle.cli.bound import Call, Sampling, interleaved
 from experiments.problems import Functions, Problem, Weights
 from experiments.tracking import LENGTHS, PARTS, Controller
 

@@ -18,7 +18,7 @@ import condyle
 from benchmarks import gpu_code, results
 from condyle import api
 from condyle.backends.cuda.target import ARCHITECTURES
-from condyle.cli.timing import interleaved
+from condyle.cli.bound import interleaved
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS, registered
 from condyle.specification import Function

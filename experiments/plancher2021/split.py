@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from condyle.algorithms.crba import composites
-from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import Motion, Wrench, carried, spin, total_forces
+from condyle.algorithms.joint import Joint, Wrench
+from condyle.algorithms.rnea import Motion, carried, spin, total_forces
 from condyle.algorithms.rnea_derivatives import (
     ENTRIES,
     Before,
@@ -34,7 +34,7 @@ from condyle.functions.quantities import DTAU_DQ, DTAU_DV, A, Q, V
 from condyle.model.tree import Link
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform
 from condyle.spatial.twist import Pair
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 

@@ -22,17 +22,17 @@ from condyle.exports.exporting import operation_counts as operation_counts
 from condyle.exports.exporting import prefix_of as prefix_of
 from condyle.jobs import closures as closing
 from condyle.links import chosen
-from condyle.model import builder, generate
+from condyle.model import builder
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
+from condyle.model.checks import refuse_impossible
 from condyle.model.contact import Contact as Contact
 from condyle.model.contact import checked_contacts
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.sound import refuse_impossible
+from condyle.model.parts import say_unapplied, without_notes
 from condyle.model.tree import tree_of
-from condyle.model.unapplied import say_unapplied, without_notes
 from condyle.specification import UNBOUND
-from condyle.specification.choices import LINKS
+from condyle.specification.integrators import LINKS
 from condyle.specification.ports import ACTIVE
 
 if TYPE_CHECKING:
@@ -301,7 +301,7 @@ def load(
 
 def chain(n: int, rng: int | np.random.Generator = 0) -> Robot:
     """Return a random serial chain of n revolute joints with a fixed base; the same for the same seed rng."""
-    return Robot.from_data(generate.chain(n, rng))
+    return Robot.from_data(builder.chain(n, rng))
 
 
 def random_tree(
@@ -312,4 +312,4 @@ def random_tree(
     floating_base: bool = False,
 ) -> Robot:
     """A random tree of n joints of these types, by default of all; the same for the same seed."""
-    return Robot.from_data(generate.random_tree(n, rng, types=types, floating_base=floating_base))
+    return Robot.from_data(builder.random_tree(n, rng, types=types, floating_base=floating_base))

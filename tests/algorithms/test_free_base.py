@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.free_base import Known
+from condyle.algorithms.derivatives import Known
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.tree import Tree, tree_of
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.reframe import reframed
-from condyle.algorithms.regroup import regrouped
+from condyle.algorithms.normal_form import reframed, regrouped
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.model.tree import Tree, tree_of
 from condyle.specification.ports import F_EXT

@@ -16,9 +16,9 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.common.forms import write_functions
 from condyle.backends.cpu.build import build as build_cpu
 from condyle.backends.cpu.build import supported
-from condyle.backends.cuda.cpp.body import DIALECT
-from condyle.backends.cuda.cpp.header import support
-from condyle.backends.cuda.parts import Parts, straight
+from condyle.backends.cuda.cpp.project import support
+from condyle.backends.cuda.cpp.rollout import DIALECT
+from condyle.backends.cuda.launches import Parts, straight
 from condyle.ir.interp import run
 from condyle.ir.program import Program
 from condyle.operations import OPERATIONS, TRIGONOMETRIC

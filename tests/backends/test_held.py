@@ -13,13 +13,12 @@ from condyle.backends.c.build import build as build_c
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.backends.cpu.build import build, supported
-from condyle.backends.cpu.segments import BESIDE
-from condyle.ir.interp_segments import run_segments
+from condyle.backends.cpu.loops import BESIDE
+from condyle.ir.interp import run_segments
 from condyle.ir.segments import Segmented
 from condyle.runtime import native
 from condyle.runtime.kernel import Kernel
-from condyle.runtime.layout import full
-from condyle.runtime.packed import Packed, pack_rows
+from condyle.runtime.packed import Packed, full, pack_rows
 from condyle.runtime.toolchain import find_compiler
 from tests.dense import matmul
 from tests.products import soft, traced

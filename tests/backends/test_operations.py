@@ -16,27 +16,24 @@ import numpy as np
 import pytest
 
 from condyle import scalar
-from condyle.backends.c.emit import source, support
+from condyle.backends.c.source import source, support
 from condyle.backends.common.facts import Facts
-from condyle.backends.common.forms import FORMS, alone
-from condyle.backends.common.lacking import EVERYTHING
+from condyle.backends.common.forms import EVERYTHING, FORMS, alone
 from condyle.backends.cpu.assemble import assemble
-from condyle.backends.cpu.code import SLOT
-from condyle.backends.cpu.operations import EXPANSIONS, ROWS
+from condyle.backends.cpu.operations import EXPANSIONS, ROWS, SLOT
 from condyle.backends.cpu.target import AVX2, AVX512, Isa
-from condyle.backends.cuda.choice import Size
-from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import plan
-from condyle.backends.cuda.emit import OPERATIONS as PTX
+from condyle.backends.cuda.cpp.project import header
 from condyle.backends.cuda.forms import WHOLE, Form
-from condyle.backends.cuda.parts import Composed, grouped, straight
+from condyle.backends.cuda.launches import Composed, grouped, straight
+from condyle.backends.cuda.target import Size
+from condyle.backends.cuda.thread_kernel import OPERATIONS as PTX
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.errors import UnsupportedError
 from condyle.fpga.rtl.datapath import Incoming, Word
-from condyle.fpga.rtl.formats import Format
 from condyle.fpga.rtl.lower import OPERATIONS as FPGA
 from condyle.fpga.rtl.lower import Source, lower
-from condyle.fpga.rtl.target import word_of
+from condyle.fpga.rtl.target import Format, word_of
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import count, work
 from condyle.ir.interp import run

@@ -8,16 +8,14 @@ import pytest
 from condyle.backends.c.build import build as build_c
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.build import build, load, object_code, supported
-from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
-from condyle.backends.cpu.segments import assemble_segments
-from condyle.backends.cuda.segments import segmented
+from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS, assemble_segments
+from condyle.backends.cuda.time_loop import segmented
 from condyle.errors import UnsupportedError
-from condyle.ir.interp_segments import run_segments
+from condyle.ir.interp import run_segments
 from condyle.ir.segments import Segmented
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
-from condyle.runtime.layout import full, sparse
-from condyle.runtime.packed import Packed, pack_rows
+from condyle.runtime.packed import Packed, full, pack_rows, sparse
 from tests.backends.cuda.simulate import simulate
 from tests.dense import matmul
 from tests.processor import slow

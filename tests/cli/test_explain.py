@@ -11,15 +11,14 @@ from condyle.algorithms import rnea
 from condyle.api import compiler_of
 from condyle.backends.cpu import build
 from condyle.cli import main
+from condyle.cli.explanation import explained, page
 from condyle.compile.targets import CPU
-from condyle.explained import explained, page
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import Counts
 from condyle.model.tree import tree_of
 from condyle.passes import pipeline
-from condyle.trace.attributed import attributed
-from condyle.trace.straight import trace
-from condyle.trace.structure import sizes
+from condyle.trace.annotated import attributed
+from condyle.trace.straight import sizes, trace
 
 ARM = condyle.load("iiwa14")
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import time
 
-from condyle.cli.timing import Sampling, interleaved
+from condyle.cli.bound import Sampling, interleaved
 
 
 def test_a_longer_call_takes_longer() -> None:

@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle import Contact, Robot
 from condyle.algorithms.contact_forces import MU, SHARE
-from condyle.algorithms.contact_scales import scales
+from condyle.algorithms.contacts import scales
 from condyle.compile.options import bound_of
 from condyle.model.placement import Placement
 from condyle.model.tree import tree_of

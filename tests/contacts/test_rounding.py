@@ -12,9 +12,9 @@ from condyle import Contact, Dynamics, Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
+from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.options import bound_of
-from condyle.compile.serial import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.model.placement import Placement, about
 from condyle.model.tree import tree_of

@@ -7,13 +7,13 @@ from functools import cache
 import numpy as np
 import pytest
 
-from condyle.algorithms.contact_ranks import depends
+from condyle.algorithms.contact_forces import depends
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
+from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.options import bound_of
-from condyle.compile.serial import Compiler
 from condyle.functions import function_of
 from condyle.model.tree import Tree, tree_of
 from condyle.trace.reference import evaluate

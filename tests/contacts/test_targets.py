@@ -12,14 +12,14 @@ from condyle import Dynamics
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.target import TARGET
+from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.options import bound_of
-from condyle.compile.serial import Compiler
 from condyle.functions import function_of
 from condyle.model.contact import anchors_of, gains_of
 from condyle.model.tree import tree_of
 from condyle.specification import Port
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 from tests.backends.cuda.simulate import simulate
 from tests.contacts.cases import Array, Case, is_independent, law, tree
 from tests.laws.robots import relative

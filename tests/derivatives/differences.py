@@ -10,12 +10,12 @@ from typing import TypeAlias
 import numpy as np
 
 from condyle.functions import FUNCTIONS, function_of
+from condyle.model.physical import contact_numbers
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
-from condyle.model.varied import contact_numbers
 from condyle.specification import Bound, Port
 from condyle.trace.reference import evaluate
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 from tests.held import held
 
 Array: TypeAlias = np.ndarray

@@ -13,7 +13,7 @@ from condyle.compile import routes
 from condyle.compile.targets import TARGETS
 from condyle.functions import function_of
 from condyle.model.tree import tree_of
-from condyle.trace.structure import straight_size
+from condyle.trace.straight import straight_size
 from tests.processor import slow
 
 TREE = condyle.random_tree(3, 5, types=("revolute", "helical", "spherical"), floating_base=True)

@@ -16,8 +16,7 @@ import condyle
 from condyle import Contact, Dynamics, Robot, UnsupportedError
 from condyle.backends.cuda.target import TARGET
 from condyle.cli import main
-from condyle.cli.check import relative
-from condyle.cli.differences import error
+from condyle.cli.check import error, relative
 from condyle.cli.states import Array, States, draw
 from condyle.derivatives import DERIVATIVE_KINDS
 from condyle.functions import FUNCTIONS, function_of

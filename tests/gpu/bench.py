@@ -13,7 +13,7 @@ from condyle.calls.gpu import GpuDynamics
 from condyle.cli.check import allowed, answers, relative
 from condyle.cli.states import States, draw
 from condyle.functions import FUNCTIONS
-from condyle.runtime.cuda.answers import DeviceArray
+from condyle.runtime.cuda.arrays import DeviceArray
 from condyle.runtime.cuda.driver import Gpu
 from condyle.specification import Function
 

@@ -12,7 +12,7 @@ import numpy as np
 import condyle
 from condyle.api import compiler_of
 from condyle.calls.gpu import GpuDynamics
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
 from condyle.functions import FUNCTIONS
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.forces import function_with

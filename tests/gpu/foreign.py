@@ -6,7 +6,7 @@ import ctypes
 
 import numpy as np
 
-from condyle.runtime.cuda import dlpack
+from condyle.runtime.cuda import arrays
 from tests.backends.cuda.fake_driver import FakeDriver
 
 
@@ -21,7 +21,7 @@ class Foreign:
         old: bool = False,
         read_only: bool = False,
         strides: tuple[int, ...] | None = None,
-        kind: int = dlpack.FLOAT,
+        kind: int = arrays.FLOAT,
         offset: int = 0,
     ) -> None:
         self.host = np.ascontiguousarray(array)
@@ -31,20 +31,20 @@ class Foreign:
         self.streams: list[int] = []
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return dlpack.CUDA, self.device
+        return arrays.CUDA, self.device
 
     def __dlpack__(self, *, stream: int, **version: tuple[int, int]) -> object:
         if version and self.old:
             raise TypeError("__dlpack__() got an unexpected keyword argument 'max_version'")
         self.streams.append(stream)
         address, bits = self.address - self.offset, 8 * self.host.itemsize
-        capsule = dlpack.lend(self, address, self.host.shape, bits, self.device, bool(version))
-        place = dlpack._pointer(capsule, dlpack.VERSIONED if version else dlpack.PLAIN)
-        made = (dlpack.ManagedVersioned if version else dlpack.Managed).from_address(place)
+        capsule = arrays.lend(self, address, self.host.shape, bits, self.device, bool(version))
+        place = arrays._pointer(capsule, arrays.VERSIONED if version else arrays.PLAIN)
+        made = (arrays.ManagedVersioned if version else arrays.Managed).from_address(place)
         made.tensor.dtype.code = self.kind
         made.tensor.byte_offset = self.offset
         if version and self.read_only:
-            made.flags = dlpack.READ_ONLY
+            made.flags = arrays.READ_ONLY
         if self.strides is None:
             made.tensor.strides = ctypes.POINTER(ctypes.c_int64)()
         else:

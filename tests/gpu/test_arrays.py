@@ -10,8 +10,8 @@ import pytest
 
 from condyle.calls.gpu import gpu
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime.cuda import dlpack
-from condyle.runtime.cuda.answers import DeviceArray
+from condyle.runtime.cuda import arrays
+from condyle.runtime.cuda.arrays import DeviceArray
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, wanted
 from tests.gpu.foreign import Foreign
@@ -58,7 +58,7 @@ def test_dlpack_in(fake: FakeDriver, old: bool) -> None:
     dyn.mass_matrix(lent[0])
     assert lent[0].streams == [5, 1]  # the default stream, as DLPack numbers it
     gc.collect()
-    assert not dlpack._lent_out  # every capsule was given back
+    assert not arrays._lent_out  # every capsule was given back
 
 
 def test_borrowed_from_numpy() -> None:
@@ -66,12 +66,12 @@ def test_borrowed_from_numpy() -> None:
     array = np.arange(24.0).reshape(4, 6)[:, ::2]
     for versioned in (True, False):
         lender = SimpleNamespace(__dlpack__=lambda **given: _of_numpy(array, versioned, given))
-        lent, _ = dlpack.borrow(lender, 1)
+        lent, _ = arrays.borrow(lender, 1)
         assert (lent.address, lent.shape, lent.strides) == (array.ctypes.data, array.shape, array.strides)
         assert (lent.dtype, lent.read_only) == ("float64", False)
     used = SimpleNamespace(__dlpack__=lambda **given: _used(array, array.__dlpack__()))
     with pytest.raises(DTypeError, match="named b'used_dltensor"):
-        dlpack.borrow(used, 1)
+        arrays.borrow(used, 1)
 
 
 def _of_numpy(array: np.ndarray, versioned: bool, given: dict[str, object]) -> object:
@@ -92,18 +92,18 @@ def test_lent_to_numpy(versioned: bool) -> None:
     owner = SimpleNamespace()
 
     def lend(**given: object) -> object:
-        capsule = dlpack.lend((owner, memory), memory.ctypes.data, (3, 4), 64, 0, versioned)
-        name = dlpack.VERSIONED if versioned else dlpack.PLAIN
-        kind = dlpack.ManagedVersioned if versioned else dlpack.Managed
-        kind.from_address(dlpack._pointer(capsule, name)).tensor.device.type = 1
+        capsule = arrays.lend((owner, memory), memory.ctypes.data, (3, 4), 64, 0, versioned)
+        name = arrays.VERSIONED if versioned else arrays.PLAIN
+        kind = arrays.ManagedVersioned if versioned else arrays.Managed
+        kind.from_address(arrays._pointer(capsule, name)).tensor.device.type = 1
         return capsule
 
     taken = np.from_dlpack(SimpleNamespace(__dlpack__=lend, __dlpack_device__=lambda: (1, 0)))
     np.testing.assert_array_equal(taken, memory.reshape(3, 4))
-    assert len(dlpack._lent_out) == 1
+    assert len(arrays._lent_out) == 1
     del taken
     gc.collect()
-    assert not dlpack._lent_out
+    assert not arrays._lent_out
 
 
 def test_dlpack_out(fake: FakeDriver) -> None:
@@ -112,7 +112,7 @@ def test_dlpack_out(fake: FakeDriver) -> None:
     q, v, a = given("id", 8)
     answer = dyn.on(5).inverse_dynamics(*(Foreign(fake, array) for array in (q, v, a)))
     assert answer.__dlpack_device__() == (2, 0)
-    lent, capsule = dlpack.borrow(answer, 9)
+    lent, capsule = arrays.borrow(answer, 9)
     assert (lent.shape, lent.strides, lent.dtype, lent.device) == ((8, 7), (56, 8), "float64", 0)
     fake.reach(9)  # waits for the kernel in stream 5
     got = fake.memory.bytes_at(lent.address, answer.nbytes).view(np.float64).reshape(8, 7)
@@ -185,7 +185,7 @@ def test_wrong_lenders(fake: FakeDriver) -> None:
     refused = SimpleNamespace(__dlpack_device__=lambda: (2, 0), __dlpack__=_gradient)
     fails(DeviceError, "q does not lend its memory.*q.detach", refused, *good[1:])
     gc.collect()
-    assert not dlpack._lent_out
+    assert not arrays._lent_out
     with pytest.raises(DTypeError, match="a stream is a number"):
         dyn.on("five")
 

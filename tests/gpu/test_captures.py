@@ -10,7 +10,7 @@ import pytest
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import DeviceError, UnsupportedError
 from condyle.runtime.cuda import driver as drivers
-from condyle.runtime.cuda.answers import DeviceArray
+from condyle.runtime.cuda.arrays import DeviceArray
 from condyle.runtime.cuda.stage import Slot
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.backends.cuda.fake_streams import OK

@@ -11,13 +11,12 @@ import pytest
 
 import condyle
 from benchmarks.parallel import parts as by_links
-from condyle.backends.cuda import repeat
+from condyle.backends.cuda import time_loop
 from condyle.backends.cuda.forms import Form
-from condyle.backends.cuda.kernel import CudaKernel
-from condyle.backends.cuda.parts import Parts
-from condyle.backends.cuda.planned import planned, scratch_bytes
+from condyle.backends.cuda.kernel import CudaKernel, planned, scratch_bytes
+from condyle.backends.cuda.launches import Parts
 from condyle.functions import FUNCTIONS
-from condyle.ir.repeated import Give, Take, TimeLoop
+from condyle.ir.time_loops import Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
@@ -34,7 +33,7 @@ def formed(function: str, lanes: int, partition: str = "completely-fused") -> Pa
 def rolled() -> Parts:
     body = code(robot("iiwa14"), "id", False)
     loop = TimeLoop(2, (Take(0), Take(every=1), Take()), (Give(0, 1),))
-    return repeat.parts("rollout", body, loop, 32, repeat.texts(body, repeat.Kind.from_loop(loop), 32))
+    return time_loop.parts("rollout", body, loop, 32, time_loop.texts(body, time_loop.Kind.from_loop(loop), 32))
 
 
 FORMS: dict[str, Callable[[], Parts]] = {

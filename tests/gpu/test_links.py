@@ -11,7 +11,7 @@ from condyle.calls.gpu import GpuDynamics
 from condyle.compile import routes
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.links import launches
+from condyle.links import compiler
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import on_gpu
@@ -73,8 +73,8 @@ def test_every_function(fake: FakeDriver) -> None:
 
 
 def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launches, "LONGEST_CHAIN", 2)
-    monkeypatch.setattr(launches, "MOST", 2)
+    monkeypatch.setattr(compiler, "LONGEST_CHAIN", 2)
+    monkeypatch.setattr(compiler, "MOST", 2)
     two, three = (condyle.chain(n, rng=1).compile(target="cuda", links="scan").explain() for n in (2, 3))
     assert sum(word in line for line in two.splitlines() for word in ("in segments", "by scans")) == len(DEFAULT)
     assert sum(word in three for word in ("in segments", "by scans")) == 0

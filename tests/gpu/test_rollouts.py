@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.cuda.function import CudaFunction
+from condyle.backends.cuda.kernel import CudaFunction
 from condyle.compile.gpu import GpuKernels
 from condyle.errors import UnsupportedError
 from tests.backends.cuda.fake_driver import FakeDriver

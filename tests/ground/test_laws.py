@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle.ground import Foot, Grid, Ground
-from condyle.ground.ramp import ramp, ramp_integral
+from condyle.ground.surface import ramp, ramp_integral
 from tests.ground.robots import CORNERS, FEET, MASS, ball, box, quadruped, standing
 
 G = 9.81

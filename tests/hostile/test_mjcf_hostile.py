@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from condyle.errors import CondyleError, ModelError, UnsupportedError
-from condyle.model.unapplied import unapplied
+from condyle.model.parts import unapplied
 from condyle.readers import load_robot, mjcf_tree
 
 ARM = '<body name="a">{}<joint name="j"/><geom size=".1" pos=".1 0 0"/></body>'

@@ -12,13 +12,10 @@ import condyle
 from condyle.errors import CondyleError, ModelError, ModelWarning
 from condyle.readers import visuals, xml
 from condyle.readers.folders import Folders
-from condyle.readers.mjcf_assets import take_files
-from condyle.readers.mjcf_compile import Limits, compile_tree, library
-from condyle.readers.mjcf_compiled import DamagedError
-from condyle.readers.mjcf_geoms import visuals_of
-from condyle.readers.mjcf_schema import schema_of
-from condyle.readers.mjcf_tree import read_tree
-from condyle.readers.visuals import read_visuals
+from condyle.readers.mjcf_compiler import Limits, compile_tree, library
+from condyle.readers.mjcf_model import DamagedError, take_files
+from condyle.readers.mjcf_tree import read_tree, schema_of
+from condyle.readers.visuals import read_visuals, visuals_of
 from tests.hostile.test_mjcf_files import tetrahedron, write
 
 BODY = '<worldbody><body name="a"><joint/><geom size="1"/>{}</body></worldbody>'

@@ -113,13 +113,13 @@ def xla(fake: FakeDriver, library: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
     """What functions of target "cuda" are lowered to on the processor is what they are on a GPU."""
     from condyle.interop.jax import gpu as jax_gpu
     from condyle.interop.jax import processor as jax_processor
-    from condyle.interop.jax import scanned as jax_scanned
+    from condyle.interop.jax import rules as jax_rules
 
     made = FakeXla(ctypes.CDLL(str(library)), fake, str(library))
     jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(made.library.through), platform="cpu")
     monkeypatch.setattr(jax_gpu, "DRIVER", str(library))
     monkeypatch.setattr(jax_gpu, "TARGET", TARGET)
-    jax_scanned.lowered(jax_gpu.run, "cpu")
+    jax_rules.lowered(jax_gpu.run, "cpu")
     yield made
-    jax_scanned.lowered(jax_processor.run, "cpu")
+    jax_rules.lowered(jax_processor.run, "cpu")
     assert made.library.depth_now() == 0

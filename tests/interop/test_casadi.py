@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.casadi import nodes
+from condyle.backends.casadi import source
 from condyle.backends.common.chunks import Cut
 from condyle.errors import DTypeError, UnsupportedError
 
@@ -248,9 +248,9 @@ def test_long_functions_are_several_in_c(monkeypatch):
     robot = two_links()
     q, v = robot.random_state(1, 3)
     args, found = [q[0], v[0], np.array([0.3, -1.0, 2.0])], []
-    monkeypatch.setattr("condyle.backends.casadi.split.CUT", Cut(20, 40))
+    monkeypatch.setattr("condyle.backends.casadi.source.CUT", Cut(20, 40))
     for longest in (40, 1 << 30):
-        monkeypatch.setattr("condyle.backends.casadi.split.LONGEST", longest)
+        monkeypatch.setattr("condyle.backends.casadi.source.LONGEST", longest)
         text = []
         monkeypatch.setattr(ours, "_loaded", lambda *given: (text.append(given[1]), loaded(*given))[1])
         F = wrap(robot.function(reach, {"q": "nq", "v": "nv", "u": 3}).compile(target="numpy"))
@@ -346,6 +346,6 @@ def test_an_export_is_c_and_cpp(tmp_path):
 
 
 def test_an_operation_without_a_word_in_c_is_named(monkeypatch):
-    monkeypatch.delitem(nodes.FORMS, "sin")
+    monkeypatch.delitem(source.FORMS, "sin")
     with pytest.raises(UnsupportedError, match="target 'casadi': the operation 'sin' has no word in C"):
         wrap(condyle.chain(2, rng=3).compile(target="numpy")).inverse_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))

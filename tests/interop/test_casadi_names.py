@@ -19,7 +19,7 @@ def test_a_fault_of_a_derivative_is_not_taken_for_a_missing_one(monkeypatch: pyt
     def faulty(*_: object) -> None:
         raise KeyError("erf")
 
-    monkeypatch.setattr("condyle.compile.serial.Compiler.straight", faulty)
+    monkeypatch.setattr("condyle.compile.compiler.Compiler.straight", faulty)
     with pytest.raises(KeyError, match="erf"):
         _ = wrap(condyle.chain(2, 1).compile(target="numpy")).mass_matrix
 

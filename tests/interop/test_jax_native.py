@@ -176,7 +176,7 @@ class Without(types.ModuleType):
         return getattr(own, name)
 
 sys.modules["jax._src.dispatch"] = Without("jax._src.dispatch")
-from condyle.interop.jax import shards as jax_shards
+from condyle.interop.jax import processor as jax_shards
 sys.modules["jax._src.dispatch"] = own
 assert not jax_shards.REGISTERED
 STAYS = False

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.compile.kernels.repeated import TAPE, GradientKernel
+from condyle.compile.kernels.composed import TAPE, GradientKernel
 from condyle.runtime import _native
 from condyle.runtime.native import NativeKernel
 from tests.interop.jax_cases import Case, floating, jax, wide, wrap

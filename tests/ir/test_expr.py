@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from condyle import scalar
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.interp import run
-from condyle.ir.program import Array
-from condyle.ir.verify import verify
+from condyle.ir.program import Array, verify
 from tests.ir.programs import POINTS, STEPS, built, exactly
 
 pytestmark = pytest.mark.smoke

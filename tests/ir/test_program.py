@@ -9,9 +9,7 @@ import pytest
 from condyle import scalar
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.expr import Graph
-from condyle.ir.program import Array, Output, Program, operands
-from condyle.ir.show import show
-from condyle.ir.verify import verify
+from condyle.ir.program import Array, Output, Program, operands, show, verify
 from condyle.passes.contract import contract
 
 pytestmark = pytest.mark.smoke

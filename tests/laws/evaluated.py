@@ -11,7 +11,7 @@ from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.specification import UNBOUND, Bound, Function
 from condyle.trace.reference import evaluate
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 from tests.forces import function_with
 
 Array = np.ndarray

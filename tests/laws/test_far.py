@@ -15,12 +15,12 @@ import pytest
 from condyle import Builder, Contact, Dynamics, Robot
 from condyle.backends.cuda.target import TARGET
 from condyle.functions import AUXILIARY, FUNCTIONS, function_of
-from condyle.model.generate import random_body
+from condyle.model.builder import random_body
+from condyle.model.physical import contact_numbers, varied
 from condyle.model.placement import Placement
 from condyle.model.tree import tree_of
-from condyle.model.varied import contact_numbers, varied
 from condyle.specification import Bound, Port
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 from tests.backends.cuda.simulate import made, simulate
 from tests.laws.robots import Array, relative
 from tests.processor import slow

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics, Robot
-from condyle.model.generate import random_body
-from condyle.specification.choices import REFERENCE_FRAMES
+from condyle.model.builder import random_body
+from condyle.specification.integrators import REFERENCE_FRAMES
 from tests.accuracies import DIFFERENCES, ROUNDING
 from tests.laws.robots import NAMES, Array, relative, robot_named, states
 from tests.laws.test_specification import frames_of

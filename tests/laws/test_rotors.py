@@ -12,24 +12,24 @@ import condyle
 from benchmarks import parallel as scans
 from benchmarks.parallel import segmented
 from condyle import ModelError, Robot, UnsupportedError
-from condyle.algorithms import rotors
+from condyle.algorithms import rnea as rotors
 from condyle.algorithms.joint import NO_BODY, Dof, Joint
 from condyle.backends.cpu.build import build_chain, supported
-from condyle.fpga.roots import held
+from condyle.fpga.plans import held
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir import interp
-from condyle.ir.interp_sweep import run_rolled
+from condyle.ir.interp import run_rolled
 from condyle.links.algorithms.arrays import GUARD
-from condyle.links.launches import longest
+from condyle.links.compiler import longest
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, combine
 from condyle.model.placement import IDENTITY
 from condyle.model.tree import tree_of
 from condyle.scalar import number
-from condyle.spatial.transform import IDENTITY as STILL
+from condyle.spatial.rotation import IDENTITY as STILL
 from condyle.specification.ports import F_EXT
+from condyle.trace.joint_loops import roll
 from condyle.trace.reference import evaluate
-from condyle.trace.rolled import roll
 from condyle.trace.straight import trace
 from tests.backends.cuda.simulate import simulate
 from tests.laws.evaluated import by_complex_step, reference

@@ -16,7 +16,7 @@ from condyle import Robot
 from condyle.backends.cuda.target import TARGET
 from condyle.cli.check import worst_of
 from condyle.functions import FUNCTIONS, registered
-from condyle.model.varied import contact_numbers
+from condyle.model.physical import contact_numbers
 from condyle.specification import Call, Function, expanded
 from condyle.specification.ports import F_EXT
 from tests.backends.cuda.simulate import made, simulate

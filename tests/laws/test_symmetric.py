@@ -12,13 +12,12 @@ from benchmarks.parallel import ROUTES, evaluate
 from condyle import Dynamics, Robot
 from condyle.backends.cpu import build
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.ir.interp_sweep import run_rolled
+from condyle.ir.interp import run_rolled
 from condyle.model.joints import JOINT_TYPES
 from condyle.runtime.packed import pack_rows
 from condyle.specification import Function
-from condyle.trace.rolled import roll
-from condyle.trace.straight import trace
-from condyle.trace.structure import layout_of
+from condyle.trace.joint_loops import roll
+from condyle.trace.straight import layout_of, trace
 from tests.laws.evaluated import reference, tree_for
 from tests.laws.robots import robot_named
 from tests.laws.test_bitwise import bits

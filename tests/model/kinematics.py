@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from condyle.model.change import pose
 from condyle.model.parts import RobotData
 from condyle.model.placement import IDENTITY, Placement
-from condyle.model.pose import pose
 
 
 def joint_values(robot: RobotData, q: np.ndarray) -> list[np.ndarray]:

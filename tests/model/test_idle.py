@@ -12,8 +12,8 @@ import pytest
 import condyle
 from condyle import ModelWarning, Robot, SingularError
 from condyle.functions import FUNCTIONS
-from condyle.model import idle
-from condyle.model.idle import NOTHING, idle_coordinates, is_sound, shares
+from condyle.model import checks
+from condyle.model.checks import NOTHING, idle_coordinates, is_sound, shares
 from condyle.model.parts import Body
 from condyle.model.tree import tree_of
 from condyle.trace.reference import evaluate
@@ -48,7 +48,7 @@ def test_the_pivots_are_those_of_the_mass_matrix() -> None:
     """Squares of what is left, against Lᵀ D L of M: every joint type, rotors and a mimic joint."""
     for robot in (changed(every_joint(), armature=True), every_joint(floating_base=True), condyle.random_tree(9, 4)):
         q = states(robot)
-        run = idle._Elimination(robot, q)
+        run = checks._Elimination(robot, q)
         run.weak = 0.0  # nobody waits: the order is that of the factors
         run.run()
         (flat,) = evaluate(tree_of(robot), FUNCTIONS["m"], "crba", {"q": q})
@@ -197,7 +197,7 @@ def test_what_could_be_there_is_little_more_than_what_may_be(kind: str, mass: fl
         parent = f"b{i}"
     robot = builder.build()
     q = np.concatenate([np.zeros((1, 2)), states(robot, 20)])
-    run = idle._Elimination(robot, q)
+    run = checks._Elimination(robot, q)
     run.run()
     diagonal = np.sqrt(np.diagonal(robot.compile("numpy").mass_matrix(q), axis1=1, axis2=2))
     assert (run.size >= diagonal * (1.0 - 1e-12)).all()

@@ -12,7 +12,7 @@ import pytest
 
 import condyle
 from condyle import ModelError, ModelWarning, Robot
-from condyle.model.generate import random_body
+from condyle.model.builder import random_body
 from condyle.model.placement import Placement
 from tests.accuracies import FEW_ROUNDINGS, ROUNDING
 from tests.laws.robots import NAMES, changed, relative, robot_named, states

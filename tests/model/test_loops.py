@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.model.contact import CONTACT_KINDS, Contact
-from condyle.model.loops import gap_of, turned
+from condyle.model.contact import CONTACT_KINDS, Contact, gap_of, turned
 from condyle.model.placement import IDENTITY, Placement
 
 HERE, THERE = (

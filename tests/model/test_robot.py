@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from condyle.errors import ModelError, ShapeError, UnsupportedError
-from condyle.model.builder import Builder
-from condyle.model.generate import chain, random_tree
+from condyle.model.builder import Builder, chain, random_tree
 from condyle.model.robot import Robot
 from condyle.model.state import StateError
 from tests.zoo import every_joint

@@ -7,8 +7,7 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
-from condyle.model.rooted import Rooted
-from condyle.model.rooted_derivatives import Gradient, acceleration_gradient, force_gradient
+from condyle.model.rooted import Gradient, Rooted, acceleration_gradient, force_gradient
 
 
 @pytest.mark.parametrize(("name", "link"), [("atlas", "mtorso"), ("hyq", "lf_lowerleg"), ("iiwa14", "iiwa_link_4")])

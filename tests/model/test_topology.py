@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.model.builder import Builder
-from condyle.model.generate import chain
+from condyle.model.builder import Builder, chain
 from condyle.model.parts import Mimic
 
 BOX = np.diag([0.1, 0.2, 0.25])

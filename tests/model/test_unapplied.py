@@ -12,8 +12,8 @@ import pytest
 
 import condyle
 from condyle.errors import ModelWarning
-from condyle.model.unapplied import unapplied
-from condyle.specification.choices import BUNDLED
+from condyle.model.parts import unapplied
+from condyle.specification.integrators import BUNDLED
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
 LIMIT = '<limit lower="-1" upper="1" effort="10" velocity="2"/>'

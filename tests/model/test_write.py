@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from condyle.errors import UnsupportedError
-from condyle.model.builder import Builder
-from condyle.model.generate import chain, random_tree
+from condyle.model.builder import Builder, chain, random_tree
 from condyle.model.robot import Robot
 from condyle.readers import load_robot
 from tests.zoo import every_joint

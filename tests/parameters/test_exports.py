@@ -12,7 +12,7 @@ from condyle.cli import main
 from condyle.cli.states import draw
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.model.varied import varied
+from condyle.model.physical import varied
 from condyle.specification.ports import NUMBERS
 from tests.backends.cuda.test_cpp_export import build_example
 from tests.programs import call, needs

@@ -13,7 +13,7 @@ import pytest
 import condyle
 from condyle import DTypeError, Robot, ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.model.inertias import with_parameters
+from condyle.model.physical import with_parameters
 from condyle.specification.ports import NUMBERS
 from tests.laws.robots import changed, relative, robot_named, states
 from tests.laws.test_specification import allowed, arguments, bound_of, parts, parts_of_packed

@@ -15,14 +15,12 @@ from hypothesis import given, settings
 
 import condyle.passes
 from condyle.backends.common.forms import alone
-from condyle.backends.cpu import sincos
-from condyle.ir.program import Note, Output, Program
-from condyle.ir.verify import verify
+from condyle.backends.cpu import operations
+from condyle.ir.program import Note, Output, Program, verify
 from condyle.operations import LEAVES
 from condyle.passes.contract import contract
-from condyle.passes.dce import dce
+from condyle.passes.dce import dce, renumbered
 from condyle.passes.elementary.expand import ELEMENTARY, expand
-from condyle.passes.renumber import renumbered
 from condyle.passes.signs import absorb_signs
 from tests.ir.programs import POINTS, STEPS, built, exactly
 
@@ -109,7 +107,9 @@ def test_expansions_keep_notes(op: str, bits: int) -> None:
 def test_expanded_sines_keep_notes() -> None:
     plain = alone("sin")
     program = replace(plain, notes=(Note("angle", 3.0), Note("sine", 1.0)))
-    made, order = sincos.expand(program, [k for k, node in enumerate(plain.nodes) if node[0] not in LEAVES], 64)
+    made, order = operations.expand_sines(
+        program, [k for k, node in enumerate(plain.nodes) if node[0] not in LEAVES], 64
+    )
     assert len(made.notes) == len(made) and order
     assert made.notes[:2] == program.notes
     assert set(made.notes[2:]) == {Note("sine")}

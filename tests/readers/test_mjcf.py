@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from condyle.errors import ModelWarning, UnsupportedError
-from condyle.model.unapplied import unapplied
+from condyle.model.parts import unapplied
 from condyle.readers import load_robot
 from tests.model.kinematics import frames_at
 

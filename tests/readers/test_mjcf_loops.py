@@ -11,7 +11,9 @@ import pytest
 
 import condyle
 from condyle import Contact, ModelError, ModelWarning, Robot, UnsupportedError
-from condyle.readers import mjcf_compile, mjcf_compiled, mjcf_loops, mjcf_schema
+from condyle.readers import mjcf_compiler as mjcf_compiler
+from condyle.readers import mjcf_model as mjcf_model
+from condyle.readers import mjcf_tree
 from tests.accuracies import ROUNDING
 from tests.model.kinematics import frames_at
 
@@ -222,29 +224,29 @@ def test_numbers_that_are_none_are_refused(text: str, tmp_path: Path) -> None:
         condyle.load(write(tmp_path, f'<connect body1="a" body2="b" anchor="{text}"/>'))
 
 
-def compiled(folder: Path) -> mjcf_compiled.Compiled:
+def compiled(folder: Path) -> mjcf_model.Compiled:
     """What the reader takes of MuJoCo's bytes."""
     model = mujoco.MjModel.from_xml_path(
         str(write(folder, '<weld body1="a" body2="b"/><connect site1="sa" site2="sb"/>'))
     )
     mujoco.mj_saveModel(model, str(folder / "a.mjb"), None)
-    schema = mjcf_schema.schema_of(mjcf_compile.library().parent / "include" / "mujoco")
-    return mjcf_compiled.read_compiled((folder / "a.mjb").read_bytes(), schema)
+    schema = mjcf_tree.schema_of(mjcf_compiler.library().parent / "include" / "mujoco")
+    return mjcf_model.read_compiled((folder / "a.mjb").read_bytes(), schema)
 
 
 @pytest.mark.parametrize("wrong", [-1, 6, 1 << 30])
 @pytest.mark.parametrize("name", ["eq_obj1id", "eq_obj2id", "eq_objtype"])
 def test_indices_from_the_compiler_that_lead_nowhere_close_no_loop(name: str, wrong: int, tmp_path: Path) -> None:
     model = compiled(tmp_path)
-    assert mjcf_loops.closing(model) == [0, 1]
+    assert mjcf_model.closing(model) == [0, 1]
     getattr(model, name)[0] = wrong
-    assert mjcf_loops.closing(model) == [1]
+    assert mjcf_model.closing(model) == [1]
 
 
 def test_a_quaternion_of_zeros_is_no_turn(tmp_path: Path) -> None:
     model = compiled(tmp_path)
     model.eq_data[0, 6:10] = 0.0
-    held = mjcf_loops.closures(model, model.names["body"], 0.0)[0]
+    held = mjcf_model.closures(model, model.names["body"], 0.0)[0]
     assert held.placed.rotation.tolist() == np.eye(3).tolist()
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from condyle.errors import ModelWarning, UnsupportedError
+from condyle.model.parts import unapplied
 from condyle.model.robot import Robot
-from condyle.model.unapplied import unapplied
 from condyle.readers import load_robot
 from tests.laws.evaluated import reference
 from tests.laws.robots import relative

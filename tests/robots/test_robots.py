@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condyle.readers import BUNDLED, load_robot
-from condyle.specification.choices import PAPERS
+from condyle.specification.integrators import PAPERS
 
 SIZES = {"iiwa14": 7, "hyq": 12, "atlas": 30, "panda": 8, "ur5e": 6, "anymal_kinova": 18, "talos": 32, "allegro": 16}
 TIPS = {

@@ -17,14 +17,14 @@ from condyle.backends.c import build as c_build
 from condyle.backends.c.build import CKernel
 from condyle.backends.common.facts import Facts
 from condyle.calls.dynamics import Dynamics
-from condyle.compile.kernels.repeated import GradientKernel, SteppedKernel
+from condyle.compile.kernels.composed import GradientKernel, SteppedKernel
 from condyle.functions import function_of
 from condyle.functions.repeat import repeat
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Program
-from condyle.ir.repeated import Give, Take, TimeLoop
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Rolled
+from condyle.ir.time_loops import Give, Take, TimeLoop
 from condyle.runtime import cache as kept
 from condyle.runtime.native import NativeKernel
 from tests.processor import slow

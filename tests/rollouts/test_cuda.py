@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.cuda import repeat
-from condyle.backends.cuda.parts import Parts
+from condyle.backends.cuda import time_loop as repeat
+from condyle.backends.cuda.launches import Parts
 from condyle.functions import function_of
-from condyle.ir.interp_repeated import run_repeated
+from condyle.ir.interp import run_repeated
 from condyle.ir.program import Array, Program
-from condyle.ir.repeated import Give, Repeated, Take, TimeLoop
-from condyle.trace.repeated import time_loop
+from condyle.ir.time_loops import Give, Repeated, Take, TimeLoop
+from condyle.trace.time_loops import time_loop
 from tests.backends.cuda.simulate import compiler, simulate
 from tests.rollouts.test_c import robot_of, states, swap
 

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import Robot, UnsupportedError
-from condyle.compile.kernels import repeated
+from condyle.compile.kernels import composed
 from condyle.functions import function_of
 from tests.laws.robots import robot_named
 from tests.processor import slow
@@ -72,8 +72,8 @@ def test_the_chain_rule_to_the_bit(target: str, monkeypatch: pytest.MonkeyPatch)
         given, rng = drawn(robot, n), np.random.default_rng(1)
         bars = tuple(rng.normal(size=(n, T, robot.nv)) for _ in range(2))
         expected = by_steps(dyn, given, bars)
-        for kept in (repeated.TAPE, 1):  # all states at once, and few at a time
-            monkeypatch.setattr(repeated, "TAPE", kept)
+        for kept in (composed.TAPE, 1):  # all states at once, and few at a time
+            monkeypatch.setattr(composed, "TAPE", kept)
             for one, other in zip(dyn.vjp("rollout")(*given, *bars), expected, strict=True):
                 np.testing.assert_array_equal(one, other)
 
@@ -140,9 +140,9 @@ def test_it_is_explained_and_kept_small() -> None:
     (line,) = (line for line in dyn.explain(10).splitlines() if line.startswith("vjp_rollout"))
     assert "some rollouts at a time" in line and f"{T} times: vjp_step" in line
     kernel = dyn._kernels[function_of(f"vjp_rollout_{T}_by_tau_of_step")]
-    assert isinstance(kernel, repeated.GradientKernel)
+    assert isinstance(kernel, composed.GradientKernel)
     for threads in (1, 8):
         piece, state = kernel.piece(10**6, threads), T * 14 * 8
-        assert piece * state <= threads * repeated.TAPE < (piece + 64) * state
+        assert piece * state <= threads * composed.TAPE < (piece + 64) * state
     with pytest.raises(UnsupportedError, match="of a rollout there is vjp"):
         dyn.jvp(f"rollout_{T}_by_tau_of_step")

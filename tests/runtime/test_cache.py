@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from condyle.errors import BuildError
-from condyle.runtime import cache, store
+from condyle.runtime import cache
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def test_made_once(root: Path) -> None:
     assert get(make) == get(make) == b"object"
     assert make.made == 1
     assert stat.S_IMODE(root.stat().st_mode) == 0o700
-    assert {place.name for place in root.iterdir()} == {entry(root).name, store.ASIDE, store.SIZE}
-    assert not list((root / store.ASIDE).iterdir())
+    assert {place.name for place in root.iterdir()} == {entry(root).name, cache.ASIDE, cache.SIZE}
+    assert not list((root / cache.ASIDE).iterdir())
 
 
 def test_parts_do_not_run_together(root: Path) -> None:
@@ -68,7 +68,7 @@ def test_listing_and_clearing(root: Path) -> None:
     assert cache.path() == root
     assert cache.clear() == 2
     assert cache.entries() == []
-    assert [place.name for place in root.iterdir()] == [store.ASIDE]
+    assert [place.name for place in root.iterdir()] == [cache.ASIDE]
 
 
 def change_object(place: Path) -> None:
@@ -237,7 +237,7 @@ def test_the_longest_unused_go_first(root: Path, monkeypatch: pytest.MonkeyPatch
     get(make, "a")
     get(make, "e")
     assert make.made == 5
-    assert sum(item.bytes for item in cache.entries()) < 0.0135e6 * store.FULL
+    assert sum(item.bytes for item in cache.entries()) < 0.0135e6 * cache.FULL
     for name in "ade":
         get(make, name)
     assert make.made == 5
@@ -252,5 +252,5 @@ def test_a_failed_build_leaves_nothing(root: Path) -> None:
 
     with pytest.raises(BuildError):
         get(fail)
-    assert [place.name for place in root.iterdir()] == [store.ASIDE]
-    assert not list((root / store.ASIDE).iterdir())
+    assert [place.name for place in root.iterdir()] == [cache.ASIDE]
+    assert not list((root / cache.ASIDE).iterdir())

@@ -11,7 +11,7 @@ import textwrap
 import time
 from pathlib import Path
 
-from condyle.runtime import cache, store
+from condyle.runtime import cache
 from tests.runtime.test_cache import Maker, get, root
 
 __all__ = ["root"]
@@ -37,7 +37,7 @@ def test_eight_processes_race(root: Path) -> None:
         process.join(60)
     assert [process.exitcode for process in processes] == [0] * 8
     assert failures.empty()
-    assert not list((root / store.ASIDE).iterdir())
+    assert not list((root / cache.ASIDE).iterdir())
 
 
 def test_killed_half_way(root: Path) -> None:
@@ -60,7 +60,7 @@ def test_killed_half_way(root: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == b"half\n"
         child.send_signal(signal.SIGKILL)
-    (left,) = (root / store.ASIDE).iterdir()
+    (left,) = (root / cache.ASIDE).iterdir()
     make = Maker()
     assert get(make) == b"object"
     assert left.exists()

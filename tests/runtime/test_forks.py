@@ -15,7 +15,7 @@ from tests.runtime.test_pool import program
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has used it
 
 COMPILING = """
-    from condyle.compile.serial import Compiler
+    from condyle.compile.compiler import Compiler
     fresh = condyle.chain(4).compile(target={target!r})
     x = np.ones(4)
     entered, leave = threading.Event(), threading.Event()

@@ -14,7 +14,7 @@ import pytest
 from condyle.backends.c.build import build
 from condyle.backends.common.facts import Facts
 from condyle.errors import BuildError
-from condyle.runtime import cache, loading
+from condyle.runtime import cache, trusted_folders
 from tests.backends.c.small import empty, meaning, states, tangle
 from tests.runtime.test_cache import root
 
@@ -48,7 +48,7 @@ def test_each_library_is_its_own(root: Path, way: str, monkeypatch: pytest.Monke
 
 def test_the_loaded_file_is_sealed(root: Path) -> None:
     with (
-        loading._in_memory(b"object") as path,
+        trusted_folders._in_memory(b"object") as path,
         Path(path).open("r+b", buffering=0) as file,
         pytest.raises(PermissionError),
     ):
@@ -57,7 +57,7 @@ def test_the_loaded_file_is_sealed(root: Path) -> None:
 
 def test_what_is_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BuildError, match=r"cannot be loaded.*TMPDIR"):
-        loading.library(b"no library")
+        trusted_folders.library(b"no library")
 
 
 CALL = """
@@ -116,11 +116,11 @@ def test_a_full_disk_everywhere(tmp_path: Path) -> None:
 
 def test_a_path_says_its_content() -> None:
     """A counter or a descriptor comes again: in another process, or where this module is imported again."""
-    paths = {content: loading._spelled(content, 900) for content in (b"", b"a", b"b")}
+    paths = {content: trusted_folders._spelled(content, 900) for content in (b"", b"a", b"b")}
     assert len(set(paths.values())) == 3 and {os.path.normpath(path) for path in paths.values()} == {
         "/proc/self/fd/900"
     }
-    with loading._in_memory(b"a") as path:
+    with trusted_folders._in_memory(b"a") as path:
         assert path.rpartition("/")[0] == paths[b"a"].rpartition("/")[0]
 
 

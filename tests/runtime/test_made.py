@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from condyle.errors import BuildError
-from condyle.runtime import made as module
-from condyle.runtime.made import built
+from condyle.runtime import cache as module
+from condyle.runtime.cache import built
 
 
 class Place:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.runtime import memory
+from condyle.runtime import machine
 from condyle.runtime._native import empty
-from condyle.runtime.memory import VAST
+from condyle.runtime.machine import VAST
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
@@ -92,7 +92,7 @@ def test_results_that_do_not_fit_are_refused_before_any_work(monkeypatch: pytest
     for few in (q[:8], dyn.pack(q[:8])):
         dyn.mass_matrix(few)  # compiled, so that the native path is there
     result = dyn.mass_matrix(dyn.pack(np.zeros((n, 7))))
-    monkeypatch.setattr(memory, "available", lambda: VAST // 2)
+    monkeypatch.setattr(machine, "available", lambda: VAST // 2)
     for call in (
         lambda: dyn.mass_matrix(q),
         lambda: dyn.mass_matrix(np.broadcast_to(q[:1], (10**12, 7))),
@@ -101,14 +101,14 @@ def test_results_that_do_not_fit_are_refused_before_any_work(monkeypatch: pytest
     ):
         with pytest.raises(condyle.OutOfMemoryError, match=r"GB, and 0\.1 GB of memory are free"):
             call()
-    monkeypatch.setattr(memory, "available", lambda: None)
+    monkeypatch.setattr(machine, "available", lambda: None)
     assert dyn.mass_matrix(q[:9]).shape == (9, 7, 7)
 
 
 def test_copies_of_broadcast_inputs_are_counted_before_they_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     """2^40 states of two batches, integers that convert, rows that are no rows; nothing of that size is ever there."""
     dyn = condyle.load("iiwa14").compile("numpy")
-    monkeypatch.setattr(memory, "available", lambda: VAST // 2)
+    monkeypatch.setattr(machine, "available", lambda: VAST // 2)
     column, row, whole = np.zeros((1 << 20, 1, 7)), np.zeros((1, 1 << 20, 7)), np.zeros((1, 1, 7), int)
     for call in (
         lambda: dyn.inverse_dynamics(column, row, row),
@@ -122,13 +122,13 @@ def test_copies_of_broadcast_inputs_are_counted_before_they_are_made(monkeypatch
 
 def test_what_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the kernel says, within the limit of the group; None where it says nothing."""
-    monkeypatch.setattr(memory, "_MEMINFO", tmp_path / "meminfo")
-    monkeypatch.setattr(memory, "_GROUP", tmp_path)
-    assert memory.available() is None
+    monkeypatch.setattr(machine, "_MEMINFO", tmp_path / "meminfo")
+    monkeypatch.setattr(machine, "_GROUP", tmp_path)
+    assert machine.available() is None
     (tmp_path / "meminfo").write_text("MemTotal: 9 kB\nMemAvailable:   1000 kB\nSwapFree: 24 kB\n")
-    assert memory.available() == 1024 * 1024
+    assert machine.available() == 1024 * 1024
     (tmp_path / "memory.max").write_text("max\n")
     (tmp_path / "memory.current").write_text("5000\n")
-    assert memory.available() == 1024 * 1024
+    assert machine.available() == 1024 * 1024
     (tmp_path / "memory.max").write_text("7000\n")
-    assert memory.available() == 2000
+    assert machine.available() == 2000

@@ -13,8 +13,7 @@ from condyle import DTypeError, Dynamics, Packed, Robot, ShapeError, Unsupported
 from condyle.functions import DEFAULT, FUNCTIONS, quantities
 from condyle.runtime import packed as module
 from condyle.runtime._native import PackedBase
-from condyle.runtime.layout import Layout, full, layout, sparse
-from condyle.runtime.packed import pack_rows
+from condyle.runtime.packed import Layout, full, layout, pack_rows, sparse
 from tests.forces import function_with
 
 TOLERANCE = {"float64": 1e-12, "float32": 1e-4}

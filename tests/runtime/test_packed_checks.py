@@ -9,9 +9,9 @@ import pytest
 
 import condyle
 from condyle import DTypeError, Dynamics, OutOfMemoryError, Packed, Robot, ShapeError
-from condyle.runtime import memory
-from condyle.runtime.layout import Layout, full, layout
-from condyle.runtime.memory import VAST
+from condyle.runtime import machine
+from condyle.runtime.machine import VAST
+from condyle.runtime.packed import Layout, full, layout
 from condyle.runtime.rows import MOST_DIMS
 
 
@@ -133,7 +133,7 @@ def test_pack_asks_for_memory_first(
     compiled: dict[str, Dynamics], robot: Robot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dyn = compiled["cpu"]
-    monkeypatch.setattr(memory, "available", lambda: VAST // 2)
+    monkeypatch.setattr(machine, "available", lambda: VAST // 2)
     wide = np.broadcast_to(np.zeros(robot.nq), (1 << 30, robot.nq))
     for array in (wide, np.broadcast_to(np.zeros(robot.nq, int), wide.shape)):
         with pytest.raises(OutOfMemoryError, match=r"pack: the results of 1073741824 states take \d+\.\d GB"):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from condyle.runtime import cache, store
+from condyle.runtime import cache
 from tests.runtime.test_cache import Maker, entry, get, root
 
 __all__ = ["root"]
@@ -51,7 +51,7 @@ def test_a_pipe_and_a_vast_file_are_not_read(root: Path) -> None:
         cache.clear()
 
 
-@pytest.mark.parametrize("name", [store.ASIDE, store.SIZE])
+@pytest.mark.parametrize("name", [cache.ASIDE, cache.SIZE])
 @pytest.mark.parametrize("what", ["file", "folder", "link", "pipe", "closed"])
 def test_whatever_stands_where_our_own_files_stand(root: Path, name: str, what: str, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
@@ -104,8 +104,8 @@ def test_keeping_looks_at_no_other_entry(root: Path) -> None:
 def test_entries_are_counted_once_the_limit_is_passed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONDYLE_CACHE_MAX_MB", "0.1")
     counted: list[int] = []
-    evict = store.Store._evict
-    monkeypatch.setattr(store.Store, "_evict", lambda *given: (counted.append(1), evict(*given)))
+    evict = cache.Store._evict
+    monkeypatch.setattr(cache.Store, "_evict", lambda *given: (counted.append(1), evict(*given)))
     for k in range(100):
         cache.keep((str(k),), "", bytes(5000))
         assert sum(item.bytes for item in cache.entries()) <= 0.1e6
@@ -116,7 +116,7 @@ def test_a_folder_of_a_version_that_did_not_count(root: Path, monkeypatch: pytes
     """It is taken as nearly full: what it holds is counted before long, and rubbish of that version goes."""
     for k in range(20):
         cache.keep((str(k),), "", bytes(5000))
-    (root / store.SIZE).unlink()
+    (root / cache.SIZE).unlink()
     (root / ".old-1").mkdir()
     monkeypatch.setenv("CONDYLE_CACHE_MAX_MB", "0.05")
     for k in range(100, 104):
@@ -129,8 +129,8 @@ def test_a_full_disk_is_a_warning_and_no_more(root: Path, monkeypatch: pytest.Mo
     def full(name: str, here: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(store.trusted, "write", full)
+    monkeypatch.setattr(cache.trusted, "write", full)
     make = Maker()
     with pytest.warns(RuntimeWarning, match="No space left on device: this object is not kept"):
         assert get(make) == b"object"
-    assert not list((root / store.ASIDE).iterdir())
+    assert not list((root / cache.ASIDE).iterdir())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.runtime.sums import summed
+from condyle.runtime.arrays import summed
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 1000])

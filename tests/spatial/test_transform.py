@@ -9,8 +9,17 @@ from condyle.model.array import bracket, motion_matrix, skew
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.placement import Placement
 from condyle.scalar import number
-from condyle.spatial.rotation import AboutX, AboutZ, Axes, Identity, Product, Rotation, from_quaternion
-from condyle.spatial.transform import IDENTITY, Transform
+from condyle.spatial.rotation import (
+    IDENTITY,
+    AboutX,
+    AboutZ,
+    Axes,
+    Identity,
+    Product,
+    Rotation,
+    Transform,
+    from_quaternion,
+)
 from condyle.spatial.twist import cross_motion, dot
 from condyle.spatial.vector import IDENTITY_MATRIX
 

@@ -9,7 +9,7 @@ import pytest
 
 import condyle
 from condyle import Robot
-from condyle.cli.rivals.mujoco_rollout import MujocoRollout
+from condyle.cli.rivals.mujoco_c import MujocoRollout
 from condyle.ground import Plane
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.joints.base import JointType

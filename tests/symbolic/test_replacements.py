@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.arrays import FUNCTIONS, _name, is_elementwise
-from condyle.symbolic.replacements import INSTEAD, SAME
+from condyle.symbolic.arrays import FUNCTIONS, INSTEAD, SAME, _name, is_elementwise
 from tests.symbolic.traced import check, traced
 
 ABOVE_ONE = ("np.arccosh",)

@@ -9,8 +9,7 @@ import numpy as np
 
 from condyle.ir.expr import Graph
 from condyle.ir.interp import run
-from condyle.ir.program import Array, Program
-from condyle.ir.verify import verify
+from condyle.ir.program import Array, Program, verify
 from condyle.symbolic import Symbols, entries_of
 
 

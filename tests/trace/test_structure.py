@@ -10,7 +10,7 @@ from condyle import Robot
 from condyle.functions import FUNCTIONS, quantities
 from condyle.model.tree import tree_of
 from condyle.specification.ports import F_EXT
-from condyle.trace.structure import layout_of
+from condyle.trace.straight import layout_of
 
 ROBOTS = [
     *((seed, floating, "all") for seed in range(6) for floating in (False, True)),

@@ -12,7 +12,7 @@ import pytest
 
 import condyle
 from condyle import ModelWarning, Robot
-from condyle.model.unapplied import without_notes
+from condyle.model.parts import without_notes
 
 PATHS = {
     "a1": "a1_description/urdf/a1.urdf",

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle import Robot
-from condyle.specification.choices import BUNDLED, PAPERS
+from condyle.specification.integrators import BUNDLED, PAPERS
 from tests.accuracies import DIFFERENCES, FLOAT64, ROUNDING
 from tests.laws.robots import Array, relative, robot_named, states
 from tests.processor import slow

@@ -12,7 +12,7 @@ import pytest
 
 import condyle
 from condyle import Robot
-from condyle.model import generate
+from condyle.model import builder
 from tests.accuracies import DIFFERENCES, FLOAT64
 from tests.laws.evaluated import reference
 from tests.laws.robots import relative, states
@@ -28,7 +28,7 @@ SHARED = ("id", "m", "fd")
 def mixed(seed: int) -> Robot:
     """A random tree of the joints that both have, rotors on every second joint, gravity aslant."""
     kinds = ("revolute", "prismatic", "spherical")
-    tree = Robot.from_data(generate.random_tree(9, seed, types=kinds, floating_base=True))
+    tree = Robot.from_data(builder.random_tree(9, seed, types=kinds, floating_base=True))
     joints = tuple(
         replace(joint, armature=np.full(len(joint.armature), 0.1 * (i % 2))) for i, joint in enumerate(tree.joints)
     )

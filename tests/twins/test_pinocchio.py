@@ -12,7 +12,7 @@ from condyle import Dynamics, ModelWarning, Robot
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.functions.contacts import CONSTRAINED
 from condyle.model.robot import Joint
-from condyle.specification.choices import PAPERS
+from condyle.specification.integrators import PAPERS
 from tests.accuracies import allowed
 from tests.laws.robots import States, changed, robot_named, states
 from tests.processor import slow

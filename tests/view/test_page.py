@@ -21,7 +21,7 @@ from condyle.ground import Plane
 from condyle.model.placement import Placement
 from condyle.view import handle
 from condyle.view.browser import quaternion
-from condyle.view.port import free_port
+from condyle.view.handle import free_port
 from tests.view.test_contacts import GUESS, four_bar
 
 ARM = condyle.load("iiwa14")

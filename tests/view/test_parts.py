@@ -9,7 +9,7 @@ import condyle
 from condyle.errors import ModelError
 from condyle.model.parts import Body
 from condyle.model.placement import Placement
-from condyle.view.parts import WORLD, ellipsoid, parts_of
+from condyle.view.robot_parts import WORLD, ellipsoid, parts_of
 
 MASS, RADII = 2.5, np.array([0.1, 0.2, 0.4])
 

@@ -14,10 +14,9 @@ from benchmarks import robot_figures
 from condyle import Contact
 from condyle.errors import UnsupportedError
 from condyle.ground import Plane
-from condyle.specification.choices import LAYERS, VIEWS
-from condyle.view.camera import camera
+from condyle.specification.integrators import LAYERS, VIEWS
 from condyle.view.ground import Ground, nice
-from condyle.view.picture import HEIGHT, WIDTH
+from condyle.view.picture import HEIGHT, WIDTH, camera
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "a<script>alert('x')</script>&\"\u202eb\n]]>"

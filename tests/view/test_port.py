@@ -8,8 +8,8 @@ import socket
 import pytest
 
 from condyle.errors import DeviceError, UnsupportedError
-from condyle.view import port
-from condyle.view.port import free_port
+from condyle.view import handle
+from condyle.view.handle import free_port
 
 HOST = "127.0.0.1"
 
@@ -37,7 +37,7 @@ def test_ports_that_cannot_be_had(monkeypatch, code, words) -> None:
         def bind(self, _) -> None:
             raise OSError(code, "no")
 
-    monkeypatch.setattr(port.socket, "socket", Refusing)
-    monkeypatch.setattr(port, "TRIED", 10)
+    monkeypatch.setattr(handle.socket, "socket", Refusing)
+    monkeypatch.setattr(handle, "TRIED", 10)
     with pytest.raises(DeviceError, match=words):
         free_port(HOST, 80)

@@ -9,7 +9,7 @@ import condyle
 from condyle.errors import UnsupportedError
 from condyle.model.placement import Placement
 from condyle.view import poses_by, scene_of
-from condyle.view.parts import Point
+from condyle.view.robot_parts import Point
 from condyle.view.scene import Scene
 
 pytestmark = pytest.mark.smoke

@@ -12,7 +12,7 @@ from condyle.functions import FUNCTIONS, registered
 from condyle.model.tree import tree_of
 from condyle.scalar import Scalar, number, sqrt
 from condyle.specification import ROUNDING, SOME, Function, Route, Size, Ways
-from condyle.trace.structure import straight_size
+from condyle.trace.straight import straight_size
 from tests.functions.first_moment import FIRST_MOMENT
 from tests.processor import slow
 from tools import fit

@@ -7,15 +7,15 @@ numbers or symbols), `joint` and `placed` (a joint and its body), `values`, `mat
 | quantity | files |
 |---|---|
 | placements, velocities, Jacobians of frames | `kinematics`, `jacobians` |
-| centre of mass, momentum, energy, Coriolis matrix | `momentum`, `near_base`, `energy` |
-| inverse dynamics, its regressor | `rnea`, `regressor`, `rotors` (armature), `damping` |
-| mass matrix M, its factors, M^-1 | `crba`, `ltl`, `minv`, `mminvgen` |
+| centre of mass, momentum, energy, Coriolis matrix | `momentum`, `energy` |
+| inverse dynamics, its regressor | `rnea` (with armature), `damping`, `regressor` |
+| mass matrix M, its factors, M^-1 | `crba`, `ltl`, `solvers`, `mminvgen` |
 | forward dynamics, solves with M | `aba`, `solvers` |
 | derivatives of inverse dynamics | `derivatives` (by name), `rnea_derivatives`, `rnea_adjoint`, `rnea_columns`, |
-| | `rnea_refactored`, `free_base`, `world_forces` |
-| contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination`, `least_forces` |
+| | `rnea_refactored` |
+| contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination` |
 | contacts: derivatives, products with K^-1, friction | `contact_derivatives`, `contact_products`, `contact_friction` |
-| q ⊕ dv, q1 ⊖ q0, one step of time | `configurations`, `stepping` |
+| q ⊕ dv, q1 ⊖ q0, one step of time | `stepping` |
 """
 
 from __future__ import annotations
@@ -25,29 +25,24 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
-    from condyle.algorithms import configurations as configurations
     from condyle.algorithms import contact_derivatives as contact_derivatives
     from condyle.algorithms import contact_elimination as contact_elimination
     from condyle.algorithms import contact_forces as contact_forces
     from condyle.algorithms import contact_friction as contact_friction
     from condyle.algorithms import contact_products as contact_products
-    from condyle.algorithms import contact_ranks as contact_ranks
     from condyle.algorithms import contacts as contacts
     from condyle.algorithms import crba as crba
     from condyle.algorithms import damping as damping
     from condyle.algorithms import derivatives as derivatives
     from condyle.algorithms import energy as energy
-    from condyle.algorithms import free_base as free_base
     from condyle.algorithms import jacobians as jacobians
     from condyle.algorithms import kinematics as kinematics
-    from condyle.algorithms import least_forces as least_forces
     from condyle.algorithms import ltl as ltl
     from condyle.algorithms import matrix as matrix
     from condyle.algorithms import mminvgen as mminvgen
     from condyle.algorithms import momentum as momentum
     from condyle.algorithms import regressor as regressor
     from condyle.algorithms import rnea as rnea
-    from condyle.algorithms import rotors as rotors
     from condyle.algorithms import solvers as solvers
     from condyle.algorithms import stepping as stepping
     from condyle.algorithms import unrolled as unrolled

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms.joint import Dof, Joint, along
-from condyle.algorithms.rnea import Wrench, at_rest, motion, no_acceleration, own_forces
-from condyle.algorithms.rotors import left_of
+from condyle.algorithms.joint import Dof, Joint, Wrench, along
+from condyle.algorithms.rnea import at_rest, left_of, motion, no_acceleration, own_forces
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector
 
 

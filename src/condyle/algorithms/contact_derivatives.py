@@ -22,10 +22,10 @@ from condyle.algorithms.contacts import Contacts, Held, Row, Side
 from condyle.algorithms.damping import with_damping
 from condyle.algorithms.derivatives import DERIVATIVES
 from condyle.algorithms.jacobians import columns_at, from_parent
-from condyle.algorithms.joint import Joint
+from condyle.algorithms.joint import Joint, Wrench
 from condyle.algorithms.kinematics import Pose
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import Wrench, at_rest, motion
+from condyle.algorithms.rnea import at_rest, motion
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.joints import JOINT_TYPES
 from condyle.scalar import Scalar, is_zero

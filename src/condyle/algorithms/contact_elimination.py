@@ -15,11 +15,10 @@ from condyle.algorithms.aba import Elimination, accelerate, eliminations, still_
 from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.contacts import Held, Row
 from condyle.algorithms.damping import driven
-from condyle.algorithms.joint import Joint, along
-from condyle.algorithms.rnea import NO_FORCE, Wrench
-from condyle.algorithms.rotors import left_of
+from condyle.algorithms.joint import NO_FORCE, Joint, Wrench, along
+from condyle.algorithms.matrix import plus
+from condyle.algorithms.rnea import left_of
 from condyle.algorithms.sweeps import Field
-from condyle.algorithms.values import plus
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec

@@ -21,7 +21,10 @@ section 8.8; Carpentier, Budhiraja, Mansard 2021.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
 
 from condyle.algorithms.contact_filter import (
     Regular,
@@ -29,16 +32,18 @@ from condyle.algorithms.contact_filter import (
     filtered_change,
     filtered_inverse,
     gram,
+    proximal,
     proximal_inverse,
 )
-from condyle.algorithms.contact_scales import scales
-from condyle.algorithms.contacts import Contacts, Row, among_six
+from condyle.algorithms.contacts import Contacts, Row, among_six, scales
 from condyle.algorithms.damping import driven
 from condyle.algorithms.ltl import Factors, half_solved, ltl, rest_solved
-from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.matrix import SparseMatrix, dense
 from condyle.algorithms.solvers import factors, net_force
 from condyle.algorithms.unrolled import Unrolled
+from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number, sqrt, total
+from condyle.specification.ports import ACTIVE
 
 MU = 1e-6
 """mu: large enough that float32 factors G + R where G is singular."""
@@ -193,3 +198,98 @@ class Constrained:
     def placed(self, f: Sequence[Scalar]) -> list[Scalar]:
         """Forces of constrained rows as [force; torque] of each contact."""
         return among_six(self.tree.tree.contacts, f, number(0.0))
+
+
+# Whether rows of contacts depend on each other wherever the robot is: four planes on one body, a loop in a plane.
+
+
+WEAK, TRIES = 1e-3, 4
+"""Of an eigenvalue of G, rows in units of their scales: above, the filter of `contact_forces` is that of an independent
+row to 1e-10. And how many configurations are tried."""
+
+
+@lru_cache(maxsize=64)
+def depends(tree: Tree) -> bool:
+    """Whether rows of all contacts together depend on each other, or nearly, in each of some random configurations.
+
+    The tree's own inertias count, also where they are inputs.
+    """
+    units = np.array([scale**-0.5 if scale else 0.0 for scale in scales(tree)])
+    rng, n = np.random.default_rng(0), len(units)
+    if not 0 < n <= tree.nv:
+        return n > 0
+    return not any(_least(_delassus(tree, rng) * np.outer(units, units)) > WEAK for _ in range(TRIES))
+
+
+def _delassus(tree: Tree, rng: np.random.Generator) -> NDArray[np.float64]:
+    """G in a random configuration."""
+    q, on = [number(0.0)] * tree.nq, [number(1.0)] * len(tree.contacts)
+    for kind, at, _ in tree.configurations:
+        for k, x in zip(at, kind.random(rng, 1)[0], strict=True):
+            q[k] = number(float(x))
+    G = Constrained(Unrolled(tree, {"q": q, ACTIVE.name: on}), on).G
+    return np.reshape(np.array(dense(G), float), (G.size, G.size))
+
+
+def _least(matrix: NDArray[np.float64]) -> float:
+    """The least eigenvalue; zero where M is singular."""
+    return float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
+
+
+# The least contact forces that give the generalised force of a floating base, where no actuator acts.
+#
+# With J_b the columns of J for the base's six velocities, and tau_b the entries of inverse dynamics for them,
+#
+#     force = J_b G^-1 G^-1 J_bᵀ J_b tau_b,    G = J_bᵀ J_b,
+#
+# the least-squares solution of least norm of J_bᵀ force = tau_b. Each G^-1 is a number of proximal iterations with G +
+# mu 1. The product J_bᵀ J_b tau_b first removes the part that no contact can carry; with a singular G one inverse would
+# multiply that part, and its rounding, by 1 / mu. On a fixed base all forces are zero. Featherstone 2008, section 8.8.
+
+
+LEAST_MU = 1e-4
+"""mu, relative to the mean of G's diagonal: rounding of the part that cannot be carried grows by (eps / mu)²."""
+TIMES = 6
+"""Proximal iterations: for an eigenvalue of 1e-2 of that mean the relative error is 1e-12."""
+
+
+def base_coordinates(way: Constrained) -> list[int]:
+    """The velocities of a free joint on the world; none on a fixed base."""
+    links = way.tree.tree.links
+    free = [link for link in links if link.parent < 0 and link.kind.is_free]
+    return [coordinate.entry for link in free for coordinate in link.v]
+
+
+def least_forces(way: Constrained, tau: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
+    """(forces row by row, tau - Jᵀ force)."""
+    base, J = base_coordinates(way), way.J
+    if not base:
+        return [number(0.0)] * len(J), list(tau)
+    rows = [{k: row[i] for k, i in enumerate(base) if i in row} for row in J]
+    pushes = _times(rows, [tau[i] for i in base])
+    carried = [number(0.0)] * len(base)
+    for row, push in zip(rows, pushes, strict=True):
+        for k, x in row.items():
+            carried[k] = carried[k] + x * push
+    forces = _times(rows, _solved(rows, len(base), carried))
+    left = list(tau)
+    for force, row in zip(forces, J, strict=True):
+        for k, y in row.items():
+            left[k] = left[k] - y * force
+    return forces, left
+
+
+def _times(rows: Sequence[Row], x: Sequence[Scalar]) -> list[Scalar]:
+    return [total([number(0.0), *(y * x[k] for k, y in row.items())]) for row in rows]
+
+
+def _solved(rows: Sequence[Row], size: int, wanted: Sequence[Scalar]) -> list[Scalar]:
+    """G^-2 `wanted`."""
+    columns = [{i: row[k] for i, row in enumerate(rows) if k in row} for k in range(size)]
+    G = gram(columns, columns)
+    diagonal = [x for i in range(size) if (x := G.get(i, i)) is not None]
+    mu = (LEAST_MU / size) * total([number(0.0), *diagonal]) + LEAST
+    for i in range(size):
+        G.add(i, i, mu)
+    regular = Regular(ltl(G), [mu] * size)
+    return proximal(regular, proximal(regular, wanted, TIMES), TIMES)

@@ -14,26 +14,27 @@ kp [1/s²] and kd [1/s] are Baumgarte's gains. Featherstone 2008, sections 8.1 t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import zip_longest
 from typing import NamedTuple, TypeAlias, TypeVar
 
 from condyle.algorithms import kinematics
 from condyle.algorithms.jacobians import columns_at, from_parent, nothing
-from condyle.algorithms.joint import Joint
+from condyle.algorithms.joint import Joint, placement
 from condyle.algorithms.kinematics import WORLD, Pose, Relative, axes_inside, inside
-from condyle.algorithms.placed import placement
+from condyle.algorithms.ltl import half_solved
 from condyle.algorithms.rnea import Motion, at_rest, motion, no_acceleration
+from condyle.algorithms.solvers import factors
 from condyle.algorithms.sweeps import Field
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.joints import lie
-from condyle.model.tree import TreeContact, TreeFrame
+from condyle.model.tree import Tree, TreeContact, TreeFrame
 from condyle.scalar import Scalar, is_zero, maximum, number, sqrt, total
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Full
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Full, Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
 
@@ -286,3 +287,51 @@ def logarithm(rows: Matrix) -> Vector:
 
 def _transform(frame: TreeFrame) -> Transform:
     return Transform(placement(frame.rotation), frame.origin)
+
+
+# How much the rows of a contact move where they are more than rounding: what their damping is measured by.
+#
+# A loop written with few digits has rows of J that are zero but for those digits, and so can all rows of one contact:
+# the second hinge of a door, a hinge that closes a plane linkage. Their own diagonal of G = J M^-1 Jᵀ says nothing.
+# With G_6 the same matrix of all six rows of a contact, whether they are held or not, in the neutral configuration, S
+# the mean of its diagonal for translations [1/kg] and T that for rotations [1/(kg m²)], the scales are
+#
+#     S + reach² T for rows of translations,    T + S / reach² for those of rotations,
+#
+# `reach` being a length of the smaller body, see `TreeContact`: a body that turns moves its own mass by as much.
+
+
+LINEAR = 3
+"""Rows of the linear motion, of six."""
+
+
+@lru_cache(maxsize=64)
+def scales(tree: Tree) -> tuple[float, ...]:
+    """The scale of each row of all contacts, a power of two, so that no rounding of this machine is in it; 0 where a
+    contact moves nothing or M is singular. The tree's own inertias count, also where they are inputs."""
+    still = Unrolled(tree, {"q": _neutral(tree)})
+    eliminated = factors(still)
+    found: list[float] = []
+    for one, columns in zip(tree.contacts, Contacts(still).relative, strict=True):
+        moves = [0.0] * 6
+        for row in range(6):
+            half = half_solved(eliminated, {k: (*x[0], *x[1])[row] for k, x in columns.items()})
+            moves[row] = sum(float(y * y * eliminated.inverse_D[k]) for k, y in half.items())  # type: ignore[arg-type]
+        slides, turns = sum(moves[:LINEAR]) / 3.0, sum(moves[LINEAR:]) / 3.0
+        square = one.reach * one.reach
+        if 0.0 < square < math.inf:
+            slides, turns = slides + square * turns, turns + slides / square
+        found += [_power_of_two(slides if row < LINEAR else turns) for row in one.rows]
+    return tuple(found)
+
+
+def _neutral(tree: Tree) -> Sequence[Scalar]:
+    q = [number(0.0)] * tree.nq
+    for kind, at, _ in tree.configurations:
+        for k, x in zip(at, kind.neutral(), strict=True):
+            q[k] = number(float(x))
+    return q
+
+
+def _power_of_two(x: float) -> float:
+    return math.ldexp(1.0, min(round(math.log2(x)), 1000)) if math.isfinite(x) and x > 0.0 else 0.0

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from condyle.algorithms.joint import Inertia, Joint, along, rotational
+from condyle.algorithms.joint import Inertia, Joint, Wrench, along, rotational
 from condyle.algorithms.joint import inertia_to_parent as to_parent
-from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec

@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms import rotors
+from condyle.algorithms import rnea
 from condyle.algorithms.crba import composites, times_motion
-from condyle.algorithms.joint import Inertia, Joint, along
+from condyle.algorithms.joint import Inertia, Joint, Wrench, along
 from condyle.algorithms.kinematics import velocity
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.matrix import plus
 from condyle.algorithms.rnea_derivatives import Momentum, momentum_to_parent, power, times_coriolis, trace_less
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
-from condyle.algorithms.values import plus
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
@@ -97,7 +96,7 @@ def meet_rotors(
     """At joint i itself, where armature (w x v) of a free joint adds its part (see `rotors`); v is the last of
     `fields`."""
     values = meet(joint, carry, columns)
-    if not rotors.has_turning_rotors(joint):
+    if not rnea.has_turning_rotors(joint):
         return values
     own, (_, spin) = joint.dofs[k], joint.rate(fields[-1])
     parts = (own.armature * vec.dot(own.linear, vec.cross(spin, dof.linear)) for dof in joint.dofs)

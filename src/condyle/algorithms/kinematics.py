@@ -16,8 +16,7 @@ from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Axes, Rotation
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Axes, Rotation, Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved, rigid
-from condyle.algorithms.joint import along
-from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.joint import Wrench, along
+from condyle.algorithms.matrix import SparseMatrix, plus
 from condyle.algorithms.unrolled import Unrolled
-from condyle.algorithms.values import plus
 from condyle.spatial import twist
 
 

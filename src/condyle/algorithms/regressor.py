@@ -18,7 +18,7 @@ from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
 

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.crba import times_motion
-from condyle.algorithms.joint import Joint, along
+from condyle.algorithms.joint import Joint, Wrench, along
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.rnea import Wrench
 from condyle.algorithms.sweeps import Field
 from condyle.algorithms.unrolled import Unrolled, scaled
 from condyle.scalar import Scalar

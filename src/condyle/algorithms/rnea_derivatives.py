@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from condyle.algorithms import rotors
+from condyle.algorithms import rnea
 from condyle.algorithms.crba import composites, times_motion
-from condyle.algorithms.joint import Dof, Inertia, Joint, along
-from condyle.algorithms.rnea import Motion, Wrench, at_rest, carried, motion, spin, total_forces
+from condyle.algorithms.joint import Dof, Inertia, Joint, Wrench, along
+from condyle.algorithms.matrix import plus
+from condyle.algorithms.rnea import Motion, at_rest, carried, motion, spin, total_forces
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
-from condyle.algorithms.values import plus
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, cross_force
@@ -165,9 +165,9 @@ def meet_rotors(
 ) -> Sequence[Sequence[Scalar]]:
     """At joint i itself, where the rotors of a free joint add their part by its own v, the last of `fields`."""
     values = meet(joint, carry, columns)
-    if not rotors.has_turning_rotors(joint):
+    if not rnea.has_turning_rotors(joint):
         return values
-    parts = zip(values, rotors.by_v(joint, k, fields[-1]), strict=True)
+    parts = zip(values, rnea.by_v(joint, k, fields[-1]), strict=True)
     return [(by_q, by_v + part, *others) for (by_q, by_v, *others), part in parts]
 
 

@@ -12,16 +12,33 @@ from typing import Protocol, cast
 
 from condyle.algorithms.aba import Elimination, eliminations, solve, still_forces
 from condyle.algorithms.crba import crba
-from condyle.algorithms.joint import Joint
+from condyle.algorithms.joint import NO_FORCE, Joint, Wrench
 from condyle.algorithms.ltl import Factors, inverse, minus_inverse_times
 from condyle.algorithms.ltl import solve as solve_by
 from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.minv import minv, no_force
-from condyle.algorithms.rnea import bias
-from condyle.algorithms.rotors import left_of
+from condyle.algorithms.rnea import bias, left_of
 from condyle.algorithms.sweeps import Field, Matrix, Sweeps, Vector
 from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, total
+
+# The inverse of the mass matrix directly, without the mass matrix.
+#
+# After Carpentier 2018 ("analytical inverse of the joint space inertia matrix"): column c is the joint acceleration for
+# a unit force at coordinate c, at rest and without gravity. The articulated inertias are computed once for all columns.
+
+
+def no_force(joint: Joint) -> Wrench:
+    return NO_FORCE
+
+
+def minv(tree: Sweeps, eliminated: Field[tuple[Elimination, ...]]) -> Matrix:
+    """M(q)^-1, both triangles, given the tree's `eliminations`."""
+    still = tree.each(no_force)
+
+    def column(unit: Sequence[Sequence[Scalar]]) -> Sequence[Sequence[Scalar]]:
+        return solve(tree, eliminated, still, unit)
+
+    return tree.unit_columns(column)
 
 
 class Solver(Protocol):

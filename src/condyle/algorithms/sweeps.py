@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 from condyle.algorithms.joint import Joint
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -7,19 +7,24 @@ from functools import cached_property, reduce
 from typing import TypeVar, cast
 
 from condyle.algorithms.crba import crba
-from condyle.algorithms.joint import Joint, inertia_to_parent
+from condyle.algorithms.joint import (
+    NO_FORCE,
+    Joint,
+    Wrench,
+    external_wrench,
+    inertia_of,
+    inertia_to_parent,
+    joint_at,
+    placement,
+)
 from condyle.algorithms.kinematics import placements
 from condyle.algorithms.ltl import Factors, ltl
-from condyle.algorithms.matrix import SparseMatrix
-from condyle.algorithms.placed import external_wrench, inertia_of, joint_at, placement
-from condyle.algorithms.rnea import NO_FORCE, Wrench
+from condyle.algorithms.matrix import SparseMatrix, flat, plus
 from condyle.algorithms.sweeps import Entry, Field, Matrix, PairStep, Vector
-from condyle.algorithms.values import flat, plus
 from condyle.model.tree import Coordinate, Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Full
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Full, Transform
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -17,9 +17,8 @@ from condyle.calls.methods import answer_names, document_of, result_of
 from condyle.compile.options import bound_arguments, opened_by
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
-from condyle.runtime.arrays import Binder
+from condyle.runtime.arrays import Binder, summed
 from condyle.runtime.packed import Packed
-from condyle.runtime.sums import summed
 from condyle.specification import F_EXT, Derivative, Function
 from condyle.specification.ports import OPEN
 

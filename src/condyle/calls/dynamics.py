@@ -16,10 +16,9 @@ from condyle.calls import mapping
 from condyle.calls.mapping import Sink, Source
 from condyle.calls.methods import Methods, method_of, result_of
 from condyle.calls.packing import with_packed_forces
-from condyle.compile.checks import check_bound, check_ports, unbound
-from condyle.compile.options import SPEED, CompileArguments, parts_of_compiled, whole
-from condyle.compile.serial import Compiler
-from condyle.compile.target import Target
+from condyle.compile.compiler import Compiler
+from condyle.compile.options import SPEED, CompileArguments, check_bound, check_ports, parts_of_compiled, unbound, whole
+from condyle.compile.target_protocol import Target
 from condyle.compile.targets import fall_back
 from condyle.derivatives import taking
 from condyle.errors import BuildError, UnsupportedError
@@ -28,17 +27,15 @@ from condyle.functions.quantities import Q, V
 from condyle.identity import Identified, Parts
 from condyle.model.contact import Contact
 from condyle.model.state import quaternions_of
-from condyle.runtime import memory
-from condyle.runtime.arrays import Binder
+from condyle.runtime import machine
+from condyle.runtime.arrays import Binder, as_array, check_ranges
 from condyle.runtime.forks import Guard
-from condyle.runtime.given import as_array
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
-from condyle.runtime.ranges import check_ranges
 from condyle.specification import F_EXT, Derivative, Function, Port
-from condyle.trace.structure import layout_of, sizes
+from condyle.trace.straight import layout_of, sizes
 
 if TYPE_CHECKING:
     from condyle.calls.methods import StepRollout
@@ -349,7 +346,7 @@ class Dynamics(Identified, Methods):
         given = as_array("pack", chosen.name, array)
         layout = layout_of(self._compiler.tree, chosen, self._target.lanes(self._dtype))
         batch = given.shape[: given.ndim - len(layout.dims)]
-        memory.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))
+        machine.check("pack", math.prod(batch), packed_bytes(math.prod(batch), layout, self.dtype))
         only = Function("pack", "pack", "", (chosen,), ())
         listed = type(array) in (list, tuple)  # numbers of any precision
         bound = Binder(only, sizes(self._compiler.tree), self.dtype).bind((array,) if listed else (given,))

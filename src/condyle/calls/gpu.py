@@ -9,21 +9,17 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from condyle.backends.cuda.choice import KNOWN_MULTIPROCESSORS
-from condyle.backends.cuda.function import CudaFunction
-from condyle.backends.cuda.kernel import Sizes
+from condyle.backends.cuda.kernel import CudaFunction, Sizes
+from condyle.backends.cuda.target import KNOWN_MULTIPROCESSORS
 from condyle.calls.dynamics import Array, Dynamics, Out
 from condyle.compile.options import whole
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import function_of
-from condyle.runtime.cuda.answers import DeviceArray, fresh
-from condyle.runtime.cuda.arrays import View, is_device_array, stream_of, view_of
-from condyle.runtime.cuda.driver import gpu
-from condyle.runtime.cuda.pinned import pinned_arrays
-from condyle.runtime.cuda.streams import handle_of, is_captured, wait
+from condyle.runtime.cuda.arrays import DeviceArray, View, fresh, is_device_array, stream_of, view_of
+from condyle.runtime.cuda.driver import gpu, handle_of, is_captured, pinned_arrays, wait
 from condyle.runtime.packed import Packed
 from condyle.specification import Function
-from condyle.trace.repeated import time_loop
+from condyle.trace.time_loops import time_loop
 
 
 class GpuDynamics(Dynamics):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condyle.cli import machine, rivals
-from condyle.cli.bound import add_frames, contacts_of, frames_of
+from condyle.cli.bound import WIDE, Call, Row, Sampling, add_frames, contacts_of, frames_of, interleaved, spelled_out
 from condyle.cli.common import (
     Json,
     Loaded,
@@ -26,9 +26,8 @@ from condyle.cli.common import (
     words,
 )
 from condyle.cli.export import add_functions, functions_that_run
-from condyle.cli.rivals.agreement import agreement, word_of
+from condyle.cli.rivals.numbers import agreement, word_of
 from condyle.cli.states import Array, States, draw
-from condyle.cli.timing import WIDE, Call, Row, Sampling, interleaved, spelled_out
 from condyle.specification import Function
 from condyle.text import printable
 

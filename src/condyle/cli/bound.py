@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     import condyle
@@ -58,3 +63,104 @@ def check_bound(robot: condyle.Robot, arguments: argparse.Namespace) -> None:
 
 def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(","))
+
+
+# Times callables side by side: short samples in turn, so that a slow moment of the machine hits them all alike.
+
+
+Call = Callable[[], object]
+CLOCKS: dict[str, Callable[[], int]] = {"wall": time.perf_counter_ns, "cpu": time.process_time_ns}
+WIDE = 0.15
+FEWEST = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to time: `wall` for what a user waits, `cpu` (of this process) for one-thread comparisons.
+
+    samples of sample_s or one call each, fewer (5 at least) where all of them would take more than longest_s.
+    """
+
+    clock: str = "wall"
+    samples: int = 15
+    sample_s: float = 0.004
+    longest_s: float = 4.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Nanoseconds per call over the samples; low and high are the quartiles."""
+
+    median: float
+    minimum: float
+    low: float
+    high: float
+
+    def per(self, n: int) -> Spread:
+        """The same for each of n states."""
+        return Spread(self.median / n, self.minimum / n, self.low / n, self.high / n)
+
+    @property
+    def wide(self) -> bool:
+        """Whether the quartiles are so far apart that only the minimum and ratios say much."""
+        return self.high - self.low > WIDE * self.median
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured cell: nanoseconds per state of a function at a batch size."""
+
+    function: str
+    batch: int
+    engine: str
+    ns: Spread
+
+
+def spelled_out(function: Callable[..., object], arguments: Sequence[object], out: object) -> Call:
+    """The call with `out=` as a user writes it: to unpack `*arguments` beside a keyword takes Python 300 ns."""
+    match tuple(arguments):
+        case (q,):
+            return lambda: function(q, out=out)
+        case (q, v):
+            return lambda: function(q, v, out=out)
+        case (q, v, a):
+            return lambda: function(q, v, a, out=out)
+        case (q, v, a, minv):
+            return lambda: function(q, v, a, minv, out=out)
+        case several:
+            return lambda: function(*several, out=out)
+
+
+def interleaved(calls: Mapping[str, Call], sampling: Sampling) -> dict[str, Spread]:
+    """Each call's time per call. Samples take turns, every second round backwards, so that a drift hits all alike."""
+    clock = CLOCKS[sampling.clock]
+    once = {name: _warm(call) for name, call in calls.items()}
+    repeats = {name: max(1, round(sampling.sample_s * 1e9 / ns)) for name, ns in once.items()}
+    round_ns = sum(repeats[name] * ns for name, ns in once.items())
+    rounds = min(sampling.samples, max(FEWEST, int(sampling.longest_s * 1e9 / round_ns)))
+    found: dict[str, list[float]] = {name: [] for name in calls}
+    order = list(calls.items())
+    for _ in range(rounds):
+        for name, call in order:
+            found[name].append(_sample(call, repeats[name], clock))
+        order.reverse()
+    return {name: _spread(times) for name, times in found.items()}
+
+
+def _warm(call: Call) -> float:
+    """Nanoseconds of a call that is not the first."""
+    call()
+    once = _sample(call, 1, time.perf_counter_ns)
+    return once if once > 1e7 else min(_sample(call, 3, time.perf_counter_ns) for _ in range(2))
+
+
+def _sample(call: Call, repeats: int, clock: Callable[[], int]) -> float:
+    start = clock()
+    for _ in range(repeats):
+        call()
+    return max(clock() - start, 1) / repeats
+
+
+def _spread(times: list[float]) -> Spread:
+    low, median, high = (float(x) for x in np.percentile(times, (25, 50, 75)))
+    return Spread(median, min(times), low, high)

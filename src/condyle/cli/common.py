@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +13,64 @@ from pathlib import Path
 from typing import TypeAlias
 
 import condyle
-from condyle.cli import values
 from condyle.errors import Finding, ModelWarning, UnsupportedError, listed
-from condyle.specification.choices import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
+from condyle.specification.integrators import BUNDLED, DTYPES, MIMICS, TARGETS, UNMODELLED
 from condyle.text import printable, printable_lines
+
+# Values of options, from the text that was typed; argparse says which option a message is about.
+
+
+def gravity(text: str) -> tuple[float, ...]:
+    """Three numbers X,Y,Z [m/s^2]."""
+    numbers = tuple(_number(word) for word in text.split(","))
+    if len(numbers) != 3 or not all(map(math.isfinite, numbers)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not X,Y,Z, three numbers such as 0,0,-9.81")
+    return numbers
+
+
+def snap(text: str) -> float:
+    """An angle [rad]."""
+    angle = _number(text)
+    if not 0.0 <= angle < 0.1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an angle of 0 to 0.1 rad")
+    return angle
+
+
+def seconds(text: str) -> float:
+    """A number of seconds, more than 0."""
+    found = _number(text)
+    if not 0.0 < found < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds such as 60")
+    return found
+
+
+def size(text: str) -> int:
+    """A number of bytes, with K, M or G."""
+    scale = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
+    number = text[:-1] if scale else text
+    if not number.isdecimal() or not 0 < int(number) << scale < 1 << 50:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes such as 512M or 4G")
+    return int(number) << scale
+
+
+def _number(text: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def lock(text: str) -> tuple[str, float]:
+    """A joint and the value that it is fixed at: JOINT=VALUE."""
+    name, separator, value = text.rpartition("=")
+    try:
+        if not separator or not name:
+            raise ValueError
+        return name, float(value)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not JOINT=VALUE such as finger_joint=0.0") from None
+
 
 BAR = 20
 Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json] | None"
@@ -53,7 +108,7 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
         metavar="JOINT=VALUE",
         action="append",
         default=[],
-        type=values.lock,
+        type=lock,
         help="fix this joint at VALUE, in rad or m; give the option once for each joint",
     )
     robot.add_argument(
@@ -65,14 +120,14 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     robot.add_argument(
         "--gravity",
         metavar="X,Y,Z",
-        type=values.gravity,
+        type=gravity,
         help="acceleration of gravity in world axes, m/s^2 (default: the file's, else 0,0,-9.81); if X is negative, "
         "write --gravity=-1,0,0",
     )
     robot.add_argument(
         "--snap",
         metavar="RAD",
-        type=values.snap,
+        type=snap,
         default=1e-9,
         help="an angle of the file that is within RAD of a multiple of pi/2 is taken as that multiple; 0 to 0.1 rad "
         "(default 1e-9; 0 changes no angle)",
@@ -100,14 +155,14 @@ def add_robot(command: argparse.ArgumentParser, optional: bool = False) -> None:
     robot.add_argument(
         "--timeout",
         metavar="S",
-        type=values.seconds,
+        type=seconds,
         default=60.0,
         help="an MJCF file is compiled in at most S seconds (default 60)",
     )
     robot.add_argument(
         "--memory",
         metavar="BYTES",
-        type=values.size,
+        type=size,
         default=2 << 30,
         help="an MJCF file is compiled in at most this much memory, such as 512M or 4G (default 2G)",
     )
@@ -119,7 +174,7 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 def load(arguments: argparse.Namespace) -> Loaded:
     """The robot that the arguments name; its warnings are kept, not printed."""
-    from condyle.model.unapplied import unapplied, without_notes  # not for --help, which needs no NumPy
+    from condyle.model.parts import unapplied, without_notes  # not for --help, which needs no NumPy
 
     source: str = arguments.robot
     locks: list[tuple[str, float]] = arguments.lock

@@ -23,7 +23,7 @@ from condyle.functions.open_rollouts import opened
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
 from condyle.specification import Function
-from condyle.specification.choices import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
+from condyle.specification.integrators import DTYPES, INTEGRATORS, OVERFLOWS, REFERENCE_FRAMES, UNNAMED
 from condyle.specification.ports import NUMBERS
 
 STEPS = 50

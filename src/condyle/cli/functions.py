@@ -7,7 +7,7 @@ from condyle.fpga.functions import tasks
 from condyle.functions import FUNCTIONS
 from condyle.links.routes import routes_of as parallel_routes
 from condyle.specification import Function, Port
-from condyle.specification.choices import TARGETS
+from condyle.specification.integrators import TARGETS
 
 HEAD = ("function", "method", "inputs -> outputs", "unit", "runners")
 HARDWARE = "hardware"

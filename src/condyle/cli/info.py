@@ -26,7 +26,7 @@ from condyle.cli.common import (
 from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
 from condyle.specification import Function
-from condyle.specification.choices import LINKS, TARGETS
+from condyle.specification.integrators import LINKS, TARGETS
 from condyle.text import printable
 
 DEEPEST = 12
@@ -123,11 +123,11 @@ def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
 
 def _graph(loaded: Loaded, arguments: argparse.Namespace) -> int:
     """The tree of joints alone."""
-    from condyle.cli import graph
+    from condyle.cli import explain
 
     if arguments.graph:
-        graph.write_svg(loaded.robot, Path(arguments.graph))
-    lines = [f"wrote {arguments.graph}"] if arguments.graph else graph.text(loaded.robot)
+        explain.write_svg(loaded.robot, Path(arguments.graph))
+    lines = [f"wrote {arguments.graph}"] if arguments.graph else explain.text(loaded.robot)
     if arguments.json:
         show_json({"graph": lines})
     else:

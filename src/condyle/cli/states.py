@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from condyle.functions import FUNCTIONS
 from condyle.model.contact import Contact
-from condyle.model.varied import contact_numbers, varied
+from condyle.model.physical import contact_numbers, varied
 from condyle.specification import Function, Port
 from condyle.specification.ports import NUMBERS
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from condyle.cli.common import Loaded, add_robot, load_aloud, say, show, show_json, words
 from condyle.errors import ModelWarning, UnsupportedError
-from condyle.specification.choices import LAYERS, THEMES, VIEWS
+from condyle.specification.integrators import LAYERS, THEMES, VIEWS
 
 PORT = 8080
 

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from condyle.backends.common.facts import bits_of
-from condyle.backends.common.lacking import lacks
-from condyle.backends.cuda import repeat
-from condyle.backends.cuda.choice import Launch, Size, product_launch
+from condyle.backends.common.forms import lacks
+from condyle.backends.cuda import time_loop
 from condyle.backends.cuda.forms import SPLIT, WHOLE, Form, Partitions, partitions, requested, stages
-from condyle.backends.cuda.group.words import OPERATIONS
-from condyle.backends.cuda.parts import Composed, Part, Parts, Text, grouped, parts, straight
-from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.group.schedule import OPERATIONS
+from condyle.backends.cuda.launches import Composed, Part, Parts, Text, grouped, parts, straight
+from condyle.backends.cuda.target import TARGET, Launch, Size, Target, product_launch
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.ir.program import Program
-from condyle.ir.repeated import TimeLoop
+from condyle.ir.time_loops import TimeLoop
 from condyle.specification import Call, Function, MinusProduct, expanded
 from condyle.specification.ports import F_EXT
 from condyle.trace.straight import arrays
@@ -41,11 +40,11 @@ class GpuKernels:
         program, bits = self.size(function).program, bits_of(dtype)
         return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
 
-    def _in_time_loop(self, function: Function, dtype: str, kind: repeat.Kind) -> tuple[Text, ...]:
+    def _in_time_loop(self, function: Function, dtype: str, kind: time_loop.Kind) -> tuple[Text, ...]:
         """The one kernel of a loop over time; UnsupportedError where a step is too long for it."""
         if self.usual(function) != WHOLE:
             raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for one kernel")
-        return repeat.texts(self.size(function).program, kind, bits_of(dtype), self.target)
+        return time_loop.texts(self.size(function).program, kind, bits_of(dtype), self.target)
 
     def usual(self, function: Function, lanes: int = 1) -> str:
         """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
@@ -144,9 +143,9 @@ class GpuRollout:
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError where a step is too long for one kernel."""
         kernels, function, dtype = self.step.kernels, self.step.function, self.step.dtype
-        texts = kernels.in_time_loop(function, dtype, repeat.Kind.from_loop(self.loop))
+        texts = kernels.in_time_loop(function, dtype, time_loop.Kind.from_loop(self.loop))
         program = kernels.size(function).program
-        return repeat.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
+        return time_loop.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
 
     def repeated(self, loop: TimeLoop) -> None:
         """Nothing: it is repeated already."""

@@ -8,19 +8,18 @@ from functools import cache
 from typing import Any, cast
 
 from condyle.backends.common.facts import Facts
-from condyle.compile.checks import checked_route, unbound
-from condyle.compile.kernels.columns import multiplied, refused
+from condyle.compile.kernels.composed import multiplied, refused
+from condyle.compile.options import checked_route, unbound
 from condyle.derivatives import columns_of, derivative
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, LIBRARY, has_joint_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
-from condyle.ir.program import Program
+from condyle.ir.program import Program, verify
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
-from condyle.ir.verify import verify
 from condyle.model.tree import Tree
 from condyle.specification import Columns, Function, Route, Size
-from condyle.trace.structure import product_size, products, straight_size, written
+from condyle.trace.straight import product_size, products, straight_size, written
 
 LONGEST = 150_000
 """Products and sums above which a function is compiled as loops: straight code is no faster then and takes seconds."""
@@ -232,7 +231,7 @@ class Router:
         return self._joint_loops(function.without_forces).counts.arithmetic <= MORE * straight
 
     def _joint_loops(self, function: Function) -> Traced:
-        from condyle.trace.rolled import roll, rolled_route
+        from condyle.trace.joint_loops import roll, rolled_route
 
         if not has_joint_loops(function):
             having = ", ".join(name for name, other in FUNCTIONS.items() if has_joint_loops(other))
@@ -244,7 +243,7 @@ class Router:
 
     def _multiplied(self, function: Function) -> Traced:
         """Products as loops: the form of long robots whose joints share coordinates."""
-        from condyle.trace.multiplied import multiply
+        from condyle.trace.straight import multiply
 
         part, routes = self._part(function), function.routes
         route = next(name for name, one in routes.items() if one.part == part and one.factors)

@@ -15,20 +15,19 @@ from typing import Any, cast
 
 import numpy as np
 
+from condyle.backends.cpu import build as keep
 from condyle.backends.cpu import build as machine_code
-from condyle.backends.cpu import keep
 from condyle.backends.cpu.target import NEEDS
-from condyle.compile.kernels import columns
-from condyle.compile.serial import Compiler
-from condyle.compile.target import Scans, Target
+from condyle.compile.compiler import Compiler
+from condyle.compile.kernels import composed
+from condyle.compile.target_protocol import Scans, Target
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import LIBRARY
 from condyle.ir.sweep import Code
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.numpy_kernel import NumpyKernel
+from condyle.runtime.kernel import Kernel, NumpyKernel
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Function
-from condyle.specification.choices import ADDED
+from condyle.specification.integrators import ADDED
 
 PLAIN_NAME = "made"
 """What C is told that a function of users, or a derivative, is called: their own names may be no names there."""
@@ -119,7 +118,7 @@ class Cuda(Target):
     on_device = True
 
     def build(self, compiler: Compiler, function: Function, dtype: str) -> Kernel:
-        from condyle.backends.cuda.function import CudaFunction
+        from condyle.backends.cuda.kernel import CudaFunction
         from condyle.runtime.cuda.driver import gpu
 
         device = gpu(compiler.device)
@@ -180,7 +179,7 @@ def by_columns(target: Target, compiler: Compiler, function: Function, dtype: st
     if of is None:
         return None
     column = compiler.kept(of.function, target, dtype) or compiler.build(of.function, target, dtype)
-    return columns.ColumnsKernel.create(compiler.tree, of, column)
+    return composed.ColumnsKernel.create(compiler.tree, of, column)
 
 
 def by_calls(target: Target, compiler: Compiler, function: Function, dtype: str) -> Kernel | None:

@@ -2,21 +2,227 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
-from condyle.derivatives.lowering import code_of
-from condyle.derivatives.products import ProductGraph, multiplied, shaped, written_out
+import numpy as np
+
+from condyle.derivatives.products import (
+    Entries,
+    LargeProduct,
+    ProductGraph,
+    entries,
+    multiplied,
+    nonzero,
+    shaped,
+    written_out,
+)
 from condyle.derivatives.recording import Derive, Multiply, Recording
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.ir.program import Program
-from condyle.ir.segments import Segmented
-from condyle.ir.verify import verify
+from condyle.ir.program import Array, Output, Program, input_of, operands, verify
+from condyle.ir.segments import Constant, Product, Segment, Segmented, View, verify_segments, whole
 from condyle.model.tree import Tree
+from condyle.operations import LEAVES, Node
 from condyle.passes import pipeline
 from condyle.specification import Function
-from condyle.trace.straight import arrays
+from condyle.trace.straight import arrays, rows_of
+
+# A trace with recorded products, cut into segments: before each product a Program of what it needs and nobody had.
+
+
+def code_of(graph: ProductGraph, name: str, arrays: Sequence[Array], values: Sequence[Entries]) -> Program | Segmented:
+    """The function whose output arrays have these values: a Program where it needs no recorded product.
+
+    Cleaned, not contracted.
+    """
+    wanted = [Wanted(array, entries(value)) for array, value in zip(arrays, values, strict=True)]
+    products = _needed(graph, [entry for one in wanted for entry in one.entries])
+    cut = _Cut(graph, name, products)
+    return cut.segmented(wanted) if products else cut.straight(wanted)
+
+
+class Wanted(NamedTuple):
+    """An array that a Program is to give, entry by entry."""
+
+    array: Array
+    entries: list[Value]
+
+
+@dataclass
+class _Stage:
+    """A Program in the making, and the product behind it.
+
+    nodes: those that it computes. kept: of those that later stages read, where they stand side by side.
+    """
+
+    wanted: list[Wanted]
+    product: Product | None = None
+    nodes: list[int] = field(default_factory=list[int])
+    kept: dict[int, int] = field(default_factory=dict[int, int])
+
+
+class _Cut:
+    """stage_of: for each node that some stage computes its number."""
+
+    def __init__(self, graph: ProductGraph, name: str, products: Sequence[LargeProduct]) -> None:
+        self.graph, self.name, self.products = graph, name, products
+        self.arrays = dict(enumerate(graph.inputs))
+        self.constants: dict[tuple[float, ...], str] = {}
+        self.names: dict[tuple[object, ...], str] = {}
+        self.stages: list[_Stage] = []
+        self.stage_of: dict[int, int] = {}
+
+    def straight(self, answers: list[Wanted]) -> Program:
+        """The whole function."""
+        stage = _Stage(answers)
+        self._assign(0, stage)
+        return self._program(0, stage, self.name, self.graph.inputs)
+
+    def segmented(self, answers: list[Wanted]) -> Segmented:
+        for recorded in self.products:
+            self.stages.append(self._stage(recorded))
+        self.stages.append(_Stage(answers))
+        for number, stage in enumerate(self.stages):
+            self._assign(number, stage)
+        for number, stage in enumerate(self.stages):
+            for used in self._used(stage):
+                if self.stage_of.get(used, number) < number:
+                    kept = self.stages[self.stage_of[used]].kept
+                    kept.setdefault(used, len(kept))
+        segments: list[Segment] = []
+        for number, stage in enumerate(self.stages):
+            program = self._program(number, stage, f"{self.name}_{number}")
+            segments += [program] if program.arrays else []
+            segments += [stage.product] if stage.product else []
+        constants = tuple(Constant(name, values) for values, name in self.constants.items())
+        arrays = tuple(one.array for one in answers)
+        held = self.graph.held(self.products)
+        return verify_segments(Segmented(self.name, self.graph.inputs, arrays, constants, tuple(segments), held))
+
+    def _stage(self, recorded: LargeProduct) -> _Stage:
+        """The product, and what it needs beside arrays that are there."""
+        wanted: list[Wanted] = []
+        k = recorded.port - len(self.graph.inputs)
+        left = self._operand(recorded.left, f"left {k}", wanted, constant=True)
+        right = self._operand(recorded.right, f"right {k}", wanted)
+        rows, across = (rows_of(kept) for kept in (nonzero(recorded.right), np.transpose(nonzero(recorded.left))))
+        product = Product(left, right, f"product {k}", rows, across)
+        self.arrays[recorded.port] = product.array
+        return _Stage(wanted, product)
+
+    def _operand(self, values: Entries, name: str, wanted: list[Wanted], constant: bool = False) -> View:
+        """Where an operand lies: in an array that is there or a constant, else in one that is wanted now."""
+        m, n = values.shape
+        given = entries(values)
+        if constant and not any(isinstance(entry, Expr) for entry in given):
+            numbers = tuple(float(cast(float, entry)) for entry in given)
+            return whole(self.constants.setdefault(numbers, f"constant {len(self.constants)}"), n)
+        view = self._view(values)
+        if view is not None:
+            return view
+        key = (m, n, *((entry.index, 0.0) if isinstance(entry, Expr) else (-1, entry) for entry in given))
+        if key not in self.names:
+            self.names[key] = name
+            wanted.append(Wanted(Array(name, (m, n)), given))
+        return whole(self.names[key], n)
+
+    def _view(self, values: Entries) -> View | None:
+        """Of entries that are those of one array, at equal distances."""
+        leaves = [self.graph.nodes[entry.index] for entry in entries(values) if isinstance(entry, Expr)]
+        if len(leaves) < values.size or any(node[0] != "input" for node in leaves):
+            return None
+        (m, n), found = values.shape, [input_of(node) for node in leaves]
+        number, offset = found[0]
+        row, column = (found[k][1] - offset for k in (n if m > 1 else 0, 1 if n > 1 else 0))
+        view = View(self.arrays[number].name, offset, row, column)
+        expected = [(number, view.entry(i, j)) for i in range(m) for j in range(n)]
+        return view if found == expected and min(row, column) >= 0 else None
+
+    def _assign(self, number: int, stage: _Stage) -> None:
+        """The stage computes what it needs and no stage before it has."""
+        stack = [entry.index for one in stage.wanted for entry in one.entries if isinstance(entry, Expr)]
+        while stack:
+            index = stack.pop()
+            if index not in self.stage_of and self.graph.nodes[index][0] not in LEAVES:
+                self.stage_of[index] = number
+                stage.nodes.append(index)
+                stack += operands(self.graph.nodes[index])
+        stage.nodes.sort()
+
+    def _used(self, stage: _Stage) -> Iterable[int]:
+        """What the stage's nodes use and what it gives."""
+        for index in stage.nodes:
+            yield from operands(self.graph.nodes[index])
+        for one in stage.wanted:
+            yield from (entry.index for entry in one.entries if isinstance(entry, Expr))
+
+    def _program(self, number: int, stage: _Stage, name: str, inputs: Sequence[Array] = ()) -> Program:
+        """The Program of a stage; inputs: those that stand first, read or not."""
+        wanted = list(stage.wanted)
+        if stage.kept:
+            kept = [Expr(self.graph, index) for index in stage.kept]
+            wanted.append(Wanted(Array(_kept(number), (len(kept),)), list[Value](kept)))
+        made = _Renumbered(self, number, inputs)
+        for index in stage.nodes:
+            made.node(index)
+        outputs = [
+            Output(k, i, made.node(entry.index) if isinstance(entry, Expr) else made.add(("const", float(entry))))
+            for k, one in enumerate(wanted)
+            for i, entry in enumerate(one.entries)
+            if isinstance(entry, Expr) or entry != 0.0
+        ]
+        arrays = tuple(one.array for one in wanted)
+        program = Program(name, tuple(made.inputs), arrays, tuple(made.nodes), tuple(outputs))
+        return pipeline.apply(verify(program), pipeline.CLEAN)
+
+
+class _Renumbered:
+    """The nodes of one Program by their numbers in the graph; what other stages computed it reads from their arrays."""
+
+    def __init__(self, cut: _Cut, stage: int, inputs: Sequence[Array]) -> None:
+        self.cut, self.stage = cut, stage
+        self.nodes: list[Node] = []
+        self.inputs = {array: k for k, array in enumerate(inputs)}
+        self.numbers: dict[int, int] = {}
+
+    def node(self, index: int) -> int:
+        """The number of a node whose operands were given before, or that is none of this stage's."""
+        if index not in self.numbers:
+            self.numbers[index] = self.add(self._renumbered(index))
+        return self.numbers[index]
+
+    def add(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def _renumbered(self, index: int) -> Node:
+        cut, node = self.cut, self.cut.graph.nodes[index]
+        if node[0] == "const":
+            return node
+        if node[0] == "input":
+            number, entry = input_of(node)
+            return self._read(cut.arrays[number], entry)
+        computed = cut.stage_of[index]
+        if computed < self.stage:
+            kept = cut.stages[computed].kept
+            return self._read(Array(_kept(computed), (len(kept),)), kept[index])
+        return (node[0], *(self.node(used) for used in operands(node)))
+
+    def _read(self, array: Array, entry: int) -> Node:
+        return "input", self.inputs.setdefault(array, len(self.inputs)), entry
+
+
+def _kept(stage: int) -> str:
+    return f"kept {stage}"
+
+
+def _needed(graph: ProductGraph, answers: Sequence[Value]) -> list[LargeProduct]:
+    """The products that the answers depend on, in the order of the trace."""
+    needed = set(graph.needed(answers))
+    return [product for product in graph.products if product.first in needed]
+
 
 Record: TypeAlias = "Callable[[Recording, Mapping[str, Sequence[Value]]], Sequence[Sequence[Value]]]"
 """The answers of a function, each flat, in a recording, given its inputs by name."""

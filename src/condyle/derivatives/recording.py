@@ -32,8 +32,7 @@ from condyle.passes.rotations import slopes
 from condyle.scalar import Scalar, number, operation
 from condyle.specification import Function, Port
 from condyle.trace.reference import Output
-from condyle.trace.straight import arrays
-from condyle.trace.structure import straight_size
+from condyle.trace.straight import arrays, straight_size
 
 Values: TypeAlias = Sequence[Value]
 Multiply: TypeAlias = Callable[[Entries, Entries], Entries]

@@ -13,7 +13,7 @@ import numpy as np
 from condyle.derivatives.ports import tangent_dims
 from condyle.model.tree import Tree
 from condyle.specification import Closed, Derivative, Function, Port
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 
 Values = Sequence[Any]
 

@@ -9,21 +9,30 @@ from pathlib import Path
 from numpy.typing import DTypeLike
 
 from condyle.backends.common.facts import Facts
-from condyle.compile.checks import check_bound, check_solvable
-from condyle.compile.options import bound_of, check_choice, check_numbers, check_robot, numbers_of, routes_of
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
+from condyle.compile.options import (
+    bound_of,
+    check_bound,
+    check_choice,
+    check_numbers,
+    check_robot,
+    check_solvable,
+    numbers_of,
+    routes_of,
+)
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
+from condyle.exports.projects import Job, check_folder, folder_of, functions_of
 from condyle.exports.targets import EXPORTS, check_taken, options_of, planned, write
 from condyle.functions import DEFAULT
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
+from condyle.model.parts import say_unapplied
 from condyle.model.tree import tree_of
-from condyle.model.unapplied import say_unapplied
 from condyle.specification import F_EXT, UNBOUND, Bound, Derivative, Function
-from condyle.specification.choices import BUNDLED, UNNAMED
+from condyle.specification.integrators import BUNDLED, UNNAMED
 from condyle.version import __version__
 
 
@@ -114,8 +123,6 @@ def export(
     link [GB/s]: of the link to the host in each direction; it decides how often a task may enter.
     Errors: UnsupportedError for an option that the target does not take, or that is out of range; SingularError.
     """
-    from condyle.exports.projects import Job, check_folder, folder_of, functions_of
-
     check_robot("export", robot)
     check_choice("target", target, EXPORTS)
     check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step, bus_clock=bus_clock)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from condyle.backends.casadi.emit import text_of
 from condyle.backends.casadi.external import Family
-from condyle.compile.serial import Compiler
+from condyle.backends.casadi.source import text_of
+from condyle.compile.compiler import Compiler
 from condyle.derivatives import hessian, jacobian, vjp
 from condyle.errors import UnsupportedError
 from condyle.functions.open_rollouts import OpenRollout

@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.common.facts import Vectors
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
 from condyle.compile.targets import NUMPY
 from condyle.functions import FUNCTIONS
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
+from condyle.model.physical import contact_numbers, varied
 from condyle.model.robot import Robot
-from condyle.model.varied import contact_numbers, varied
 from condyle.specification import Function, Port
 from condyle.specification.ports import F_EXT, NUMBERS
 from condyle.trace.reference import evaluate
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 
 Reals = NDArray[np.floating]
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
+from condyle.backends.common.exported_files import check_owned
 from condyle.backends.common.facts import Facts
-from condyle.backends.common.owned import check_owned
 from condyle.backends.common.readme import Coordinates
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.functions.open_rollouts import OpenRollout, open_rollouts, opened
@@ -116,7 +116,7 @@ def joints_of(robot: Robot) -> dict[str, list[int]]:
     return {**found, "a": found["v"], "tau": found["v"]}
 
 
-def facts_of(job: Job) -> Facts:
+def facts_of_job(job: Job) -> Facts:
     """With what each function computes that may be called."""
     return replace(
         job.compiler.facts,

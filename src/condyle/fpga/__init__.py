@@ -16,18 +16,15 @@ import numpy as np
 from condyle.backends.common.readme import Coordinates
 from condyle.errors import AccuracyWarning
 from condyle.fpga.accuracy import advice, compared, errors
-from condyle.fpga.box import FORCE, bounds_of_q, box_of
+from condyle.fpga.box import FORCE, answer_of, bounds_of_q, box_of, consistent, limits, sampled
 from condyle.fpga.functions import tasks as functions
-from condyle.fpga.plans import ROUTES, Options, accelerator, planned
-from condyle.fpga.roots import held
+from condyle.fpga.plans import ROUTES, Options, accelerator, held, planned
 from condyle.fpga.rtl.accelerator import Plan
-from condyle.fpga.rtl.boundary import Boundary
+from condyle.fpga.rtl.boundary import Boundary, packets
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.evaluate import Answer, evaluate
 from condyle.fpga.rtl.export import Facts, Sheet, Tasks, write
-from condyle.fpga.rtl.packets import packets
 from condyle.fpga.rtl.vectors import answer_lines, refused_lines, task_lines, task_of
-from condyle.fpga.states import answer_of, consistent, limits, sampled
 from condyle.model.robot import Robot
 
 __all__ = [

@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from condyle.fpga.box import answer_of, consistent, sampled
 from condyle.fpga.plans import Options, accelerator, planned
 from condyle.fpga.rtl.accelerator import Plan
 from condyle.fpga.rtl.evaluate import evaluate
-from condyle.fpga.rtl.formats import Reals
 from condyle.fpga.rtl.report import array_dsp, arrays_of
-from condyle.fpga.rtl.target import word_of
+from condyle.fpga.rtl.target import Reals, word_of
 from condyle.fpga.rtl.vectors import PARTS, errors_of, task_errors, task_of, worst
-from condyle.fpga.states import answer_of, consistent, sampled
 from condyle.model.robot import Robot
 
 GOAL = 0.01

@@ -10,12 +10,10 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.compile.checks import check_invertible
-from condyle.compile.options import check_numbers, check_robot
+from condyle.compile.options import check_invertible, check_numbers, check_robot
 from condyle.errors import ShapeError, StateError, UnsupportedError
-from condyle.fpga.box import ANGLE, LEAST, MOST, TURN, bounds_of_q, box_of, flat
+from condyle.fpga.box import ANGLE, LEAST, MOST, TURN, bounds_of_q, box_of, exact, flat, sampled
 from condyle.fpga.plans import RANGES
-from condyle.fpga.states import exact, sampled
 from condyle.functions.dynamics import FORWARD_DYNAMICS, INVERSE_DYNAMICS, MASS_MATRIX_INVERSE
 from condyle.model.array import reals
 from condyle.model.robot import Robot

@@ -14,8 +14,19 @@ from dataclasses import replace
 from functools import cache
 
 from condyle.errors import UnsupportedError
-from condyle.fpga.rtl.steps import STAGES_OF
-from condyle.fpga.rtl.tasks import BIAS, COLUMNS, INVERSE, PRODUCTS, SOLVED, STEP, Leaf, Task, Unit, numbered
+from condyle.fpga.rtl.accelerator import (
+    BIAS,
+    COLUMNS,
+    INVERSE,
+    PRODUCTS,
+    SOLVED,
+    STAGES_OF,
+    STEP,
+    Leaf,
+    Task,
+    Unit,
+    numbered,
+)
 from condyle.functions import FUNCTIONS, expanded, function_or_none
 from condyle.functions.dynamics import (
     FORWARD_DYNAMICS,

@@ -19,13 +19,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from condyle.algorithms import crba, rnea, rnea_derivatives, rotors
-from condyle.algorithms.joint import Inertia
-from condyle.algorithms.rnea import Motion, Wrench
+from condyle.algorithms import crba, rnea, rnea_derivatives
+from condyle.algorithms import rnea as rotors
+from condyle.algorithms.joint import Inertia, Wrench
+from condyle.algorithms.rnea import Motion
 from condyle.algorithms.rnea_derivatives import Carried, Column, Momentum, State
 from condyle.errors import BuildError
 from condyle.fpga.staged import Staged, StepCall
-from condyle.trace.lengths import Lengths, Load, Mass, Moving, Pair, second_moments, turning_moments
+from condyle.trace.joint_loops import Lengths, Load, Mass, Moving, Pair, second_moments, turning_moments
 
 SLACK = 2.0**-7
 GAIN = 1.0 + SLACK

@@ -2,31 +2,176 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
+from condyle.algorithms.normal_form import normal_form
 from condyle.backends.common.facts import checked_name
 from condyle.compile.options import check_choice
 from condyle.errors import UnsupportedError
-from condyle.fpga.box import FORCE, box_of, check_held, flat
+from condyle.fpga.box import FORCE, box_of, check_held, flat, limits, sampled
 from condyle.fpga.functions import PRODUCT_NAMES, UNITS, chosen, library
-from condyle.fpga.rtl.accelerator import Plan
+from condyle.fpga.magnitudes import upper_bounds
+from condyle.fpga.rtl.accelerator import AGAIN, STANDING, Coordinates, Plan, Stage, Stepping, Task
 from condyle.fpga.rtl.boundary import Boundary, least_interval
 from condyle.fpga.rtl.build import Accelerator, with_pipeline
-from condyle.fpga.rtl.fitting import fitted
-from condyle.fpga.rtl.planner import Planner
-from condyle.fpga.rtl.steps import STANDING
-from condyle.fpga.rtl.target import Device, part_of, pipeline_of, word_of
-from condyle.fpga.rtl.tasks import Task
-from condyle.fpga.stages import stages
-from condyle.fpga.states import limits, sampled
-from condyle.fpga.stepping import stepping_of
+from condyle.fpga.rtl.datapath import Word
+from condyle.fpga.rtl.planner import Planner, fitted
+from condyle.fpga.rtl.target import MARGIN, Device, part_of, pipeline_of, word_of
+from condyle.fpga.staged import pivot_bounds, trace_staged
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.program import Array, Program, operands, verify
+from condyle.model.joints.series import LARGEST_TURN, terms
+from condyle.model.parts import Joint
 from condyle.model.robot import Robot
-from condyle.model.tree import tree_of
-from condyle.specification.choices import OVERFLOWS
-from condyle.trace.branches import branches_of
+from condyle.model.rooted import check_movable
+from condyle.model.tree import Tree, tree_of
+from condyle.scalar import Scalar
+from condyle.specification import Function
+from condyle.specification.integrators import OVERFLOWS
+from condyle.text import printable
+from condyle.trace.joint_loops import branches_of
+
+# From a robot's tree to the Program of a hardware pipeline: traced, bounded, verified.
+#
+# No pass cleans it: see decision 0049.
+
+
+def stages(
+    tree: Tree,
+    routes: Sequence[tuple[str, Function, str]],
+    base: int = 0,
+    edges: Mapping[tuple[str, int], float] | None = None,
+) -> Program:
+    """All (letter, function, route) in one Program, a note at each node: its stage, bounds of its magnitude.
+
+    edges: of entries of inputs, which those bounds rest on; without them there are none. base: see `trace_staged`.
+    Functions share what they have in common, so one that needs the exact tree gives all of them that.
+    """
+    exact = any(function.normal_form == "exact" for _, function, _ in routes)
+    staged = trace_staged(normal_form(tree, "exact" if exact else "joint_space"), routes, base)
+    program = verify(staged.program)
+    if edges is not None:
+        upper = upper_bounds(staged, [link.parent for link in tree.links], math.hypot(*tree.gravity), edges)
+        least = pivot_bounds(tree)
+        lower = {node: least[k] for node, k in staged.pivots.items()}
+        notes = (
+            note._replace(upper=upper.get(k, math.inf), lower=lower.get(k, 0.0)) for k, note in enumerate(program.notes)
+        )
+        program = replace(program, notes=tuple(notes))
+    return verify(program)
+
+
+# One stage of an integration step as a Program, for the joints that a robot has.
+
+
+Reals = NDArray[np.float64]
+NEARLY = 2.0**-10
+"""How far a quaternion's square may be from 1 without a flag."""
+
+
+def coordinates(robot: Robot) -> Coordinates:
+    moving = [joint for joint in robot.joints if joint.mimic is None]
+    flat = [joint.q_index + k for joint in moving if joint.kind.is_flat for k in range(joint.nq)]
+    curved = [joint.v_index + k for joint in moving if not joint.kind.is_flat for k in range(joint.nv)]
+    return Coordinates(robot.nq, robot.nv, tuple(flat), tuple(curved))
+
+
+def stepping_of(robot: Robot, h: float, speed: float, bits: int) -> Stepping:
+    """Steps of h seconds, each rate within `speed`, in words of so many bits.
+
+    UnsupportedError if a joint could turn too far for the series.
+    """
+    turn = math.sqrt(3.0) * MARGIN * speed * h
+    curved = [f"{printable(joint.name)} ({joint.type})" for joint in robot.joints if not joint.kind.is_flat]
+    if curved and turn > LARGEST_TURN:
+        raise UnsupportedError(
+            f"step={h:g}: at twice the box's rate of {speed:g}, {', '.join(curved)} would turn by {turn:.2g} rad in "
+            f"one step. The most is {LARGEST_TURN} rad: choose a step of at most {h * LARGEST_TURN / turn:.2g} s"
+        )
+
+    def advance(words: Sequence[Word], again: bool) -> Stage:
+        return _Tracer(words, again).stage(robot, terms(turn, bits))
+
+    return Stepping(h, coordinates(robot), advance)
+
+
+def _entries(joint: Joint) -> range:
+    """Of v."""
+    return range(joint.v_index, joint.v_index + joint.nv)
+
+
+class _Tracer:
+    def __init__(self, words: Sequence[Word], again: bool) -> None:
+        self.words, self.again = words, again
+        self.graph = Graph()
+        self.arrays: dict[str, int] = {}
+        self.results: list[tuple[Word, Scalar]] = []
+        self.alike: dict[int, Word] = {}
+        self.small: dict[int, float] = {}
+        self.whole: set[int] = set()
+
+    def leaf(self, name: str, k: int = 0) -> Scalar:
+        self.arrays[name] = max(k + 1, self.arrays.get(name, 0))
+        return cast(Scalar, self.graph.input(list(self.arrays).index(name), k))
+
+    def stage(self, robot: Robot, count: int) -> Stage:
+        for k in range(robot.nv):
+            self._sums("v", k, self.leaf("k", k))
+        for joint in robot.joints:
+            if joint.mimic is None:
+                self._flat(joint) if joint.kind.is_flat else self._curved(joint, count)
+        if self.again:
+            self.results += [(word, self.leaf(word.name, word.index)) for word in self.words if word.name not in AGAIN]
+        return Stage(self._program(), self.alike, self.small, frozenset(self.whole))
+
+    def _sums(self, name: str, k: int, rate: Scalar) -> None:
+        """What is a plain vector: the next sub-task's, and the result so far."""
+        self.results.append((Word(f"{name}_next", k), self.leaf(f"s{name}", k) + self.leaf("b") * rate))
+        if self.again:
+            self.results.append((Word(f"n{name}", k), self.leaf(name, k) + self.leaf("c") * rate))
+
+    def _flat(self, joint: Joint) -> None:
+        for k in range(joint.nq):
+            self._sums("q", joint.q_index + k, self.leaf("cv", joint.v_index + k))
+
+    def _curved(self, joint: Joint, count: int) -> None:
+        """The same configuration is the next sub-task's and the result: u depends on the stage."""
+        entries = _entries(joint)
+        rates = [self.leaf("cv", k) for k in entries]
+        u = [self.leaf("c") * rate for rate in rates]
+        if self.again:
+            turned = joint.kind.bracket([self.leaf("v", k) for k in entries], rates)
+            sums = [self.leaf("su", k) for k in entries]
+            u = [x + (self.leaf("d") * y + self.leaf("e") * total) for x, y, total in zip(u, turned, sums, strict=True)]
+            for k, rate, total in zip(entries, rates, sums, strict=True):
+                self.results.append((Word("su_next", k), total + self.leaf("b") * rate))
+        result = joint.kind.integrate_by_series([self.leaf("q", joint.q_index + k) for k in range(joint.nq)], u, count)
+        for k, value in enumerate(result.q):
+            names = ("q_next", "nq") if self.again else ("q_next",)
+            self.results += [(Word(name, joint.q_index + k), value) for name in names]
+        for k, value in enumerate(result.raw, joint.nq - len(result.raw)):
+            self.alike[_node(value)] = Word("q", joint.q_index + k)
+            self.whole.add(_node(value * value))
+        self.small |= {_node(value): NEARLY for value in result.defect}
+
+    def _program(self) -> Program:
+        sizes: dict[str, int] = {}
+        for word, _ in self.results:
+            sizes[word.name] = max(word.index + 1, sizes.get(word.name, 0))
+        inputs, outputs = ([Array(name, (n,)) for name, n in kinds.items()] for kinds in (self.arrays, sizes))
+        values = [(list(sizes).index(word.name), word.index, cast(Expr, value)) for word, value in self.results]
+        return self.graph.program("advance", inputs, outputs, values)
+
+
+def _node(value: Scalar) -> int:
+    return cast(Expr, value).index
+
 
 ROUTES = tuple((unit.letter, unit.function, unit.route) for unit in UNITS.values())
 RANGES = 4000
@@ -141,3 +286,44 @@ def _given_base(robot: Robot, asked: Sequence[Task]) -> int:
     if given and not (robot.joints and robot.joints[0].kind.is_free):
         raise UnsupportedError(f"{given[0]}: only a robot with a floating base has this function (floating_base=True)")
     return robot.joints[0].nv if given else 0
+
+
+# The choice of the root link of a floating robot.
+
+
+RobotType = TypeVar("RobotType", bound=Robot)
+CANDIDATES = 4
+"""Roots that are tried."""
+
+
+def held(robot: RobotType, root: str | None) -> RobotType:
+    """The robot with another root link: `root`, or for "auto" the one with the shortest inverse dynamics.
+
+    "auto" traces the CANDIDATES links from which the farthest link is nearest, and compares the cycles on the longest
+    path through their graphs. UnsupportedError for a fixed base.
+    """
+    if root is None:
+        return robot
+    check_movable(robot, root)
+    if root != "auto":
+        return robot.reroot(root)
+    turned = [robot, *(robot.reroot(body.name) for body in robot.bodies[1:])]
+    return min(sorted(turned, key=_depth)[:CANDIDATES], key=_cycles)
+
+
+def _depth(robot: Robot) -> int:
+    """The most coordinates on a path from the root."""
+    depths: list[int] = []
+    for link in tree_of(robot).links:
+        depths.append(len(link.v) + (depths[link.parent] if link.parent >= 0 else 0))
+    return max(depths)
+
+
+def _cycles(robot: Robot) -> int:
+    """Cycles of the longest path through inverse dynamics, without shared units."""
+    program = stages(tree_of(robot), ROUTES[:1])
+    times: list[int] = []
+    for node in program.nodes:
+        before = max((times[k] for k in operands(node)), default=0)
+        times.append(before + {"mul": 2, "add": 1, "sub": 1, "neg": 1}.get(node[0], 0))
+    return max(times)

@@ -18,11 +18,11 @@ from condyle.compile.options import check_choice
 from condyle.errors import BuildError, UnsupportedError
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.datapath import Word
-from condyle.fpga.rtl.emit_project import ANSWERS, TASKS, emit_bench
+from condyle.fpga.rtl.emit_verilog import ANSWERS, TASKS, emit_bench
 from condyle.fpga.rtl.evaluate import Answer, evaluate
 from condyle.fpga.rtl.export import Facts, Sheet, Tasks, lines, write
-from condyle.fpga.rtl.formats import Integers
 from condyle.fpga.rtl.header import TAG_BITS
+from condyle.fpga.rtl.target import Integers
 from condyle.fpga.rtl.vectors import answer_lines, answer_of, task_lines
 from condyle.model.robot import Robot
 from condyle.text import write_whole

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 
 from condyle import algorithms
 from condyle.derivatives import jacobian, jvp, vjp
-from condyle.functions.calls import ByName, Calls, Values, call
 from condyle.functions.constraints import (
     BOOK,
     CONSTRAINT_JACOBIAN,
@@ -33,7 +32,21 @@ from condyle.functions.constraints import (
     flat,
 )
 from condyle.functions.dynamics import INVERSE_DYNAMICS, MASS_MATRIX
-from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, TAU, A, Q, V
+from condyle.functions.quantities import (
+    DA_DQ,
+    DA_DTAU,
+    DA_DV,
+    DTAU_DQ,
+    DTAU_DV,
+    TAU,
+    A,
+    ByName,
+    Calls,
+    Q,
+    V,
+    Values,
+    call,
+)
 from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
 from condyle.specification.ports import ACTIVE, ARMATURE, EXTRA, F_EXT, FRICTION_NUMBERS, INERTIAS, NUMBERS
 
@@ -211,7 +224,7 @@ def _cfd(kind: Way, tree: Unrolled) -> Answers:
 
 
 def _dcfd(tree: Unrolled) -> Answers:
-    turns = algorithms.contact_ranks.depends(tree.tree)
+    turns = algorithms.contact_forces.depends(tree.tree)
     way = algorithms.contact_forces.Constrained(tree, tree.inputs[ACTIVE.name], inverted=not turns)
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
@@ -260,7 +273,7 @@ def _cid(tree: Unrolled) -> Answers:
     way = constrained(tree)
     tau = tree.gathered(algorithms.rnea.rnea(tree, tree.input("v"), tree.input("a")))
     tau = list(algorithms.damping.resisted(tree, tau))
-    f, left = algorithms.least_forces.least_forces(way, tau)  # pyright: ignore[reportArgumentType]
+    f, left = algorithms.contact_forces.least_forces(way, tau)  # pyright: ignore[reportArgumentType]
     return left, way.placed(f)
 
 
@@ -336,7 +349,7 @@ class _At:
 
 
 def _jvp(calls: Any, inputs: ByName) -> ByName:
-    if algorithms.contact_ranks.depends(calls.tree):
+    if algorithms.contact_forces.depends(calls.tree):
         return {}
     of = _At(calls, inputs)
     moved = [flag * x for flag, x in zip(of.of_rows(inputs["dactive"]), of.f, strict=True)]
@@ -350,7 +363,7 @@ def _jvp(calls: Any, inputs: ByName) -> ByName:
 
 
 def _vjp(calls: Any, inputs: ByName) -> ByName:
-    if algorithms.contact_ranks.depends(calls.tree):
+    if algorithms.contact_forces.depends(calls.tree):
         return {}
     of = _At(calls, inputs)
     w, z = of.solved(inputs["a_bar"], [-x for x in of.rows(inputs["force_bar"])])
@@ -381,7 +394,7 @@ def _jacobian(calls: Any, inputs: ByName) -> ByName:
     )
     found = {port.name: x for port, x in zip((*DA, *DFORCE), answers, strict=True)}
     of, n = _At(calls, inputs), calls.tree.nv
-    left = {"gains", "anchors", *(MOVING_MASS if algorithms.contact_ranks.depends(calls.tree) else ())}
+    left = {"gains", "anchors", *(MOVING_MASS if algorithms.contact_forces.depends(calls.tree) else ())}
     for name in (name for name in of.extra if name not in left):
         (block,) = call(calls, inputs, INVERSE_DYNAMICS, of.q, of.v, of.a, derived=partial(jacobian, by=name))
         columns = [block[k :: len(block) // n] for k in range(len(block) // n)]

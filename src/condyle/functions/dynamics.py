@@ -14,8 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from condyle import algorithms
 from condyle.derivatives import hessian, jacobian, jvp, vjp
-from condyle.functions.calls import ByName, Values, call
-from condyle.functions.quantities import DA_DQ, DA_DTAU, DA_DV, DTAU_DQ, DTAU_DV, MINV, TAU, A, M, Q, V
+from condyle.functions.quantities import (
+    DA_DQ,
+    DA_DTAU,
+    DA_DV,
+    DTAU_DQ,
+    DTAU_DV,
+    MINV,
+    TAU,
+    A,
+    ByName,
+    M,
+    Q,
+    V,
+    Values,
+    call,
+)
 from condyle.specification import Accuracy, Call, Function, MinusProduct, Numerics, Route, Size, Ways
 from condyle.specification.ports import EXTRA, F_EXT, NUMBERS
 
@@ -249,7 +263,7 @@ def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: U
     """Plancher 2021, Algorithm 3. Columns that are known where a base floats freely are left out of the products."""
     way, v = solver(algorithms.damping.driven(tree)), tree.input("v")
     a = way.acceleration()
-    known = algorithms.free_base.Known(tree, v)
+    known = algorithms.derivatives.Known(tree, v)
     by_q, by_v = known.left(*derivatives(tree, v, tree.dofs(a)))
     by_v = algorithms.damping.with_damping(tree, by_v)
     return *known.joined(way.minus_times(by_q), way.minus_times(by_v)), way.inverse()

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from condyle import algorithms
 from condyle.derivatives import jvp
-from condyle.functions.calls import ByName, Values
-from condyle.functions.quantities import DV, Q0, Q1, Q_NEXT, A, Q, V
+from condyle.functions.quantities import DV, Q0, Q1, Q_NEXT, A, ByName, Q, V, Values
 from condyle.specification import Accuracy, Closed, Function, Needs, Numerics, Port, Route, Size, Ways
 
 if TYPE_CHECKING:
@@ -174,11 +173,11 @@ def _djac(tree: Sweeps) -> tuple[Sequence[Scalar]]:
 
 
 def _integrate(tree: Unrolled) -> tuple[Sequence[Scalar]]:
-    return (algorithms.configurations.integrate(tree.tree, tree.inputs),)
+    return (algorithms.stepping.integrate(tree.tree, tree.inputs),)
 
 
 def _difference(tree: Unrolled) -> tuple[Sequence[Scalar]]:
-    return (algorithms.configurations.difference(tree.tree, tree.inputs),)
+    return (algorithms.stepping.difference(tree.tree, tree.inputs),)
 
 
 # Derivatives that are known in closed form

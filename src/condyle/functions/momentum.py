@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from condyle import algorithms
-from condyle.functions.calls import ByName, call
 from condyle.functions.dynamics import INVERSE_DYNAMICS_DERIVATIVES
-from condyle.functions.quantities import DOF_UNIT, A, Q, V
+from condyle.functions.quantities import DOF_UNIT, A, ByName, Q, V, call
 from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.specification.ports import F_EXT, NUMBERS
 

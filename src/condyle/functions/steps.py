@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from condyle import algorithms
-from condyle.functions.calls import ByName, Calls, call
 from condyle.functions.constraints import constrained
 from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, IMPULSE_DYNAMICS
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE, ByCalls
-from condyle.functions.quantities import TAU, Q, V
+from condyle.functions.quantities import TAU, ByName, Calls, Q, V, call
 from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.specification.integrators import METHODS
 from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, NUMBERS, RISING
@@ -110,7 +109,7 @@ class _Step:
                 **given,
                 "v": constrained(tree, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
             }
-        return _stepped(tree.tree, given, acceleration, algorithms.configurations.JointByJoint(tree.tree))
+        return _stepped(tree.tree, given, acceleration, algorithms.stepping.JointByJoint(tree.tree))
 
     def record(self, calls: Any, inputs: ByName) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""

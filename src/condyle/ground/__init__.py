@@ -4,7 +4,6 @@
 """
 
 from condyle.ground.contact import Foot, Ground
-from condyle.ground.plane import Plane
-from condyle.ground.surface import Grid
+from condyle.ground.surface import Grid, Plane
 
 __all__ = ["Foot", "Grid", "Ground", "Plane"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
-from condyle.calls.time_axes import names
+from condyle.calls.rollouts import names
 from condyle.functions import function_of
 from condyle.functions.quantities import TAU
 from condyle.functions.steps import STEP

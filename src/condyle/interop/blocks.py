@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from condyle.calls.dynamics import Dynamics
 from condyle.calls.methods import result_type
-from condyle.calls.time_axes import Options, RolloutCall, length
+from condyle.calls.rollouts import Options, RolloutCall, length
 from condyle.compile.options import numbers_of
 from condyle.derivatives import derivative
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.interop.rollouts import bound
 from condyle.interop.wrapped import answered_ports
-from condyle.runtime.given import as_array
+from condyle.runtime.arrays import as_array
 from condyle.specification import F_EXT, Derivative, Function
 from condyle.user.function import CompiledFunction
 

@@ -17,8 +17,8 @@ from typing import Any, cast
 from condyle import specification
 from condyle.backends.common.facts import Facts
 from condyle.calls.dynamics import Dynamics
+from condyle.compile.compiler import Compiler
 from condyle.compile.options import bound_of, numbers_of, routes_of
-from condyle.compile.serial import Compiler
 from condyle.errors import DTypeError, UnsupportedError
 from condyle.exports.externals import source_of, source_of_user
 from condyle.functions import function_of
@@ -26,7 +26,7 @@ from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.wrapped import by_method
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
-from condyle.runtime import cache, loading
+from condyle.runtime import cache, trusted_folders
 from condyle.runtime.toolchain import find_compiler, run
 from condyle.specification import Bound
 from condyle.user.function import CompiledFunction
@@ -136,4 +136,4 @@ def _loaded(casadi: Any, text: str, name: str) -> Any:
         except RuntimeError as error:
             raise OSError(str(error)) from error
 
-    return loading.loaded(data, load)
+    return trusted_folders.loaded(data, load)

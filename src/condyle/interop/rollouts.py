@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from condyle.calls.methods import result_type
-from condyle.calls.time_axes import Options, RolloutCall, length
+from condyle.calls.rollouts import Options, RolloutCall, length
 from condyle.errors import UnsupportedError
 from condyle.specification import F_EXT, Function
 

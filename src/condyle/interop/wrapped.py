@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
 from condyle.calls.methods import document_of, result_type
-from condyle.calls.time_axes import shape_warning
+from condyle.calls.rollouts import shape_warning
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_of

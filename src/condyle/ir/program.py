@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
 from typing import NamedTuple, cast
 
-from condyle.operations import LEAVES, Node
+from condyle.operations import ARITY, LEAVES, Node
+from condyle.text import Emitter
 
 
 @dataclass(frozen=True)
@@ -91,3 +93,67 @@ def constant_of(node: Node) -> float:
 def input_of(node: Node) -> tuple[int, int]:
     """Port and entry of an "input"."""
     return cast("tuple[int, int]", node[1:])
+
+
+# A Program as text that a person can read.
+
+
+def show(program: Program) -> str:
+    """One line for each node, then one for each output entry: `t7 = mul t2 t3`, `tau[0] = t7`."""
+    e = Emitter()
+    with e.block(f"program {program.name} {{"):
+        for k, node in enumerate(program.nodes):
+            if node[0] == "const":
+                e(f"t{k} = {constant_of(node)!r}")
+            elif node[0] == "input":
+                array, entry = input_of(node)
+                e(f"t{k} = {program.inputs[array].name}[{entry}]")
+            else:
+                e(f"t{k} = {node[0]} " + " ".join(f"t{a}" for a in operands(node)))
+        for output in program.outputs:
+            e(f"{program.arrays[output.array].name}[{output.index}] = t{output.node}")
+    return e.text()
+
+
+# The verifier: rules that every Program keeps between any two passes.
+
+
+def verify(program: Program) -> Program:
+    """The Program itself; AssertionError (a bug of ours) with the node or the output that breaks a rule."""
+    arity = ARITY.get
+    for k, node in enumerate(program.nodes):
+        used = node[1:]
+        if len(used) == arity(node[0]):
+            for a in used:
+                assert a.__class__ is int and 0 <= a < k, _complaint(program, k)
+        else:
+            assert _is_leaf(program, node), _complaint(program, k)
+    assert len(program.notes) in (0, len(program)), f"{program.name}: {len(program.notes)} notes"
+    seen: set[tuple[int, int]] = set()
+    for output in program.outputs:
+        where = (output.array, output.index)
+        assert where not in seen and _is_there(program, output), f"{program.name}: {output}"
+        seen.add(where)
+    return program
+
+
+def _complaint(program: Program, k: int) -> str:
+    return f"{program.name}: node {k} {program.nodes[k]}"
+
+
+def _is_leaf(program: Program, node: Node) -> bool:
+    if node[0] == "const":
+        return len(node) == 2 and isinstance(node[1], float) and math.isfinite(constant_of(node))
+    return node[0] == "input" and len(node) == 3 and _is_input(program, *input_of(node))
+
+
+def _is_input(program: Program, array: int, entry: int) -> bool:
+    return 0 <= array < len(program.inputs) and 0 <= entry < program.inputs[array].size
+
+
+def _is_there(program: Program, output: Output) -> bool:
+    return (
+        0 <= output.node < len(program.nodes)
+        and 0 <= output.array < len(program.arrays)
+        and 0 <= output.index < program.arrays[output.array].size
+    )

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from condyle.algorithms.contact_forces import MU, SHARE
-from condyle.algorithms.contact_scales import LINEAR, scales
+from condyle.algorithms.contacts import LINEAR, scales
 from condyle.calls.dynamics import Dynamics
 from condyle.errors import ModelError, StateError, UnsupportedError
 from condyle.functions.constraints import CONSTRAINT_ERRORS, CONSTRAINT_JACOBIAN

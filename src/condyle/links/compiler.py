@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -13,30 +13,139 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from condyle.algorithms.normal_form import normal_form
+from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.forms import LINK_PARALLEL, Form
-from condyle.backends.cuda.parts import Parts
+from condyle.backends.cuda.launches import Part, Parts
+from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction
-from condyle.compile.kernels.either import EitherKernel
-from condyle.compile.serial import Compiler
-from condyle.compile.target import Scans, Target
+from condyle.compile.kernels.composed import EitherKernel
+from condyle.compile.target_protocol import Scans, Target
 from condyle.compile.targets import CUDA
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_of
-from condyle.ir.repeated import TimeLoop
-from condyle.links import launches
-from condyle.links.algorithms.array_phases import evaluate
-from condyle.links.algorithms.links import check_alone
-from condyle.links.algorithms.massless import massless_link
-from condyle.links.algorithms.route import ParallelRoute
+from condyle.ir.link_parallel import LinkParallel
+from condyle.ir.program import Array
+from condyle.ir.time_loops import TimeLoop
+from condyle.links.algorithms.arrays import GUARD
+from condyle.links.algorithms.links import ParallelRoute, check_alone, massless_link
+from condyle.links.algorithms.phases import PairRule, evaluate
+from condyle.links.cuda.part import launch, linked, multiplied, paired
+from condyle.links.cuda.transport import MOST, lanes_for
 from condyle.links.routes import ROUTES, routes_of
-from condyle.links.trace import has_branches, is_chain, segmented
+from condyle.links.trace import best_lanes, by_links, has_branches, is_chain, pairs, segmented, solve
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.kernel import Kernel, NumpyKernel
 from condyle.runtime.native import NativeKernel
-from condyle.runtime.numpy_kernel import NumpyKernel
 from condyle.specification import Function
+from condyle.trace.straight import arrays
+
+# What a GPU launches for functions whose lanes are links, or segments of a chain of links.
+
+
+LONGEST_CHAIN = 4096
+"""Links up to which a GPU's segments are scanned: a segment lies in its thread's local memory, which drivers set aside
+for every thread that a GPU can have."""
+
+
+def route_of(function: Function) -> str:
+    """The route that GPUs have."""
+    return next((name for name, route in routes_of(function).items() if route.in_lanes), "")
+
+
+def in_segments(tree: Tree, function: Function) -> bool:
+    """Whether lanes are segments of a chain, not links."""
+    return routes_of(function)[route_of(function)].segments is not None and is_chain(tree)
+
+
+def longest(tree: Tree, function: Function) -> int:
+    """Links up to which there is a scan."""
+    if tree.has_free_rotors and not routes_of(function)[route_of(function)].free_rotors:
+        return 0
+    return LONGEST_CHAIN if in_segments(tree, function) else MOST
+
+
+def guard(dtype: str) -> float:
+    """See `articulated.Segments`."""
+    return GUARD * float(np.finfo(dtype).eps)
+
+
+def parts(tree: Tree, function: Function, dtype: str) -> Parts:
+    """The launches of a function."""
+    route, bits = routes_of(function)[route_of(function)], bits_of(dtype)
+    inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.outputs)
+    if in_segments(tree, function):
+        lanes = best_lanes(tree, function, route)
+        return linked(segmented(tree, function, route, lanes, guard(dtype)), inputs, outputs, bits)
+    launches = Launches(tree, inputs, dtype)
+    found = route.run(launches)
+    left = [found] if isinstance(found, Array) else cast("Sequence[Array]", found)
+    answers = {array.name: output for array, output in zip(left, outputs, strict=True)}
+    return Parts(function.name, bits, inputs, outputs, tuple(_renamed(part, answers) for part in launches.parts))
+
+
+def _renamed(part: Part, answers: dict[str, Array]) -> Part:
+    """The same where what is left for the user goes into the user's arrays."""
+    reads, writes = (tuple(answers.get(array.name, array) for array in some) for some in (part.reads, part.writes))
+    return replace(part, reads=reads, writes=writes)
+
+
+class Launches:
+    """`Phases` as launches, one after the other; scratch hands on what one leaves for the next."""
+
+    def __init__(self, tree: Tree, inputs: Sequence[Array], dtype: str) -> None:
+        self.tree, self.dtype, self.bits = tree, dtype, bits_of(dtype)
+        self.inputs = {array.name: array for array in inputs}
+        self.lanes = lanes_for(len(tree.links))
+        self.parts: list[Part] = []
+
+    def input(self, port: str) -> Array:
+        return self.inputs[port]
+
+    matrix = input
+
+    def links(self, run: Callable[..., object], *quantities: Array) -> Array:
+        return self._by_links(run, quantities, False)[0]
+
+    def eliminated(self, run: Callable[..., tuple[object, ...]], *quantities: Array) -> Sequence[Array]:
+        return self._by_links(run, quantities, True)[::-1]  # the solver's is the last
+
+    def _by_links(self, run: Callable[..., object], quantities: Sequence[Array], eliminates: bool) -> list[Array]:
+        outer = [self.inputs["f_ext"]] if "f_ext" in self.inputs else []
+        names = [array.name.split()[-1] for array in quantities]
+        code = by_links(self.tree, self.lanes, bool(outer), guard(self.dtype), run, *names, eliminates=eliminates)
+        left = [Array(f"scratch {port}", (size,)) for port, size in code.totals.items()]
+        return self._launched(code, [self.inputs["q"], *quantities, *outer], left)
+
+    def _launched(self, code: LinkParallel, inputs: Sequence[Array], outputs: list[Array]) -> list[Array]:
+        self.parts.append(launch(code, inputs, outputs, self.bits))
+        return outputs
+
+    def pairs(self, rule: PairRule, records: Array) -> list[Array]:
+        left = [self._matrix(f"{rule.name} {k}") for k in range(rule.matrices)]
+        self.parts.append(paired(pairs(self.tree, rule), records, left, self.bits))
+        return left
+
+    def _matrix(self, name: str) -> Array:
+        return Array(f"scratch {name}", (self.tree.nv, self.tree.nv))
+
+    def own_added(self, matrix: Array, step: Callable[..., object], *quantities: Array) -> Array:
+        raise AssertionError("robots with such joints run serially, see ParallelRoute.free_rotors")
+
+    def minus_solved(self, eliminated: Array, matrix: Array) -> Array:
+        (left,) = self._launched(solve(self.tree, self.lanes, False), [eliminated, matrix], [matrix])
+        return left
+
+    def inverse(self, eliminated: Array) -> Array:
+        (left,) = self._launched(solve(self.tree, self.lanes, True), [eliminated], [self._matrix("inverse")])
+        return left
+
+    def minus_products(self, left: Array, matrices: Sequence[Array]) -> list[Array]:
+        found = [self._matrix(f"product {k}") for k in range(len(matrices))]
+        self.parts.append(multiplied(left, matrices, found, self.bits))
+        return found
+
 
 TABLE = Path(__file__).parent / "crossovers.json"
 
@@ -114,8 +223,8 @@ class LinkParallelCompiler(Compiler):
         if target.scans is Scans.SEGMENTS:
             few = is_chain(self.tree) or has_branches(self.tree, target.lanes("float64"))
             return self._route(function, target).segments is not None and few
-        known = self.scan(function, target) == launches.route_of(function)
-        return known and 1 <= len(self.tree.links) <= launches.longest(self.tree, function)
+        known = self.scan(function, target) == route_of(function)
+        return known and 1 <= len(self.tree.links) <= longest(self.tree, function)
 
     def build(self, function: Function, target: Target, dtype: str) -> Kernel:
         elsewhere = target.on_device or target.computes is not target
@@ -152,8 +261,8 @@ class LinkParallelCompiler(Compiler):
     def _chain(self, function: Function, target: Target, dtype: str) -> NativeKernel:
         isa = cpu_target.supported()[0]
         route, lanes = self._route(function, target), target.lanes(dtype)
-        tree, guard = _normal(self.tree, function, route), launches.guard(dtype)
-        made = segmented(tree, function, route, lanes, guard)
+        tree, least = _normal(self.tree, function, route), guard(dtype)
+        made = segmented(tree, function, route, lanes, least)
         return cpu_target.build_chain(made, dtype, isa)
 
     def _numpy(self, function: Function, target: Target, dtype: str) -> Kernel:
@@ -188,9 +297,7 @@ class LinkParallelCompiler(Compiler):
     def line(self, function: Function, target: Target, dtype: str, n: int) -> str:
         if not self._takes(function, target, dtype, n):
             return super().line(function, target, dtype, n)
-        by_link = target.scans is Scans.ALL or (
-            target.scans is Scans.LANES and not launches.in_segments(self.tree, function)
-        )
+        by_link = target.scans is Scans.ALL or (target.scans is Scans.LANES and not in_segments(self.tree, function))
         how = "by scans over the links" if by_link else "its links in segments, one in each lane"
         return f"{function.name:11}{self.scan(function, target):24}{how}"
 
@@ -220,8 +327,8 @@ def _normal(tree: Tree, function: Function, route: ParallelRoute) -> Tree:
 
 
 def _parts(tree: Tree, function: Function, dtype: str) -> Parts:
-    route = routes_of(function)[launches.route_of(function)]
-    return launches.parts(_normal(tree, function, route), function, dtype)
+    route = routes_of(function)[route_of(function)]
+    return parts(_normal(tree, function, route), function, dtype)
 
 
 def _check_elements(robot: Robot, tree: Tree) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from condyle.algorithms import rotors
+from condyle.algorithms import rnea
 from condyle.functions.dynamics import (
     DYNAMICS_DERIVATIVES,
     FORWARD_DYNAMICS,
@@ -25,16 +25,8 @@ from condyle.functions.dynamics import (
     MASS_MATRIX_INVERSE,
 )
 from condyle.functions.quantities import MINV, TAU, A, V
-from condyle.links.algorithms import (
-    array_phases,
-    derivatives,
-    forward_dynamics,
-    inverse_dynamics,
-    lie,
-    phases,
-    segments,
-)
-from condyle.links.algorithms.route import ParallelRoute
+from condyle.links.algorithms import chain_segments, derivatives, forward_dynamics, inverse_dynamics, lie, phases
+from condyle.links.algorithms.links import ParallelRoute
 from condyle.specification import Function
 
 if TYPE_CHECKING:
@@ -74,7 +66,7 @@ def _did_by_sums(k: Phases) -> Sequence[Quantity]:
 def _derivatives(k: Phases, a: Quantity) -> Sequence[Quantity]:
     v = k.input(V.name)
     by_q, by_v = k.pairs(phases.DERIVATIVES, k.links(derivatives.records, v, a))
-    return by_q, k.own_added(by_v, rotors.all_by_v, v) if k.tree.has_free_rotors else by_v
+    return by_q, k.own_added(by_v, rnea.all_by_v, v) if k.tree.has_free_rotors else by_v
 
 
 def _difd_by_sums(k: Phases) -> Sequence[Quantity]:
@@ -96,12 +88,12 @@ def _dfd_by_elements(k: Phases) -> Sequence[Quantity]:
 ROUTES: Mapping[Function, Mapping[str, ParallelRoute]] = {
     INVERSE_DYNAMICS: {
         "sums": ParallelRoute(_id_by_sums),
-        "lie": ParallelRoute(_id_lie, segments.inverse_dynamics, in_lanes=False),
+        "lie": ParallelRoute(_id_lie, chain_segments.inverse_dynamics, in_lanes=False),
     },
     FORWARD_DYNAMICS: {
-        "elements": ParallelRoute(_fd_by_elements, segments.forward_dynamics, elements=True),
-        "abia": ParallelRoute(array_phases.hybrid, in_lanes=False),
-        "jsiia": ParallelRoute(array_phases.through_mass_matrix, in_lanes=False),
+        "elements": ParallelRoute(_fd_by_elements, chain_segments.forward_dynamics, elements=True),
+        "abia": ParallelRoute(phases.hybrid, in_lanes=False),
+        "jsiia": ParallelRoute(phases.through_mass_matrix, in_lanes=False),
     },
     MASS_MATRIX: {"sums": ParallelRoute(_m_by_sums)},
     MASS_MATRIX_INVERSE: {"elements": ParallelRoute(_minv_by_elements, elements=True)},

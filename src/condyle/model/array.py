@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
-from condyle.specification.choices import DTYPES
+from condyle.specification.integrators import DTYPES
 
 Array: TypeAlias = NDArray[np.float64]
 

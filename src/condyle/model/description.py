@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from condyle.model.array import Array, frozen
-from condyle.model.file_notes import FileNotes
-from condyle.model.parts import NONE_SNAPPED, Body, RobotData, Snapped, combine, massless
+from condyle.model.parts import NONE_SNAPPED, Body, FileNotes, RobotData, Snapped, combine, massless
 from condyle.model.placement import IDENTITY, Placement
 
 FIXED = "fixed"

@@ -11,8 +11,24 @@ from numpy.typing import NDArray
 
 from condyle.errors import ModelError
 from condyle.model.parts import Joint, RobotData
-from condyle.model.unnamed import names_of
 from condyle.text import few, quoted
+
+# Names of what has none in an MJCF file.
+
+
+def names_of(names: Sequence[str], what: str) -> list[str]:
+    """A name for each: its own, or one that nobody else has."""
+    taken = {name for name in names if name}
+    return [name if name else fresh(f"{what}{i}", taken) for i, name in enumerate(names)]
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    """The name, with _ behind it until it is in `taken` no more; it is then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
 
 _SIZES = ((7, 6), (4, 3), (1, 1), (1, 1))
 """(nq, nv) by mjtJoint: free, ball, slide, hinge."""

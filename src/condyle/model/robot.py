@@ -2,25 +2,181 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from condyle.errors import ModelError
+from condyle.errors import ModelError, ShapeError, UnsupportedError
 from condyle.identity import Identified, Parts, parts_of
-from condyle.model import change, checks, forces, loops, orders, state, write
-from condyle.model.array import Array
+from condyle.model import change, checks, orders, state, write
+from condyle.model import contact as loops
+from condyle.model.array import Array, reals, transpose
+from condyle.model.change import assemble, carrier
+from condyle.model.contact import Contact
 from condyle.model.description import Description
-from condyle.model.fingerprint import fingerprint
-from condyle.model.inertias import attached, parameters, with_parameters
+from condyle.model.joints.lie import components
 from condyle.model.orders import Permutation
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
-from condyle.model.placement import Placement
-from condyle.model.state import State
-from condyle.model.topology import assemble
+from condyle.model.physical import attached, parameters, with_parameters
+from condyle.model.placement import Placement, alignment
+from condyle.model.state import State, configurations
+from condyle.spatial.vector import IDENTITY_MATRIX
+from condyle.specification.integrators import FORCE_FRAMES
 from condyle.text import quoted
+
+# A hash of all numbers that dynamics depends on.
+
+
+_VERSION = "condyle robot 1"
+_NONE = np.zeros(0)
+
+
+def fingerprint(robot: RobotData) -> str:
+    """sha256 (hex) over joint types and order, placements, axes, pitches, mimics, inertias, armature, gravity and
+    closures.
+
+    Names, limits, damping and friction do not count; neither does the sign of a zero.
+    """
+    digest = hashlib.sha256(_VERSION.encode())
+    digest.update(_bytes(robot.gravity))
+    for joint, body in zip(robot.joints, robot.bodies, strict=True):
+        master = -1 if joint.mimic is None else joint.mimic.joint
+        digest.update(f"\n{joint.type} {joint.parent} {master}\n".encode())
+        digest.update(b"".join(_bytes(x) for x in _numbers(joint)))
+        digest.update(_bytes(np.array([body.mass])) + _bytes(body.com) + _bytes(body.inertia))
+    for one in robot.contacts:
+        digest.update(_closure(robot, one))
+    return digest.hexdigest()
+
+
+def _closure(robot: RobotData, contact: Contact) -> bytes:
+    """Where a closure stands on its two bodies, and what it holds."""
+    (body, place), at, other = robot.frames[contact.frame], contact.anchored, -1
+    if contact.other is not None:
+        other, there = robot.frames[contact.other]
+        at = there.compose(at)
+    own = place.compose(contact.placed)
+    numbers = (own.rotation, own.translation, at.rotation, at.translation, np.array(contact.gains))
+    return f"\n{contact.kind} {body} {other}\n".encode() + b"".join(_bytes(x) for x in numbers)
+
+
+def _numbers(joint: Joint) -> tuple[Array, ...]:
+    mimic = joint.mimic
+    return (
+        joint.placement.rotation,
+        joint.placement.translation,
+        joint.after.rotation,
+        joint.after.translation,
+        joint.axis,
+        _NONE if joint.second_axis is None else joint.second_axis,
+        np.array([joint.pitch, 0.0 if mimic is None else mimic.multiplier, 0.0 if mimic is None else mimic.offset]),
+        joint.armature,
+    )
+
+
+def _bytes(x: Array) -> bytes:
+    return (x + 0.0).astype("<f8").tobytes()
+
+
+# How bodies are turned at many states at once.
+
+
+def orientation(robot: RobotData, body: int, q: Array) -> Array:
+    """The axes of a body in the world, as columns, (..., 3, 3), at q (..., nq)."""
+    turned: Array = np.eye(3)
+    while body >= 0:
+        joint = robot.joints[body]
+        turned = joint.placement.rotation @ _turn(joint, _joint_q(joint, q)) @ joint.after.rotation @ turned
+        body = joint.parent
+    return np.broadcast_to(turned, (*q.shape[:-1], 3, 3))
+
+
+def _joint_q(joint: Joint, q: Array) -> Array:
+    """The joint's own configuration, (..., kind.nq)."""
+    if joint.mimic is None:
+        return q[..., joint.q_slice]
+    return joint.mimic.multiplier * q[..., joint.q_index : joint.q_index + 1] + joint.mimic.offset
+
+
+def _turn(joint: Joint, q: Array) -> NDArray[np.float64]:
+    """The axes of the moved joint frame in the joint frame, (..., 3, 3)."""
+    parts, axes, turned = joint.kind.parts or (joint.kind,), (joint.axis, joint.second_axis), np.eye(3)
+    entries = components(q)
+    for part, axis in zip(parts, axes, strict=False):
+        own, entries = entries[: part.nq], entries[part.nq :]
+        rotation = part.transform(own, joint.pitch).rotation
+        columns = [[np.broadcast_to(cast(Array, x), q.shape[:-1]) for x in rotation.into(e)] for e in IDENTITY_MATRIX]
+        aligned = alignment(np.eye(3)[2] if axis is None else axis)
+        turned = turned @ aligned @ np.moveaxis(np.array(columns, np.float64), (0, 1), (-2, -1)) @ transpose(aligned)
+    return turned
+
+
+# External forces on bodies, from wrenches on named frames.
+
+
+def f_ext(
+    robot: RobotData, wrenches: Mapping[str, ArrayLike], frame: str = "local", q: ArrayLike | None = None
+) -> NDArray[np.floating]:
+    """Return external forces on every body (..., n_bodies, 6), from wrenches on named frames.
+
+    wrenches: {frame: (..., 6)}, each [force N; torque N m] at the origin of its frame. frame: "local": in the axes of
+    each frame; "local_world_aligned": in world axes, with the robot at q (..., nq). Batches broadcast. The answer is in
+    the link frames of the bodies, as functions take it; float32 if all arrays are. ModelError for an unknown frame or
+    one fixed to the world; UnsupportedError for another word and for a missing q.
+    """
+    if not isinstance(wrenches, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"f_ext: expected frames and their wrenches such as {{'foot': wrench}}, got {wrenches!r}")
+    given = {name: reals(f"the wrench on {name!r}", wrench) for name, wrench in wrenches.items()}
+    kinds = [wrench.dtype for wrench in given.values()]
+    found = [(carrier(robot, name, "a force on it moves nothing"), _wrench(name, x)) for name, x in given.items()]
+    batches = [wrench.shape[:-1] for _, wrench in found]
+    at = _q_of_axes(robot, frame, q)
+    if at is not None:
+        kinds.append(at[1])
+        batches.append(at[0].shape[:-1])
+    try:
+        batch = np.broadcast_shapes(*batches)
+    except (ValueError, RuntimeError) as error:  # RuntimeError: more than 32 dimensions
+        who = "the wrenches" if at is None else "the wrenches and q"
+        raise ShapeError(f"the batches of {who} do not broadcast: {error}") from None
+    total = np.zeros((*batch, len(robot.bodies), 6))
+    for carried, wrench in found:
+        force, torque = _in_the_body(robot, carried, wrench, None if at is None else at[0])
+        total[..., carried.body, :3] += force
+        total[..., carried.body, 3:] += torque + np.cross(carried.placement.translation, force)
+    return total.astype(np.float32) if given and all(kind == np.float32 for kind in kinds) else total
+
+
+def _q_of_axes(robot: RobotData, axes: str, q: ArrayLike | None) -> tuple[Array, np.dtype[np.floating]] | None:
+    """The q that axes depend on, and its own number type; None where they depend on none."""
+    if axes not in FORCE_FRAMES:
+        raise UnsupportedError(f"f_ext: frame={axes!r}: allowed is {', '.join(map(repr, FORCE_FRAMES))}")
+    if axes == "local":
+        return None
+    if q is None:
+        raise UnsupportedError(f"f_ext: frame={axes!r} needs q=, which says how the frames are turned")
+    return configurations(robot, q)
+
+
+def _in_the_body(robot: RobotData, frame: Frame, wrench: Array, q: Array | None) -> tuple[Array, Array]:
+    """Force and torque in the axes of the frame's body."""
+    if q is None:
+        turn = transpose(frame.placement.rotation)
+        return wrench[..., :3] @ turn, wrench[..., 3:] @ turn
+    turn = orientation(robot, frame.body, q)
+    return (wrench[..., None, :3] @ turn)[..., 0, :], (wrench[..., None, 3:] @ turn)[..., 0, :]
+
+
+def _wrench(name: str, wrench: NDArray[np.generic]) -> Array:
+    array = wrench.astype(np.float64)
+    if array.ndim == 0 or array.shape[-1] != 6:
+        raise ShapeError(f"the wrench on {name!r} has shape {array.shape}, expected (..., 6): [force; torque]")
+    return array
+
 
 Self = TypeVar("Self", bound="Robot")
 
@@ -73,7 +229,7 @@ class Robot(RobotData, Identified):
     integrate_derivatives = state.integrate_derivatives
     normalize = state.normalize
     check_state = state.check_state
-    f_ext = forces.f_ext
+    f_ext = f_ext
     to_urdf = write.to_urdf
     check = checks.check
     permutation = orders.permutation

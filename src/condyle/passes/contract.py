@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from condyle.ir.program import Program, constant_of, operands
 from condyle.operations import DEPTH, Node
-from condyle.passes.dce import dce
-from condyle.passes.uses import uses_of
+from condyle.passes.dce import dce, uses_of
 
 SUMS = frozenset({"add", "sub", "neg"})
 PATIENCE = 3

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from condyle.ir.program import Program
-from condyle.ir.verify import verify
+from condyle.ir.program import Program, verify
 from condyle.passes.contract import contract
 from condyle.passes.dce import dce
 from condyle.passes.signs import absorb_signs

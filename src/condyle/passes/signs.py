@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from condyle.ir.program import Program, operands
-from condyle.passes.dce import dce
-from condyle.passes.uses import uses_of
+from condyle.passes.dce import dce, uses_of
 
 
 def absorb_signs(program: Program) -> Program:

@@ -17,9 +17,9 @@ from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.robot import Robot
 from condyle.readers import urdf, xml
 from condyle.readers.folders import Folders, named_folders
-from condyle.readers.mjcf_compile import Limits
+from condyle.readers.mjcf_compiler import Limits
 from condyle.readers.mjcf_tree import ENCODINGS, MAX_DEPTH
-from condyle.specification.choices import BUNDLED
+from condyle.specification.integrators import BUNDLED
 
 
 def load_robot(

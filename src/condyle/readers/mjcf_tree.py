@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from html import escape
 from pathlib import Path
 
-from condyle.errors import Finding, ModelError
+from condyle.errors import Finding, ModelError, UnsupportedError
 from condyle.readers import xml
 from condyle.readers.folders import Folders
 from condyle.readers.xml import Element
+from condyle.text import few
 
 MAX_DEPTH = 400
 MAX_FILES = 64
@@ -96,3 +101,311 @@ def write_tree(root: Element) -> tuple[bytes, list[Element]]:
 
     put(root)
     return "\n".join(lines).encode(), nodes
+
+
+# How this version of MuJoCo saves a compiled model: the tables in its own header files, nothing of its code.
+
+
+_WIDTHS = {"mjtNum": "<f8", "int": "<i4", "float": "<f4", "mjtByte": "|u1", "mjtBool": "|u1", "char": "|u1"}
+_FORMS = {**_WIDTHS, "mjtSize": "<i8"}
+_MACRO = re.compile(r"#define\s+(MJMODEL_\w+)[^\S\n]*\\\n((?:.*\\\n)*.*)")
+_ROW = re.compile(r"\b(X[A-Z]*)\s*\(([^()]*(?:\([^()]*\)[^()]*)*)\)|\b(MJMODEL_POINTERS_\w+)")
+_FIELD = re.compile(r"^\s*(mjtNum|int|float)\s+(\w+)(?:\[(\w+)\])?;", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An array of the saved model: name, NumPy type, the count of its rows, what its columns are the product of."""
+
+    name: str
+    form: str
+    rows: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """Sizes in the order of the file, arrays in that order, byte offsets of options, numbers with names."""
+
+    sizes: tuple[str, ...]
+    arrays: tuple[Row, ...]
+    options: Mapping[str, int]
+    constants: Mapping[str, int]
+
+
+@lru_cache(maxsize=8)
+def schema_of(folder: Path) -> Schema:
+    """The schema that the header files in `folder` say; UnsupportedError if they are of another form."""
+    try:
+        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted((folder).glob("mj*.h"))}
+        macros = {match[1]: match[2] for match in _MACRO.finditer(texts["mjxmacro.h"])}
+        sizes = tuple(re.findall(r"\bX\(\s*(\w+)\s*\)", macros["MJMODEL_SIZES"]))
+        struct = re.search(r"struct mjOption_ \{(.*?)\n\} mjOption;", texts["mjmodel.h"], re.DOTALL)
+        constants = {
+            match[1]: int(match[2])
+            for text in texts.values()
+            for match in re.finditer(r"#define (mj\w+)\s+(\d+)\b", text)
+        }
+        bit = re.search(r"mjDSBL_GRAVITY\s*=\s*1\s*<<\s*(\d+)", "".join(texts.values()))
+        if struct is None or bit is None:
+            raise KeyError("mjOption")
+        if not re.search(r"X\s*\(\s*mjtNum,\s*actuator_armature,", texts["mjxmacro.h"]):
+            raise KeyError("actuator_armature")  # older than 4
+        constants["mjDSBL_GRAVITY"] = 1 << int(bit.group(1))
+        return Schema(sizes, tuple(_rows("MJMODEL_POINTERS", macros)), _offsets(struct.group(1), constants), constants)
+    except (OSError, KeyError, ValueError) as error:
+        raise UnsupportedError(
+            f"this version of MuJoCo describes its models in a way that is not known here ({error!r}): install mujoco 4"
+        ) from None
+
+
+def _rows(macro: str, macros: Mapping[str, str]) -> list[Row]:
+    rows: list[Row] = []
+    for match in _ROW.finditer(macros[macro]):
+        if match[3]:
+            rows += _rows(match[3], macros)
+        else:
+            kind, name, count, columns = (word.strip() for word in match[2].split(","))
+            factors = re.findall(r"\w+", columns.replace("MJ_M", ""))
+            rows.append(Row(name, _FORMS[kind], count, tuple(factors)))
+    return rows
+
+
+def _offsets(struct: str, constants: Mapping[str, int]) -> dict[str, int]:
+    """Where each option stands in its struct; doubles come first, so that nothing is padded."""
+    offsets: dict[str, int] = {}
+    at = 0
+    for kind, name, count in _FIELD.findall(struct):
+        width = 8 if kind == "mjtNum" else 4
+        if at % width:
+            raise ValueError(f"mjOption.{name}")
+        offsets[name] = at
+        at += width * (1 if not count else int(count) if count.isdigit() else constants[count])
+    return offsets
+
+
+# What cannot change a mass, a joint or a frame is left out before MuJoCo reads a model: neither opened nor run.
+#
+# A geom is kept if its mass may count, or a tendon runs around it; a mesh or height field if such a geom is made of it.
+
+
+_SECTIONS = ("size", "visual", "statistic", "custom", "sensor", "keyframe", "contact")
+_ASSETS = ("texture", "material", "skin", "model")
+_UNDER_BODIES = ("camera", "light")
+_IN_DEFAULTS = ("texture", "material", "camera", "light", "pair")
+_LINKS = ("material", "texture")
+"""Attributes that name what is left out."""
+_PLACES = ("worldbody", "body", "frame", "replicate")
+
+
+def prune_sections(root: Element) -> None:
+    """Take out the sections that only a simulation or a picture needs."""
+    root.attributes = {}  # a model's name is for people
+    root.children = [child for child in root.children if child.tag not in _SECTIONS]
+    for node in root.walk():
+        if node.tag == "compiler":
+            node.children = []  # <lengthrange> simulates
+        out = {"asset": _ASSETS, "default": _IN_DEFAULTS}.get(node.tag, _UNDER_BODIES if node.tag in _PLACES else ())
+        node.children = [child for child in node.children if child.tag not in out]
+        for name in _LINKS:
+            node.attributes.pop(name, None)
+        if node.tag == "site" and node.attributes.pop("mesh", None) is not None:
+            node.attributes.pop("type", None)  # the picture of a site does not move it
+
+
+def take_unmodelled(root: Element) -> dict[str, list[Element]]:
+    """Take out flexes, and what plugins do for sensors and actuators; all that was taken, by what a person calls it."""
+    taken: dict[str, list[Element]] = {"flexes": [], "plugins": []}
+    for section in list(root.children):
+        if section.tag in ("deformable", "extension"):
+            root.children.remove(section)
+            taken["flexes" if section.tag == "deformable" else "plugins"] += section.children or [section]
+        drop = {"actuator": ("plugin",), "equality": ("flex", "flexstrain", "flexvert")}.get(section.tag, ())
+        taken["plugins"] += [child for child in section.children if child.tag == "plugin" and child.tag in drop]
+        section.children = [child for child in section.children if child.tag not in drop]
+    return {what: nodes for what, nodes in taken.items() if nodes}
+
+
+def prune_geoms(root: Element, static: bool) -> None:
+    """Take out geoms whose mass counts nowhere, and meshes and height fields that no kept geom needs.
+
+    static: the masses of bodies that cannot move count as well (they will be made movable).
+    """
+    pruner = _Geoms.from_root(root, static)
+    for section in root.children:
+        if section.tag == "worldbody":
+            pruner.place(section, False, True, None)
+    for section in root.children:
+        if section.tag == "asset":
+            section.children = [child for child in section.children if pruner.needs(child)]
+
+
+@dataclass(slots=True)
+class _Geoms:
+    """Which geoms count, by the simple rules that `place` and `counts` have."""
+
+    classes: dict[str | None, dict[str, str]]
+    wrapped: tuple[str, ...]
+    everywhere: bool
+    static: bool
+    needed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+
+    @staticmethod
+    def from_root(root: Element, static: bool) -> _Geoms:
+        compilers = [node for node in root.children if node.tag == "compiler"]
+        everywhere = any(node.get("inertiafromgeom") == "true" for node in compilers)
+        total = any("settotalmass" in node.attributes for node in compilers)  # then each mass moves all others
+        tendons = [node for section in root.children if section.tag == "tendon" for node in section.walk()]
+        wrapped = tuple(node.get("geom") or "" for node in tendons if node.tag == "geom")
+        return _Geoms(_classes(root), wrapped, everywhere, static or total)
+
+    def place(self, node: Element, moves: bool, explicit: bool, name: str | None) -> None:
+        """explicit: the body has its inertia written out, or is the world; name: of the class for geoms inside."""
+        kept: list[Element] = []
+        for child in node.children:
+            if child.tag == "body":
+                fixed = not (moves or _has(child, ("joint", "freejoint")))
+                written = not self.everywhere and any(grandchild.tag == "inertial" for grandchild in child.children)
+                free = fixed and not self.static
+                self.place(child, not fixed, written or free, child.get("childclass") or name)
+            elif child.tag in _PLACES:
+                self.place(child, moves, explicit, child.get("childclass") or name)
+            elif child.tag == "geom" and not self.keep(child, explicit, name):
+                continue
+            kept.append(child)
+        node.children = kept
+
+    def keep(self, geom: Element, explicit: bool, name: str | None) -> bool:
+        given = self.classes.get(geom.get("class") or name, {}) | geom.attributes
+        own = geom.get("name")
+        wrapped = own is not None and any(word.startswith(own) for word in self.wrapped)  # copies have longer names
+        if not wrapped and (explicit or _weightless(given)):
+            return False
+        self.needed |= {(kind, given[kind]) for kind in ("mesh", "hfield") if kind in given}
+        return True
+
+    def needs(self, asset: Element) -> bool:
+        return asset.tag not in ("mesh", "hfield") or (asset.tag, asset_name(asset)) in self.needed
+
+
+def asset_name(node: Element) -> str:
+    """A mesh or height field without a name has its file's, without folder and ending."""
+    name = node.get("name")
+    stem = (node.get("file") or "").replace("\\", "/").rpartition("/")[2]
+    return name or stem.rpartition(".")[0] or stem
+
+
+def _weightless(attributes: dict[str, str]) -> bool:
+    try:
+        return float(attributes.get("mass") or attributes.get("density") or "1") == 0.0
+    except ValueError:
+        return False  # MuJoCo will say what is wrong
+
+
+def _has(body: Element, tags: tuple[str, ...]) -> bool:
+    """Whether a body has such an element of its own, in a frame too."""
+    return any(child.tag in tags or (child.tag != "body" and _has(child, tags)) for child in body.children)
+
+
+def _classes(root: Element) -> dict[str | None, dict[str, str]]:
+    """What each class of defaults says of geoms, what it inherits included; None is the class of all."""
+    found: dict[str | None, dict[str, str]] = {None: {}}
+    tops = [node for node in root.children if node.tag == "default"]
+    for node in tops:  # of all tops first: they are one class
+        found[None] |= _geom_attributes(node)
+    todo = [(node, found[None]) for node in reversed(tops)]
+    found["main"] = found[None]
+    while todo:
+        node, inherited = todo.pop()
+        for child in node.children:
+            if child.tag == "default":
+                given = inherited | _geom_attributes(child)
+                found[child.get("class")] = given
+                todo.append((child, given))
+    found[None] = found["main"]
+    return found
+
+
+def _geom_attributes(node: Element) -> dict[str, str]:
+    own: dict[str, str] = {}
+    for child in node.children:
+        if child.tag == "geom":
+            own |= child.attributes
+    return own
+
+
+# What is looked at in an MJCF file before MuJoCo's compiler sees it: numbers, names, copies, parts not supported.
+
+
+MAX_BODIES = 4_096
+_REFUSED = ("plugin", "composite", "flexcomp", "attach")
+"""They run code or make bodies while MuJoCo reads the file, how many nobody has checked."""
+_TEXTS = frozenset(
+    (
+        *("name", "class", "childclass", "file", "content_type", "model", "prefix", "sep", "target"),
+        *("meshdir", "texturedir", "assetdir", "mesh", "hfield", "material", "flex"),
+        *("joint", "joint1", "joint2", "jointinparent", "body", "body1", "body2", "geom"),
+        *("site", "site1", "site2", "refsite", "slidersite", "cranksite", "sidesite"),
+        *("tendon", "tendon1", "tendon2", "plugin", "instance", "key", "value"),
+    )
+)
+"""Attributes that hold names; every other one holds numbers or words of MuJoCo's own."""
+_NOT_FINITE = re.compile(r"nan|inf", re.IGNORECASE)
+
+
+def check_tree(root: Element, file: str) -> None:
+    """Raise for parts that are not supported, numbers that are none, names that MuJoCo misreads, too many bodies.
+
+    ModelError with all findings; UnsupportedError naming the elements.
+    """
+    findings = [finding for node in root.walk() for finding in (*_numbers(node), *_formats(node))]
+    if _copies(root) > MAX_BODIES:
+        findings.append(Finding("error", f"more than {MAX_BODIES} bodies", file))
+    if findings:
+        raise ModelError(findings)
+    refused = [node for node in root.walk() if node.tag in _REFUSED]
+    if refused:
+        places = few([f"<{node.tag}> ({place(node, file)})" for node in refused], 3)
+        raise UnsupportedError(f"{file}: {places}: not supported; take them out of the file to load the tree")
+
+
+def place(node: Element, file: str) -> str:
+    """Where an element stands: its line, and its file if that is an included one."""
+    return f"line {node.line}" if node.file == file else f"{node.file}:{node.line}"
+
+
+def _numbers(node: Element) -> list[Finding]:
+    """NaN and infinity in any of C's spellings: MuJoCo takes NaN for "not given", and computes with infinity."""
+    return [
+        node.error(f"<{node.tag}> {key}={value[:60]!r} is not finite")
+        for key, value in node.attributes.items()
+        if key not in _TEXTS and _NOT_FINITE.search(value)
+    ]
+
+
+def _formats(node: Element) -> list[Finding]:
+    """MuJoCo 4.0 hands some names on as the format of its messages."""
+    cure = "MuJoCo's compiler would take it for a format: choose another name"
+    return [
+        node.error(f"<{node.tag}> {key}={value[:60]!r} has a per cent sign", cure)
+        for key, value in node.attributes.items()
+        if "%" in value
+    ]
+
+
+def _copies(root: Element) -> int:
+    """How many bodies and geoms there will be once every <replicate> is written out."""
+    total = 0
+    todo = [(root, 1)]
+    while todo:
+        node, times = todo.pop()
+        if node.tag == "replicate":
+            times = min(times * max(1, _integer(node.get("count") or "1")), MAX_BODIES + 1)
+        total += times if node.tag == "body" or (node.tag in ("geom", "site") and times > 1) else 0
+        todo.extend((child, times) for child in node.children)
+    return total
+
+
+def _integer(text: str) -> int:
+    match = re.match(r"\s*\+?(\d{1,18})", text)
+    return int(match.group(1)) if match else 0

@@ -4,24 +4,199 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Container, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from condyle.errors import Finding, ModelError, ModelWarning, UnsupportedError, listed
-from condyle.model.array import frozen
+from condyle.model.array import Array, frozen, moderate
+from condyle.model.orders import names_of
+from condyle.model.placement import Placement, matrix_of
 from condyle.readers import xml
 from condyle.readers.folders import Folders
-from condyle.readers.mjcf_compile import Limits
-from condyle.readers.mjcf_tree import ENCODINGS, MAX_DEPTH
-from condyle.readers.mjcf_visuals import mjcf_visuals
-from condyle.readers.report import Report
-from condyle.readers.shapes import MeshFile, Solid, Visual
+from condyle.readers.mjcf_compiler import Limits, compile_tree, library
+from condyle.readers.mjcf_model import Bytes, DamagedError, Ints, asset_name, take_files
+from condyle.readers.mjcf_tree import (
+    ENCODINGS,
+    MAX_DEPTH,
+    Schema,
+    check_tree,
+    prune_sections,
+    read_tree,
+    schema_of,
+    take_unmodelled,
+)
 from condyle.readers.urdf import origin_of
-from condyle.readers.xml import Element
-from condyle.specification.choices import BUNDLED
+from condyle.readers.xml import Element, Report
+from condyle.specification.integrators import BUNDLED
+
+# Shapes that a model file shows, as data.
+
+
+SOLIDS = ("sphere", "capsule", "ellipsoid", "cylinder", "box")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeshFile:
+    """A mesh as its file has it. kind: "stl" or "obj". name: of the file. data: its bytes. scale (3,)."""
+
+    kind: str
+    name: str
+    data: bytes
+    scale: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Solid:
+    """One of `SOLIDS`. size (3,) [m]: half-lengths along x, y, z; of a capsule without its half-balls."""
+
+    kind: str
+    size: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triangles:
+    """vertices (n, 3) [m], faces (m, 3) of their indices."""
+
+    vertices: Array
+    faces: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Visual:
+    """One shape, its link, and where it stands in the link's frame."""
+
+    link: str
+    placement: Placement
+    shape: MeshFile | Solid | Triangles
+
+
+# The geoms and meshes of a compiled model, out of the bytes that MuJoCo saves; every index is checked.
+
+
+SHOWN = 3
+"""Geoms of this group and above are hidden in MuJoCo's own viewer, unless one asks for them."""
+MESH = 7
+SHAPES = {2: "sphere", 3: "capsule", 4: "ellipsoid", 5: "cylinder", 6: "box"}
+"""Of mjtGeom; planes, height fields and signed distances are not drawn."""
+
+
+def visuals_of(data: bytes, schema: Schema, missing: Container[str]) -> tuple[list[Visual], list[str]]:
+    """The shapes on bodies, and the names in `missing` of meshes that a shown geom has. DamagedError."""
+    reader = Bytes(data, schema)
+    bodies, meshes = names_of(reader.names("body", "nbody"), "body"), reader.names("mesh", "nmesh")
+    numbers = [reader.integers(f"geom_{word}") for word in ("type", "group", "bodyid", "dataid")]
+    kinds, groups, owners, ids = ([int(x) for x in of] for of in numbers)
+    sizes, positions, turns = (reader.floats(f"geom_{word}") for word in ("size", "pos", "quat"))
+    shells = _Shells(reader)
+    found: list[Visual] = []
+    unseen: dict[str, None] = {}
+    for k, kind in enumerate(kinds):
+        if groups[k] >= SHOWN or (kind != MESH and kind not in SHAPES):
+            continue
+        if not 0 <= owners[k] < len(bodies) or (kind == MESH and not 0 <= ids[k] < len(meshes)):
+            raise DamagedError("geoms")
+        if kind == MESH and meshes[ids[k]] in missing:
+            unseen[meshes[ids[k]]] = None
+            continue
+        shape = shells.triangles(ids[k]) if kind == MESH else _solid(SHAPES[kind], sizes[k])
+        if not (moderate(positions[k]) and moderate(turns[k]) and turns[k].any()):
+            raise DamagedError("geoms")
+        place = Placement(matrix_of(np.roll(turns[k], -1)), positions[k])
+        found.append(Visual(bodies[owners[k]], place, shape))
+    return found, list(unseen)
+
+
+def _solid(kind: str, size: Array) -> Solid:
+    """MuJoCo's sizes as half-lengths along x, y and z."""
+    if not moderate(size):
+        raise DamagedError("geom_size")
+    radius, half = float(size[0]), float(size[1])
+    if kind == "sphere":
+        return Solid(kind, np.full(3, radius))
+    return Solid(kind, np.array((radius, radius, half)) if kind in ("capsule", "cylinder") else size)
+
+
+class _Shells:
+    """The triangles of each mesh, cut out of arrays of all."""
+
+    def __init__(self, reader: Bytes) -> None:
+        self.vertices, self.faces = reader.floats("mesh_vert"), reader.integers("mesh_face")
+        of = {word: reader.integers(f"mesh_{word}") for word in ("vertadr", "vertnum", "faceadr", "facenum")}
+        self.where: dict[str, Ints] = of
+
+    def triangles(self, mesh: int) -> Triangles:
+        first, count = int(self.where["vertadr"][mesh]), int(self.where["vertnum"][mesh])
+        start, number = int(self.where["faceadr"][mesh]), int(self.where["facenum"][mesh])
+        fine = 0 <= first <= first + count <= len(self.vertices) and 0 <= start <= start + number <= len(self.faces)
+        vertices, faces = self.vertices[first : first + count], self.faces[start : start + number]
+        fine = fine and len(faces) > 0 and int(faces.min()) >= 0 and int(faces.max()) < count
+        if not fine or not moderate(vertices):
+            raise DamagedError("meshes")
+        return Triangles(vertices, faces)
+
+
+# The geoms that an MJCF file shows, placed by MuJoCo's own compiler in a child process.
+
+
+TETRAHEDRON = "0 0 0 1 0 0 0 1 0 0 0 1"
+_FILE_WORDS = ("file", "content_type", "scale", "refpos", "refquat", "vertex", "normal", "texcoord", "face")
+
+
+def mjcf_visuals(
+    top: Element, path: Path, folders: Folders, limits: Limits, most: tuple[int, int]
+) -> tuple[list[Visual], list[Finding]]:
+    """The shapes of geoms in groups 0 to 2, and the meshes among them that were left out.
+
+    top: the root element of the file. most: bytes of one mesh, and of all. ModelError for what MuJoCo cannot compile;
+    UnsupportedError as for `load`.
+    """
+    found = library()
+    root = read_tree(top, path, folders)
+    prune_sections(root)
+    take_unmodelled(root)
+    check_tree(root, str(path))
+    _no_heights(root)
+    missing: dict[str, list[Finding]] = {}
+
+    def left_out(node: Element, findings: list[Finding]) -> None:
+        missing[asset_name(node)] = findings
+        _stand_in(node)
+
+    root.children.append(_all_kept(root))
+    files = take_files(root, folders, most[1], most[0], left_out)
+    data, _ = compile_tree(found, root, files, limits)
+    try:
+        visuals, unseen = visuals_of(data, schema_of(found.parent / "include" / "mujoco"), missing)
+    except DamagedError as error:
+        message = f"MuJoCo's compiler gave no model that can be read: {error}"
+        raise ModelError([Finding("error", message, str(path))]) from None
+    return visuals, [finding for name in unseen for finding in missing[name]]
+
+
+def _stand_in(node: Element) -> None:
+    """A mesh that is not read becomes a small one, so that what names it stays sound; it is not drawn."""
+    node.attributes = {key: value for key, value in node.attributes.items() if key not in _FILE_WORDS}
+    node.attributes["vertex"] = TETRAHEDRON
+
+
+def _no_heights(root: Element) -> None:
+    """Height fields are not drawn, and their files not read: two by two numbers stand for them."""
+    for node in root.walk():
+        if node.tag == "hfield":
+            node.attributes["name"] = asset_name(node)
+            node.attributes = {key: node.attributes[key] for key in ("name", "size") if key in node.attributes}
+            node.attributes |= {"nrow": "2", "ncol": "2"}
+
+
+def _all_kept(root: Element) -> Element:
+    """Options: geoms for the eye are kept, and no mass is too small."""
+    words = {"discardvisual": "false", "boundmass": "1e-3", "boundinertia": "1e-6", "balanceinertia": "true"}
+    return Element("compiler", words, root.line, [], root.file)
+
 
 MESH_KINDS = ("stl", "obj")
 MOST_BYTES, MOST_IN_ALL = 64 << 20, 512 << 20

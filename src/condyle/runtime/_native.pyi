@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from condyle.runtime.layout import Layout
+from condyle.runtime.packed import Layout
 
 @final
 class Entry:

@@ -9,16 +9,15 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from condyle.errors import DTypeError, ShapeError
-from condyle.runtime import memory
+from condyle.errors import DTypeError, ShapeError, StateError
+from condyle.runtime import machine
 from condyle.runtime._native import empty
-from condyle.runtime.given import as_array
-from condyle.runtime.ranges import ArraySpec, Quaternions, check_ranges
 from condyle.runtime.rows import (
     MOST_DIMS,
     Floats,
@@ -32,8 +31,122 @@ from condyle.runtime.rows import (
     shaped,
     spelled,
 )
-from condyle.specification import Function
-from condyle.specification.ports import ACTIVE, RISING
+from condyle.specification import Function, Port
+from condyle.specification.ports import ACTIVE, F_EXT, RISING
+
+# What a caller hands in for an array: made one, or refused.
+
+
+def refuse_lazy(method: str, name: str, arg: object) -> None:
+    """DTypeError for a lazy array, which would be computed here, whole."""
+    if hasattr(arg, "__dask_graph__"):
+        raise DTypeError(
+            f"{method}: {name} is a lazy array of Dask: condyle.interop.dask.wrap(dyn).{method} takes it by blocks; "
+            f"{name}.compute() makes it an array"
+        )
+
+
+def as_array(method: str, name: str, arg: ArrayLike) -> Floats:
+    """What is no array yet as one; DTypeError or ShapeError where it is nothing of the kind."""
+    refuse_lazy(method, name, arg)
+    if np.ma.is_masked(arg):
+        raise DTypeError(f"{method}: {name} has masked entries: pass {name}.filled(...), or the states that are whole")
+    try:
+        array = np.asarray(arg)
+    except MemoryError:
+        raise
+    except ValueError as error:
+        raise ShapeError(f"{method}: {name} is not a regular array: {error}") from error
+    except Exception as error:  # what lends itself as an array may refuse: a tensor with a gradient, a tracer
+        of = type(arg).__module__.split(".")[0]
+        why = f"condyle.interop.{of}.wrap(dyn).{method} takes it" if of in ("jax", "torch") else error
+        raise DTypeError(f"{method}: {name} ({type(arg).__name__}) cannot be read as an array: {why}") from error
+    if array.dtype.kind == "O" and array.ndim == 0:
+        by_joint = f"; the entries of joint j are {name}[..., j.{'q' if name == 'q' else 'v'}_slice], j of robot.joints"
+        cure = by_joint if isinstance(arg, dict) and name in ("q", "v", "a", "tau") else ""
+        cure = ": robot.f_ext({...}) makes one from named frames" if name == F_EXT.name else cure
+        raise DTypeError(f"{method}: {name} is {type(arg).__name__}, expected an array{cure}")
+    return array
+
+
+# Inputs whose numbers have a range: flags of contacts and restitution, from 0 to 1; steps forward in time, above 0;
+# lengths of quaternions, 1.
+
+
+SLACK = 1e-4
+"""Differences of answers by a flag are taken on both sides of 0 and 1."""
+UNIT = 1e-3
+"""How far the length of a quaternion may be from 1; a rotation matrix is then off by twice that at most."""
+Quaternions: TypeAlias = tuple[tuple[int, str], ...]
+"""Of a configuration: the first entry of each, and the name of its joint."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArraySpec:
+    """One port of a function with its dimensions as numbers. quaternions: of a configuration, see `Binder`."""
+
+    name: str
+    dims: Shape
+    size: int
+    is_fraction: bool = False
+    is_positive: bool = False
+    quaternions: Quaternions = ()
+
+    @staticmethod
+    def for_port(port: Port, sizes: Mapping[str, int], quaternions: Quaternions = ()) -> ArraySpec:
+        dims = port.shape(sizes)
+        return ArraySpec(port.name, dims, math.prod(dims), port.is_fraction, port.is_positive, quaternions)
+
+    @property
+    def expected(self) -> str:
+        return f"(..., {', '.join(map(str, self.dims))})"
+
+
+def check_ranges(method: str, specs: Iterable[ArraySpec], inputs: Sequence[object]) -> None:
+    """StateError for states with numbers out of range; NaN and infinity pass, for their own state's answer says it.
+
+    Flags may be below 0 or above 1 by `SLACK`, lengths of quaternions differ from 1 by `UNIT`.
+    """
+    for spec, array in zip(specs, inputs, strict=False):
+        if not isinstance(array, np.ndarray):
+            continue
+        if spec.is_fraction or spec.is_positive:
+            _check(method, spec, shaped(cast("Floats", array), (-1, spec.size)))
+        for first, joint in spec.quaternions:
+            rows = shaped(cast("Floats", array), (-1, spec.dims[-1]))
+            _check_length(method, spec, joint, rows[:, first : first + 4])
+
+
+def _check_length(method: str, spec: ArraySpec, joint: str, quaternions: Floats) -> None:
+    """quaternions (n, 4): those of one joint."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", quaternions, quaternions, dtype=np.float64))
+        off = np.abs(lengths - 1.0) > UNIT
+    if not off.any():
+        return
+    off &= np.isfinite(quaternions).all(axis=1)
+    if not off.any():
+        return
+    per_state = spec.size // spec.dims[-1]
+    bad = tuple(dict.fromkeys((np.flatnonzero(off) // per_state).tolist()))
+    raise StateError(
+        f"{method}: in {spec.name} the quaternion of joint {joint!r} has length {lengths[off][0]:.4g} in state "
+        f"{bad[0]}, expected 1 within {UNIT:g}: robot.normalize({spec.name}) makes it so; its order is x y z w, behind "
+        "the position of a free joint. compile(check=False) leaves this check out",
+        bad,
+    )
+
+
+def _check(method: str, spec: ArraySpec, rows: Floats) -> None:
+    slack = SLACK if spec.name == ACTIVE.name else 0.0
+    beyond = rows <= 0.0 if spec.is_positive else (rows < -slack) | (rows > 1.0 + slack)
+    if not beyond.any():
+        return
+    allowed = "above 0, such as 1e-3" if spec.is_positive else f"from 0 to 1: pass {spec.name}.clip(0, 1)"
+    bad = tuple(np.flatnonzero(beyond.any(axis=1)).tolist())
+    first = f"{spec.name} is {float(rows[beyond][0]):g} in state {bad[0]}"
+    raise StateError(f"{method}: {first}, expected numbers {allowed}", bad)
+
 
 FLAGS = (ACTIVE.name, RISING.name)
 """Inputs that may be truth values."""
@@ -128,7 +241,7 @@ class Binder:
             copied(array, spec.dims, batch) + (array.size if array.dtype != self._dtype else 0)
             for spec, array in zip(specs, arrays, strict=True)
         )
-        memory.check(self._method, n, n * self._state_bytes if fresh else 0, entries * self._dtype.itemsize)
+        machine.check(self._method, n, n * self._state_bytes if fresh else 0, entries * self._dtype.itemsize)
         arrays = [array if array.dtype == self._dtype else array.astype(self._dtype) for array in arrays]
         return (
             batch,
@@ -156,7 +269,7 @@ class Binder:
 
     def _fresh(self, batch: Shape, n: int, inputs: tuple[Floats, ...]) -> Call:
         results, outputs = list[Floats](), list[Floats]()
-        memory.check(self._method, n, n * self._state_bytes)
+        machine.check(self._method, n, n * self._state_bytes)
         for spec in self._outputs:
             result = empty(batch + spec.dims, self._dtype)
             results.append(result)
@@ -262,3 +375,27 @@ class Binder:
                 late.append((array, rows))
             outputs.append(rows)
         return Call(n, inputs, tuple(outputs), results, tuple(late))
+
+
+# Sums over batch dimensions, in an order that depends on shapes alone.
+
+
+def summed(array: Floats, shape: Shape) -> Floats:
+    """An array that `shape` was broadcast to, with its entries added up where it was; `array` is used as room.
+
+    Halves are added to halves, so that errors grow with the logarithm of the number of terms.
+    """
+    if array.shape == shape:
+        return array
+    extra = array.ndim - len(shape)
+    over = [k for k, n in enumerate(array.shape) if k < extra or (shape[k - extra] == 1 and n != 1)]
+    n = math.prod(array.shape[k] for k in over)
+    if array.size == 0:
+        return np.zeros(shape, array.dtype)
+    leading = list(range(len(over)))
+    rows = shaped(array if over == leading else np.moveaxis(array, over, leading), (n, -1))
+    while n > 1:
+        half = n // 2
+        rows[:half] += rows[n - half : n]
+        n -= half
+    return shaped(rows[0].copy(), shape)

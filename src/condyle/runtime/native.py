@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.runtime._native import Entry, Function
-from condyle.runtime.ranges import ArraySpec
+from condyle.runtime.arrays import ArraySpec
 
 if TYPE_CHECKING:
     from condyle.runtime._tiles import Plan, Repeat, Single

@@ -18,8 +18,8 @@ from condyle import scalar
 from condyle.errors import UnsupportedError
 from condyle.operations import OPERATIONS
 from condyle.scalar import Scalar
-from condyle.symbolic import truths
-from condyle.symbolic.truths import AnyTruth, Value
+from condyle.symbolic import comparisons
+from condyle.symbolic.comparisons import AnyTruth, Value
 
 LARGEST_HALF_POWER = 32
 """x**2.5, x**3.5, ... up to here are products and a root. Whole powers always are products: x may be negative."""
@@ -34,7 +34,7 @@ def _power(x: Value, y: Value) -> Value:
         if x <= 0.0:
             raise UnsupportedError(f"np.power: {x} to the power of a symbol; the base must be positive")
         return scalar.exp(y * math.log(x))
-    return truths.chosen(truths.equal(y, 0.0), 1.0, scalar.exp(y * scalar.log(x)))
+    return comparisons.chosen(comparisons.equal(y, 0.0), 1.0, scalar.exp(y * scalar.log(x)))
 
 
 def _numbered_power(x: Scalar, y: float) -> Value:
@@ -129,8 +129,8 @@ def _fmax(x: Value, y: Value) -> Value:
 def _one_that_is(x: Value, y: Value, both: Value) -> Value:
     """`both`, but the other one where x or y is NaN."""
     for one, other in ((x, y), (y, x)):
-        missing = math.isnan(one) if isinstance(one, float) else truths.is_nan(one)
-        both = truths.chosen(missing, other, both)
+        missing = math.isnan(one) if isinstance(one, float) else comparisons.is_nan(one)
+        both = comparisons.chosen(missing, other, both)
     return both
 
 
@@ -200,24 +200,24 @@ def of_numbers(ufunc: Any) -> Callable[..., Value] | None:
 
 
 ORDER: Mapping[Any, Callable[[Any, Any], AnyTruth]] = {
-    np.greater_equal: truths.at_least,
-    np.less_equal: lambda x, y: truths.at_least(y, x),
-    np.greater: truths.greater,
-    np.less: lambda x, y: truths.greater(y, x),
-    np.equal: truths.equal,
-    np.not_equal: truths.not_equal,
+    np.greater_equal: comparisons.at_least,
+    np.less_equal: lambda x, y: comparisons.at_least(y, x),
+    np.greater: comparisons.greater,
+    np.less: lambda x, y: comparisons.greater(y, x),
+    np.equal: comparisons.equal,
+    np.not_equal: comparisons.not_equal,
 }
-COMPARISONS: Mapping[Any, Callable[..., AnyTruth]] = {**ORDER, np.isnan: truths.is_nan}
+COMPARISONS: Mapping[Any, Callable[..., AnyTruth]] = {**ORDER, np.isnan: comparisons.is_nan}
 """Truths of numbers."""
 
 LOGIC: Mapping[Any, Callable[..., AnyTruth]] = {
-    np.logical_and: truths.both,
-    np.logical_or: truths.either,
-    np.logical_xor: truths.differ,
-    np.logical_not: truths.negation,
-    np.bitwise_and: truths.both,
-    np.bitwise_or: truths.either,
-    np.bitwise_xor: truths.differ,
-    np.invert: truths.negation,
+    np.logical_and: comparisons.both,
+    np.logical_or: comparisons.either,
+    np.logical_xor: comparisons.differ,
+    np.logical_not: comparisons.negation,
+    np.bitwise_and: comparisons.both,
+    np.bitwise_or: comparisons.either,
+    np.bitwise_xor: comparisons.differ,
+    np.invert: comparisons.negation,
 }
 """Truths of truths."""

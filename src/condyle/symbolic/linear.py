@@ -10,10 +10,9 @@ import numpy as np
 
 from condyle import scalar
 from condyle.errors import UnsupportedError
-from condyle.symbolic.arrangement import source_of
 from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL, Held, Symbols, Trace, numbers_of
-from condyle.symbolic.entries import Entries, numpy
-from condyle.symbolic.reductions import Axis, total
+from condyle.symbolic.comparisons import Entries, numpy
+from condyle.symbolic.reductions import Axis, source_of, total
 
 EXPANDED = 256
 """Products of two entries, up to which a product of matrices becomes sums of products."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from condyle.algorithms.values import numbers, refilled
+from condyle.algorithms.matrix import numbers, refilled
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree
 from condyle.scalar import Scalar, is_zero, number
 from condyle.spatial import vector as vec
-from condyle.spatial.transform import IDENTITY, Transform
+from condyle.spatial.rotation import IDENTITY, Transform
 
 
 class Constants(NamedTuple):
@@ -22,7 +22,7 @@ class Constants(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class JointGroup:
     """Joints that share their steps: of one joint type, and alike in the properties below.
 
     carries_body: the link is a body of the robot. tilts: its placement is a rotation about x, then one about z.
@@ -55,7 +55,7 @@ def tilts(link: Link) -> bool:
     return is_zero(link.numbers.rotation[2][0])
 
 
-def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
+def kinds_of(tree: Tree) -> tuple[list[JointGroup], list[int]]:
     """All kinds, and the number of the kind of each link."""
     last_child = {link.parent: i for i, link in enumerate(tree.links)}
     keys = [
@@ -70,12 +70,12 @@ def kinds_of(tree: Tree) -> tuple[list[Kind], list[int]]:
         for i, link in enumerate(tree.links)
     ]
     order = list(dict.fromkeys(keys))
-    kinds: list[Kind] = []
+    kinds: list[JointGroup] = []
     for key in order:
         links = [link for link, own in zip(tree.links, keys, strict=True) if own == key]
         rows = [constants(link) for link in links]
         fixed = tuple(column[0] if len(set(column)) == 1 else None for column in zip(*rows, strict=True))
-        kinds.append(Kind(links[0].kind, *key[1:], fixed))
+        kinds.append(JointGroup(links[0].kind, *key[1:], fixed))
     return kinds, [order.index(key) for key in keys]
 
 

@@ -6,30 +6,110 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from condyle.calls.dynamics import Dynamics, Out
 from condyle.calls.mapping import Sink, Source
 from condyle.calls.methods import as_result
+from condyle.compile.options import robot_parts
 from condyle.derivatives import DERIVATIVE_KINDS, derivative
-from condyle.errors import UnsupportedError
+from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
-from condyle.identity import Identified, Parts
+from condyle.identity import Identified, Parts, differing, digest
 from condyle.model.robot import Robot
-from condyle.model.tree import tree_of
+from condyle.model.state import quaternions_of
+from condyle.model.tree import Tree, tree_of
+from condyle.runtime.arrays import Binder
 from condyle.runtime.packed import Packed
 from condyle.specification import UNBOUND, Bound, Function, Port
 from condyle.symbolic import Symbols
-from condyle.trace.structure import sizes
-from condyle.user.numbers import Numbers, answered
-from condyle.user.pickled import parts_of_function, traced_again
-from condyle.user.ports import NAME, Sizes, check_arguments, inputs_of, ordered
+from condyle.trace.reference import evaluate
+from condyle.trace.straight import sizes
+from condyle.user.ports import NAME, Sizes, Tracer, answers_of, check_arguments, check_shape, inputs_of, ordered
 from condyle.user.state import HELD, Caller, State
 from condyle.user.traced import alone, check_same, renamed, traced
-from condyle.user.tracer import Tracer, answers_of
+
+# A user's function on numbers: plain Python and NumPy, one state after the other. The reference of what is traced.
+
+
+Array = NDArray[np.float64]
+
+
+class Numbers:
+    """The robot's functions at one state, by the reference."""
+
+    def __init__(self, robot: Robot, bound: Bound) -> None:
+        def tree(frame: str) -> Tree:
+            return tree_of(robot, bound._replace(frames=(frame,) if frame else ()))
+
+        self._tree = cache(tree)
+
+    def call(self, function: Function, arguments: Sequence[Any], frame: str) -> Sequence[Any]:
+        tree, rows = self._tree(frame), dict[str, Array]()
+        known = sizes(tree)
+        for port, value in zip(function.inputs, arguments, strict=True):
+            array: Any = np.asarray(value, np.float64)
+            check_shape(f"at.{function.method}", port.name, array.shape, port.shape(known))
+            rows[port.name] = array.reshape(1, -1)
+        route = function.route_names(tree.has_shared_coordinates)[0]
+        found = evaluate(tree, function, route, rows)
+        return [np.reshape(x, port.shape(known)) for x, port in zip(found, function.outputs, strict=True)]
+
+
+def answered(
+    function: Function,
+    robot: Robot,
+    bound: Bound,
+    run: Callable[[Mapping[str, Any]], object],
+    args: Sequence[ArrayLike],
+) -> tuple[Array, ...]:
+    """The answers (..., *shape) of a function that is run state by state."""
+    known = sizes(tree_of(robot, bound))
+    call = Binder(function, known, np.dtype(np.float64), quaternions=quaternions_of(robot)).bind(args)
+    shapes = [port.shape(known) for port in function.inputs]
+    names = [port.name for port in function.inputs]
+    outputs: list[Any] = [np.empty((call.n, *port.shape(known))) for port in function.outputs]
+    for k in range(call.n):
+        state = [rows[k if len(rows) > 1 else 0].reshape(s)[()] for rows, s in zip(call.inputs, shapes, strict=True)]
+        with np.errstate(all="ignore"):
+            found: Any = run(dict(zip(names, state, strict=True)))
+        every = cast("dict[str, Any]", found) if isinstance(found, dict) else {"value": found}
+        for port, output in zip(function.outputs, outputs, strict=True):
+            value: Any = np.asarray(every[port.name], np.float64)
+            if value.shape != output.shape[1:]:
+                raise ShapeError(f"{port.name} has shape {value.shape} of numbers and {output.shape[1:]} of symbols")
+            output[k] = value
+    batch = call.results[0].shape[: call.results[0].ndim - len(function.outputs[0].dims)]
+    return tuple(output.reshape(batch + output.shape[1:]) for output in outputs)
+
+
+# What identifies a user's function, and its pickle: it is traced again on the other side, and compared.
+
+
+Traced = TypeVar("Traced", bound=Identified)
+
+
+def parts_of_function(robot: Robot, bound: Bound, traced: Parts) -> Parts:
+    """Hashes of the robot, of the options, and of what was traced, by name."""
+    options = {name: digest(value) for name, value in bound._asdict().items()}
+    return {**robot_parts(robot), **options, **{f"function.{name}": part for name, part in traced.items()}}
+
+
+def traced_again(kind: Callable[..., Traced], recipe: tuple[object, ...], pickled: Parts) -> Traced:
+    """A function out of a pickle, traced here; UnsupportedError where that gives another one."""
+    function = kind(*recipe)
+    differences = ", ".join(differing(pickled, function.identity_parts))
+    if differences:
+        raise UnsupportedError(
+            f"{function}: traced here it is not the function that was pickled (what differs: {differences}). A "
+            "pickle has the function by its name, and constants of its module or closure that were set at run time "
+            "have other values here: pass them as inputs, or bind them by functools.partial(f, gain=...), which a "
+            "pickle holds"
+        )
+    return function
 
 
 class UserFunction(Identified):

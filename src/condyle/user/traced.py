@@ -9,7 +9,7 @@ from math import isfinite
 from typing import Any, cast
 
 from condyle.backends.common.facts import NAME as SYMBOL
-from condyle.backends.common.words import RESERVED
+from condyle.backends.common.facts import RESERVED
 from condyle.derivatives import derivative
 from condyle.derivatives.code import code
 from condyle.derivatives.products import entries, multiplied, shaped
@@ -23,8 +23,7 @@ from condyle.operations import Node
 from condyle.scalar import Scalar, operation
 from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.symbolic import Symbols
-from condyle.user.ports import outputs_of
-from condyle.user.tracer import Asked, Multiplied, Tracer, Values
+from condyle.user.ports import Asked, Multiplied, Tracer, Values, outputs_of
 
 LONGEST = 20
 """Letters of a function's name in an export, which adds some for derivatives."""

@@ -14,7 +14,7 @@ from condyle.model.change import suggest
 from condyle.model.contact import Contact, checked_contacts
 from condyle.model.parts import RobotData
 from condyle.model.placement import Placement
-from condyle.view.parts import WORLD, Mark, Point
+from condyle.view.robot_parts import WORLD, Mark, Point
 
 CLOSED = 1e-6
 """A contact whose errors [m, rad] are no larger counts as closed."""

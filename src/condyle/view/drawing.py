@@ -8,13 +8,11 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
-from condyle.specification.choices import LAYERS
+from condyle.specification.integrators import LAYERS
 from condyle.text import printable
-from condyle.view.camera import camera
 from condyle.view.ground import Ground, draw_ground
-from condyle.view.picture import HEIGHT, MARGIN, WIDTH, Picture, Sheet, Words
-from condyle.view.scene import Scene
-from condyle.view.signs import NORMAL, Shot, draw_contacts, draw_surface
+from condyle.view.picture import HEIGHT, MARGIN, WIDTH, Picture, Sheet, Words, camera
+from condyle.view.scene import NORMAL, Scene, Shot, draw_contacts, draw_surface
 
 AXIS, TRIAD, FORCE = 0.11, 0.06, 0.5
 """Lengths as a share of the robot's size; of a force: that of its weight."""

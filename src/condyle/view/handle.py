@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
+import secrets
+import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
+from hmac import compare_digest
+from http import HTTPStatus
+from importlib import import_module
 from io import StringIO
 from numbers import Integral
 from typing import Any
@@ -14,15 +22,94 @@ import numpy as np
 
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.model.array import Array
-from condyle.specification.choices import LAYERS
+from condyle.specification.integrators import LAYERS
 from condyle.text import printable
-from condyle.view.access import Gate, checked
 from condyle.view.browser import HOST, MESHES, Stage, viser
 from condyle.view.contacts import ContactMark
 from condyle.view.drawing import checked_layers
 from condyle.view.meshes import Shell
-from condyle.view.port import free_port
 from condyle.view.scene import Scene
+
+# Who may see a page: whoever has its address, which holds a random token. Others are refused before viser answers.
+
+
+REFUSED = (
+    "Open the whole address that the script or `condyle view` showed: behind the port stands the token of this page.\n"
+)
+_starting = threading.Lock()
+
+
+class Gate(str):
+    """A host that viser serves at, with the token of the page. `shut`: whether requests are checked.
+
+    viser has no option for this. It passes the host on as it is, so that no other server of the process is changed.
+    """
+
+    token: str
+    shut: bool
+
+    def __new__(cls, host: str) -> Gate:
+        gate = super().__new__(cls, host)
+        gate.token, gate.shut = secrets.token_urlsafe(16), False
+        return gate
+
+    def admits(self, path: str) -> bool:
+        """Whether a request's path is the token; what follows a question mark is viser's."""
+        return compare_digest(path.partition("?")[0].strip("/").encode(), self.token.encode())
+
+    def check(self, answer: Callable[..., Any], connection: Any, request: Any) -> Any:
+        """Answer a page or a web socket that has the token, whatever its Host and Origin, and refuse others."""
+        if not self.admits(request.path):
+            return connection.respond(HTTPStatus.FORBIDDEN, REFUSED)
+        return answer(connection, dataclasses.replace(request, path="/"))
+
+
+@contextmanager
+def checked(gate: Gate) -> Generator[None, None, None]:
+    """Within it, a server of web sockets that starts at this host asks for the token."""
+    package: Any = import_module("websockets.asyncio.server")
+    with _starting:
+        serve = package.serve
+
+        def start(*arguments: Any, **options: Any) -> Any:
+            answer = options.get("process_request")
+            if answer is not None and any(value is gate for value in arguments):
+                options["process_request"] = partial(gate.check, answer)
+                gate.shut = True
+            return serve(*arguments, **options)
+
+        package.serve = start
+        try:
+            yield
+        finally:
+            package.serve = serve
+
+
+# A free port of this machine.
+
+
+LARGEST = 65535
+TRIED = 1000
+
+
+def free_port(host: str, first: int) -> int:
+    """The first port from `first` on that nobody uses. UnsupportedError for no port, DeviceError where none is free."""
+    number = isinstance(first, int) and not isinstance(first, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not number or not 1 <= first <= LARGEST:
+        raise UnsupportedError(f"port={first!r}, expected a whole number from 1 to {LARGEST}")
+    last = min(first + TRIED - 1, LARGEST)
+    for port in range(first, last + 1):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # of a page that was just closed
+            try:
+                tried.bind((host, port))
+            except OSError as error:
+                if error.errno == errno.EADDRINUSE:
+                    continue
+                raise DeviceError(f"port {port} cannot be had: {error.strerror}; name another: port=") from None
+        return port
+    raise DeviceError(f"the ports {first} to {last} are all taken; name another: port=")
+
 
 HINTS = {
     "bodies": "ellipsoids with the mass and inertia of each body",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from condyle.links.algorithms.arrays import ArrayLinks
 from condyle.links.algorithms.exchange import exchange_map, levels
-from condyle.links.algorithms.sums import Sums
+from condyle.links.algorithms.links import Sums
 
 pytestmark = pytest.mark.smoke
 

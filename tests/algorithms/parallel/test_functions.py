@@ -11,12 +11,12 @@ import condyle
 from benchmarks import chains
 from benchmarks.parallel import ROUTES, evaluate, segmented
 from condyle.algorithms import aba
+from condyle.algorithms.matrix import flat
 from condyle.algorithms.unrolled import Unrolled
-from condyle.algorithms.values import flat
 from condyle.backends.cpu.build import build_chain, supported
 from condyle.functions import FUNCTIONS
 from condyle.links.algorithms.arrays import GUARD
-from condyle.links.algorithms.massless import massless_link
+from condyle.links.algorithms.links import massless_link
 from condyle.links.routes import routes_of
 from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number

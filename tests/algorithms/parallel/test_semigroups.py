@@ -11,19 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import condyle
-from condyle.algorithms.placed import joint_at
-from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.values import flat, refilled
-from condyle.links.algorithms.affine import Inward, Map, Outward
+from condyle.algorithms.joint import Wrench, joint_at
+from condyle.algorithms.matrix import flat, refilled
 from condyle.links.algorithms.articulated import Bias, Segment, Segments, extended
 from condyle.links.algorithms.lie import Forces, Loaded, Motions, Moved
-from condyle.links.algorithms.rotations import Rotations, Turning, Turnings
-from condyle.links.algorithms.solve import Maps, Together
-from condyle.links.algorithms.sums import Sums
+from condyle.links.algorithms.links import Inward, Map, Outward, Rotations, Sums, Turning, Turnings
+from condyle.links.algorithms.phases import Maps, Together
 from condyle.model.tree import tree_of
 from condyle.spatial import six
-from condyle.spatial.rotation import Axes
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Axes, Transform
 
 ROUNDING = 1e-11  # three compositions of elements whose entries differ by factors up to 1e3
 LINKS = tree_of(condyle.random_tree(12, rng=4, types=("revolute", "prismatic", "helical", "spherical", "planar"))).links

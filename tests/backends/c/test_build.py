@@ -12,7 +12,7 @@ import pytest
 
 from condyle.backends.c import build as module
 from condyle.backends.c.build import build
-from condyle.backends.c.emit import source
+from condyle.backends.c.source import source
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.chunks import Cut
 from condyle.backends.common.facts import Facts

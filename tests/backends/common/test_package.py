@@ -10,7 +10,7 @@ import pytest
 
 import condyle
 from condyle.backends.c.target import TARGET
-from condyle.backends.cuda.cpp.header import ABI
+from condyle.backends.cuda.cpp.project import ABI
 from tests.backends.cuda.exported import SHIM
 from tests.programs import call, needs
 

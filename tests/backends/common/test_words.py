@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import condyle
-from condyle.backends.common.facts import checked_name
-from condyle.backends.common.words import RESERVED
+from condyle.backends.common.facts import RESERVED, checked_name
 from condyle.errors import UnsupportedError
 from condyle.exports.targets import EXPORTS
 from tests.backends.cuda.exported import SHIM

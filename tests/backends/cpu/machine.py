@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.operations import SLOT, Instruction
 from condyle.operations import MEANING
 
 ALL = (1 << 64) - 1

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from condyle.backends.cpu.allocate import Constants
-from condyle.backends.cpu.code import NONE, Instruction, constant, slot
-from condyle.backends.cpu.operations import ONE, ROWS, Row
+from condyle.backends.cpu.operations import NONE, ONE, ROWS, Instruction, Row, constant, slot
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.ir.program import Program, operands
 

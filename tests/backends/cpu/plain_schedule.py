@@ -9,7 +9,7 @@ import heapq
 from collections.abc import Sequence
 
 from condyle.backends.cpu.allocate import LATENCY
-from condyle.backends.cpu.code import SLOT, Instruction
+from condyle.backends.cpu.operations import SLOT, Instruction
 from condyle.backends.cpu.target import TARGET, Target
 from condyle.ir.program import operands
 from condyle.operations import Node
@@ -78,7 +78,7 @@ class _Queue:
 
 
 def traffic(code: Sequence[Instruction], slot_bytes: int, target: Target = TARGET) -> tuple[int, int]:
-    """As `condyle.backends.cpu.cost.traffic`."""
+    """As `condyle.backends.cpu.allocate.traffic`."""
     near: list[list[int]] = [[] for _ in range(target.sets)]
     misses = 0
     for again in (False, True):

@@ -12,15 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from condyle.backends.common.chunks import Chunk, lower
-from condyle.backends.common.order import KEYS, TRACE, orders
+from condyle.backends.common.chunks import KEYS, TRACE, Chunk, lower, orders
 from condyle.backends.cpu import _allocate
-from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.allocate import Constants, allocate, cost
 from condyle.backends.cpu.assemble import WHOLE, assemble
-from condyle.backends.cpu.code import SLOT, Instruction
-from condyle.backends.cpu.cost import cost
-from condyle.backends.cpu.operations import ROWS
-from condyle.backends.cpu.sincos import expand, inline_angles
+from condyle.backends.cpu.operations import ROWS, SLOT, Instruction, expand_sines, inline_angles
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Output, Program, operands
@@ -106,7 +102,7 @@ def test_both_allocators_write_the_same(isa: Isa) -> None:
         for chunk in (step for step in low.steps if isinstance(step, Chunk)):
             roots = [node for node in chunk.nodes if node in low.slots]
             for k, (_, plain) in enumerate(orders(whole, chunk.nodes, roots)):
-                program, order = expand(whole, plain, 64)
+                program, order = expand_sines(whole, plain, 64)
                 target = Target(far=(0, 6, 50, 3)[k % 4], dirty=(0.7, 1.0, 0.1, 3.0)[k % 4])
                 first, second = Constants(), Constants()
                 fast = allocate(program, order, low.slots, first, isa, low.size, target)

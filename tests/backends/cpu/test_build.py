@@ -15,7 +15,7 @@ from condyle.backends.cpu import build as module
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.target import ISAS, Isa
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
 from condyle.compile.targets import TARGETS
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS

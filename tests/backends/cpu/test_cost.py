@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from condyle.backends.common.order import TRACE
+from condyle.backends.common.chunks import TRACE
 from condyle.backends.cpu import _allocate
+from condyle.backends.cpu.allocate import cost, is_near, traffic
 from condyle.backends.cpu.assemble import assemble
-from condyle.backends.cpu.code import NONE, Instruction, constant, slot
-from condyle.backends.cpu.cost import cost, is_near, traffic
+from condyle.backends.cpu.operations import NONE, Instruction, constant, slot
 from condyle.backends.cpu.target import ISAS, TARGET, Isa, Target
 from tests.backends.c.small import tangle
 from tests.backends.cpu import plain_schedule

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from condyle.backends.cpu.code import NONE, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.encode import FREE, RETURN, SAVED, WINDOW, Encoder, encode
-from condyle.backends.cpu.operations import ROWS
+from condyle.backends.cpu.operations import NONE, ROWS, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.target import ISAS, SINGLE, Isa
 from tests.programs import needs
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.cpu import keep as module
+from condyle.backends.cpu import build as module
 from condyle.backends.cpu.build import assembled, load, supported
-from condyle.backends.cpu.object_code import from_bytes, to_bytes
-from condyle.compile.serial import Compiler
+from condyle.backends.cpu.encode import from_bytes, to_bytes
+from condyle.compile.compiler import Compiler
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
-from condyle.runtime import cache, own
+from condyle.runtime import cache, kernel
 from tests.backends.c.small import empty, states, tangle
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
@@ -155,16 +155,16 @@ def test_bytes_and_back(dtype: str) -> None:
 
 
 def test_the_identity_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = own.identity()
+    known = kernel.identity()
     assert len(known) == 64
     (tmp_path / "a.py").write_text("x = 1\n")
-    monkeypatch.setattr(own, "PACKAGE", tmp_path)
+    monkeypatch.setattr(kernel, "PACKAGE", tmp_path)
     seen = []
     for text in ("x = 1\n", "x = 2\n"):
         (tmp_path / "a.py").write_text(text)
-        own.identity.cache_clear()
-        seen.append(own.identity())
-    own.identity.cache_clear()
+        kernel.identity.cache_clear()
+        seen.append(kernel.identity())
+    kernel.identity.cache_clear()
     assert len({known, *seen}) == 3
 
 
@@ -173,12 +173,14 @@ def test_an_entry_that_cannot_be_loaded_is_made_again(
     error: type[Exception], empty_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     robot, first = condyle.chain(2), answer(condyle.chain(2))
-    tries = list[object]()
+    tries, load = list[object](), module.load
 
-    def refused(*given: object) -> None:
+    def refused_once(*given: object) -> object:
         tries.append(given)
-        raise error("no such memory")
+        if len(tries) == 1:
+            raise error("no such memory")
+        return load(*given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(module, "load", refused)
+    monkeypatch.setattr(module, "load", refused_once)
     assert all(np.array_equal(a, b) for a, b in zip(first, answer(robot), strict=True))
-    assert tries
+    assert len(tries) == 2

@@ -13,19 +13,19 @@ import condyle
 from condyle.backends.common.facts import packed
 from condyle.backends.common.loops import layout
 from condyle.backends.cpu.build import build, load, object_code, supported
-from condyle.backends.cpu.code import NONE, SLOT, Instruction, slot
+from condyle.backends.cpu.joint_loop_steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
 from condyle.backends.cpu.loops import WORDS, assemble_rolled
-from condyle.backends.cpu.steps import BANK, FRONT, MIDDLE, SAVED, StepEncoder
+from condyle.backends.cpu.operations import NONE, SLOT, Instruction, slot
 from condyle.backends.cpu.target import AVX512, ISAS
 from condyle.functions import DEFAULT, FUNCTIONS
-from condyle.ir.interp_sweep import run_rolled
+from condyle.ir.interp import run_rolled
 from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
 from condyle.runtime.kernel import Kernel
 from condyle.specification.ports import F_EXT
+from condyle.trace.joint_loops import roll
 from condyle.trace.reference import evaluate
-from condyle.trace.rolled import roll
 from tests.backends.cpu.test_encode import GENERAL, assembled, needs_as
 from tests.processor import slow
 

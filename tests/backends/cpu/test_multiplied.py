@@ -11,14 +11,13 @@ import pytest
 from condyle import Packed, Robot
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
-from condyle.backends.common.segments import AT_ONCE
+from condyle.backends.common.segment_layout import AT_ONCE
 from condyle.backends.cpu.build import build, load, object_code, supported
-from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS
-from condyle.backends.cpu.segments import assemble_segments
+from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS, assemble_segments
 from condyle.compile import routes as routing
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph
-from condyle.ir.interp_segments import run_segments
+from condyle.ir.interp import run_segments
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, whole
 from condyle.model.tree import tree_of
@@ -27,7 +26,7 @@ from condyle.runtime.kernel import Kernel
 from condyle.scalar import sin
 from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
-from condyle.trace.structure import rows_of
+from condyle.trace.straight import rows_of
 from tests.processor import slow
 from tests.zoo import every_joint
 

@@ -12,18 +12,18 @@ import pytest
 import condyle
 from condyle.backends.cpu.assemble import full_layouts
 from condyle.backends.cpu.build import build, lanes, supported
-from condyle.backends.cpu.repeat import repeated
-from condyle.compile.kernels.repeated import SteppedKernel
+from condyle.backends.cpu.loops import repeated
+from condyle.compile.kernels.composed import SteppedKernel
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Program
-from condyle.ir.repeated import Give, Take, TimeLoop
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
+from condyle.ir.time_loops import Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.native import NativeKernel
 from condyle.scalar import sin
-from condyle.trace.rolled import roll
+from condyle.trace.joint_loops import roll
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
 

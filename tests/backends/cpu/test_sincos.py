@@ -11,7 +11,7 @@ from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import REACH as REACH_STEP
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
-from condyle.backends.cpu.sincos import inline_angles
+from condyle.backends.cpu.operations import inline_angles
 from condyle.backends.cpu.target import AVX512, ISAS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program

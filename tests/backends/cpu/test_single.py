@@ -11,10 +11,10 @@ import condyle
 from condyle.backends.common.facts import Facts
 from condyle.backends.cpu.assemble import assemble
 from condyle.backends.cpu.build import build, supported
-from condyle.backends.cpu.object_code import Single
+from condyle.backends.cpu.encode import Single
 from condyle.backends.cpu.single import MOST_ARRAYS
 from condyle.backends.cpu.target import ISAS, Isa
-from condyle.compile.serial import Compiler
+from condyle.compile.compiler import Compiler
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of

@@ -12,8 +12,8 @@ import pytest
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.target import ISAS, Isa
 from condyle.ir.program import Program
-from condyle.runtime.layout import Layouts, full, sparse
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, STREAM, Shape, plan_entry
+from condyle.runtime.packed import Layouts, full, sparse
 from tests.accuracies import PROGRAMS
 from tests.backends.c.small import meaning, states, toy
 

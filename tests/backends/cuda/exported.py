@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from condyle.api import Robot
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.cpp.header import header
 from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
+from condyle.backends.cuda.cpp.project import header
 from condyle.functions import DEFAULT, function_of
-from condyle.runtime import cache, loading
+from condyle.runtime import cache, trusted_folders
 from condyle.specification import Function
 from tests.backends.cuda.simulate import kernels
 
@@ -114,7 +114,7 @@ def compile_library(folder: Path, found: Plan, name: str, nq: int, nv: int) -> L
         assert done.returncode == 0, done.stderr[:4000]
 
     shim = [path.read_text() for path in sorted(SHIM.iterdir())]
-    library = loading.library(cache.fetch(["shim", *flags, header, around, *shim], f"{name} shim", make))
+    library = trusted_folders.library(cache.fetch(["shim", *flags, header, around, *shim], f"{name} shim", make))
     library.shim_held.restype = ctypes.c_size_t
     for function in found.functions:
         for real in TYPES.values():

@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.gpu_code import INSTRUCTION, PATH, text_hash
 from benchmarks.gpu_time import text_bytes
-from condyle.backends.cuda.link import assemble, link_version
-from condyle.backends.cuda.parts import Part
+from condyle.backends.cuda.kernel import assemble, link_version
+from condyle.backends.cuda.launches import Part
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
 from condyle.functions import DEFAULT

@@ -13,10 +13,10 @@ from condyle import Contact
 from condyle.api import Robot
 from condyle.backends.common.facts import Facts
 from condyle.backends.cuda.forms import Form
-from condyle.backends.cuda.parts import Part, Parts, Text
+from condyle.backends.cuda.launches import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, Target
+from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
-from condyle.compile.serial import Compiler
 from condyle.ir.program import Program
 from condyle.model.tree import tree_of
 from condyle.specification import Bound

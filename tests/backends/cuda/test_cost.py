@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from condyle.backends.cuda.link import link_version
+from condyle.backends.cuda.kernel import link_version
 from condyle.errors import BuildError
 from tests.backends.cuda.machine_code import hold
 from tests.processor import slow

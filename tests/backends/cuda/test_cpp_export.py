@@ -12,7 +12,7 @@ import pytest
 
 import condyle
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.cpp.body import number
+from condyle.backends.cuda.cpp.rollout import number
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.errors import ModelWarning, SingularError, UnsupportedError
 from tests.backends.cuda.exported import SHIM, planned, text

@@ -12,7 +12,7 @@ import pytest
 
 import condyle
 from condyle.backends.cuda.cpp.plan import plan
-from condyle.backends.cuda.parts import Composed
+from condyle.backends.cuda.launches import Composed
 from condyle.cli.check import allowed
 from condyle.exports.projects import variants
 from condyle.functions import DEFAULT, FUNCTIONS

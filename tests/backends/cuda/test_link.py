@@ -15,7 +15,7 @@ import condyle
 from benchmarks import gpu_code
 from benchmarks.gpu_code import CHAINS, LANES, LINKS, ROBOTS, linked_kernels
 from condyle.backends.common.facts import BITS
-from condyle.backends.cuda.link import Code, assemble, link, link_version, usage
+from condyle.backends.cuda.kernel import Code, assemble, link, link_version, usage
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
 from condyle.functions import DEFAULT

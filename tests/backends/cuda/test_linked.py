@@ -7,15 +7,15 @@ import pytest
 
 import condyle
 from benchmarks.parallel import parts
-from condyle.backends.cuda.link import link
-from condyle.backends.cuda.parts import Parts
+from condyle.backends.cuda.kernel import link
+from condyle.backends.cuda.launches import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
 from condyle.links.algorithms import forward_dynamics as elements
 from condyle.links.algorithms.links import Links, OfJoints
+from condyle.links.compiler import guard
 from condyle.links.cuda.part import launch
-from condyle.links.launches import guard
 from condyle.links.trace import by_links, solve
 from condyle.model.tree import tree_of
 from condyle.trace.reference import evaluate

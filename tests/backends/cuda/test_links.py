@@ -9,19 +9,19 @@ import pytest
 
 import condyle
 from benchmarks.parallel import segment_route, segmented
-from condyle.backends.cuda.link import link
-from condyle.backends.cuda.parts import Parts
+from condyle.backends.cuda.kernel import link
+from condyle.backends.cuda.launches import Parts
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
 from condyle.links.algorithms import forward_dynamics as elements
 from condyle.links.algorithms import inverse_dynamics as sums
-from condyle.links.cuda.lanes import lanes_for
 from condyle.links.cuda.part import linked
+from condyle.links.cuda.transport import lanes_for
 from condyle.links.trace import best_lanes, by_links
 from condyle.model.tree import tree_of
 from condyle.trace.reference import evaluate
-from condyle.trace.structure import sizes
+from condyle.trace.straight import sizes
 from tests.backends.cuda.memory import RaceError
 from tests.backends.cuda.simulate import simulate
 from tests.forces import function_with

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from condyle.backends.common.order import orders
-from condyle.backends.cuda.lower import lower
-from condyle.backends.cuda.register_pressure import Uses, early, late, low_pressure_orders, most_first, peak, relieved
+from condyle.backends.common.chunks import orders
+from condyle.backends.cuda.lower import Uses, early, late, low_pressure_orders, lower, most_first, peak, relieved
 from condyle.ir.program import Program, operands
 from condyle.operations import LEAVES
 from tests.backends.c.small import tangle, toy

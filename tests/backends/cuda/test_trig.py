@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from condyle.backends.cuda.circle import pi, quarter_turn, turns
-from condyle.backends.cuda.parts import straight
+from condyle.backends.cuda.launches import straight
+from condyle.backends.cuda.trig import pi, quarter_turn, turns
 from condyle.ir.program import Array, Output, Program
 from tests.backends.cuda.simulate import made, robot, simulate
 

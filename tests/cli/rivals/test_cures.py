@@ -10,7 +10,7 @@ import pytest
 
 import condyle
 from condyle import Builder, UnsupportedError
-from condyle.cli.rivals import toolchain
+from condyle.cli.rivals import rival as toolchain
 from condyle.cli.rivals.casadi_c import CasadiC
 from condyle.cli.rivals.mujoco_c import MujocoC
 from condyle.cli.rivals.numbers import numbers_of

@@ -10,10 +10,9 @@ import pytest
 
 import condyle
 from condyle.cli import rivals
-from condyle.cli.rivals import agreement as comparing
-from condyle.cli.rivals.agreement import agreement
+from condyle.cli.rivals import numbers as comparing
 from condyle.cli.rivals.mujoco_model import frames, mjcf
-from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.numbers import agreement, numbers_of
 from condyle.cli.rivals.pinocchio_cpp import FOLDER, SOURCES, PinocchioCpp, algorithms
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS

@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle import UnsupportedError
 from condyle.cli import rivals
-from condyle.cli.rivals.mujoco_rollout import MujocoRollout
+from condyle.cli.rivals.mujoco_c import MujocoRollout
 from condyle.cli.rivals.rival import Array, Rival
 from tests.processor import slow
 from tests.programs import skip_without

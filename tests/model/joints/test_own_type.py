@@ -9,12 +9,11 @@ import pytest
 
 import condyle
 from condyle.errors import ModelError, UnsupportedError
-from condyle.fpga.stepping import stepping_of
+from condyle.fpga.plans import stepping_of
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.joints.base import ANGULAR, LINEAR, Column
 from condyle.scalar import Scalar, cos, number, sin
-from condyle.spatial.rotation import AboutZ
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import AboutZ, Transform
 from tests.model.joints.arrays import integrate
 
 PLANAR = JOINT_TYPES["planar"]

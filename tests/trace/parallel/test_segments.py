@@ -15,7 +15,7 @@ from condyle.backends.cpu.target import ISAS, Isa
 from condyle.functions import FUNCTIONS
 from condyle.links.algorithms.arrays import GUARD
 from condyle.links.trace import has_branches, is_chain
-from condyle.links.trace.branches import branches, cut
+from condyle.links.trace.traced_segments import branches, cut
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.trace import reference

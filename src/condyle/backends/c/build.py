@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.backends.c.emit import Source, source
+from condyle.backends.c.source import Source, source
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, bits_of
 from condyle.ir.count import work as work_of
-from condyle.ir.repeated import TimeLoop
 from condyle.ir.sweep import Code
-from condyle.runtime import cache, loading
+from condyle.ir.time_loops import TimeLoop
+from condyle.runtime import cache, trusted_folders
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import NativeKernel, Shape, entry_of
 from condyle.runtime.toolchain import Compiler, find_compiler, run
@@ -31,7 +31,7 @@ def build(program: Code, facts: Facts, dtype: str = "float64") -> Kernel:
     parts = ["c", str(TARGET.abi), facts.version, compiler.path, compiler.identity, *TARGET.flags, *text.units]
     description = f"{facts.name} {program.name} {dtype} {facts.fingerprint[:12]}"
     made = cache.fetch(parts, description, lambda target: compile_shared(text, compiler, target))
-    library = loading.library(made)
+    library = trusted_folders.library(made)
     return _kernel(program, facts, np.dtype(dtype), library, f"C, {compiler.version}")
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.backends.c.body import write_numbers
-from condyle.backends.c.cmake import cmake_file
-from condyle.backends.c.emit import (
+from condyle.backends.c.rolled import write_numbers
+from condyle.backends.c.source import (
     Source,
     fact_symbols,
     given_head,
@@ -21,15 +20,150 @@ from condyle.backends.c.emit import (
     write_facts,
     write_preamble,
 )
-from condyle.backends.c.readme import readme
 from condyle.backends.c.target import TARGET
-from condyle.backends.common.describe import argument_names, body_of, header
-from condyle.backends.common.facts import Facts, Vectors, bits_of
-from condyle.backends.common.owned import write_owned
-from condyle.backends.common.readme import Coordinates
-from condyle.ir.repeated import Repeated
+from condyle.backends.common.exported_files import write_owned
+from condyle.backends.common.facts import Facts, Vectors, argument_names, bits_of, body_of, described, header, in_ascii
+from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_install, write_library
 from condyle.ir.sweep import Code
+from condyle.ir.time_loops import Repeated
 from condyle.text import Emitter
+
+# The CMakeLists.txt of an exported C project: a library, its test, and a package that other projects find.
+
+
+def cmake_file(programs: Sequence[Code | Repeated], facts: Facts) -> str:
+    """The text; the version of the package is the ABI number."""
+    name, library = facts.name, library_of(facts.name)
+    sources = " ".join(f"{name}_{part}.c" for part in ("facts", *(program.name for program in programs)))
+    e = Emitter()
+    write_library(e, name, TARGET.abi, "C", f"STATIC {sources}")
+    e(f"set_target_properties({library} PROPERTIES C_STANDARD 99 POSITION_INDEPENDENT_CODE ON)")
+    e(f"target_link_libraries({library} PUBLIC m)", "")
+    e("# ON: all instructions of this machine, fused multiply-add too; OFF: for any machine of this architecture")
+    e('option(CONDYLE_NATIVE "Use every instruction of this machine" ON)')
+    with e.block('if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")', "endif()"):
+        e(f"target_compile_options({library} PRIVATE -O2 -ffp-contract=fast -fno-math-errno)")
+        with e.block("if(CONDYLE_NATIVE)", "endif()"):
+            e(f"target_compile_options({library} PRIVATE -march=native)")
+    e("")
+    write_install(e, name, f"{name}.h", f"-l{library} -lm")
+    e("", "# the test, if this is the top-level project")
+    with e.block("if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)", "endif()"):
+        e("enable_testing()", f"add_executable({library}_test test.c)")
+        e(f"set_target_properties({library}_test PROPERTIES C_STANDARD 99)")
+        e(f"target_link_libraries({library}_test PRIVATE {library})")
+        e(f"add_test(NAME {library}_test COMMAND {library}_test)")
+    return e.text()
+
+
+# The README of an exported C project.
+
+
+def readme(
+    programs: Sequence[Code | Repeated],
+    facts: Facts,
+    real: str,
+    joints: Sequence[Coordinates],
+    generated: Mapping[str, Source],
+) -> str:
+    """README.md: the files, how to build, test and install them, each function, the order of the joints."""
+    name, library = facts.name, library_of(facts.name)
+    sources = ", ".join(f"`{name}_{program.name}.c`" for program in programs)
+    functions = "\n".join(_section(program, facts, real, generated[program.name]) for program in programs)
+    return f"""\
+# {name}: rigid-body dynamics in C
+
+{len(programs)} functions of one robot, nq = {facts.nq}, nv = {facts.nv}, every number a `{real}`.
+{birth(facts)}
+
+| file | what it is |
+|---|---|
+| `{name}.h` | the header, for C and C++: above each function its equation, arguments and number of operations |
+| {sources} | the functions: each is one C99 file that needs only the C library and `libm` |
+| `{name}_facts.c` | sizes, fingerprint and version as constants, to compare with those of the header |
+| `test.c` | calls every function on states with known results |
+| `CMakeLists.txt` | the library `{library}`, the test, and the package `{name}` |
+| `robot.json` | names of joints, bodies and frames, in their order |
+| `condyle-export.json` | the files of this export; a later export replaces only these |
+
+Build and test with CMake, or with one compiler call. The exit status of the test is 0 if all results are right:
+
+```sh
+cmake -S . -B build && cmake --build build && ctest --test-dir build
+cc -O2 -march=native -ffp-contract=fast -fno-math-errno *.c -lm -o check && ./check
+```
+
+`-DCONDYLE_NATIVE=OFF` builds for other machines of the same architecture. `cmake --install build --prefix PLACE`
+installs a package; its version is the ABI number. Another project uses the package, or `add_subdirectory` with this
+folder:
+
+```cmake
+find_package({name} {TARGET.abi} CONFIG REQUIRED)   # with -DCMAKE_PREFIX_PATH=PLACE; not after add_subdirectory
+target_link_libraries(app {name}::{name})
+```
+
+Without CMake: `pkg-config --cflags --libs {name}`, with PLACE/lib/pkgconfig in PKG_CONFIG_PATH.
+
+## Functions
+
+Arrays have n rows, one for each state, one after the other. Functions allocate no memory, have no state between calls,
+and may be called from several threads at once. `{name}_FN` has its workspace on the stack, and is missing if that is
+more than {TARGET.stack // 1024} KiB. `{name}_FN_with` takes a workspace from the caller, at any address.
+`{name}_FN_strided` also takes the distance between rows. The size of a workspace is {name.upper()}_FN_WORK bytes, a
+constant that is enough on any machine, or {name}_FN_work() bytes.
+
+The functions with `_f_ext` take external forces: for each body, in the order of `robot.json`, [force; torque] at the
+origin of the body's frame, in that frame's axes. In the functions without `_f_ext` they are zero. Units are SI; of two
+units, such as N m or N, the first is that of a rotation, the second that of a translation.
+{_rollouts(programs, name)}
+{functions}
+## Order of joints
+
+{order(joints)}
+
+A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
+spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
+"""
+
+
+def _rollouts(programs: Sequence[Code | Repeated], name: str) -> str:
+    if not any(isinstance(program, Repeated) for program in programs):
+        return ""
+    return f"""
+A rollout repeats a function: its output `X_next` is the input X of the next step. It computes `steps` steps and stores
+the results of steps number every, 2 every, ... and of the last one: rows = ceil(steps / every). With every = 0 it
+stores the last one only, rows = 1. `{name}_FN_strided` of a rollout also takes `in_step` and `out_step`, the number of
+elements between the rows of two steps. An input with in_step = 0 is the same at every step; any other has a row for
+each step.
+"""
+
+
+def _section(program: Code | Repeated, facts: Facts, real: str, source: Source) -> str:
+    function, head = facts.functions.get(program.name), plain_head if source.plain else given_head
+    rows = [
+        f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {_cell(port.unit) if port else ''} | "
+        f"{_cell(port.doc) if port else ''} |"
+        for way, name, shape, port in described(program, facts)
+    ]
+    return "\n".join(
+        [
+            f"### {facts.name}_{program.name}",
+            "",
+            *([] if function is None else [in_ascii(function.equation), ""]),
+            "```c",
+            head(program, f"{facts.name}_{program.name}", real) + ";",
+            "```",
+            "",
+            "| argument | | shape | unit | meaning |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
+def _cell(text: str) -> str:
+    return in_ascii(text.replace("|", "or"))
 
 
 def export_c(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Output, Program, constant_of, operands
 from condyle.operations import ARITY, LEAVES, Node
 from condyle.passes.elementary.expand import ELEMENTARY, expand
@@ -94,3 +98,36 @@ def alone(op: str) -> Program:
     inputs = tuple(Array(f"x{k}", (1,)) for k in range(ARITY[op]))
     nodes: tuple[Node, ...] = (*(("input", k, 0) for k in range(ARITY[op])), (op, *range(ARITY[op])))
     return Program("one", inputs, (Array("y", (1,)),), nodes, (Output(0, 0, ARITY[op]),))
+
+
+# Numbers as constants of C.
+
+
+def literal(value: float, bits: int) -> str:
+    """A number as a hexadecimal C constant; raises UnsupportedError where it is not finite in this precision."""
+    if bits == 32:
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
+    if not math.isfinite(value):
+        raise UnsupportedError(f"the constant {value} cannot stand in generated code")
+    return value.hex() + ("f" if bits == 32 else "")
+
+
+# The error for operations that a target does not have.
+
+
+EVERYTHING = ("numpy", "cpu", "c", "cuda")
+"""Targets that have every operation of the table."""
+
+
+def lacks(program: Program, has: Collection[str]) -> list[str]:
+    """Operations of the Program that a target does not have."""
+    return sorted({node[0] for node in program.nodes} - LEAVES - set(has))
+
+
+def refused(target: str, lacking: Iterable[str], has: Iterable[str]) -> UnsupportedError:
+    """The error for operations that a target lacks."""
+    return UnsupportedError(
+        f"{target} has no operation {', '.join(map(repr, lacking))}; it has {', '.join(sorted(has))}; "
+        f"targets {', '.join(EVERYTHING)} have every one"
+    )

@@ -1,7 +1,6 @@
 from collections.abc import Callable
 
-from condyle.backends.cpu.code import Instruction
-from condyle.backends.cpu.operations import Row
+from condyle.backends.cpu.operations import Instruction, Row
 from condyle.operations import Node
 
 def allocate(

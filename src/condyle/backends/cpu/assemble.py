@@ -7,20 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from condyle.backends.common.chunks import Chunk, Cut, Lowered, Room, angle_slots, lower
+from condyle.backends.common.chunks import Chunk, Cut, Lowered, Room, angle_slots, lower, orders
 from condyle.backends.common.facts import packed
-from condyle.backends.common.order import orders
-from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, schedule
-from condyle.backends.cpu.code import Instruction
-from condyle.backends.cpu.cost import is_near
+from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, is_near, schedule
 from condyle.backends.cpu.encode import encode, padded
-from condyle.backends.cpu.operations import expanded
-from condyle.backends.cpu.sincos import expand, inline_angles
+from condyle.backends.cpu.operations import Instruction, expand_sines, expanded, inline_angles
 from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.ir.program import Program
 from condyle.ir.sweep import Code
-from condyle.runtime.layout import Layouts, full
+from condyle.runtime.packed import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
 """No chunks: all operations between two loops of sines are one kernel."""
@@ -187,7 +183,7 @@ def _allocated(
     low: Lowered, name: str, order: list[int], constants_before: Constants, isa: Isa, bits: int, target: Target
 ) -> Allocated:
     """An allocated order, scheduled if the code is short and stays in the level-1 cache."""
-    program, order = expand(low.program, order, bits)
+    program, order = expand_sines(low.program, order, bits)
 
     def allocated(order: list[int]) -> Allocated:
         constants = constants_before.copy()

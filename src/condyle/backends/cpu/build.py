@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from condyle.backends.common.facts import bits_of, packed
-from condyle.backends.cpu.object_code import ObjectCode
+from condyle.backends.cpu.encode import ObjectCode, from_bytes, to_bytes
 from condyle.backends.cpu.target import ISAS, NEEDS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.link_parallel import LinkParallel
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code
-from condyle.runtime import machine
+from condyle.runtime import cache, machine
 from condyle.runtime._native import Entry
-from condyle.runtime.layout import Layouts
+from condyle.runtime.kernel import identity
 from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, plan_entry
+from condyle.runtime.packed import Layouts
 
 if TYPE_CHECKING:
     from condyle.backends.cpu.assemble import Assembled
@@ -58,7 +59,7 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
 
         made = assemble(program, isa, bits, layouts=layouts)
     elif isinstance(program, Segmented):
-        from condyle.backends.cpu.segments import assemble_segments
+        from condyle.backends.cpu.loops import assemble_segments
 
         made = assemble_segments(program, isa, bits, layouts=layouts)
     else:
@@ -147,3 +148,52 @@ def build_chain(code: LinkParallel, dtype: str, isa: Isa) -> NativeKernel:
     entry = entry_of(plan.entry, shape, np.dtype(dtype), plan.context)
     text = f"machine code, {isa.name}, the chain in {plan.lanes} segments"
     return NativeKernel(entry, np.dtype(dtype), text, plan)
+
+
+# Kernels in the cache, found by a key of all that determines them, before anything is traced.
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """All that one kernel depends on, in addition to the processor and Condyle itself.
+
+    fingerprint: that of the robot; empty for a robot whose kernels are not kept. function: its key. routes: the
+    requested ones. name: of the function, for people.
+    """
+
+    fingerprint: str
+    function: str
+    routes: str
+    dtype: str
+    name: str = field(repr=False)
+
+
+def find(key: Key, layouts: Layouts | None) -> NativeKernel | None:
+    """The kernel, if this version of Condyle kept it for this instruction set and it can be loaded.
+
+    BuildError where CONDYLE_CACHE_DIR names a directory that is refused.
+    """
+    cache.check()
+    parts = _parts(key)
+    data = cache.look(parts) if parts else None
+    if data is None:
+        return None
+    try:
+        return load(from_bytes(data), layouts)
+    except (BuildError, ValueError):
+        return None
+
+
+def keep(key: Key, code: ObjectCode) -> None:
+    """Keeps a kernel for the next process."""
+    parts = _parts(key)
+    if parts:
+        cache.keep(parts, f"{key.name} {key.dtype} {key.fingerprint[:12]} machine code", to_bytes(code))
+
+
+def _parts(key: Key) -> list[str]:
+    """The parts of the cache key; empty where there can be none."""
+    can = supported()
+    if not (key.fingerprint and can and identity()):
+        return []
+    return ["cpu", identity(), str(vars(np)["__version__"]), can[0].name, repr(key)]

@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from condyle.backends.common.chunks import orders
 from condyle.backends.common.facts import packed
-from condyle.backends.common.order import orders
 from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, schedule
 from condyle.backends.cpu.assemble import packed_constants
-from condyle.backends.cpu.code import NONE as NOWHERE
-from condyle.backends.cpu.code import Instruction, constant, slot
 from condyle.backends.cpu.encode import encode, padded
-from condyle.backends.cpu.operations import expanded
+from condyle.backends.cpu.operations import NONE as NOWHERE
+from condyle.backends.cpu.operations import Instruction, constant, expanded, slot
 from condyle.backends.cpu.target import TARGET, Isa
 from condyle.ir.link_parallel import (
     EXT,

@@ -3,19 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from condyle.backends.common.loops import Bank, layout
-from condyle.backends.common.segments import product_table
-from condyle.backends.cpu.assemble import LOOPS, Assembled, Kernel, full_layouts, packed_constants, port_numbers
+from condyle.backends.common.segment_layout import Copy, Workspace, on_the_left, own_inputs, product_table
+from condyle.backends.cpu.assemble import (
+    LOOPS,
+    Assembled,
+    Kernel,
+    Straight,
+    full_layouts,
+    packed_constants,
+    port_numbers,
+)
 from condyle.backends.cpu.encode import padded
-from condyle.backends.cpu.steps import FRONT, Block, Way, block
+from condyle.backends.cpu.joint_loop_steps import FRONT, Block, Way, block
+from condyle.backends.cpu.operations import expanded, inline_angles
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
-from condyle.ir.program import input_of, operands
-from condyle.ir.segments import Product
+from condyle.ir.program import Program, input_of, operands
+from condyle.ir.segments import Product, Segmented
 from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
+from condyle.ir.time_loops import TimeLoop
 from condyle.operations import TRIGONOMETRIC
-from condyle.runtime.layout import Layouts
+from condyle.runtime import machine
+from condyle.runtime._native import Entry
+from condyle.runtime.native import PACKED_IN, PACKED_OUT, PIECE_NS, NativeKernel, Shape, plan_entry
+from condyle.runtime.packed import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
 WORDS = 6
@@ -193,3 +208,107 @@ class _Writer:
             table = self.rolled.joints[i].table
             rows += (table[x] if isinstance(x, int) else x for x in block.constants)
         return packed_constants(rows, self.way.isa, self.way.bits)
+
+
+# Segments -> machine code: kernels of Programs, and the driver's matrix products between them (tiles/loops.h).
+
+
+ORDERS = ("tips", "arrays")
+"""The orders for long Programs; the order `blocks` is for products, which these Programs do not contain."""
+BESIDE = 3
+"""Tiles that run together where left operands of products may be the same for all states (tiles/side.h)."""
+
+
+def assemble_segments(
+    code: Segmented, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
+) -> Assembled:
+    """The machine code of segments, without a scalar form. layouts, errors: as in `assemble`."""
+    code = code.rewritten(lambda program: expanded(program, bits))
+    work, space = Straight(isa, bits, replace(target, huge=ORDERS)), Workspace(code)
+    table, begins = list[float](), dict[str, int]()
+    for constant in code.constants:
+        begins[constant.name] = len(table)
+        table += constant.values
+    words: list[int] = []
+    for segment in code.segments:
+        begin = len(words)
+        if isinstance(segment, Program):
+            words += _program(work, space, code, segment)
+        else:
+            left, right = segment.left.array, space.bases[segment.right.array]
+            base = begins[left] if left in begins else space.bases[left]
+            kind = SAME if left in begins else HELD if left in code.held else 0
+            words += product_words(segment, base, right, space.multiplied(segment), work.slots, kind)
+        if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
+            work.steps[-1] += len(words) - begin
+        elif len(words) > begin:
+            work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+    tiles = BESIDE if any(product.left.array in code.held | begins.keys() for product in code.products) else 1
+    alone = sum(1 << k for k, array in enumerate(code.inputs) if array.name in on_the_left(code))
+    head = (0, tiles, space.size, 0, len(packed_constants(work.constants.values, isa, bits)), alone)
+    layouts = layouts or full_layouts(code, isa.lanes(bits))
+    bases = [space.bases[array.name] for array in code.inputs]
+    ports = port_numbers(bases, space.tables, space.zero, layouts, work.slots)
+    return work.assembled(space.zero, len(bases), ports, tiles * space.size, (*head, *words), table)
+
+
+def _program(work: Straight, space: Workspace, code: Segmented, program: Program) -> list[int]:
+    """Adds the kernels of a Program; gives the words that copy its outputs."""
+    own, room = own_inputs(code, program), space.room(program)
+    low = work.add(program, {k for k in inline_angles(program) if input_of(program.nodes[k])[0] in own}, room)
+    return _copied(work, space.programmed(low, room.first, work.size))
+
+
+def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
+    words: list[int] = []
+    for copy in copies:
+        work.values += ((slot, 0.0) for slot in copy.cleared)
+        words += (COPY, len(work.slots), 2 * len(copy.to))
+        work.slots += (slot for pair in zip(copy.slots, copy.to, strict=True) for slot in pair)
+    return words
+
+
+# Loops over time around a kernel of tiles; the same machine code is used for any number of steps.
+
+
+def repeated(kernel: NativeKernel, loop: TimeLoop) -> NativeKernel | None:
+    """The kernel of a loop around this one; None if it is no kernel of tiles."""
+    if kernel.body is None:
+        return None
+    tiles, single, of, columns = kernel.body
+    numbers = _numbers(loop)
+    plan = machine.repeat(tiles, numbers)
+    shape = _looped(of, of, loop, plan.work_bytes)
+    packed = plan_entry(plan, _looped(columns, of, loop, plan.work_bytes), kernel.dtype, PACKED_IN + PACKED_OUT)
+    text = f"{loop.steps} steps a tile, {kernel.description}"
+    made = NativeKernel(plan_entry(plan, shape, kernel.dtype), kernel.dtype, text, plan, packed)
+    if single is not None:
+        alone = machine.repeat(single, numbers)
+        ports = shape.in_sizes, shape.out_sizes
+        grain = 8 if shape.state_ns < PIECE_NS else 1
+        entry = Entry(alone.entry(0), alone.work_bytes, 1, kernel.dtype.char, *ports, grain, alone.context)
+        made.add_single(entry, alone)
+    return made
+
+
+def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape:
+    """The shape of a loop. once: sizes of arrays without a time axis. whole: sizes of a row of those with one."""
+    inputs = [
+        loop.rows(take.every) * rows if take.every else size
+        for take, size, rows in zip(loop.takes, once.in_sizes, whole.in_sizes, strict=True)
+    ]
+    outputs = [
+        loop.rows(give.every) * whole.out_sizes[give.output]
+        if give.every
+        else (whole if give.summed else once).out_sizes[give.output]
+        for give in loop.gives
+    ]
+    state_ns = loop.steps * whole.state_ns
+    return replace(whole, in_sizes=tuple(inputs), out_sizes=tuple(outputs), work_bytes=work_bytes, state_ns=state_ns)
+
+
+def _numbers(loop: TimeLoop) -> tuple[int, ...]:
+    """The loop as the numbers that tiles/repeat.h describes."""
+    takes = chain.from_iterable((take.carried, take.every) for take in loop.takes)
+    gives = chain.from_iterable((give.output, give.every, int(give.summed)) for give in loop.gives)
+    return (loop.steps, int(loop.backwards), len(loop.gives), *takes, *gives)

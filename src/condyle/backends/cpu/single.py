@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 
 from condyle.backends.common.chunks import Angle, Chunk, Lowered, angle_slots
 from condyle.backends.common.facts import packed
-from condyle.backends.cpu.code import SLOT, Instruction, slot
-from condyle.backends.cpu.encode import encode, padded
-from condyle.backends.cpu.object_code import Single
+from condyle.backends.cpu.encode import Single, encode, padded
+from condyle.backends.cpu.operations import SLOT, Instruction, slot
 from condyle.backends.cpu.target import SINGLE, Isa
 
 KERNEL, LOAD, SINES, COPY, CLEAR, REACH = range(6)  # as in runtime/tiles/single.h

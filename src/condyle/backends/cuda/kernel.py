@@ -2,23 +2,146 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import asdict, dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.cuda.link import ARCHITECTURES, assemble, link_version
-from condyle.backends.cuda.parts import Part, Parts, Text
+from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.launches import Part, Parts, Text
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.errors import BuildError, DeviceError
 from condyle.ir.program import Array
-from condyle.runtime.cuda.driver import Function, Gpu
-from condyle.runtime.cuda.pinned import Pinned
-from condyle.runtime.cuda.pool import free_released, scratch
-from condyle.runtime.cuda.stage import HOST, Slot
+from condyle.ir.time_loops import TimeLoop
+from condyle.runtime import cache
+from condyle.runtime.cuda.driver import Function, Gpu, Pinned
+from condyle.runtime.cuda.stage import HOST, Slot, free_released, scratch
 from condyle.runtime.forks import Guard
+
+# PTX -> machine code by nvJitLink, which needs neither a GPU nor a driver, and through the cache; its register usage.
+#
+# Of several texts of a kernel the one with the fewest spilled bytes is taken.
+
+
+ARCHITECTURES = tuple(f"sm_{number}" for number in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121))
+"""Architectures that nvJitLink 13 and our PTX support. For any other, nvJitLink ends the process."""
+
+MISSING = (
+    "target 'cuda' needs the packages cuda-bindings and nvidia-nvjitlink, and this installation lacks {what}: "
+    "pip install 'condyle[cuda]'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Of a thread of one kernel: registers of 32 bits, bytes of stack, bytes that the assembler spilled."""
+
+    registers: int
+    stack: int
+    spill_stores: int
+    spill_loads: int
+
+    @property
+    def moved(self) -> int:
+        """A lower bound of the bytes moved to and from local memory."""
+        return self.stack + self.spill_stores + self.spill_loads
+
+
+def nvjitlink() -> ModuleType:
+    """The bindings; BuildError with the packages to install if they are missing."""
+    try:
+        module = import_module("cuda.bindings.nvjitlink")
+        module.version()
+    except ImportError as error:
+        raise BuildError(MISSING.format(what="cuda-bindings")) from error
+    except Exception as error:  # the loader of the bindings has error classes of its own
+        raise BuildError(MISSING.format(what="nvidia-nvjitlink")) from error
+    return module
+
+
+def link_version() -> tuple[int, int]:
+    """The CUDA version of nvJitLink."""
+    major, minor = nvjitlink().version()
+    return int(major), int(minor)
+
+
+def link(ptx: str, arch: str) -> tuple[bytes, Usage]:
+    """Machine code for one architecture (such as "sm_90"), and the usage of its only kernel. BuildError with the
+    log."""
+    module = nvjitlink()
+    if arch not in ARCHITECTURES:
+        raise BuildError(f"nvJitLink makes no code for {arch}; it does for {', '.join(ARCHITECTURES)}")
+    handle = module.create(2, [f"-arch={arch}", "-verbose"])
+    try:
+        try:
+            data = ptx.encode("ascii")
+            module.add_data(handle, module.InputType.PTX, data, len(data), "condyle.ptx")
+            module.complete(handle)
+        except module.nvJitLinkError as error:
+            raise BuildError(f"nvJitLink makes no code for {arch}: {error}\n{_error_log(module, handle)}") from error
+        cubin = bytearray(module.get_linked_cubin_size(handle))
+        module.get_linked_cubin(handle, cubin)
+        log = bytearray(module.get_info_log_size(handle))
+        module.get_info_log(handle, log)
+    finally:
+        module.destroy(handle)
+    return bytes(cubin), usage(log.decode(errors="replace"))
+
+
+def _error_log(module: ModuleType, handle: int) -> str:
+    log = bytearray(module.get_error_log_size(handle))
+    if log:
+        module.get_error_log(handle, log)
+    return log.decode(errors="replace").rstrip("\0\n")
+
+
+def usage(log: str) -> Usage:
+    """The usage in the assembler's verbose log."""
+    registers = re.search(r"Used (\d+) registers", log)
+    memory = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", log)
+    if registers is None or memory is None:
+        raise BuildError(f"the assembler's log says nothing of registers: {log!r}")
+    return Usage(int(registers[1]), *(int(number) for number in memory.groups()))
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Machine code of one kernel, its PTX, and its usage."""
+
+    text: Text
+    cubin: bytes
+    usage: Usage
+
+
+def assemble(part: Part, arch: str) -> Code:
+    """The first text for which the assembler spills nothing, else the one that moves the fewest bytes."""
+    made: list[Code] = []
+    for text in part.texts:
+        code = _fetched(text, arch)
+        if code.usage.spill_stores == 0:
+            return code
+        made.append(code)
+    return min(made, key=lambda code: code.usage.moved)
+
+
+def _fetched(text: Text, arch: str) -> Code:
+    """Machine code of a text, from the cache if it is there."""
+    parts: Sequence[str] = ["cuda", arch, str(link_version()), text.ptx]
+
+    def make(path: Path) -> None:
+        cubin, usage = link(text.ptx, arch)
+        path.write_bytes(json.dumps(asdict(usage)).encode("ascii") + b"\n" + cubin)
+
+    head, _, cubin = cache.fetch(parts, f"{text.name} {arch}", make).partition(b"\n")
+    return Code(text, cubin, Usage(**json.loads(head)))
+
 
 Rows = NDArray[np.floating]
 Place = TypeVar("Place")
@@ -224,3 +347,110 @@ def image_of(part: Part, gpu: Gpu) -> tuple[Text, bytes]:
         code = assemble(part, gpu.arch)
         return code.text, code.cubin
     return part.texts[-1], part.texts[-1].ptx.encode("ascii") + b"\0"
+
+
+# The launches of a call whose addresses are known later, and are then put in without Python (XLA).
+
+
+class At(NamedTuple):
+    """A parameter: the address of buffer `port` plus `value` bytes; port -1: the number `value`."""
+
+    port: int
+    value: int
+
+
+class Planned(NamedTuple):
+    """One launch. Buffers are numbered: inputs, outputs, then one for all scratch."""
+
+    function: int
+    grid: int
+    block: int
+    shared_bytes: int
+    values: tuple[At, ...]
+
+
+def scratch_bytes(kernel: CudaKernel, n: int) -> int:
+    """Bytes of scratch of a call with n states."""
+    return kernel.sizes.piece(n) * kernel.sizes.scratch if n else 0
+
+
+def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]:
+    """The launches of `CudaKernel.on_device` for n states, in order.
+
+    strides: bytes between the rows of each input; 0: one row for all states.
+    """
+    parts, item = kernel.parts, kernel.dtype.itemsize
+    piece, outputs = kernel.sizes.piece(n), len(parts.inputs)
+    moving = [*strides, *(array.size * item for array in parts.outputs)]
+    pitch = {array.name: array.size * item for array in (*parts.outputs, *parts.scratch)}
+    pitch |= {array.name: stride for array, stride in zip(parts.inputs, strides, strict=True)}
+    kept, offset = dict[str, At](), 0
+    for array in parts.scratch:
+        kept[array.name] = At(outputs + len(parts.outputs), offset)
+        offset += piece * array.size * item
+    made: list[Planned] = []
+    for start in range(0, n, piece):
+        some = min(piece, n - start)
+        arrays = (*parts.inputs, *parts.outputs)
+        places = kept | {array.name: At(k, start * moving[k]) for k, array in enumerate(arrays)}
+        made += (_planned_launch(kernel, number, some, places, pitch) for number in range(len(kernel.launches)))
+    return made
+
+
+def _planned_launch(kernel: CudaKernel, number: int, n: int, places: dict[str, At], pitch: dict[str, int]) -> Planned:
+    launch = kernel.launches[number]
+    grid, block = launch.shape(n, kernel.gpu.multiprocessors)
+    values = launch.values(n, places, pitch)
+    shared = launch.text.shared_bytes(block)
+    numbers = tuple(value if isinstance(value, At) else At(-1, value) for value in values)
+    return Planned(int(cast(int, launch.function.handle)), grid, block, shared, numbers)
+
+
+# A function on one GPU, in the form that is chosen for each batch size.
+
+
+class Source(Protocol):
+    """The forms of one function on one GPU: the form for a batch of n states, and the launches of a form."""
+
+    def form(self, n: int) -> Form: ...
+
+    def launches(self, form: Form) -> Parts: ...
+
+    def repeated(self, loop: TimeLoop) -> Source | None: ...
+
+
+class CudaFunction:
+    """A Kernel that calls the kernel of the form chosen for each batch; each is made at its first use."""
+
+    def __init__(self, source: Source, gpu: Gpu, dtype: np.dtype[np.floating]) -> None:
+        self.gpu, self.dtype = gpu, dtype
+        self._source = source
+        self._forms: dict[int, Form] = {}
+        self._kernels: dict[Form, CudaKernel] = {}
+        self._guard = Guard()
+        self.description = f"CUDA, {gpu.arch}"
+
+    def kernel(self, n: int) -> CudaKernel:
+        """The kernel for n states, in the form that was chosen for the first batch with the same next power of two."""
+        size = (n - 1).bit_length()
+        with self._guard.lock:
+            if size not in self._forms:
+                self._forms[size] = self._source.form(n)
+            form = self._forms[size]
+            if form not in self._kernels:
+                self._kernels[form] = CudaKernel(self._source.launches(form), self.gpu, self.dtype)
+            return self._kernels[form]
+
+    def repeated(self, loop: TimeLoop) -> CudaFunction | None:
+        """A loop around it in one kernel; None if there is no such form."""
+        source = self._source.repeated(loop)
+        return None if source is None else CudaFunction(source, self.gpu, self.dtype)
+
+    def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
+        self.kernel(n)(n, inputs, outputs, threads)
+
+    def on_device(
+        self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
+    ) -> None:
+        """See `CudaKernel.on_device`."""
+        self.kernel(n).on_device(n, inputs, shared, outputs, stream)

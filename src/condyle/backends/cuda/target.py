@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+
+from condyle.backends.cuda.group.schedule import LATENCY, words
+from condyle.ir.count import count, work
+from condyle.ir.program import Program
 
 WARP = 32
 ARCHITECTURES = ("sm_80", "sm_90", "sm_120")
@@ -47,3 +52,90 @@ class Target:
 
 
 TARGET = Target()
+
+
+# The form that a batch runs in, chosen by an estimate of its time from counts that need no GPU.
+#
+# UNMEASURED: no time of these kernels has been taken on a GPU. The counts are exact or nearly so; the cycles are
+# assumed, and every assumption is in this file. A form that the user names is always taken.
+
+
+SCHEDULERS = 4
+"""Warp schedulers of a multiprocessor: the number of warps that issue an instruction in each cycle."""
+
+CYCLES_A_US = 1700.0
+LAUNCH_US = 2.5
+"""Clock and launch time of an H100 or H200, approximately."""
+
+ALONE = 2.0
+"""Cycles for an instruction of straight-line code if a warp has a scheduler alone, with stalls by dependences and
+instruction fetches."""
+
+STEP_CYCLES, STEP_INSTRUCTIONS = 48.0, 34.0
+"""One step of a group: cycles from a store in shared memory to the loads after it; instructions counted for sm_90."""
+
+KNOWN_MULTIPROCESSORS = 132
+"""Multiprocessors of an H100 or H200, for estimates without a GPU."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One kernel: cycles of a warp alone, instructions of a warp, states of a warp."""
+
+    alone: float
+    instructions: float
+    states: int
+
+    def us(self, n: int, multiprocessors: int) -> float:
+        """Estimated microseconds for n states, with the launch."""
+        rounds = -(-n // (self.states * SCHEDULERS * multiprocessors))
+        return LAUNCH_US + max(self.alone, rounds * self.instructions) / CYCLES_A_US
+
+
+@dataclass(frozen=True)
+class Size:
+    """The counts of a Program in each form."""
+
+    program: Program
+
+    @cached_property
+    def operations(self) -> int:
+        return work(self.program)
+
+    @cached_property
+    def entries(self) -> int:
+        return sum(array.size for array in (*self.program.inputs, *self.program.arrays))
+
+    @cached_property
+    def thread(self) -> float:
+        """Instructions of a thread, within a third: operations, staged entries, reciprocals, sines."""
+        counts = count(self.program)
+        return 800 + self.operations + 5 * self.entries + 85 * counts.div + 30 * counts.sincos
+
+    @cached_property
+    def _words(self) -> tuple[int, int]:
+        """The number of words, and the length of the longest chain of dependent ones."""
+        found = words(self.program)
+        depth: dict[int, int] = {}
+        for word in found:
+            level = 1 + max((depth.get(value, 0) for value in word.reads()), default=0)
+            depth.update(dict.fromkeys(word.defines, level))
+        return len(found), max(depth.values(), default=0)
+
+    def steps(self, lanes: int) -> float:
+        """Steps of a group, limited by its critical path or by its number of lanes."""
+        number, depth = self._words
+        return max(LATENCY * depth, number / lanes) + 8
+
+    def launch(self, lanes: int) -> Launch:
+        """The kernel with this number of lanes for each state."""
+        if lanes == 1:
+            return Launch(ALONE * self.thread, self.thread, WARP)
+        steps, around = self.steps(lanes), 400 + 12 * self.entries / lanes
+        return Launch(STEP_CYCLES * steps + ALONE * around, STEP_INSTRUCTIONS * steps + around, WARP // lanes)
+
+
+def product_launch(nv: int, matrices: int) -> Launch:
+    """The kernel of `product.py`."""
+    instructions = 2.5 * matrices * nv * nv
+    return Launch(instructions * ALONE, instructions, 1)

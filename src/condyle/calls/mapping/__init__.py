@@ -16,9 +16,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from condyle.calls.mapping.job import Array, Job, Sink, Source, Stored, length
+from condyle.calls.mapping.job import Array, Job, Sink, Source, Stored, Writer, length, writer
 from condyle.calls.mapping.journal import Journal, opened
-from condyle.calls.mapping.sinks import Writer, writer
 from condyle.errors import ShapeError, StateError, UnsupportedError
 
 STRIDE = 512

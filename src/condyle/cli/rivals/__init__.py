@@ -36,7 +36,7 @@ def _mujoco(robot: Robot) -> Rival:
 
 
 def _mujoco_batch(robot: Robot) -> Rival:
-    from condyle.cli.rivals.mujoco_rollout import MujocoRollout
+    from condyle.cli.rivals.mujoco_c import MujocoRollout
 
     return MujocoRollout(robot, batch=True)
 
@@ -48,7 +48,7 @@ def _crocoddyl(robot: Robot) -> Rival:
 
 
 def _mjx(robot: Robot) -> Rival:
-    from condyle.cli.rivals.mjx_rollout import MjxRollout
+    from condyle.cli.rivals.mujoco_c import MjxRollout
 
     return MjxRollout(robot)
 

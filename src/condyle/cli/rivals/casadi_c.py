@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condyle.cli.rivals import toolchain
-from condyle.cli.rivals.numbers import Struct, numbers_of
+from condyle.cli.rivals import rival
+from condyle.cli.rivals.numbers import Numbers, Struct, numbers_of
 from condyle.cli.rivals.pinocchio_cpp import DYNAMICS
 from condyle.cli.rivals.rival import EXACT, FUNCTIONS, Array, Compiled
 from condyle.errors import BuildError, UnsupportedError
@@ -28,6 +28,7 @@ from condyle.runtime.toolchain import find_compiler
 
 if TYPE_CHECKING:
     from condyle.model.robot import Robot
+
 
 WRITER = Path(__file__).with_name("casadi_write.cpp")
 DRIVER = Path(__file__).with_name("casadi_driver.c")
@@ -44,8 +45,8 @@ class CasadiC:
     name = "casadi"
 
     def __init__(self, robot: Robot) -> None:
-        self._folder = toolchain.wheel_folder("casadi", "bench", "casadi/casadi.hpp")
-        self._headers = toolchain.pinocchio_headers()
+        self._folder = rival.wheel_folder("casadi", "bench", "casadi/casadi.hpp")
+        self._headers = rival.pinocchio_headers()
         self._numbers = numbers_of(robot, "CasADi")
         self._compiler = find_compiler()
         self._functions: dict[str, Compiled] = {}
@@ -72,11 +73,11 @@ class CasadiC:
 
     @cached_property
     def _writer(self) -> ctypes.CDLL:
-        compiler, folder = toolchain.cpp_compiler(toolchain.GCC), self._folder
+        compiler, folder = rival.cpp_compiler(rival.GCC), self._folder
         includes = ("-isystem", str(folder / "include"), *self._headers.flags)
         links = (f"-L{folder}", f"-Wl,-rpath,{folder}", "-lcasadi")
-        command = [compiler.path, "-std=c++17", "-O0", "-DNDEBUG", *includes, *toolchain.SHARED, *links]
-        return toolchain.library(command, WRITER, (toolchain.MODEL,), "CasADi's writer")
+        command = [compiler.path, "-std=c++17", "-O0", "-DNDEBUG", *includes, *rival.SHARED, *links]
+        return rival.library(command, WRITER, (rival.MODEL,), "CasADi's writer")
 
     def _compiled(self, function: str) -> Compiled:
         if function not in self._functions:
@@ -97,8 +98,8 @@ class CasadiC:
                     f"CasADi wrote {len(written) >> 10} KB of C for {function}, which takes many minutes to compile"
                 )
             source.write_text(DRIVER.read_text().replace("#include GENERATED", written))
-            command = [self._compiler.path, *FLAGS, *toolchain.SHARED, "-lm"]
-            built = toolchain.library(command, source, (), f"{function} by CasADi")
+            command = [self._compiler.path, *FLAGS, *rival.SHARED, "-lm"]
+            built = rival.library(command, source, (), f"{function} by CasADi")
         if built.rival_size() != 0:
             raise UnsupportedError(f"{function} by CasADi takes more memory than the adapter has")
         return built
@@ -114,3 +115,34 @@ def _three(arrays: Sequence[Array]) -> Sequence[Array]:
     q = arrays[0]
     idle = np.zeros((len(q), q.shape[-1]))
     return (*arrays[:4], *[idle] * (3 - len(arrays)))
+
+
+# A Pinocchio model in Python, from the same numbers as ours, joint by joint.
+
+
+JOINTS = ("RX", "RY", "RZ", "RevoluteUnaligned", "PX", "PY", "PZ", "PrismaticUnaligned", "Spherical", "FreeFlyer")
+"""In the order of kinds in numbers.py."""
+
+
+def pinocchio() -> Any:
+    """The package."""
+    return rival.package("pinocchio", "'condyle[bench]'")
+
+
+def model_of(pin: Any, numbers: Numbers) -> Any:
+    """Frames behind that of the world."""
+    model = pin.Model()
+    for i, (parent, kind) in enumerate(zip(numbers.parent, numbers.kind, strict=True)):
+        word = JOINTS[int(kind)]
+        make = getattr(pin, f"JointModel{word}")
+        joint = make(numbers.axis[i]) if word.endswith("Unaligned") else make()
+        place = pin.SE3(numbers.rotation[i], numbers.translation[i])
+        at = model.addJoint(int(parent) + 1, joint, place, f"j{i}")
+        body = pin.Inertia(float(numbers.mass[i]), numbers.com[i], numbers.inertia[i])
+        model.appendBodyToJoint(at, body, pin.SE3.Identity())
+    for k, joint in enumerate(numbers.frame_joint):
+        place = pin.SE3(numbers.frame_rotation[k], numbers.frame_translation[k])
+        model.addFrame(pin.Frame(f"f{k}", int(joint) + 1, 0, place, pin.FrameType.OP_FRAME))
+    model.armature = numbers.armature
+    model.gravity.linear = numbers.gravity
+    return model

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condyle.cli.rivals import toolchain
+from condyle.cli.rivals import rival
+from condyle.cli.rivals.casadi_c import model_of, pinocchio
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.pinocchio_model import model_of, pinocchio
 from condyle.cli.rivals.rival import Array, step_tolerance
 from condyle.errors import UnsupportedError
 
@@ -37,7 +37,7 @@ class CrocoddylSteps:
     def __init__(self, robot: Robot, integrator: str = "semi_implicit_euler") -> None:
         if integrator not in MODELS:
             raise UnsupportedError(f"crocoddyl has no {integrator}; it has {', '.join(MODELS)}")
-        self._crocoddyl: Any = toolchain.package("crocoddyl", "crocoddyl")
+        self._crocoddyl: Any = rival.package("crocoddyl", "crocoddyl")
         self._model = model_of(pinocchio(), numbers_of(robot, "crocoddyl"))
         self._falls = any(robot.gravity)
         self._rk4, self._tolerance = integrator == "rk4", step_tolerance(robot)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condyle.cli.rivals import toolchain
+from condyle.cli.rivals import rival
 from condyle.cli.rivals.mujoco_model import Frames, frames, mjcf, ours
-from condyle.cli.rivals.mujoco_rollout import MujocoRollout
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.rival import EXACT, FUNCTIONS, Array, Model
 from condyle.errors import UnsupportedError
@@ -25,6 +25,79 @@ from condyle.runtime.toolchain import find_compiler
 
 if TYPE_CHECKING:
     from condyle.model.robot import Robot
+
+
+PACKAGES = "'mujoco>=4'"
+
+
+class MujocoRollout:
+    """One robot; batch: by `mujoco.batch` instead, which keeps only the last state."""
+
+    def __init__(self, robot: Robot, threads: int = 1, batch: bool = False) -> None:
+        module = "mujoco.batch" if batch else "mujoco.rollout"
+        self._mujoco, self._module = (rival.package(name, PACKAGES) for name in ("mujoco", module))
+        self._robot, self._threads, self._batch = robot, threads, batch
+        self.name = "mujoco-batch" if batch else "mujoco-rollout"
+        self._model = self._mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
+        self.algorithms = {"rollout": "mujoco.batch" if batch else "mujoco.rollout"}
+        self.about = {
+            "version": metadata.version("mujoco"),
+            "flags": "the wheel's own library",
+            "threads": str(threads),
+        }
+
+    def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
+        del function
+        return self._batched(arrays)[0] if self._batch else self._rolled(arrays)[0]
+
+    def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
+        """The last states."""
+        del function
+        run, last = self._batched(arrays) if self._batch else self._rolled(arrays)
+        run()
+        for array, found in zip(out, ours(self._robot, *last()), strict=True):
+            array[...] = found
+
+    def tolerance(self, function: str) -> float:
+        del function
+        return EXACT
+
+    def _rolled(self, arrays: Sequence[Array]) -> tuple[Callable[[], object], Callable[[], tuple[Array, Array]]]:
+        q, v, tau = self._arguments(arrays)
+        mujoco, model, nq, nv = self._mujoco, self._model, self._robot.nq, self._robot.nv
+        start = np.zeros((len(q), 1 + nq + nv))
+        start[:, 1 : 1 + nq], start[:, 1 + nq :] = q, v
+        # no pool for one thread: it would only pass the work on
+        pool = self._module.Rollout(nthread=0 if self._threads == 1 else self._threads)
+        data = [mujoco.MjData(model) for _ in range(self._threads)]
+        states = np.zeros((*tau.shape[:2], start.shape[-1]))
+        applied = mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
+
+        def run() -> object:
+            return pool.rollout(model, data, start, tau, control_spec=applied, state=states)
+
+        return run, lambda: (states[:, -1, 1 : 1 + nq], states[:, -1, 1 + nq :])
+
+    def _batched(self, arrays: Sequence[Array]) -> tuple[Callable[[], object], Callable[[], tuple[Array, Array]]]:
+        q, v, tau = self._arguments(arrays)
+        batch = self._module.Batch(self._model, len(q), self._threads)
+        q_end, v_end = batch.bind("qpos"), batch.bind("qvel")
+        applied = self._mujoco.mjtState.mjSTATE_QFRC_APPLIED.value
+
+        def run() -> object:
+            q_end[...], v_end[...] = q, v
+            return batch.rollout(tau.shape[1], tau, applied, record=())
+
+        return run, lambda: (np.array(q_end), np.array(v_end))
+
+    def _arguments(self, arrays: Sequence[Array]) -> tuple[Array, Array, Array]:
+        """Torques (n, T, nv): those of a base are turned as at the beginning, so they agree where they are zero."""
+        q, v, tau, dt = arrays
+        where = frames(self._robot, q, v)
+        self._model.opt.timestep = float(np.ravel(dt)[0])
+        turned = np.einsum("nij,ntj->nti", where.T, tau)
+        return where.q, np.einsum("nij,nj->ni", where.T, v), np.ascontiguousarray(turned)
+
 
 SOURCE = Path(__file__).with_name("mujoco_c.c")
 FLAGS = ("-std=c11", "-O3")
@@ -62,7 +135,7 @@ class MujocoC:
     name = "mujoco"
 
     def __init__(self, robot: Robot) -> None:
-        folder = toolchain.wheel_folder("mujoco", "bench", "mujoco/mujoco.h")
+        folder = rival.wheel_folder("mujoco", "bench", "mujoco/mujoco.h")
         shared = next(iter(sorted(folder.glob("libmujoco.so*"))), None)
         if shared is None:
             raise UnsupportedError("the mujoco package has no shared library: pip install 'condyle[bench]'")
@@ -72,8 +145,8 @@ class MujocoC:
         compiler = find_compiler()
         include = ("-isystem", str(folder / "include"))
         links = (f"-L{folder}", f"-Wl,-rpath,{folder}", f"-l:{shared.name}")
-        command = [compiler.path, *FLAGS, *include, *toolchain.SHARED, *links]
-        self._library = toolchain.library(command, SOURCE, (), "MuJoCo")
+        command = [compiler.path, *FLAGS, *include, *rival.SHARED, *links]
+        self._library = rival.library(command, SOURCE, (), "MuJoCo")
         self._robot, self._numbers = robot, numbers_of(robot, "MuJoCo")
         turning = any(joint.type in ("free", "spherical") for joint in robot.joints)
         self.algorithms = ALGORITHMS if turning else {**ALGORITHMS, **DIFFERENCES}
@@ -132,3 +205,63 @@ class MujocoC:
             turned[1] = turned[1] + where.coriolis
         dt = [np.broadcast_to(lengths, len(q)) for lengths in arrays[3:]]
         return where, [np.ascontiguousarray(rows) for rows in (where.q, *turned, *dt)]
+
+
+# MJX, MuJoCo in JAX, on the processor: a rollout that XLA compiles, in float64. XLA chooses its threads.
+
+
+MJX_PACKAGES = "mujoco-mjx 'jax[cpu]'"
+
+
+class MjxRollout:
+    """One robot without free joints."""
+
+    name = "mjx"
+
+    def __init__(self, robot: Robot) -> None:
+        jax, mujoco, mjx = (rival.package(name, MJX_PACKAGES) for name in ("jax", "mujoco", "mujoco.mjx"))
+        if any(joint.type == "free" for joint in robot.joints):
+            raise UnsupportedError(
+                "MJX integrates free joints differently: use a robot without a free joint, or compare with mujoco"
+            )
+        jax.config.update("jax_enable_x64", True)
+        jax.config.update("jax_platforms", "cpu")
+        self._jax: Any = jax
+        self._mjx: Any = mjx
+        self._robot = robot
+        self._model: Any = mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
+        self.algorithms = {"rollout": "mjx.step in jax.lax.scan, jax.vmap and jax.jit"}
+        self.about = {"version": metadata.version("mujoco-mjx"), "jax": metadata.version("jax")}
+
+    def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:
+        del function
+        return self._compiled(arrays)
+
+    def answers(self, function: str, arrays: Sequence[Array], out: Sequence[Array]) -> None:
+        """The last states."""
+        del function
+        last = [np.asarray(array) for array in self._compiled(arrays)()]
+        for array, found in zip(out, ours(self._robot, *last), strict=True):
+            array[...] = found
+
+    def tolerance(self, function: str) -> float:
+        del function
+        return EXACT
+
+    def _compiled(self, arrays: Sequence[Array]) -> Callable[[], Any]:
+        q, v, tau, dt = arrays
+        jax, mjx = self._jax, self._mjx
+        self._model.opt.timestep = float(np.ravel(dt)[0])
+        model = mjx.put_model(self._model)
+        start = mjx.make_data(model)
+
+        def rollout_of_state(q: Any, v: Any, tau: Any) -> Any:
+            def step(data: Any, row: Any) -> tuple[Any, None]:
+                return mjx.step(model, data.replace(qfrc_applied=row)), None
+
+            data, _ = jax.lax.scan(step, start.replace(qpos=q, qvel=v), tau)
+            return data.qpos, data.qvel
+
+        run = jax.jit(jax.vmap(rollout_of_state))
+        given = [jax.numpy.asarray(array) for array in (frames(self._robot, q, v).q, v, tau)]
+        return lambda: jax.block_until_ready(run(*given))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.floating]
 HEAD = '<mujoco><compiler angle="radian" autolimits="false"/>'
-FLAGS = 'constraint="disable" contact="disable" eulerdamp="disable"'
+SWITCHES = 'constraint="disable" contact="disable" eulerdamp="disable"'
 FREE, SPHERICAL, PRISMATIC = JOINT_KINDS["free"], JOINT_KINDS["spherical"], JOINT_KINDS["prismatic"]
 
 
@@ -36,7 +36,7 @@ def mjcf(numbers: Numbers, motors: bool = False) -> str:
         children.setdefault(int(parent), []).append(i)
     lines = [
         HEAD,
-        f'<option gravity="{_words(numbers.gravity)}" integrator="Euler"><flag {FLAGS}/></option>',
+        f'<option gravity="{_words(numbers.gravity)}" integrator="Euler"><flag {SWITCHES}/></option>',
         "<worldbody>",
     ]
     # ends of bodies wait on the same stack as the bodies

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from condyle.cli.rivals import toolchain
+from condyle.cli.rivals import rival
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.rival import EXACT, Array, Model, step_tolerance
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent
 FLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG")
-COMPILERS = {"pinocchio": toolchain.CLANG_FIRST, "pinocchio-gcc": toolchain.GCC}
+COMPILERS = {"pinocchio": rival.CLANG_FIRST, "pinocchio-gcc": rival.GCC}
 DYNAMICS = {
     "id": "rnea",
     "fd": "aba",
@@ -90,9 +90,9 @@ class PinocchioCpp:
     ) -> None:
         self.name = name
         self._numbers = numbers_of(robot, "Pinocchio", frames)
-        headers = toolchain.pinocchio_headers()
-        compiler = toolchain.cpp_compiler(COMPILERS[name])
-        self._command = [compiler.path, *flags, *headers.flags, *toolchain.SHARED]
+        headers = rival.pinocchio_headers()
+        compiler = rival.cpp_compiler(COMPILERS[name])
+        self._command = [compiler.path, *flags, *headers.flags, *rival.SHARED]
         self.algorithms = algorithms(robot)
         self.about = {
             "version": headers.pinocchio,
@@ -114,7 +114,7 @@ class PinocchioCpp:
         label = f"Pinocchio {self.about['version']} by {self.name}"
         beside = tuple(FOLDER / header for header in HEADERS)
         here = () if source.parent == FOLDER else ("-I", str(FOLDER))
-        library = toolchain.library([*self._command, *here], source, beside, label)
+        library = rival.library([*self._command, *here], source, beside, label)
         return Built(library, ctypes.byref(self._numbers.struct()))
 
     def call(self, function: str, arrays: Sequence[Array]) -> Callable[[], object]:

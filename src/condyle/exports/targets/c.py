@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from condyle.backends.c.export import export_c
-from condyle.backends.common.describe import body_of, held_of
+from condyle.backends.common.facts import body_of, held_of
 from condyle.exports.known_answers import rollout_vectors, vectors_of
-from condyle.exports.projects import Job, facts_of, names_of, order_of
+from condyle.exports.projects import Job, facts_of_job, names_of, order_of
 from condyle.functions.open_rollouts import OpenRollout
-from condyle.ir.repeated import Repeated
 from condyle.ir.sweep import Code
-from condyle.trace.repeated import time_loop
+from condyle.ir.time_loops import Repeated
+from condyle.trace.time_loops import time_loop
 
 OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts")
 
@@ -29,7 +29,7 @@ def write(job: Job) -> list[Path]:
         one.name: rollout_vectors(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.rollouts
     }
     names, bodies = names_of(job.robot, job.bound, job.specifications), len(job.robot.bodies)
-    return export_c(programs, facts_of(job), job.out, vectors, names, order, job.dtype, bodies)
+    return export_c(programs, facts_of_job(job), job.out, vectors, names, order, job.dtype, bodies)
 
 
 def _open(rollout: OpenRollout, code: Code) -> Repeated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from condyle.backends.common.owned import write_owned
+from condyle.backends.common.exported_files import write_owned
 from condyle.exports.externals import source_of
 from condyle.exports.projects import Job, names_of
 from condyle.specification import Function

@@ -8,7 +8,7 @@ from condyle import fpga
 from condyle.exports.projects import Job, names_of, order_of
 from condyle.functions import FUNCTIONS
 from condyle.specification import Function
-from condyle.specification.choices import BOUNDARY
+from condyle.specification.integrators import BOUNDARY
 
 OPTIONS = (
     *("part", "word", "dsp", "clock", "f_ext", "step", "constants", "folding", "pipeline", "root", "box", "overflow"),

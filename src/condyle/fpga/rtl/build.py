@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from condyle.errors import BuildError
-from condyle.fpga.rtl.accelerator import Plan
-from condyle.fpga.rtl.adders import widest
-from condyle.fpga.rtl.binding import Binding
+from condyle.fpga.rtl.accelerator import PRODUCTS, SOLVED, STAGE, STEP, TRIG, Leaf, Plan
+from condyle.fpga.rtl.constants import widest
 from condyle.fpga.rtl.datapath import unit_dsp
-from condyle.fpga.rtl.queues import depths
-from condyle.fpga.rtl.schedule import Schedule, schedule, units_at
+from condyle.fpga.rtl.schedule import Binding, Schedule, schedule, units_at
+from condyle.fpga.rtl.stream import depths
 from condyle.fpga.rtl.target import ADDER, PIPELINES, XCVU9P, Device, pipeline_of
-from condyle.fpga.rtl.tasks import PRODUCTS, SOLVED, STAGE, STEP, TRIG, Leaf
 
 EDGES = 2
 """Cycles in the queue at the input and in the queues of results."""

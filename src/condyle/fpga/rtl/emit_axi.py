@@ -11,12 +11,10 @@ from typing import Any
 
 from condyle.fpga.rtl import stream
 from condyle.fpga.rtl.accelerator import Plan
-from condyle.fpga.rtl.boundary import REGISTERS, SINGLE, TIMEOUT, Boundary, constants
-from condyle.fpga.rtl.emit_phases import LANE
-from condyle.fpga.rtl.emit_project import bench_text, support
-from condyle.fpga.rtl.expressions import cases, copy, is_one_of, joined, packed, zeros
+from condyle.fpga.rtl.boundary import REGISTERS, SINGLE, TIMEOUT, Boundary, Packet, constants
+from condyle.fpga.rtl.emit_verilog import bench_text, support
+from condyle.fpga.rtl.expressions import LANE, cases, copy, is_one_of, joined, packed, zeros
 from condyle.fpga.rtl.header import HEAD, HEADER, RETURNED, RETURNED_BITS, filled_header, returned_of
-from condyle.fpga.rtl.packets import Packet
 from condyle.text import Emitter, wrapped
 
 READS = "".join(f"\n            8'h{address:02x}: rdata <= {name};" for name, (address, _, _) in REGISTERS.items())

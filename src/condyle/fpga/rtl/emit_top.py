@@ -7,20 +7,244 @@ function here writes one part of the module into the same `Wires`, in the order 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
+from condyle.fpga.rtl import accelerator, stream
+from condyle.fpga.rtl.accelerator import FLAG, FLOATS, INVERSE, SOLVED, STAGE, TASK_KINDS, Leaf
 from condyle.fpga.rtl.build import Accelerator
+from condyle.fpga.rtl.constants import literal
 from condyle.fpga.rtl.datapath import Word
-from condyle.fpga.rtl.emit_feedback import rounds, second_pass, step
-from condyle.fpga.rtl.emit_phases import LANE
-from condyle.fpga.rtl.emit_wires import Wires
+from condyle.fpga.rtl.emit_array import bits_of, join_bus
 from condyle.fpga.rtl.evaluate import largest
-from condyle.fpga.rtl.expressions import any_of, copy, is_one_of, joined, module, packed, zeros
-from condyle.fpga.rtl.formats import Format
+from condyle.fpga.rtl.expressions import LANE, any_of, cases, copy, is_one_of, joined, module, packed, zeros
 from condyle.fpga.rtl.header import RETURNED_BITS
-from condyle.fpga.rtl.queues import ENTRY, MERGED, fed_by_trig
-from condyle.fpga.rtl.stream import CODE, DATA, ERROR, OVER, TAG, Bus, bus, result_width, width
-from condyle.fpga.rtl.tasks import FLAG, FLOATS, INVERSE
+from condyle.fpga.rtl.stream import (
+    CODE,
+    DATA,
+    ENTRY,
+    ERROR,
+    MERGED,
+    OVER,
+    TAG,
+    Bus,
+    bus,
+    codes_of,
+    fed_by_trig,
+    laid,
+    queues,
+    result_width,
+    width,
+)
+from condyle.fpga.rtl.target import Format
 from condyle.text import Emitter
+
+# Parts of which the top module is written: queues, credits, and arrays with the queues of their results.
+
+
+class Wires:
+    """The text of the top module so far, and the words on its buses. It does not know what drives what.
+
+    d: declarations of wires. e: all other text. head: what goes with a task. twice: the tasks of two passes. kinds: for
+    which tasks a wire of this name is 1 while they are at the entry. u: the words of a or tau of a task, base: those of
+    the base, where its motion can be an input. entry, tau, inverse, course: the buses of the queues of tasks, of their
+    torques and M^-1, and of what goes with a sub-task; buses: those of the queues behind arrays, and of codes that are
+    refused; results: of these the names of those that leave.
+    """
+
+    def __init__(self, acc: Accelerator, prefix: str) -> None:
+        self.acc, self.plan, self.prefix, self.id = acc, acc.plan, prefix, acc.plan.id
+        self.d, self.e, self.head = Emitter(), Emitter(), stream.head(self.id)
+        self.tasks, self.twice = list(self.plan.tasks.values()), self.plan.fed_back
+        task = [(field.word, field.format) for field in stream.bus(self.plan)]
+        kinds = {kind: [task for task in self.tasks if is_kind(task)] for kind, is_kind in TASK_KINDS.items()}
+        self.kinds = {Word(f"stream.{kind}", 0): tasks for kind, tasks in kinds.items() if tasks}
+        self.entry = Bus("entry_q", [*task, *self.head[:2], *((kind, Format(1, 0)) for kind in self.kinds)])
+        self.u = [(word, format) for word, format in task if word.name in ("a", "tau")]
+        self.base = [word for word in self.plan.takes("tau") if word.index < self.plan.base]
+        self.tau, self.inverse = Bus("tau_q", self.u), Bus("given_q", self.takes("Minv"))
+        self.course = Bus("course_q", list(self.plan.course.items()))
+        waiting = [queue for ways in queues(self.plan).values() for queue in ways]
+        self.buses = {queue.name: Bus(f"{queue.name}_q", [*self.group(queue.leaf), *self.head]) for queue in waiting}
+        self.buses["refused"] = Bus("refused_q", self.head[:2])
+        self.results = [*(queue.name for queue in waiting if queue.is_result), "refused"]
+
+    def queue(self, bus: Bus, depth: int, push: str, data: str) -> None:
+        """A queue with wires NAME_free (ready), NAME_full (valid), NAME_q; its reader drives NAME_pop, 0 if empty."""
+        name = bus.name.removesuffix("_q")
+        self.d(f"wire {name}_free, {name}_full, {name}_next, {name}_pop;", f"wire [{bus.width - 1}:0] {name}_q;")
+        self.e(f"fx_queue #({bus.width}, {depth}, {_bits(depth)}) {name} (.clock(clock), .reset(reset),")
+        self.e(f"    .push({push}), .ready({name}_free), .in_data({data}),")
+        self.e(f"    .valid({name}_full), .pop({name}_pop), .out_data({name}_q), .next({name}_next));")
+
+    def credits(self, name: str, depth: int, take: str, give: str) -> None:
+        """A wire NAME_room: one of so many credits is free."""
+        self.d(f"wire {name}_room;")
+        self.e(f"fx_credits #({depth}, {_bits(depth)}) {name}_credits (.clock(clock), .reset(reset), .take({take}),")
+        self.e(f"    .give({give}), .free({name}_room));")
+
+    def array(self, name: str, valid: str, id_: str, words: Mapping[Word, str]) -> None:
+        """An array and the queues of its results, with wires NAME_take and, for each group G, NAME_G_id, NAME_G.
+
+        A task starts when the queue that its result will wait in has a credit, a free place, for it.
+        """
+        array, ports = self.acc.arrays[name], [f".in_valid({name}_take)", f".in_ready({name}_ready)"]
+        ports += [f".in_id({name}_id)", f".in_data({name}_words)"]
+        self.d(f"wire {name}_ready, {name}_take;", f"wire [{self.id.width - 1}:0] {name}_id;")
+        self.d(f"reg [{bits_of(array, array.datapath.inputs) - 1}:0] {name}_words;")
+        join_bus(self.e, f"{name}_words", [words[word] for word, _ in array.datapath.inputs])
+        for group, leaving in array.datapath.groups:
+            where = f"{name}_{group}"
+            self.d(f"wire {where}_valid;", f"wire [{self.id.width - 1}:0] {where}_id;")
+            self.d(f"wire [{bits_of(array, leaving) - 1}:0] {where};")
+            ports += [f".{group}_valid({where}_valid)", f".{group}_id({where}_id)", f".{group}_data({where})"]
+        rooms = [valid, f"{name}_ready"]
+        for queue in queues(self.plan)[name]:
+            where, depth = f"{name}_{queue.leaf.group}", self.acc.depths[queue.name]
+            # The code decides where words of other codes pass through the array too.
+            is_for_all = codes_of(self.plan, name) <= set(queue.codes)
+            leaves, needs = ([] if is_for_all else [self.code_is(f"{at}_id", queue.codes)] for at in (where, name))
+            comes = " & ".join([f"{where}_valid", *leaves])
+            self.queue(self.buses[queue.name], depth, comes, f"{{{where}_id, {where}}}")
+            if not queue.counted:
+                self.credits(queue.name, depth, " & ".join([f"{name}_take", *needs]), f"{queue.name}_pop")
+                rooms.append(f"({' | '.join([*(f'~{code}' for code in needs), f'{queue.name}_room'])})")
+        self.e(f"assign {name}_id = {id_};", f"assign {name}_take = {' & '.join(rooms)};")
+        # No array's name can be a keyword with this ending: `solve` is one.
+        self.e(f"{self.prefix}_{name} {name}_array (.clock(clock), .reset(reset),")
+        self.e("    " + ",\n        ".join(ports) + ");")
+
+    def code_is(self, wire: str, codes: Iterable[int]) -> str:
+        """Whether the code that travels with a task is one of these."""
+        return is_one_of(Bus(wire, self.head)[CODE], codes)
+
+    def group(self, leaf: Leaf) -> stream.Words:
+        """The words that leave an array together; one bit if there are none."""
+        formats = self.acc.arrays[leaf.array].datapath.formats(leaf.group)
+        return list(formats.items()) or [(DATA, Format(1, 0))]
+
+    def takes(self, *names: str) -> stream.Words:
+        """The words of some input arrays, one after the other."""
+        return [(word, self.plan.formats[word]) for name in names for word in self.plan.takes(name)]
+
+
+def _bits(depth: int) -> int:
+    """Bits of an index into the memory of a queue."""
+    return max(1, (depth - 2).bit_length())
+
+
+# Feedback: a of a dfd for its derivatives, the state of an integration step for its next stage.
+#
+# As many tasks of either kind are admitted as the queues of the loop have entries: no loop can block itself.
+
+
+STAGE_NUMBER = Word("stage", 0)
+
+
+class Loop(NamedTuple):
+    """What a loop asks of the start of tasks, as Verilog; empty where tasks are only counted.
+
+    room: what must be there before a new task starts. now: a task that was fed back is next, with this id and these
+    words. pop: it starts; then these torques, tau, are kept again.
+    """
+
+    room: tuple[str, ...]
+    now: str = ""
+    id: str = ""
+    words: str = ""
+    pop: str = ""
+    tau: str = ""
+
+
+def second_pass(w: Wires) -> Loop:
+    """The second pass of dfd: a and the state of the task."""
+    e, depth, back = w.e, w.acc.depths["back"], w.buses["back"]
+    w.credits("loop", depth, "take & is_dfd", "kept_pop")
+    base = [(Word("a", word.index), w.plan.formats[word]) for word in w.base]
+    state = Bus("state_q", [*w.takes("q", "v", "f_ext"), *base])
+    kept = joined(w.entry.part("f_ext"), w.entry.part("q", "v"))
+    w.queue(state, depth, "take & is_dfd", joined("given_a", kept) if base else kept)
+    e("wire again = back_full;", "assign back_pop = again & trig_take, state_pop = back_pop;")
+    over, parts = list[str](), list[str]()
+    for (word, was), (_, now) in zip(w.group(SOLVED), w.takes("a"), strict=True):
+        n, sizes = word.index, f"{was.width}, {was.frac - now.frac}, {now.width}"
+        e(f"wire [{now.width - 1}:0] again_a{n};", f"wire again_over{n};")
+        e(f"fx_fit #({sizes}) again_fit{n} (.p({back[word]}), .y(again_a{n}), .over(again_over{n}));")
+        over.append(f"again_over{n}")
+        # one of the two is zero
+        parts.append(f"again_a{n} | {state[word]}" if word in state.field_of else f"again_a{n}")
+    e(f"wire [{w.tau.width - 1}:0] back_a = {{{', '.join(reversed(parts))}}};")
+    was_id, bits = Bus("was_id", w.head), w.id.code_bits
+    e(f"wire [{w.id.width - 1}:0] was_id = {back.id};")
+    *rest, (_, last) = [task.codes for task in w.twice]
+    code = "".join(f"{was_id[CODE]} == {first} ? {bits}'d{second} : " for first, second in rest)
+    e(f"wire [{bits - 1}:0] back_code = {code}{bits}'d{last};")
+    over_any = " | ".join([was_id[OVER], *(over if w.plan.flags else ())])
+    e(f"wire [{w.id.width - 1}:0] back_id = {joined(over_any, 'back_code', was_id[TAG])};")
+    words = joined(state.part("f_ext"), "back_a", state.part("q", "v"))
+    return Loop(("(~is_dfd | loop_room)",), "again", "back_id", words)
+
+
+def rounds(w: Wires) -> Loop:
+    """Integration steps: the queue `course` has the words of sub-tasks, the queue `round` the state of a stage."""
+    e, depth, plan = w.e, w.acc.depths["course"], w.plan
+    loop = Loop(("(~is_step | steps_room)",))
+    w.credits("steps", depth, "take & is_step", "step_out_valid")
+    words = dict(w.entry)
+    fresh = {word: format for word, format in plan.course.items() if word.name in accelerator.FRESH}
+    words |= {
+        to: words.get(Word(accelerator.FRESH[to.name], to.index), zeros(format.width)) for to, format in fresh.items()
+    }
+    first = [f"entry_code == {task.codes[0]} ? {task.stages[0]}" for task in w.tasks if task.stages]
+    enters, data = "take & is_step", _course(w, words, w.entry.name, " : ".join([*first, "0"]))
+    if plan.has_rounds:
+        (code,) = (task.codes[0] for task in w.tasks if task.has_rounds)
+        left = w.buses["round"]
+        e(f"wire round_now = round_full & tau_free{' & ~again' if w.twice else ''};")
+        e("assign round_pop = round_now & trig_take;")
+        e(f"wire [{w.id.width - 1}:0] round_id = {{{left[OVER]}, {w.id.code_bits}'d{code}, ")
+        e(f"    {left[TAG]}}};")
+        words = dict(left)
+        words |= {
+            to: words[Word(accelerator.AGAIN[to.name], to.index)] for to in plan.course if to.name in accelerator.AGAIN
+        }
+        enters += " | round_pop"
+        data = f"round_pop ? {_course(w, words, left.name, f'{words[STAGE_NUMBER]} + 1')} : {data}"
+        # The state of the next stage as a task: q, v, a = 0, f_ext; the torques in the width of a task's.
+        state = [left[Word(f"n{word.name}", word.index)] for word, _ in w.takes("q", "v")]
+        task = packed([*state, zeros(w.tau.width), *(left[word] for word, _ in w.takes("f_ext"))])
+        rest = w.tau.width - width(laid(w.takes("tau")))
+        torques = packed([*(left[word] for word, _ in w.takes("tau")), *[zeros(rest)] * (rest > 0)])
+        loop = Loop((*loop.room, "~round_full"), "round_now", "round_id", task, "round_pop", torques)
+    w.queue(w.course, depth, enters, data)
+    return loop
+
+
+def step(w: Wires) -> None:
+    """Schedule module: fd's answer and the step's sums become the next sub-task, or the result."""
+    e, solved, words = w.e, w.buses["solved"], dict(w.course)
+    e("", "// schedule module: integration steps")
+    stage, kind = words[STAGE_NUMBER], solved[CODE]
+    if w.plan.has_rounds:
+        (follows,) = w.plan.through(STAGE)
+        e(f"wire step_last = {' | '.join(f'{stage} == {s}' for s in accelerator.LAST)};")
+        kind = f"step_last ? {kind} : {w.id.code_bits}'d{follows}"
+    for name, (values, format) in w.plan.weights.items():
+        weight = Bus(f"step_{name}", [(Word(name, 0), format)])
+        e(f"reg signed [{format.width - 1}:0] {weight.name};")
+        *rest, final = [literal(value, format.width) for value in values]
+        cases(e, weight.name, stage, enumerate(rest), final)
+        words |= weight
+    id_ = joined(solved[OVER], kind, solved[TAG])
+    w.array("step", "solved_full", id_, words | solved.renamed("k"))
+    e("assign solved_pop = step_take, course_pop = step_take;")
+
+
+def _course(w: Wires, words: Mapping[Word, str], source: str, stage: str) -> str:
+    """Its words, and the number of its stage."""
+    (_, format), *rest = w.plan.course.items()
+    w.e(f"wire [{format.width - 1}:0] stage_{source} = {stage};")
+    return packed([f"stage_{source}", *(words[word] for word, _ in rest)])
 
 
 def emit_top(acc: Accelerator, prefix: str) -> str:

@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condyle.backends.common.owned import check_owned, write_owned
+from condyle.backends.common.exported_files import check_owned, write_owned
 from condyle.backends.common.readme import Coordinates
-from condyle.fpga.rtl.board import board
-from condyle.fpga.rtl.boundary import describe
+from condyle.fpga.rtl.boundary import Packet, beat_lines, describe, emit_host, starts
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.emit_axi import MACROS, AxiEmitter, emit_axi_bench
-from condyle.fpga.rtl.emit_project import ANSWERS, TASKS, emit_bench, filled, sources, support
-from condyle.fpga.rtl.packets import Packet, beat_lines, emit_host, starts
+from condyle.fpga.rtl.emit_verilog import ANSWERS, TASKS, emit_bench, filled, sources, support
 from condyle.fpga.rtl.page import page
-from condyle.fpga.rtl.readme import readme
+from condyle.fpga.rtl.readme import board, readme
 from condyle.fpga.rtl.report import Facts, Sheet, cycles, report
 
 __all__ = ["Facts", "Sheet", "Tasks", "write"]

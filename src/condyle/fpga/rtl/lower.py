@@ -6,13 +6,11 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from condyle.backends.common.lacking import refused
-from condyle.backends.common.order import reached
-from condyle.fpga.rtl.datapath import Datapath, Incoming, Op, Word
-from condyle.fpga.rtl.formats import Format, constant_format, format_for
+from condyle.backends.common.chunks import reached
+from condyle.backends.common.forms import refused
+from condyle.fpga.rtl.datapath import Datapath, Incoming, Op, Word, folded
 from condyle.fpga.rtl.operators import least_shift
-from condyle.fpga.rtl.sharing import folded
-from condyle.fpga.rtl.target import ADDER, B
+from condyle.fpga.rtl.target import ADDER, B, Format, constant_format, format_for
 from condyle.fpga.rtl.target import Word as Numbers
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.operations import Node

@@ -13,8 +13,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.fpga.rtl.formats import Format, Integers, bounded
-from condyle.fpga.rtl.target import ADDER, A, B, product_dsp
+from condyle.fpga.rtl.target import ADDER, A, B, Format, Integers, bounded, product_dsp
 
 Flags = NDArray[np.bool_]
 Number = TypeVar("Number")

@@ -7,9 +7,9 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from condyle.fpga.rtl.binding import Binding
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.report import Report, array_dsp, cycles, said_box, said_latency, words_held
+from condyle.fpga.rtl.schedule import Binding
 from condyle.text import printable
 from condyle.text.pages import scrolled, whole
 

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.fpga.rtl import products, sharing, steps
-from condyle.fpga.rtl.accelerator import Plan, named
-from condyle.fpga.rtl.datapath import Datapath, Incoming, Word
-from condyle.fpga.rtl.formats import MARGIN, TAILS, Format, Reals, format_for, largest_of, outputs_of, values_of
-from condyle.fpga.rtl.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
-from condyle.fpga.rtl.operators import largest_angle
-from condyle.fpga.rtl.target import A
-from condyle.fpga.rtl.target import Word as Numbers
-from condyle.fpga.rtl.tasks import (
+from condyle.fpga.rtl import accelerator, datapath
+from condyle.fpga.rtl.accelerator import (
     BIAS,
     COLUMNS,
     FLAG,
@@ -29,10 +23,117 @@ from condyle.fpga.rtl.tasks import (
     STEP,
     TRIG,
     Leaf,
+    Plan,
     Task,
     Unit,
+    named,
 )
-from condyle.ir.program import Program, operands
+from condyle.fpga.rtl.build import Accelerator, build, dsp_at, with_folding
+from condyle.fpga.rtl.constants import with_constants
+from condyle.fpga.rtl.datapath import Datapath, Incoming, Word
+from condyle.fpga.rtl.lower import SINCOS_ERROR, TRIG_FORMAT, Source, input_word, lower
+from condyle.fpga.rtl.operators import largest_angle
+from condyle.fpga.rtl.target import (
+    MARGIN,
+    TAILS,
+    XCVU9P,
+    A,
+    Device,
+    Format,
+    Reals,
+    format_for,
+    largest_of,
+    outputs_of,
+    values_of,
+)
+from condyle.fpga.rtl.target import Word as Numbers
+from condyle.ir.expr import Graph
+from condyle.ir.program import Array, Note, Output, Program, operands
+from condyle.operations import Node
+
+# The schedule module's Programs: M^-1 (tau - c), and -M^-1 times the derivatives of inverse dynamics.
+
+
+SHARED = "x"
+"""The columns of a product share units."""
+
+
+class _Sums(Graph):
+    """Makes the nodes of a Program: input words and sums, without simplification."""
+
+    def __init__(self, arrays: Sequence[Array]) -> None:
+        super().__init__()
+        self.names = [array.name for array in arrays]
+
+    def add_node(self, *node: object) -> int:
+        return self.node(cast(Node, node)).index
+
+    def word(self, word: Word) -> int:
+        return self.add_node("input", self.names.index(word.name), word.index)
+
+    def total(self, terms: Sequence[int]) -> int:
+        """A sum as a balanced tree."""
+        while len(terms) > 1:
+            pairs = [self.add_node("add", *terms[k : k + 2]) for k in range(0, len(terms) - 1, 2)]
+            terms = [*pairs, *terms[len(terms) - len(terms) % 2 :]]
+        return terms[0]
+
+
+def symmetric(word: Word, n: int) -> Word:
+    """The entry of the upper triangle that equals this one."""
+    i, j = divmod(word.index, n)
+    return Word(word.name, min(i, j) * n + max(i, j))
+
+
+def upper(words: Sequence[Word], n: int) -> list[Word]:
+    """The entries of the upper triangle."""
+    return [word for word in words if word.index // n <= word.index % n]
+
+
+def solve(n: int, inverse: Sequence[Word]) -> Program:
+    """a = Minv (tau - c), only the given entries of Minv not being zero."""
+    arrays = (Array("tau", (n,)), Array("c", (n,)), Array("Minv", (n, n)))
+    nodes = _Sums(arrays)
+    net = [nodes.add_node("sub", nodes.word(Word("tau", k)), nodes.word(Word("c", k))) for k in range(n)]
+    rows: list[list[int]] = [[] for _ in range(n)]
+    for word in inverse:
+        i, j = divmod(word.index, n)
+        rows[i].append(nodes.add_node("mul", nodes.word(symmetric(word, n)), net[j]))
+    outputs = [Output(0, k, nodes.total(row)) for k, row in enumerate(rows)]
+    return Program("solve", arrays, (Array("a", (n,)),), tuple(nodes.nodes), tuple(outputs))
+
+
+def derivatives(n: int, inverse: Sequence[Word], by: Sequence[Word], called: Mapping[str, str], keeps: bool) -> Program:
+    """-Minv times the matrices `by`, with the names `called`, a stage for each column.
+
+    keeps: whether the upper triangle of Minv is also an output.
+    """
+    names = tuple(called)
+    arrays = (*(Array(name, (n, n)) for name in names), Array("Minv", (n, n)))
+    results = (*(Array(name, (n, n)) for name in called.values()), *([Array("Minv", (n, n))] * keeps))
+    nodes = _Sums(arrays)
+    triangle = {word: nodes.word(word) for word in upper(inverse, n)}
+    zero = nodes.add_node("const", 0.0)
+    minus = {word: nodes.add_node("sub", zero, node) for word, node in triangle.items()}
+    terms: dict[tuple[int, int], list[int]] = {}
+    columns: dict[int, str] = {}
+    for word in inverse:
+        i, j = divmod(word.index, n)
+        for right in by:
+            row, column = divmod(right.index, n)
+            if row == j:
+                product = nodes.add_node("mul", minus[symmetric(word, n)], nodes.word(right))
+                terms.setdefault((names.index(right.name), i * n + column), []).append(product)
+                columns[product] = f"{SHARED}.{right.name}_{column}"
+    outputs: list[Output] = []
+    for (array, index), found in sorted(terms.items()):
+        first = len(nodes.nodes)
+        outputs.append(Output(array, index, nodes.total(found)))
+        columns |= dict.fromkeys(range(first, len(nodes.nodes)), columns[found[0]])
+    outputs += [Output(len(names), word.index, node) for word, node in triangle.items() if keeps]
+    notes = tuple(Note(columns.get(k, "")) for k in range(len(nodes.nodes)))
+    return Program("derivatives", arrays, results, tuple(nodes.nodes), tuple(outputs), notes=notes)
+
 
 Groups = dict[str, list[tuple[Word, int]]]
 
@@ -54,9 +155,9 @@ class Planner:
     products: Mapping[str, str]
     box: Mapping[str, float | Reals]
     limits: Mapping[Word, float]
-    stepping: steps.Stepping
+    stepping: accelerator.Stepping
     base: int
-    branches: sharing.Branches
+    branches: datapath.Branches
     echo: bool
     paths: dict[str, Datapath] = field(default_factory=dict[str, Datapath], init=False)
     torques: tuple[float, ...] = field(default=(), init=False)
@@ -66,9 +167,9 @@ class Planner:
         self.leaves = {leaf for task in self.tasks for leaves in task.passes for leaf in leaves}
         self.samples = _twice(self.samples) if self.base else self.samples
         self.values = values_of(self.program, self.samples)
-        alike = sharing.shared_operations(self.program, *self.branches)
-        largest = sharing.equalised(largest_of(self.values), alike)
-        self.source = Source(self.program, largest, alike, sharing.scales(self.program, alike))
+        alike = datapath.shared_operations(self.program, *self.branches)
+        largest = datapath.equalised(largest_of(self.values), alike)
+        self.source = Source(self.program, largest, alike, datapath.scales(self.program, alike))
         self.outside: dict[int, Incoming] = {}
         turns: dict[int, Incoming] = {}
         angles: dict[int, int] = {}
@@ -154,11 +255,11 @@ class Planner:
             formats.update(tau)
             made = _exact(tau) | self._group_words(BIAS, "c") | self._group_words(INVERSE)
             samples = {"tau": outputs["tau"], "c": self._bias(outputs["tau"]), "Minv": outputs["Minv"]}
-            self._product(SOLVED, products.solve(self.n, inverse), samples, made)
+            self._product(SOLVED, solve(self.n, inverse), samples, made)
             self._check_solved()
         if PRODUCTS in self.leaves:
             largest = np.abs(outputs["Minv"]).max(axis=0)
-            triangle = products.upper(inverse, self.n)
+            triangle = upper(inverse, self.n)
             given = _exact({word: format_for(self.numbers, float(largest[word.index])) for word in triangle})
             given |= self._group_words(INVERSE) if INVERSE in self.leaves else {}
             if any("Minv" in task.inputs for task in self.tasks):
@@ -166,7 +267,7 @@ class Planner:
             by = [word for word, _ in self._outputs(COLUMNS)]
             leave = [task.words.values() for task in self.tasks if task.leaf == PRODUCTS]
             keeps = self.echo or any(INVERSE.group in words for words in leave)
-            program = products.derivatives(self.n, inverse, by, self.products, keeps)
+            program = derivatives(self.n, inverse, by, self.products, keeps)
             self._product(PRODUCTS, program, outputs, self._group_words(COLUMNS) | given)
 
     def _check_solved(self) -> None:
@@ -215,13 +316,15 @@ class Planner:
         """The array `step`, and the words of the course. The state after a step has the formats of the state before."""
         stepping = self.stepping
         stages = [stage for task in self.tasks for stage in task.stages]
-        again = steps.follow(stages)
+        again = accelerator.follow(stages)
         largest = self._largest_states()
         known = {**formats, **{word: format_for(self.numbers, x) for word, x in largest.items()}}
         formats.update({word: format for word, format in known.items() if word.name in ("q", "v")})
         words = stepping.coordinates.course(named(formats, "tau"), named(formats, "f_ext"), again)
-        held = {word: steps.STAGE_FORMAT if word.name == "stage" else known[steps.like(word)] for word in words}
-        weights = steps.weights(stepping, stages, self.numbers.constant)
+        held = {
+            word: accelerator.STAGE_FORMAT if word.name == "stage" else known[accelerator.like(word)] for word in words
+        }
+        weights = accelerator.weights(stepping, stages, self.numbers.constant)
         made = _exact({**held, **{Word(name, 0): weight.format for name, weight in weights.items()}})
         made |= self._group_words(SOLVED, "k")
         stage = stepping.advance(words, again)
@@ -240,13 +343,13 @@ class Planner:
         return found | {Word("su", k): self.stepping.h * found[Word("v", k)] for k in state.curved}
 
     def _reach(
-        self, stage: steps.Stage, incoming: Mapping[Word, Incoming], largest: Mapping[Word, float]
+        self, stage: accelerator.Stage, incoming: Mapping[Word, Incoming], largest: Mapping[Word, float]
     ) -> list[float]:
         """The largest value of each node of a stage; what is a state again has the range of states."""
         reach = largest_of(values_of(stage.program, self._courses(incoming)))
         reach = [stage.small.get(k, x) for k, x in enumerate(reach)]
         for word, node in _pairs(stage.program):
-            reach[node] = largest.get(steps.like(word), reach[node])
+            reach[node] = largest.get(accelerator.like(word), reach[node])
         for k, word in stage.alike.items():
             reach[k] = largest[word]
         return reach
@@ -301,3 +404,88 @@ def _negates(program: Program, k: int) -> bool:
         return False
     zero, word = (program.nodes[x] for x in operands(program.nodes[k]))
     return zero == ("const", 0.0) and word[0] == "input"
+
+
+# Whether an accelerator fits a part: the shortest interval within a budget of DSPs, and room for its registers.
+
+
+LARGEST_II = 64
+
+
+def foldings(plan: Plan) -> list[int]:
+    """How many branches can share arrays, ascending."""
+    counts = {len(alike) for path in plan.datapaths.values() for alike in path.shared}
+    return sorted({1, *(k for n in counts for k in range(2, n + 1) if n % k == 0)})
+
+
+def fit(
+    plan: Plan,
+    budget: int,
+    constants: str = "dsp",
+    folding: int | None = None,
+    device: Device = XCVU9P,
+    least: int = 1,
+) -> tuple[int, int]:
+    """The shortest interval whose units stay within a budget of DSPs, and the folding factor that then needs fewest.
+
+    folding: only this factor. least: the shortest interval that is tried, because the link cannot feed a shorter one.
+    UnsupportedError names the factors, or what fits the part.
+    """
+    known = foldings(plan)
+    if folding is not None and folding not in known:
+        raise UnsupportedError(f"folding={folding!r}: the branches of this robot allow {', '.join(map(str, known))}")
+    plans = {n: with_folding(plan, n) for n in (known if folding is None else [folding])}
+    costs: dict[int, tuple[int, int]] = {}
+    for ii in range(min(least, LARGEST_II // 2), LARGEST_II + 1):
+        there = {n: with_constants(shared, constants, ii, device) for n, shared in plans.items() if ii % n == 0}
+        if there:
+            costs[ii] = min((dsp_at(shared, ii, device), n) for n, shared in there.items())
+            if costs[ii][0] <= min(budget, device.dsp):
+                if budget > device.dsp:
+                    break
+                return ii, costs[ii][1]
+    raise UnsupportedError(_does_not_fit(plan, budget, device, {ii: cost for ii, (cost, _) in costs.items()}))
+
+
+def _does_not_fit(plan: Plan, budget: int, device: Device, costs: Mapping[int, int]) -> str:
+    """The message that the functions do not fit. costs: DSPs at the intervals that were tried."""
+    functions = ", ".join(plan.functions)
+    ii = next((ii for ii, cost in costs.items() if cost <= device.dsp), None)
+    if ii is None:
+        return (
+            f"an {device.name} is too small for {functions} at any interval: it has {device.dsp} DSPs, and "
+            f"{min(costs.values())} are needed with a task every {_cycles(LARGEST_II)}. Choose fewer functions, a "
+            "narrower word or a larger part"
+        )
+    shortest = f"the shortest interval that fits its {device.dsp} DSPs is {_cycles(ii)}, with {costs[ii]}"
+    if budget > device.dsp:
+        return f"dsp={budget} is more than an {device.name} has; {shortest}"
+    return (
+        f"dsp={budget} is too small for {functions}: the smallest budget is {min(costs.values())}, with a task every "
+        f"{_cycles(max(costs))}. On an {device.name} {shortest}. Choose more DSPs, fewer functions, a narrower word or "
+        "a larger part"
+    )
+
+
+def _cycles(n: int) -> str:
+    return "1 cycle" if n == 1 else f"{n} cycles"
+
+
+def fitted(plan: Plan, budget: int, constants: str, folding: int | None, device: Device, least: int = 1) -> Accelerator:
+    """The accelerator at the shortest interval; UnsupportedError if the part has too few DSPs, or flip-flops."""
+    ii, fold = fit(plan, budget, constants, folding, device, least)
+    acc = _built(plan, constants, fold, ii, device)
+    if device.family != "ecp5" or acc.register_bits <= device.lut:
+        return acc
+    longer = (_built(plan, constants, fold, n, device) for n in range(2 * ii, LARGEST_II + 1, ii))
+    found = next((one for one in longer if one.register_bits <= device.lut), None)
+    fits = f"The shortest interval that fits is {_cycles(found.ii)}: --dsp {found.dsp}" if found else "No interval fits"
+    raise UnsupportedError(
+        f"an {device.name} is too small for {', '.join(plan.functions)} with a task every {_cycles(ii)}: registers of "
+        f"words take {acc.register_bits} flip-flops, and it has {device.lut}. {fits}. Choose fewer functions or a "
+        "larger part"
+    )
+
+
+def _built(plan: Plan, constants: str, folding: int, ii: int, device: Device) -> Accelerator:
+    return build(with_constants(with_folding(plan, folding), constants, ii, device), ii, device=device)

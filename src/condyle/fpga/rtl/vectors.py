@@ -10,8 +10,8 @@ from condyle.fpga.rtl.accelerator import Plan
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.evaluate import Answer
-from condyle.fpga.rtl.formats import Integers, Reals
 from condyle.fpga.rtl.stream import Field, bus, entries, result, result_width, shared, width
+from condyle.fpga.rtl.target import Integers, Reals
 
 QUANTILES = (0.5, 0.9, 0.99)
 """Quantiles of the errors of tasks. The maximum of samples is not a bound, and grows with their number."""

@@ -15,13 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from condyle.backends.cuda.function import CudaFunction
-from condyle.backends.cuda.planned import planned, scratch_bytes
-from condyle.compile.kernels.repeated import GradientKernel
+from condyle.backends.cuda.kernel import CudaFunction, planned, scratch_bytes
+from condyle.compile.kernels.composed import GradientKernel
 from condyle.errors import DeviceError, UnsupportedError
 from condyle.interop.jax.calls import TARGET, What, answers_of, elsewhere, ports_of
-from condyle.interop.jax.numbers import number_of
-from condyle.interop.jax.scanned import lowered
+from condyle.interop.jax.processor import number_of
+from condyle.interop.jax.rules import lowered
 from condyle.runtime._native import export_launches, open_gpu_driver, xla_gpu_handler
 
 jax: Any = import_module("jax")

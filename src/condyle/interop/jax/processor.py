@@ -2,22 +2,135 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from condyle.compile.kernels.repeated import GradientKernel
-from condyle.interop.jax.calls import TARGET, Engine, What, answers_of, elsewhere, ports_of
-from condyle.interop.jax.numbers import number_of
-from condyle.interop.jax.scanned import lowered
-from condyle.interop.jax.shards import by_shards
-from condyle.runtime._native import export, export_tape, xla_handler
+from condyle.compile.kernels.composed import GradientKernel
+from condyle.identity import nearest
+from condyle.interop.jax.calls import TARGET, Engine, What, answers_of, batch_of, call_p, elsewhere, ports_of
+from condyle.interop.jax.rules import lowered
+from condyle.runtime._native import explain_unknown, export, export_tape, xla_handler
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
 from condyle.specification import Function
+
+# Numbers by which programs of XLA call what this process has compiled.
+
+
+_TAKEN: set[int] = set()
+_SHARED: dict[str, int] = {}
+"""Numbers of what serves everyone who asks for the same."""
+_ENGINES: weakref.WeakSet[Engine] = weakref.WeakSet()
+
+
+def number_of(engine: Engine, said: object, export: Callable[[int], None], is_shared: bool = False) -> int:
+    """The number of what is said; `export` gives that to XLA's handler, once.
+
+    is_shared: what was exported for another engine of the same identity serves this one too.
+    """
+    _ENGINES.add(engine)
+    if said not in engine.numbers:
+        content = f"{engine.key} {said}"
+        number = _SHARED.get(content) if is_shared else None
+        if number is None:
+            number = _number(content)
+            export(number)
+            if is_shared:
+                _SHARED[content] = number
+        engine.numbers[said] = number
+    return engine.numbers[said]
+
+
+def _number(content: str) -> int:
+    """The same for the same function in every process, so that kept programs find it; never one for two functions."""
+    digests = (hashlib.sha256(f"{content} {k}".encode()).digest() for k in count())
+    numbers = (int.from_bytes(digest[:8], "little", signed=True) for digest in digests)
+    number = next(number for number in numbers if number not in _TAKEN)
+    _TAKEN.add(number)
+    return number
+
+
+def _explained(key: str) -> str:
+    """What a program's function differs in from those of this process, for the handler's message."""
+    differences = ", ".join(nearest(key, [engine.parts for engine in list(_ENGINES)]))
+    return f"the nearest that is loaded differs in {differences}" if differences else ""
+
+
+explain_unknown(_explained)
+
+
+# Calls whose arrays are sharded over several devices: each device computes the states that it has.
+#
+# Shardy, which partitions programs of XLA, is told that batch dimensions of all arrays are the same and may be sharded,
+# and that all other dimensions must be whole on each device. Under `shard_map` and on one device nothing is
+# partitioned.
+#
+# A version of JAX may lack the private name that this needs (`REGISTERED` is False then). Answers are the same without
+# it, but under plain `jit` XLA gathers the batch, and every device computes all states.
+
+
+partitioning: Any = import_module("jax.experimental.custom_partitioning")
+
+
+def by_shards(what: What, run: Callable[..., list[Any]], inputs: Sequence[Any]) -> list[Any]:
+    """The answers of `run(*inputs)`, which computes the states that it is given."""
+    takes, gives = ports_of(what)
+    batch = len(batch_of(what, [x.shape for x in inputs]))
+    if not batch or not REGISTERED:
+        return run(*inputs)
+    has_batch = [x.ndim > len(port.dims) for x, port in zip(inputs, takes, strict=True)]
+
+    def sharding(mesh: Any, spec: Sequence[Any], is_batched: bool, dims: int) -> Any:
+        there = spec if is_batched else ()
+        return jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(*there, *[None] * dims))
+
+    def partition(mesh: Any, _: Any, answers: Any) -> Any:
+        spec = [*answers[0].sharding.spec, *[None] * batch][:batch]
+        pairs = zip(has_batch, takes, strict=True)
+        return (
+            mesh,
+            run,
+            [sharding(mesh, spec, True, len(port.dims)) for port in gives],
+            tuple(sharding(mesh, spec, known, len(port.dims)) for known, port in pairs),
+        )
+
+    call = partitioning.custom_partitioning(run)
+    whole = [f"w{k}" for k in range(sum(len(port.dims) for port in (*takes, *gives)))]
+    rule = _rule(batch, [*zip(has_batch, takes, strict=True)], gives, whole)
+    call.def_partition(partition=partition, sharding_rule=rule, need_replication_factors=tuple(whole))
+    return list(call(*inputs))
+
+
+def _rule(batch: int, takes: Sequence[tuple[bool, Any]], gives: Sequence[Any], whole: Sequence[str]) -> str:
+    """As Shardy has it: "b0 w0, b0 w1, w2 -> b0 w3"."""
+    names, left = [f"b{k}" for k in range(batch)], iter(whole)
+
+    def said(is_batched: bool, port: Any) -> str:
+        return " ".join([*(names if is_batched else ()), *(next(left) for _ in port.dims)])
+
+    inputs = ", ".join([said(known, port) for known, port in takes])
+    return f"{inputs} -> {', '.join([said(True, port) for port in gives])}"
+
+
+def _registered() -> bool:
+    """Says that the rule is made where the devices are known; there is no public name for primitives that need them."""
+    try:
+        import_module("jax._src.dispatch").prim_requires_devices_during_lowering.add(call_p)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+REGISTERED = _registered()
+"""Whether a sharded batch stays sharded under plain `jit`."""
+
 
 jax: Any = import_module("jax")
 

@@ -25,7 +25,7 @@ from condyle.functions import FUNCTIONS
 from condyle.functions.repeat import repeat
 from condyle.identity import Parts, digest, key_of, nearest
 from condyle.runtime._native import empty
-from condyle.runtime.sums import summed
+from condyle.runtime.arrays import summed
 from condyle.specification import Derivative, Function
 from condyle.specification.names import Reader
 

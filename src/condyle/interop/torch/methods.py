@@ -8,13 +8,12 @@ from typing import Any, cast
 
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
-from condyle.calls.time_axes import shape_warning
+from condyle.calls.rollouts import shape_warning
 from condyle.compile.options import numbers_of
 from condyle.errors import DTypeError, ShapeError
 from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.torch.calls import Engine, repeated
-from condyle.interop.torch.charts import Options, charts_of
-from condyle.interop.torch.gradients import called, charted, uncharted
+from condyle.interop.torch.gradients import Options, called, charted, charts_of, uncharted
 from condyle.interop.wrapped import Form, Function, Functions, Maker
 from condyle.user.function import CompiledFunction
 

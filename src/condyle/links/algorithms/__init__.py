@@ -13,13 +13,12 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
-    from condyle.links.algorithms import array_phases as array_phases
+    from condyle.links.algorithms import chain_segments as chain_segments
     from condyle.links.algorithms import derivatives as derivatives
     from condyle.links.algorithms import forward_dynamics as forward_dynamics
     from condyle.links.algorithms import inverse_dynamics as inverse_dynamics
     from condyle.links.algorithms import lie as lie
     from condyle.links.algorithms import phases as phases
-    from condyle.links.algorithms import segments as segments
 
 
 def __getattr__(name: str) -> ModuleType:

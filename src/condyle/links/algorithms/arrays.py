@@ -9,25 +9,66 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from condyle.algorithms.joint import Inertia, Joint
-from condyle.algorithms.placed import joint_placed, wrench_on
-from condyle.algorithms.rnea import Wrench
-from condyle.algorithms.values import flat, refilled
+from condyle.algorithms.joint import Inertia, Joint, Wrench, joint_placed, wrench_on
+from condyle.algorithms.matrix import flat, refilled
 from condyle.links.algorithms.exchange import NONE, exchange_map
 from condyle.links.algorithms.inverse_dynamics import axes_of
-from condyle.links.algorithms.links import OfJoints, check_alone
-from condyle.links.algorithms.rows import Array, Index, array, assembled, stored, taken
-from condyle.links.algorithms.semigroup import Branching, Semigroup
+from condyle.links.algorithms.links import Branching, OfJoints, Semigroup, check_alone
 from condyle.model.tree import Link, Tree, carried
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Full
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Full, Transform
 from condyle.spatial.vector import Vector
+
+# Values whose scalars are arrays with one row for each link.
+
+
+Index: TypeAlias = NDArray[np.int64]
+Array: TypeAlias = NDArray[np.floating]
+
+
+def array(x: Scalar) -> Array:
+    """A scalar as the array it is."""
+    return cast(Array, np.asarray(x))
+
+
+def taken(value: T, index: Index) -> T:
+    """These rows; a scalar that is no array is the same in every row."""
+    return refilled(value, [x if isinstance(x, float) else number(array(x)[index]) for x in flat(value)])
+
+
+def stored(value: T, index: Index, part: T) -> T:
+    """The value with these rows replaced; the value's own arrays stay as they are."""
+    return refilled(value, [_with_row(array(x), index, array(y)) for x, y in zip(flat(value), flat(part), strict=True)])
+
+
+def _with_row(x: Array, index: Index, part: Array) -> Scalar:
+    """The array with these rows replaced, broadcast to the columns and states of the part."""
+    shape = np.broadcast_shapes(x.shape[1:], part.shape[1:])
+    result = np.array(np.broadcast_to(x, (*x.shape[:1], *shape)))
+    result[index] = part
+    return number(result)
+
+
+def assembled(parts: Sequence[tuple[Index, T]]) -> T:
+    """One value, given (row numbers, these rows) that cover it."""
+    indices = [index for index, _ in parts]
+    columns = zip(*(flat(part) for _, part in parts), strict=True)
+    return refilled(parts[0][1], [_assembled(indices, [array(x) for x in column]) for column in columns])
+
+
+def _assembled(indices: Sequence[Index], arrays: Sequence[Array]) -> Scalar:
+    shape = np.broadcast_shapes(*(array.shape[1:] for array in arrays))
+    result: Array = np.empty((sum(len(index) for index in indices), *shape), np.result_type(*arrays))
+    for index, part in zip(indices, arrays, strict=True):
+        result[index] = part
+    return number(result)
+
 
 T = TypeVar("T")
 U = TypeVar("U")

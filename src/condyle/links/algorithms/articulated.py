@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from condyle.algorithms.aba import Articulated, Elimination, apply, eliminate, moved, rigid
-from condyle.algorithms.joint import Dof, Joint, along
-from condyle.algorithms.rnea import NO_FORCE, Wrench
-from condyle.algorithms.values import plus
+from condyle.algorithms.joint import NO_FORCE, Dof, Joint, Wrench, along
+from condyle.algorithms.matrix import plus
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import six, twist
 from condyle.spatial import vector as vec

@@ -12,20 +12,18 @@ from typing import NamedTuple
 
 from condyle.algorithms import rnea_derivatives as closed
 from condyle.algorithms.crba import unit_force
-from condyle.algorithms.joint import NO_BODY, Dof, Inertia, Joint
+from condyle.algorithms.joint import NO_BODY, NO_FORCE, Dof, Inertia, Joint, Wrench
 from condyle.algorithms.kinematics import turned
-from condyle.algorithms.rnea import NO_FORCE, Motion, Wrench, at_rest, spin
+from condyle.algorithms.matrix import plus
+from condyle.algorithms.rnea import Motion, at_rest, spin
 from condyle.algorithms.rnea_derivatives import Before, Carried, Column, Momentum, State
-from condyle.algorithms.values import plus
 from condyle.links.algorithms.inverse_dynamics import VECTORS, Rates, body, forces, into_own, motion, moved, world_axes
-from condyle.links.algorithms.links import Links, OfJoints
-from condyle.links.algorithms.sums import Sums
+from condyle.links.algorithms.links import Links, OfJoints, Sums
 from condyle.model.tree import Tree, carried
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Full, Identity
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Full, Identity, Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Symmetric, Vector
 

@@ -18,17 +18,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple, cast
 
-from condyle.algorithms import rotors
-from condyle.algorithms.joint import Inertia, Joint
-from condyle.algorithms.rnea import Motion, Wrench, at_rest, less_external, newton_euler, spin, torques
-from condyle.algorithms.values import plus
-from condyle.links.algorithms.links import Links, OfJoints
-from condyle.links.algorithms.rotations import Rotations
-from condyle.links.algorithms.sums import Sums
+from condyle.algorithms import rnea
+from condyle.algorithms.joint import Inertia, Joint, Wrench
+from condyle.algorithms.matrix import plus
+from condyle.algorithms.rnea import Motion, at_rest, less_external, newton_euler, spin, torques
+from condyle.links.algorithms.links import Links, OfJoints, Rotations, Sums
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Identity
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Identity, Transform
 from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Vector
 
 VECTORS = Sums(vec.ZERO)
@@ -66,7 +63,7 @@ def inverse_dynamics(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
 
 def rotor_rates(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
     """The factors of armature: see `rotors.rates`."""
-    return links.of_joints(rotors.rates, v, a) if links.tree.has_free_rotors else a
+    return links.of_joints(rnea.rates, v, a) if links.tree.has_free_rotors else a
 
 
 def world_axes(links: Links) -> Matrix:

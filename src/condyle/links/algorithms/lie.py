@@ -16,16 +16,15 @@ from functools import partial
 from typing import NamedTuple
 
 from condyle.algorithms import crba
-from condyle.algorithms.joint import Joint
-from condyle.algorithms.rnea import NO_FORCE, Wrench, torques
-from condyle.algorithms.values import plus
+from condyle.algorithms.joint import NO_FORCE, Joint, Wrench
+from condyle.algorithms.matrix import plus
+from condyle.algorithms.rnea import torques
 from condyle.links.algorithms.inverse_dynamics import axes_of, outer, rotor_rates
 from condyle.links.algorithms.links import Links, OfJoints
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import Axes
-from condyle.spatial.transform import IDENTITY, Transform
+from condyle.spatial.rotation import IDENTITY, Axes, Transform
 from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Vector
 

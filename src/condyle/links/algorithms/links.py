@@ -8,18 +8,45 @@ apart and put them together. All arithmetic is in steps, which one runner calls 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, TypeVar
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeAlias, TypeVar, cast
 
-from condyle.algorithms.joint import Inertia
-from condyle.algorithms.rnea import Wrench
+from condyle.algorithms.aba import Articulated, apply, eliminate, rigid
+from condyle.algorithms.joint import Dof, Inertia, Wrench, along, joint_at
+from condyle.algorithms.matrix import plus
 from condyle.errors import UnsupportedError
-from condyle.links.algorithms.semigroup import Branching, Semigroup
-from condyle.model.tree import Tree
-from condyle.scalar import Scalar
-from condyle.spatial.vector import Vector
+from condyle.model.tree import Link, Tree
+from condyle.scalar import Scalar, number
+from condyle.spatial import six
+from condyle.spatial import vector as vec
+from condyle.spatial.six import Rows, Six
+from condyle.spatial.vector import IDENTITY_MATRIX, Matrix, Vector
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+# What a prefix scan needs: an associative composition and its identity element.
+#
+# An element describes a segment of links. In `combine(base, tip)` the first segment is nearer the root and ends where
+# the second begins. combine(a, combine(b, c)) = combine(combine(a, b), c) up to rounding; combine(identity, a) = a.
+
+
+class Semigroup(Protocol[T]):
+    """A composition of elements, values of scalars in nested tuples."""
+
+    def identity(self) -> T: ...
+
+    def combine(self, base: T, tip: T, /) -> T: ...
+
+
+class Branching(Semigroup[T], Protocol[T]):
+    """A semigroup that is scanned towards the root, where several segments may begin at one link."""
+
+    def handed(self, branch: T, /) -> T:
+        """What a branch passes to the link that it begins at: each entry is the branch's own or the identity's."""
+        ...
+
+
 OfJoints: TypeAlias = object
 """A value whose structure depends on the joint type, such as one scalar for each degree of freedom; only steps can
 read it."""
@@ -94,3 +121,144 @@ def check_alone(tree: Tree) -> Tree:
             "load the robot with mimic='independent'"
         )
     return tree
+
+
+# Affine maps x -> A x + b of 6-vectors: accelerations towards the tips, bias forces towards the base.
+#
+# They are composed as functions are, so composition is associative. It has no inverse: A of a joint is a projection,
+# the part of the parent's acceleration that the joint's own motion does not take up.
+
+
+class Map(NamedTuple):
+    """x -> A x + b."""
+
+    A: Rows
+    b: Six
+
+    def __call__(self, x: Six) -> Six:
+        return six.add(six.times(self.A, x), self.b)
+
+
+class Outward:
+    """Maps from a segment's base to its tip: the base's map first."""
+
+    def identity(self) -> Map:
+        return Map(six.IDENTITY_MATRIX, six.ZERO)
+
+    def combine(self, base: Map, tip: Map) -> Map:
+        return Map(six.product(tip.A, base.A), tip(base.b))
+
+
+class Inward(Outward):
+    """Maps from a segment's tip to its base: the tip's map first."""
+
+    def combine(self, base: Map, tip: Map) -> Map:
+        return super().combine(tip, base)
+
+    def handed(self, branch: Map) -> Map:
+        return Map(six.IDENTITY_MATRIX, branch.b)
+
+
+# Sums of values of one structure along the tree: the additive group.
+#
+# In world axes, and about points of the links themselves, every quantity of inverse dynamics but the rotations is such
+# a sum: angular velocities, accelerations, forces, torques, moments of inertia. Positions relative to the world's
+# origin do not enter, so accuracy does not depend on the distance to it.
+
+
+@dataclass(frozen=True)
+class Sums(Generic[T]):
+    """Addition; zero is the identity."""
+
+    zero: T
+
+    def identity(self) -> T:
+        return self.zero
+
+    def combine(self, base: T, tip: T) -> T:
+        return plus(base, tip)
+
+    def handed(self, branch: T) -> T:
+        return branch
+
+
+# Rotations of segments: the group SO(3), alone and with angular velocity.
+
+
+class Rotations:
+    """R = R_base R_tip, with R the axes of a segment's tip in the axes of its base, as columns."""
+
+    def identity(self) -> Matrix:
+        return IDENTITY_MATRIX
+
+    def combine(self, base: Matrix, tip: Matrix) -> Matrix:
+        columns = vec.transpose(tip)
+        x, y, z = (vec.times(columns, row) for row in base)
+        return x, y, z
+
+
+class Turning(NamedTuple):
+    """Of a segment: E from base axes to tip axes, and the tip's angular velocity relative to its base, in tip axes."""
+
+    axes: Matrix
+    w: Vector
+
+
+class Turnings:
+    """w_tip = axes w_base + w: the composition of these affine maps."""
+
+    def identity(self) -> Turning:
+        return Turning(IDENTITY_MATRIX, vec.ZERO)
+
+    def combine(self, base: Turning, tip: Turning) -> Turning:
+        return Turning(Rotations().combine(tip.axes, base.axes), vec.add(vec.times(tip.axes, base.w), tip.w))
+
+
+# A way to compute a function with all links side by side.
+
+
+@dataclass(frozen=True)
+class ParallelRoute:
+    """One way to compute a function with all links side by side; `condyle.links.routes` has them all.
+
+    run: the answers, of phases (`phases.Phases`). segments: the same with a chain's segments side by side
+    (`segments.Segments`), if there is such a form. elements: it needs every link to have inertia
+    along its own joint. in_lanes: GPUs have it, a link a lane. free_rotors: GPUs have it for robots whose free joint
+    has armature.
+    """
+
+    run: Callable[..., object]
+    segments: Callable[..., None] | None = None
+    elements: bool = False
+    in_lanes: bool = True
+    free_rotors: bool = True
+
+
+# Links without inertia along their own joint, for which the articulated-body element does not exist.
+
+
+ROUNDING = 1e-13
+"""D below this fraction of its value before elimination is rounding: a few hundred times the unit of float64."""
+
+
+def massless_link(tree: Tree) -> int | None:
+    """The first link with D = Sᵀ I S + armature = 0 for a degree of freedom of its own, or None.
+
+    The massless link inside a universal joint is not counted: it forms one element with the link after it.
+    """
+    return next((i for i, link in enumerate(tree.links) if link.body >= 0 and _moves_nothing(link)), None)
+
+
+def _moves_nothing(link: Link) -> bool:
+    joint = joint_at(link.kind, link.numbers, [number(float(x)) for x in link.kind.neutral()])
+    whole = left = rigid(joint)
+    for dof in reversed(joint.dofs):
+        if not _along(dof, left) > ROUNDING * abs(_along(dof, whole)):
+            return True
+        _, left = eliminate(dof, left)
+    return False
+
+
+def _along(dof: Dof, inertia: Articulated) -> float:
+    """D = Sᵀ I S + armature."""
+    return float(cast(float, along(dof, *apply(inertia, dof.column)) + dof.armature))

@@ -23,9 +23,7 @@ from condyle.ir.link_parallel import (
     TreeScanStep,
 )
 from condyle.ir.program import Array
-from condyle.links.cuda.lanes import Lanes
-from condyle.links.cuda.stage import Registers
-from condyle.links.cuda.transport import WIDE
+from condyle.links.cuda.transport import WIDE, Lanes, Registers
 from condyle.text import Emitter
 
 

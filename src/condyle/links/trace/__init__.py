@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from condyle.ir.count import work
 from condyle.ir.link_parallel import EachJoint, LinkParallel, Scan
-from condyle.links.algorithms.route import ParallelRoute
+from condyle.links.algorithms.links import ParallelRoute
 from condyle.links.trace.functions import by_links, pairs, solve
-from condyle.links.trace.segments import TracedSegments, floats, has_branches, is_chain
+from condyle.links.trace.traced_segments import TracedSegments, floats, has_branches, is_chain
 from condyle.model.tree import Tree
 from condyle.specification import Function
 

@@ -20,7 +20,7 @@ from condyle.model.joints.increments import Rows
 from condyle.model.joints.series import Moved
 from condyle.scalar import Scalar, is_zero, number, total
 from condyle.spatial import vector as vec
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform
 from condyle.spatial.twist import Pair, combined, cross_motion
 from condyle.spatial.vector import ZERO, Vector
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
 from condyle.scalar import Scalar, cos, number, sin
-from condyle.spatial.rotation import AboutZ
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import AboutZ, Transform
 
 
 class Cylindrical(JointType):

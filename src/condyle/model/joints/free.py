@@ -8,8 +8,7 @@ from condyle.model.joints import lie, series
 from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
 from condyle.scalar import Scalar
 from condyle.spatial import vector as vec
-from condyle.spatial.rotation import from_quaternion
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform, from_quaternion
 
 
 class Free(JointType):

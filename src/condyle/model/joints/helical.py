@@ -7,8 +7,7 @@ from typing import cast
 
 from condyle.model.joints.base import Column, JointType, Z
 from condyle.scalar import Scalar, cos, number, sin
-from condyle.spatial.rotation import AboutZ
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import AboutZ, Transform
 
 
 class Helical(JointType):

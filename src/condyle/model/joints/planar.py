@@ -8,8 +8,7 @@ from condyle.model.joints import lie
 from condyle.model.joints.base import ANGULAR, LINEAR, Column, JointType
 from condyle.model.joints.series import Moved, series
 from condyle.scalar import Scalar, cos, number, sin
-from condyle.spatial.rotation import AboutZ
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import AboutZ, Transform
 
 
 class Planar(JointType):

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from condyle.model.joints.base import ANGULAR, Column, JointType
 from condyle.scalar import Scalar, cos, sin
-from condyle.spatial.rotation import AboutZ
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import AboutZ, Transform
 from condyle.spatial.vector import ZERO
 
 

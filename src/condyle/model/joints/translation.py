@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from condyle.model.joints.base import LINEAR, Column, JointType
 from condyle.scalar import Scalar
-from condyle.spatial.rotation import Identity
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Identity, Transform
 
 
 class Translation(JointType):

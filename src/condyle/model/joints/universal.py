@@ -8,7 +8,7 @@ from condyle.errors import UnsupportedError
 from condyle.model.joints.base import Column, JointType
 from condyle.model.joints.revolute import Revolute
 from condyle.scalar import Scalar
-from condyle.spatial.transform import Transform
+from condyle.spatial.rotation import Transform
 
 
 class Universal(JointType):

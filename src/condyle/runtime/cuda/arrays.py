@@ -2,19 +2,279 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime.cuda import dlpack
-from condyle.runtime.cuda.answers import DeviceArray
-from condyle.runtime.cuda.dlpack import Lent
-from condyle.runtime.cuda.driver import Gpu
-from condyle.runtime.ranges import ArraySpec
+from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError, UnsupportedError
+from condyle.runtime.arrays import ArraySpec
+from condyle.runtime.cuda.driver import Gpu, Released, handle_of, is_captured, wait
+from condyle.runtime.cuda.stage import allocate, free_released
+
+# DLPack: arrays of other libraries lent to us, and ours lent to them, without a copy (dmlc.github.io/dlpack).
+#
+# The structures are spelled out with ctypes: a package for it would be needed for the way in only.
+
+
+CUDA, CUDA_MANAGED = 2, 13
+FLOAT = 2
+NUMBER_KINDS = {0: "int", 1: "uint", FLOAT: "float", 4: "bfloat", 5: "complex", 6: "bool"}
+READ_ONLY = 1
+PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
+
+
+class Device(ctypes.Structure):
+    _fields_ = (("type", ctypes.c_int32), ("number", ctypes.c_int32))
+
+
+class DataType(ctypes.Structure):
+    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
+
+
+class Tensor(ctypes.Structure):
+    """DLTensor; strides count entries, none at all is C order."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", Device),
+        ("ndim", ctypes.c_int32),
+        ("dtype", DataType),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    )
+
+
+class Managed(ctypes.Structure):
+    """DLManagedTensor."""
+
+    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
+
+
+class ManagedVersioned(ctypes.Structure):
+    """DLManagedTensorVersioned, from DLPack 1.0 on."""
+
+    _fields_ = (
+        ("major", ctypes.c_uint32),
+        ("minor", ctypes.c_uint32),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("tensor", Tensor),
+    )
+
+
+class Lender(Protocol):
+    """What an array of another library has."""
+
+    def __dlpack__(self, *, stream: int, max_version: tuple[int, int] = ...) -> object: ...
+
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Lent:
+    """An array as its owner describes it. strides: bytes, None for C order. device: None where the owner is silent."""
+
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None
+    dtype: str
+    read_only: bool
+    device: int | None = None
+    stream: int | None = None
+
+
+_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_held = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)
+
+
+def on_cuda(value: object) -> bool:
+    """Whether the array says by DLPack that it lies on a GPU of CUDA."""
+    where = getattr(value, "__dlpack_device__", None)
+    return where is not None and int(cast("Callable[[], tuple[int, int]]", where)()[0]) in (CUDA, CUDA_MANAGED)
+
+
+def borrow(value: Lender, stream: int) -> tuple[Lent, object]:
+    """What the array is, ready in this stream (-1: as it is), and the capsule, to be kept while it is in use."""
+    try:
+        capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
+    except TypeError:  # older than DLPack 1.0
+        capsule = value.__dlpack__(stream=stream)
+    name = _name(capsule)
+    if name not in (PLAIN, VERSIONED):
+        raise DTypeError(f"a DLPack capsule named {name!r}: expected {PLAIN!r} or {VERSIONED!r}, not used before")
+    address = cast(int, _pointer(capsule, name))
+    versioned = name == VERSIONED
+    found = ManagedVersioned.from_address(address) if versioned else Managed.from_address(address)
+    return _lent_dlpack(found.tensor, bool(versioned and found.flags & READ_ONLY)), capsule
+
+
+def _lent_dlpack(tensor: Tensor, read_only: bool) -> Lent:
+    kind, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
+    dtype = f"{NUMBER_KINDS.get(kind, f'kind {kind} of ')}{bits}" + (f" x {lanes}" if lanes != 1 else "")
+    shape = tuple(int(tensor.shape[k]) for k in range(tensor.ndim))
+    strides = tuple(int(tensor.strides[k]) * (bits // 8) for k in range(tensor.ndim)) if tensor.strides else None
+    address = int(tensor.data or 0) + int(tensor.byte_offset)
+    return Lent(address, shape, strides, dtype, read_only, int(tensor.device.number))
+
+
+_lent_out: dict[int, tuple[object, ...]] = {}
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _forget(address: int) -> None:
+    """The deleter: the borrower is done."""
+    _lent_out.pop(address, None)
+
+
+@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+def _drop(capsule: int) -> None:
+    """The end of a capsule that nobody took; it is dying, so it comes as a number."""
+    for name in (PLAIN, VERSIONED):
+        if _valid(capsule, name):
+            _lent_out.pop(cast(int, _held(capsule, name)), None)
+
+
+for _callback in (_forget, _drop):  # borrowers may call them while the process is ending
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))
+
+
+def lend(owner: object, address: int, shape: tuple[int, ...], bits: int, device: int, versioned: bool) -> object:
+    """A capsule of a dense float array of a GPU; the owner lives until its borrower is done."""
+    sizes = (ctypes.c_int64 * max(1, len(shape)))(*shape)
+    steps = (ctypes.c_int64 * max(1, len(shape)))()
+    step = 1
+    for k in reversed(range(len(shape))):
+        steps[k] = step
+        step *= shape[k]
+    made = ManagedVersioned() if versioned else Managed()
+    if isinstance(made, ManagedVersioned):
+        made.major, made.minor, made.flags = 1, 0, 0
+    made.tensor = Tensor(
+        address,
+        Device(CUDA, device),
+        len(shape),
+        DataType(FLOAT, bits, 1),
+        ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)),
+        ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)),
+        0,
+    )
+    made.deleter = ctypes.cast(_forget, ctypes.c_void_p).value
+    place = ctypes.addressof(made)
+    _lent_out[place] = (owner, made, sizes, steps)
+    return _new(place, VERSIONED if versioned else PLAIN, ctypes.cast(_drop, ctypes.c_void_p))
+
+
+# Answers on a GPU: fresh arrays that other libraries take without a copy.
+
+
+class DeviceArray:
+    """A dense array on a GPU: `torch.from_dlpack(x)`, `cupy.from_dlpack(x)`, `jax.dlpack.from_dlpack(x)`, `x.numpy()`.
+
+    It is ready in the order of `stream`; whoever takes it by DLPack in another stream waits there by itself. Its memory
+    is given back in the order of all these streams. A stream that is named by a number must live as long as the array.
+    """
+
+    def __init__(
+        self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
+    ) -> None:
+        self._gpu, self.shape, self.dtype = gpu, shape, dtype
+        self.nbytes = math.prod(shape) * dtype.itemsize
+        self.address = allocate(gpu, self.nbytes, stream) if self.nbytes else 0
+        self._streams: dict[int, object] = {}
+        self._lent = False
+        self.written_in(stream, owner)
+
+    def written_in(self, stream: int, owner: object = None) -> None:
+        """From now on it is ready in the order of this stream. owner: the object whose stream it is, if it is known."""
+        self.stream = stream
+        self._ready = set[int]()
+        self.used_in(stream, owner)
+
+    def used_in(self, stream: int, owner: object = None) -> None:
+        """Work that uses it is in this stream, after what made it."""
+        self._ready.add(stream)
+        self._streams[stream] = owner if owner is not None else self._streams.get(stream)
+
+    def is_ready_in(self, stream: int) -> bool:
+        """Whether this stream waits for it already; not if it was lent, since borrowers may write it anew."""
+        return stream in self._ready and not self._lent
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        self._lent = True
+        self._streams.setdefault(0, None)  # the borrower's is not known
+        return {
+            "shape": self.shape,
+            "typestr": f"<f{self.dtype.itemsize}",
+            "data": (self.address, False),
+            "strides": None,
+            "version": 3,
+            "stream": self.stream or 1,
+        }
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return CUDA, self._gpu.index
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> object:
+        """A capsule; stream: the borrower's, as the array API standard numbers them (1: the default one, -1: none)."""
+        if copy or dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError("a DeviceArray is lent as it is: no copy, no other device; use .numpy() for a copy")
+        if stream != -1:
+            reader = handle_of(stream)
+            if not self.is_ready_in(reader):
+                with self._gpu.current():
+                    wait(self._gpu, reader, {self.stream})
+            self.used_in(reader)
+        self._lent = True
+        versioned = max_version is not None and max_version >= (1, 0)
+        return lend(self, self.address, self.shape, 8 * self.dtype.itemsize, self._gpu.index, versioned)
+
+    def numpy(self) -> NDArray[np.floating]:
+        """A copy in the memory of the processor."""
+        result = np.empty(self.shape, self.dtype)
+        if self.nbytes:
+            with self._gpu.current():
+                self._gpu.driver("cuMemcpyDtoHAsync", result.ctypes.data, self.address, self.nbytes, self.stream)
+                self._gpu.driver("cuStreamSynchronize", self.stream)
+        return result
+
+    def __del__(self, quiet: type[contextlib.suppress] = contextlib.suppress) -> None:  # no module may be left
+        if getattr(self, "address", 0):
+            with quiet(Exception), self._gpu.current():  # the process may be ending
+                self._gpu.released.append(Released(self.address, self.stream, self._streams))
+                free_released(self._gpu)
+
+
+def fresh(
+    gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
+) -> DeviceArray:
+    """A new array; UnsupportedError while a graph is captured from the stream, which would own the memory."""
+    if is_captured(gpu, stream):
+        raise UnsupportedError("this stream is being captured into a graph, which needs arrays that stay: pass out=")
+    return DeviceArray(gpu, shape, dtype, stream, owner)
+
 
 INTERFACE = "__cuda_array_interface__"
 DTYPES = ("float32", "float64")
@@ -35,7 +295,7 @@ def is_device_array(value: object) -> bool:
     if isinstance(value, np.ndarray):
         return False
     try:
-        return dlpack.on_cuda(value) or hasattr(value, INTERFACE)
+        return on_cuda(value) or hasattr(value, INTERFACE)
     except (RuntimeError, BufferError, TypeError):
         return True
 
@@ -81,7 +341,7 @@ def _lent(value: object, name: str, stream: int) -> tuple[Lent, object]:
         return Lent(value.address, value.shape, None, str(value.dtype), False), value
     try:
         if _lends(value):
-            return dlpack.borrow(cast(dlpack.Lender, value), stream)
+            return borrow(cast(Lender, value), stream)
         return _interface(value), value
     except CondyleError as error:
         raise type(error)(f"{name}: {error}") from error
@@ -92,7 +352,7 @@ def _lent(value: object, name: str, stream: int) -> tuple[Lent, object]:
 
 
 def _lends(value: object) -> bool:
-    return not isinstance(value, DeviceArray) and dlpack.on_cuda(value)
+    return not isinstance(value, DeviceArray) and on_cuda(value)
 
 
 def _interface(value: object) -> Lent:

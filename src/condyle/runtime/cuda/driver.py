@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import math
 import os
+import weakref
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache, cached_property
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, SupportsInt, cast
 
-from condyle.errors import DeviceError
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import DeviceError, DTypeError
 
 BROKEN = (
     "a kernel of this process failed, and CUDA is of no use to it any more: restart it. If an array was freed or too "
@@ -238,3 +245,139 @@ class Gpu:
 def gpu(index: int) -> Gpu:
     """GPU number `index`, taken into use once."""
     return Gpu(driver(), index)
+
+
+# Streams of a GPU: which one is meant, what waits for what, whether a graph is being captured.
+
+
+def handle_of(stream: object) -> int:
+    """The CUstream of a number, or of a stream of CuPy, PyTorch, Numba or cuda.core; 0 is the default stream."""
+    found: Any = stream
+    if hasattr(found, "__cuda_stream__"):
+        found = found.__cuda_stream__()[1]
+    for name in ("cuda_stream", "ptr", "handle", "value"):  # the last is of ctypes
+        found = getattr(found, name, found)
+    try:
+        number = int(found or 0)
+    except (TypeError, ValueError):
+        raise DTypeError(
+            f"a stream is a number (CUstream) or a stream of CuPy, PyTorch, Numba or cuda.core, not {stream!r}"
+        ) from None
+    return 0 if number == 1 else number
+
+
+class Stream(Enum):
+    """What may be done with a stream.
+
+    READY: anything. CAPTURED: a graph is captured from it; or, for stream 0, from a blocking stream, which work in
+    stream 0 would break. GONE: it was destroyed.
+    """
+
+    READY, CAPTURED, GONE = range(3)
+
+
+def state_of(gpu: Gpu, stream: int) -> Stream:
+    """The state of a stream. A destroyed one is GONE only where the driver notices it."""
+    status, values = gpu.driver.attempt("cuStreamIsCapturing", stream)
+    if status == gpu.driver.constant("CUresult", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"):
+        return Stream.CAPTURED
+    if int(status):
+        return Stream.GONE
+    none = gpu.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
+    return Stream.READY if values[0] == none else Stream.CAPTURED
+
+
+def is_captured(gpu: Gpu, stream: int) -> bool:
+    """Whether a graph is captured from this stream; never from stream 0."""
+    return stream != 0 and state_of(gpu, stream) == Stream.CAPTURED
+
+
+def wait(gpu: Gpu, stream: int, others: Set[int]) -> None:
+    """What is put into `stream` from now on starts after all that is in the other streams now."""
+    for other in others:
+        if other != stream:
+            flags = gpu.driver.constant("CUevent_flags", "CU_EVENT_DISABLE_TIMING")
+            (event,) = gpu.driver("cuEventCreate", flags)
+            gpu.driver("cuEventRecord", event, other)
+            gpu.driver("cuStreamWaitEvent", stream, event, 0)
+            gpu.driver("cuEventDestroy", event)  # it goes when it is no longer waited for
+
+
+@contextlib.contextmanager
+def relaxed(gpu: Gpu) -> Generator[None, None, None]:
+    """Calls that may wait for the GPU are allowed in this thread although a graph is captured from another stream."""
+    mode = gpu.driver.constant("CUstreamCaptureMode", "CU_STREAM_CAPTURE_MODE_RELAXED")
+    (before,) = gpu.driver("cuThreadExchangeStreamCaptureMode", mode)
+    try:
+        yield
+    finally:
+        gpu.driver("cuThreadExchangeStreamCaptureMode", before)
+
+
+# Memory of the processor that the GPU copies from and to by itself: found out about, and made.
+
+
+Rows = NDArray[np.floating]
+MOST_KNOWN = 256
+
+
+class Pinned:
+    """Which arrays are pinned, by PyTorch, CuPy, `pinned_arrays` or anyone.
+
+    Answers are remembered by address and size: a stale one costs time, for the driver copies from any memory.
+    """
+
+    def __init__(self, gpu: Gpu) -> None:
+        self._gpu = gpu
+        self._pinned: set[tuple[int, int]] = set()
+
+    def has(self, rows: Rows) -> bool:
+        """Whether these rows are dense and wholly in pinned memory."""
+        if not rows.flags.c_contiguous or not rows.nbytes:
+            return False
+        address, size = address_of(rows), rows.nbytes
+        if (address, size) in self._pinned:
+            return True
+        if not (self._host(address) and self._host(address + size - 1)):
+            return False
+        if len(self._pinned) >= MOST_KNOWN:
+            self._pinned.clear()
+        self._pinned.add((address, size))
+        return True
+
+    def _host(self, address: int) -> bool:
+        driver = self._gpu.driver
+        key = driver.constant("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_MEMORY_TYPE")
+        host = driver.constant("CUmemorytype", "CU_MEMORYTYPE_HOST")
+        try:
+            (found,) = driver("cuPointerGetAttribute", key, address)
+        except DeviceError:  # memory that CUDA does not know
+            return False
+        return found == host
+
+
+def address_of(array: Rows) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def pinned_arrays(gpu: Gpu, shapes: Sequence[tuple[int, ...]], dtype: np.dtype[np.floating]) -> list[Rows]:
+    """Zeros in pinned memory, one array right behind the other; the memory goes with the last of them."""
+    sizes = [math.prod(shape) * dtype.itemsize for shape in shapes]
+    if not sum(sizes):
+        return [np.zeros(shape, dtype) for shape in shapes]
+    with gpu.current():
+        address = gpu.driver.number("cuMemHostAlloc", sum(sizes), 0)
+    memory = (ctypes.c_uint8 * sum(sizes)).from_address(address)
+    weakref.finalize(memory, _free, gpu, address)
+    arrays: list[Rows] = []
+    start = 0
+    for shape, size in zip(shapes, sizes, strict=True):
+        arrays.append(np.ndarray(shape, dtype, memoryview(memory), start))
+        arrays[-1][...] = 0
+        start += size
+    return arrays
+
+
+def _free(gpu: Gpu, address: int) -> None:
+    with contextlib.suppress(Exception), gpu.current(), relaxed(gpu):  # the process may be ending
+        gpu.driver("cuMemFreeHost", address)

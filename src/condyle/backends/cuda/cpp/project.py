@@ -3,24 +3,184 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from condyle.backends.common.describe import in_ascii
-from condyle.backends.common.facts import Facts, Vectors
-from condyle.backends.common.owned import write_owned
-from condyle.backends.common.package import library_of, write_install, write_library
-from condyle.backends.common.readme import Coordinates, birth, order
-from condyle.backends.cuda.cpp.body import Joints
-from condyle.backends.cuda.cpp.header import ABI, header, support
-from condyle.backends.cuda.cpp.plan import Exported, Plan, plan
-from condyle.backends.cuda.cpp.rollout import Rollout, write_rollout_case
-from condyle.backends.cuda.parts import Composed
+from condyle.backends.common.exported_files import write_owned
+from condyle.backends.common.facts import Facts, Vectors, in_ascii
+from condyle.backends.common.facts import header as description
+from condyle.backends.common.forms import beyond, write_functions
+from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_install, write_library
+from condyle.backends.cuda.cpp.plan import Exported, Kernel, Plan, plan, write_calls, write_data, write_launch
+from condyle.backends.cuda.cpp.rollout import (
+    DIALECT,
+    Body,
+    Joints,
+    Rollout,
+    widths,
+    write_rollout,
+    write_rollout_case,
+    write_rollout_launch,
+)
+from condyle.backends.cuda.forms import stages
+from condyle.backends.cuda.launches import Composed
+from condyle.ir.count import tally
 from condyle.ir.program import Program
-from condyle.specification import Function, Repeat
+from condyle.specification import Call, Function, MinusProduct, Repeat
 from condyle.text import Emitter
+
+# The device side of a header: for each kernel a body, a device function for the user's kernels, and the kernel.
+
+
+def write_body(e: Emitter, kernel: Kernel, joints: Joints) -> None:
+    """Writes the computation of one thread, a template on how arrays are accessed."""
+    types = [f"In{k}" for k in range(len(kernel.inputs))] + [f"Out{k}" for k in range(len(kernel.outputs))]
+    names = (*kernel.inputs, *kernel.outputs)
+    e(f"template <typename T, {', '.join(f'typename {type_}' for type_ in types)}>")
+    arguments = ", ".join(f"const {type_} {name}" for type_, name in zip(types, names, strict=True))
+    with e.block(f"__device__ __forceinline__ void {kernel.name}_body({arguments})\n{{"):
+        Body(e, kernel.low, kernel.inputs, kernel.outputs, joints).write()
+    e("")
+
+
+def write_kernel(e: Emitter, kernel: Kernel) -> None:
+    """Writes the kernel: a warp for 32 states, with rows staged in shared memory."""
+    pool = f"{kernel.name.upper()}_POOL"
+    e("/* A thread for each state, blocks of whole warps, at most 128 threads. For each warp dynamic shared memory of")
+    e(f" * {pool} numbers of type T. */")
+    e(f"inline constexpr int {kernel.name.upper()}_POOL = {kernel.pool};", "template <typename T>")
+    arguments = [f"Rows<T> {name}" for name in kernel.inputs] + [f"T *{name}" for name in kernel.outputs]
+    head = f"__global__ void __launch_bounds__(128) {kernel.name}_kernel({', '.join(['size_t n', *arguments])})"
+    widths_in, widths_out = widths(kernel.low)
+    sizes = [array.size for array in kernel.program.arrays]
+    tiles = [f"TileIn<T, {width}>({name}, warp)" for name, width in zip(kernel.inputs, widths_in, strict=True)]
+    tiles += [
+        f"TileOut<T, {width}, {size}>({name}, warp)"
+        for name, width, size in zip(kernel.outputs, widths_out, sizes, strict=True)
+    ]
+    with e.block(head + "\n{"):
+        e(f"const Warp<T> warp(n, {kernel.name.upper()}_POOL);")
+        with e.block("if (warp.left > 0) {"):
+            e(f"{kernel.name}_body<T>({', '.join(tiles)});")
+    e("")
+
+
+def write_inner(e: Emitter, function: Exported) -> None:
+    """Writes the device function for the user's kernels: one thread computes one state."""
+    name = function.name
+    e("/* The calling thread computes one state. Entry k of x is x[k * x_stride], in registers, shared or global")
+    e(" * memory. Outputs must not overlap other arrays. Without strides they are 1; a local array can then be in")
+    e(" * registers. */")
+    names = (*function.inputs, *function.outputs)
+    arguments = [f"const T *{given}" for given in function.inputs] + [f"T *{given}" for given in function.outputs]
+    strides = [f"size_t {array}_stride" for array in names]
+    head = f"__device__ __forceinline__ void {name}_inner"
+    e("template <typename T>")
+    with e.block(f"{head}({', '.join([*arguments, *strides])})\n{{"):
+        _write_stages(e, function)
+    e("", "template <typename T>")
+    with e.block(f"{head}({', '.join(arguments)})\n{{"):
+        e(f"{name}_inner<T>({', '.join([*names, *('1' for _ in names)])});")
+    e("")
+
+
+def _write_stages(e: Emitter, function: Exported) -> None:
+    """Writes the steps in order. A product overwrites its right operand; other scratch arrays are local."""
+    made, parts = function.implementation, function.parts
+    arrays = zip((*made.inputs, *made.outputs), (*function.inputs, *function.outputs), strict=True)
+    where = {array.name: (name, f"{name}_stride") for array, name in arrays}
+    lies_in = {step.right: step.gives for step in made.steps if isinstance(step, MinusProduct)}
+
+    def place(name: str, type_: str) -> str:
+        pointer, stride = where[lies_in.get(name, name)]
+        return f"Direct<{type_}>{{{pointer}, {stride}}}"
+
+    for array in parts.scratch:
+        if array.name not in lies_in:
+            where[array.name] = f"own_{array.name}", "1"
+            e(f"T own_{array.name}[{array.size}];")
+    for step, part in zip(stages(made.steps), parts.launches, strict=True):
+        reads, writes = ([array.name for array in arrays] for arrays in (part.reads, part.writes))
+        if isinstance(step, Call):
+            places = [place(name, "const T") for name in reads] + [place(name, "T") for name in writes]
+            e(f"{step.function.name}_body<T>({', '.join(places)});")
+            continue
+        size = part.reads[0].shape[0]
+        e(*(f"product_inner<T, {size}>({place(reads[0], 'const T')}, {place(name, 'T')});" for name in writes))
+
+
+# NAME.cuh: all functions of one robot in one file that needs only the CUDA runtime's header.
+
+
+ABI = 2
+"""Raised when the meaning of an exported name changes."""
+
+NUMBERS = "float or double"
+_SUPPORT = Path(__file__).parent / "support"
+
+
+def support(name: str) -> str:
+    """The text of a hand-written file that is included in every header."""
+    return (_SUPPORT / name).read_text(encoding="ascii")
+
+
+def header(plan: Plan, facts: Facts, joints: Joints, bodies: int = 0, rollouts: Sequence[Rollout] = ()) -> str:
+    """The text of NAME.cuh. joints: see `Joints`, for comments. bodies: number of moving bodies."""
+    e = Emitter()
+    guard = f"CONDYLE_{facts.name.upper()}_CUH"
+    e(f"/* {facts.name}.cuh: rigid-body dynamics of one robot on NVIDIA GPUs, sm_80 or later. C++17.")
+    e(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {NUMBERS}")
+    e(f" * Condyle {facts.version or '-'}, ABI {ABI}")
+    e(" *", " * Each function FN, with METHOD its name below, has")
+    e(" *   FN_inner             a device function: the calling thread computes one state")
+    e(" *   FN_kernel            the kernel, if FN is one kernel")
+    e(" *   FN_launch            launches on arrays in device memory")
+    e(" *   METHOD_compute_only  the same on the device arrays of a Data")
+    e(" *   METHOD               copies the host arrays of a Data to the GPU, computes, copies back, waits")
+    e(" * Host functions return a cudaError_t. FN_launch and METHOD_compute_only are asynchronous.", " *")
+    e(*(f" * {function.name}: {function.method}" for function in plan.functions))
+    e(*(f" * {rollout.name}: only {rollout.name}_kernel and {rollout.name}_launch" for rollout in rollouts), " */")
+    e(f"#ifndef {guard}", f"#define {guard}", "")
+    e("#ifndef __CUDACC_RTC__", "#include <cuda_runtime.h>", "#include <math.h>", "#include <stddef.h>", "#endif", "")
+    e(f"namespace {facts.name} {{", "")
+    e(f"inline constexpr int ABI = {ABI}, NQ = {facts.nq}, NV = {facts.nv}, N_BODIES = {bodies};")
+    e(
+        f'inline constexpr const char *FINGERPRINT = "{facts.fingerprint}";',
+        f'inline constexpr const char *VERSION = "{facts.version}";',
+    )
+    e("", support("tiles.cuh"), support("numbers.cuh"))
+    ops = {op for kernel in plan.kernels for op in tally(kernel.program)}
+    if beyond(ops):
+        e(support("operations.cuh"))
+        for bits, number in ((64, "double"), (32, "float")):
+            write_functions(e, ops, bits, f"__device__ inline {number}", DIALECT, _literal(number))
+    if plan.product:
+        e(support("product.cuh"))
+    for kernel in plan.kernels:
+        e(*description(kernel.program, facts, NUMBERS, ABI))
+        write_body(e, kernel, joints)
+        write_kernel(e, kernel)
+    for function in plan.functions:
+        write_inner(e, function)
+    for rollout in rollouts:
+        write_rollout(e, rollout)
+    e("#ifndef __CUDACC_RTC__", "", support("host.cuh"))
+    for function in plan.functions:
+        write_launch(e, function)
+    for rollout in rollouts:
+        write_rollout_launch(e, rollout)
+    write_data(e, plan)
+    for function in plan.functions:
+        write_calls(e, function)
+    e("#endif", "", f"}}  // namespace {facts.name}", "", "#endif")
+    return e.text()
+
+
+def _literal(number: str) -> Callable[[float], str]:
+    return lambda value: f"{number}({value!r})"
+
 
 STATES = 1000
 """States of the example: several blocks, and a last warp that is not full."""

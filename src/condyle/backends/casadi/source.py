@@ -1,0 +1,240 @@
+"""C that `casadi.external` loads: scalar code of Programs, and the functions with their names, sizes and sparsities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
+
+from condyle.backends.casadi.external import External, Part, Port
+from condyle.backends.common.chunks import CUT, Chunk, Lowered, Room, lower
+from condyle.backends.common.forms import ARITHMETIC, literal
+from condyle.errors import UnsupportedError
+from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.operations import OPERATIONS
+from condyle.text import Emitter
+
+# Operations of a Program as scalar C.
+
+
+FORMS = {
+    **ARITHMETIC,
+    "rcp": "1.0 / {0}",
+    "min": "cd_min({0}, {1})",
+    "max": "cd_max({0}, {1})",
+    "select": "({0} >= 0 ? {1} : {2})",
+    **{op: f"{row.c}({', '.join(f'{{{k}}}' for k in range(row.arity))})" for op, row in OPERATIONS.items() if row.c},
+}
+"""Operations on doubles in C."""
+
+
+def value(part: Part, index: int) -> str:
+    """A constant or an entry of an argument."""
+    node = part.program.nodes[index]
+    if node[0] == "const":
+        return literal(constant_of(node), 64)
+    place = part.reads.get(input_of(node))
+    return "0" if place is None else f"a[{place[0]}][{place[1]}]"
+
+
+def write_nodes(e: Emitter, part: Part, order: Iterable[int], slots: Mapping[int, int]) -> None:
+    """Writes nodes in order, each as a variable t. slots: index in w of those that other functions compute."""
+    nodes, named = part.program.nodes, set[int]()
+
+    def bring(index: int) -> None:
+        if index not in named:
+            named.add(index)
+            said = value(part, index) if nodes[index][0] in ("const", "input") else f"w[{slots[index]}]"
+            e(f"const casadi_real t{index} = {said};")
+
+    for index in order:
+        node = nodes[index]
+        if node[0] in ("const", "input"):
+            bring(index)
+            continue
+        if node[0] not in FORMS:
+            raise UnsupportedError(f"target 'casadi': the operation {node[0]!r} has no word in C")
+        for used in operands(node):
+            bring(used)
+        named.add(index)
+        e(f"const casadi_real t{index} = {FORMS[node[0]].format(*(f't{i}' for i in operands(node)))};")
+
+
+# A long Program as several C functions, because compile time grows faster than the length of a function.
+#
+# It is cut as for target "c" (`backends.common.chunks`): values that other functions read are in the workspace.
+
+
+LONGEST = 2000
+"""Most operations of a Program that is not cut, since loads and stores between functions take time."""
+
+
+def is_long(program: Program) -> bool:
+    """Whether it is cut."""
+    return len(program.nodes) > LONGEST
+
+
+@lru_cache(maxsize=16)
+def _lowered(program: Program) -> Lowered:
+    """The chunks. Sines and cosines are operations like any other; inputs are read from the arguments."""
+    angles = range(len(program.nodes))
+    return lower(program, CUT, inline=angles, room=Room((0,) * len(program.inputs), 0, 0, 0))
+
+
+def room(program: Program) -> int:
+    """Numbers of the workspace for its values."""
+    return _lowered(program).size
+
+
+class Split:
+    """The functions of one part, called NAME_0, NAME_1, ..."""
+
+    def __init__(self, name: str, part: Part) -> None:
+        low = _lowered(part.program)
+        self._name, self._part, self._slots = name, part, low.slots
+        self._chunks = [step for step in low.steps if isinstance(step, Chunk)]
+        assert len(self._chunks) == len(low.steps), name
+        self._writes: dict[int, list[tuple[int, int]]] = {}
+        for k, i, node in part.writes:
+            self._writes.setdefault(node, []).append((k, i))
+
+    def write(self, e: Emitter) -> None:
+        """Writes the functions; each stores the outputs that it computes, and the values that later ones read."""
+        head = "const casadi_real *const *a, casadi_real *const *r, casadi_real *w"
+        for number, chunk in enumerate(self._chunks):
+            with e.block(f"static void {self._name}_{number}({head})\n{{"):
+                write_nodes(e, self._part, chunk.nodes, self._slots)
+                e(*(f"w[{self._slots[node]}] = t{node};" for node in chunk.nodes if node in self._slots))
+                e(*(f"r[{k}][{i}] = t{node};" for node in chunk.nodes for k, i in self._writes.get(node, ())))
+                e("(void)a, (void)r, (void)w;")
+            e("")
+
+    def call(self, e: Emitter, first: int) -> None:
+        """Writes the calls in order, then outputs that are constants or inputs. first: begin of their workspace."""
+        e(*(f"{self._name}_{number}(a, r, w + {first});" for number in range(len(self._chunks))))
+        for node, places in self._writes.items():
+            if self._part.program.nodes[node][0] in ("const", "input"):
+                e(*(f"r[{k}][{i}] = {value(self._part, node)};" for k, i in places))
+
+
+PREAMBLE = """\
+#include <math.h>
+
+#ifndef casadi_real
+#define casadi_real double
+#endif
+#ifndef casadi_int
+#define casadi_int long long int
+#endif
+#if defined(_WIN32)
+#define CD_API __declspec(dllexport)
+#elif defined(__GNUC__)
+#define CD_API __attribute__((visibility("default")))
+#else
+#define CD_API
+#endif
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* NaN if either is NaN */
+static double cd_min(double a, double b) { return a < b || a != a ? a : b; }
+static double cd_max(double a, double b) { return a > b || a != a ? a : b; }
+static double cd_unused(void) { return cd_min(0, 0) + cd_max(0, 0); }
+"""
+
+
+def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
+    """One file with these functions. lines: the comment at the top."""
+    e = Emitter()
+    e("/* " + lines[0], *(f" * {line}" for line in lines[1:]), " */")
+    e(*PREAMBLE.splitlines())
+    largest = max((port.nnz for one in externals for port in one.inputs), default=1)
+    e(f"static const casadi_real cd_zeros[{max(1, largest)}] = {{0}};", "")
+    for one in externals:
+        _write_code(e, one)
+        _write_questions(e, one)
+    e("#ifdef __cplusplus", "}", "#endif")
+    return e.text()
+
+
+def _write_code(e: Emitter, external: External) -> None:
+    """Writes the function. An input that is NULL is zero; an output that is NULL goes to the workspace."""
+    split = {k: Split(f"{external.name}_{k}", part) for k, part in enumerate(external.parts) if is_long(part.program)}
+    for chunks in split.values():
+        chunks.write(e)
+    inputs, outputs = (", ".join(port.name for port in ports) for ports in (external.inputs, external.outputs))
+    e(f"/* {external.name}({inputs}) -> ({outputs}) */")
+    head = "const casadi_real **arg, casadi_real **res, casadi_int *iw, casadi_real *w, int mem"
+    with e.block(f"CD_API int {external.name}({head})\n{{"):
+        _write_places(e, external)
+        e("(void)arg, (void)res, (void)iw, (void)w, (void)mem, (void)cd_unused;")
+        for k, part in enumerate(external.parts):
+            with e.block("{"):
+                if k in split:
+                    split[k].call(e, _answers(external))
+                else:
+                    write_nodes(e, part, range(len(part.program.nodes)), {})
+                    e(*(f"r[{k}][{i}] = t{node};" for k, i, node in part.writes))
+        written = {(k, i) for part in external.parts for k, i, _ in part.writes}
+        e(*(f"r[{k}][{i}] = 0;" for k, p in enumerate(external.outputs) for i in range(p.nnz) if (k, i) not in written))
+        e("return 0;")
+
+
+def _write_places(e: Emitter, external: External) -> None:
+    """Writes the tables of addresses: a: inputs; r: outputs."""
+    given = [f"arg[{k}] ? arg[{k}] : cd_zeros" for k in range(len(external.inputs))]
+    ends = list(accumulate((port.nnz for port in external.outputs), initial=0))
+    taken = [f"res[{k}] ? res[{k}] : w + {at}" for k, at in enumerate(ends[:-1])]
+    e(f"const casadi_real *const a[] = {{{', '.join(given) or '0'}}};")
+    e(f"casadi_real *const r[] = {{{', '.join(taken) or '0'}}};", "(void)a, (void)r;")
+
+
+def _answers(external: External) -> int:
+    """Numbers of the workspace for outputs that are NULL."""
+    return sum(port.nnz for port in external.outputs)
+
+
+def _work(external: External) -> int:
+    rooms = [room(part.program) for part in external.parts if is_long(part.program)]
+    return _answers(external) + max(rooms, default=0)
+
+
+def _write_questions(e: Emitter, external: External) -> None:
+    """Writes the functions for sizes, names, sparsities and workspace."""
+    name = external.name
+    e(f"CD_API int {name}_checkout(void) {{ return 0; }}")
+    e(f"CD_API void {name}_release(int mem) {{ (void)mem; }}")
+    e(f"CD_API void {name}_incref(void) {{ }}", f"CD_API void {name}_decref(void) {{ }}")
+    for way, ports in (("in", external.inputs), ("out", external.outputs)):
+        e(f"CD_API casadi_int {name}_n_{way}(void) {{ return {len(ports)}; }}")
+        with e.block(f"CD_API const char *{name}_name_{way}(casadi_int i)\n{{"), e.block("switch (i) {"):
+            e(*(f'case {k}: return "{port.name}";' for k, port in enumerate(ports)), "default: return 0;")
+        with e.block(f"CD_API const casadi_int *{name}_sparsity_{way}(casadi_int i)\n{{"):
+            for k, port in enumerate(ports):
+                e(f"static const casadi_int s{k}[] = {{{', '.join(map(str, _columns(port)))}}};")
+            with e.block("switch (i) {"):
+                e(*(f"case {k}: return s{k};" for k in range(len(ports))), "default: return 0;")
+    head = "casadi_int *sz_arg, casadi_int *sz_res, casadi_int *sz_iw, casadi_int *sz_w"
+    with e.block(f"CD_API int {name}_work({head})\n{{"):
+        for what, size in (
+            ("arg", len(external.inputs)),
+            ("res", len(external.outputs)),
+            ("iw", 0),
+            ("w", _work(external)),
+        ):
+            e(f"if (sz_{what}) *sz_{what} = {size};")
+        e("return 0;")
+    e("")
+
+
+def _columns(port: Port) -> list[int]:
+    """Sparsity in CasADi's format: rows, columns, begin of each column, row of each entry. Dense: rows, columns, 1."""
+    if port.nnz == port.rows * port.columns:
+        return [port.rows, port.columns, 1]
+    begins = [0] * (port.columns + 1)
+    for _, column in port.entries:
+        begins[column + 1] += 1
+    for k in range(port.columns):
+        begins[k + 1] += begins[k]
+    return [port.rows, port.columns, *begins, *(row for row, _ in port.entries)]

@@ -1,0 +1,278 @@
+"""Steps -> PTX: one kernel, a thread for each state, rows staged in shared memory by the warp."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.thread_steps import (
+    Angle,
+    Compute,
+    Flush,
+    Group,
+    Guard,
+    Load,
+    Lowered,
+    Put,
+    Reload,
+    SinCos,
+    Spill,
+    Step,
+    Take,
+    Wait,
+)
+from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
+from condyle.ir.program import constant_of, operands
+from condyle.text import Emitter
+
+
+def _two_numbers(op: str) -> str:
+    """min or max, then NaN where either operand is NaN."""
+    none = "setp.nan.{f} %odd, {0}, {1}; selp.{f} {to}, {nan}, {to}, %odd;"
+    return f"{op}.{{f}} {{to}}, {{0}}, {{1}}; {none}"
+
+
+OPERATIONS = {
+    "neg": "neg.{f} {to}, {0};",
+    "add": "add.rn.{f} {to}, {0}, {1};",
+    "sub": "sub.rn.{f} {to}, {0}, {1};",
+    "mul": "mul.rn.{f} {to}, {0}, {1};",
+    "rcp": "rcp.rn.{f} {to}, {0};",
+    "div": "div.rn.{f} {to}, {0}, {1};",
+    "sqrt": "sqrt.rn.{f} {to}, {0};",
+    "fma": "fma.rn.{f} {to}, {0}, {1}, {2};",
+    "fms": "neg.{f} %nc, {2}; fma.rn.{f} {to}, {0}, {1}, %nc;",
+    "fnma": "neg.{f} %na, {0}; fma.rn.{f} {to}, %na, {1}, {2};",
+    "fnms": "neg.{f} %na, {0}; neg.{f} %nc, {2}; fma.rn.{f} {to}, %na, {1}, %nc;",
+    "abs": "abs.{f} {to}, {0};",
+    "min": _two_numbers("min"),
+    "max": _two_numbers("max"),
+    "floor": "cvt.rmi.{f}.{f} {to}, {0};",
+    "rint": "cvt.rni.{f}.{f} {to}, {0};",
+    "select": "setp.ge.{f} %odd, {0}, {zero}; selp.{f} {to}, {1}, {2}, %odd;",
+    "and": "and.{b} {to}, {0}, {1};",
+    "or": "or.{b} {to}, {0}, {1};",
+    "xor": "xor.{b} {to}, {0}, {1};",
+    "shl": "shl.{b} {to}, {0}, {mantissa};",
+    "shr": "shr.{b} {to}, {0}, {mantissa};",
+}
+"""The instructions of each operation; they overwrite %na, %nc, %odd. f, b: the type of numbers, and of their bits."""
+
+
+def kernel_name(low: Lowered) -> str:
+    return f"condyle_{low.program.name}"
+
+
+def emit(low: Lowered, target: Target = TARGET) -> str:
+    """The text of a module with one kernel.
+
+    Parameters: n; a zero, which keeps the assembler from moving spilled numbers to registers; then address and row
+    stride in bytes of each input; then the address of each dense output. A block has any number of whole warps, and
+    `low.pool` bytes of dynamic shared memory for each warp.
+    """
+    e = Emitter()
+    write_head(e, target)
+    if any(isinstance(step, Guard) for step in low.steps):
+        write_table(e)
+    e(".extern .shared .align 16 .b8 pool[];", "")
+    write_entry(e, kernel_name(low), (len(low.program.inputs), len(low.program.arrays)), target.most_threads)
+    with e.block("{"):
+        Body(e, low).write()
+    return e.text()
+
+
+def write_head(e: Emitter, target: Target) -> None:
+    """Writes the head of a module."""
+    e(f".version {target.ptx}", f".target {target.oldest}", ".address_size 64", "")
+
+
+def write_entry(e: Emitter, name: str, ports: tuple[int, int], threads: int, more: Sequence[str] = ()) -> None:
+    """Writes the parameters of a kernel as in `emit`, then `more`. ports: numbers of inputs and outputs."""
+    names = [".param .u32 n", ".param .u32 zero"]
+    for k in range(ports[0]):
+        names += [f".param .u64 in{k}", f".param .u64 stride{k}"]
+    names += [f".param .u64 {one}" for one in (*(f"out{k}" for k in range(ports[1])), *more)]
+    e(f".visible .entry {name}(", "    " + ",\n    ".join(names), ")", f".maxntid {threads}, 1, 1")
+
+
+class Body:
+    """The body of a kernel. names: the current register of each value."""
+
+    def __init__(self, e: Emitter, low: Lowered) -> None:
+        self.e, self.low, self.bits = e, low, low.bits
+        self.f, self.item = f"f{low.bits}", low.bits // 8
+        self.names: dict[int, str] = {}
+        self.count = self.guards = 0
+        groups = [step.group for step in low.steps if isinstance(step, (Load, Flush))]
+        self.widths = sorted({group.width for group in groups})
+        self.ins = {g.array: g for s in low.steps if isinstance(s, Load) for g in (s.group,)}
+        self.outs = {g.array: g for s in low.steps if isinstance(s, Flush) for g in (s.group,)}
+
+    def write(self) -> None:
+        """Writes the body."""
+        self.declare()
+        self.where()
+        for step in self.low.steps:
+            self.step(step)
+        self.e("ret;")
+
+    def declare(self) -> None:
+        """Declares the registers, and the local memory of spilled numbers."""
+        values = 1 + sum(1 + isinstance(step, SinCos) for step in self.low.steps)
+        e = self.e
+        e(f".reg .{self.f} %v<{values}>;", f".reg .{self.f} %t, %na, %nc;")
+        e(".reg .b32 %thread, %lane, %warp, %first, %left, %mine, %base, %k;", ".reg .b64 %a;")
+        e(".reg .pred %done, %there, %inside;", f".reg .b64 %in<{len(self.low.program.inputs) + 1}>;")
+        e(f".reg .b64 %stride<{len(self.low.program.inputs) + 1}>;", f".reg .b64 %out<{len(self.outs) + 1}>;")
+        for width in self.widths:
+            e(f".reg .b32 %col{width}, %row{width}, %tile{width}, %left{width};")
+        e(*registers(self.bits))
+        if self.low.slots:
+            e(f".local .align 16 .b8 spilled[{self.low.slots * self.item}];")
+            e(".reg .b32 %spilled, %zero;", "mov.u32 %spilled, spilled;", "ld.param.u32 %zero, [zero];")
+            e("add.u32 %spilled, %spilled, %zero;")
+
+    def where(self) -> None:
+        """Computes this warp's states, its part of shared memory, and for each width the column and row of this
+        lane."""
+        e, item = self.e, self.item
+        e("mov.u32 %thread, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %first, %ctaid.x;")
+        e("and.b32 %lane, %thread, 31;", "shr.u32 %warp, %thread, 5;", "mul.lo.u32 %first, %first, %k;")
+        e("sub.u32 %k, %thread, %lane;", "add.u32 %first, %first, %k;", "ld.param.u32 %left, [n];")
+        e("setp.ge.u32 %done, %first, %left;", "@%done ret;", "sub.u32 %left, %left, %first;")
+        e("mov.u32 %base, pool;", f"mad.lo.u32 %base, %warp, {self.low.pool}, %base;")
+        e(f"mad.lo.u32 %mine, %lane, {item}, %base;")
+        pitches = {g.width: g.pitch for g in (*self.ins.values(), *self.outs.values())}
+        for width in self.widths:
+            e(f"and.b32 %col{width}, %lane, {width - 1};", f"shr.u32 %row{width}, %lane, {width.bit_length() - 1};")
+            e(f"mad.lo.u32 %tile{width}, %col{width}, {pitches[width]}, %row{width};")
+            e(f"mad.lo.u32 %tile{width}, %tile{width}, {item}, %base;")
+            e(f"sub.u32 %left{width}, %left, %row{width};")
+        for array, group in self.ins.items():
+            e(f"ld.param.u64 %in{array}, [in{array}];", f"ld.param.u64 %stride{array}, [stride{array}];")
+            e(f"cvta.to.global.u64 %in{array}, %in{array};", f"add.u32 %k, %first, %row{group.width};")
+            e("cvt.u64.u32 %a, %k;", f"mad.lo.u64 %in{array}, %a, %stride{array}, %in{array};")
+            e(f"mul.wide.u32 %a, %col{group.width}, {item};", f"add.u64 %in{array}, %in{array}, %a;")
+            e(f"mul.lo.u64 %stride{array}, %stride{array}, {group.rows};")
+        self.outputs()
+
+    def outputs(self) -> None:
+        """Computes the addresses of this lane's row and column of each output."""
+        e, item = self.e, self.item
+        for array, group in self.outs.items():
+            size = self.low.program.arrays[array].size
+            e(f"ld.param.u64 %out{array}, [out{array}];", f"cvta.to.global.u64 %out{array}, %out{array};")
+            e(f"add.u32 %k, %first, %row{group.width};", f"mul.wide.u32 %a, %k, {size * item};")
+            e(f"add.u64 %out{array}, %out{array}, %a;", f"mul.wide.u32 %a, %col{group.width}, {item};")
+            e(f"add.u64 %out{array}, %out{array}, %a;")
+
+    def step(self, step: Step) -> None:
+        """Writes one step."""
+        if isinstance(step, Compute):
+            self._compute(step.node)
+        elif isinstance(step, Take):
+            self.e(f"ld.shared.{self.f} {self.new(step.node)}, [%mine+{step.offset}];")
+        elif isinstance(step, Put):
+            self.e(f"st.shared.{self.f} [%mine+{step.offset}], {self.register(step.node)};")
+        elif isinstance(step, Spill):
+            self.e(f"st.local.{self.f} [%spilled+{step.slot * self.item}], {self.names[step.node]};")
+        elif isinstance(step, Reload):
+            self.e(f"ld.local.{self.f} {self.new(step.node)}, [%spilled+{step.slot * self.item}];")
+        else:
+            self._staged(step)
+
+    def _staged(self, step: Wait | Load | Flush | Angle | Guard | SinCos) -> None:
+        if isinstance(step, SinCos):
+            sine, cosine = (None if node is None else self.new(node) for node in (step.sine, step.cosine))
+            write_sincos(self.e, step.offset, sine, cosine, self.bits)
+        elif isinstance(step, Angle):
+            write_angle(self.e, step.offset, self._operand(step.node), step.first, self.bits)
+        elif isinstance(step, Guard):
+            self.guards += 1
+            write_guard(self.e, step.offset, step.angles, f"GUARD{self.guards}", self.bits)
+        elif isinstance(step, Wait):
+            self.e("bar.warp.sync 0xFFFFFFFF;")
+        elif isinstance(step, Load):
+            self.load(step.group, step.offset)
+        else:
+            self.flush(step.group, step.offset)
+
+    def new(self, node: int) -> str:
+        """A new register for a value."""
+        self.count += 1
+        self.names[node] = name = f"%v{self.count}"
+        return name
+
+    def _operand(self, node: int) -> str:
+        """The register of a value, or a constant as a literal."""
+        if self.low.program.nodes[node][0] == "const":
+            return literal(constant_of(self.low.program.nodes[node]), self.bits)
+        return self.names[node]
+
+    def register(self, node: int) -> str:
+        """A register with the value; with zero for node -1."""
+        if node >= 0 and self.low.program.nodes[node][0] != "const":
+            return self.names[node]
+        value = 0.0 if node < 0 else constant_of(self.low.program.nodes[node])
+        self.e(f"mov.{self.f} %t, {literal(value, self.bits)};")
+        return "%t"
+
+    def _compute(self, node: int) -> None:
+        op = self.low.program.nodes[node][0]
+        used = [self._operand(value) for value in operands(self.low.program.nodes[node])]
+        write_compute(self.e, op, self.new(node), used, self.f)
+
+    def bounds(self, group: Group) -> str:
+        """The number of states from this lane's row on; 0 for a lane beyond the last column."""
+        if group.count == group.width:
+            return f"%left{group.width}"
+        self.e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};")
+        self.e(f"selp.b32 %k, %left{group.width}, 0, %inside;")
+        return "%k"
+
+    def load(self, group: Group, offset: int, row_offset: str = "", kept: str = "") -> None:
+        """Loads a tile of an input. row_offset: byte offset of its row. kept: predicate of whether there is a row; else
+        zeros."""
+        e, f, array = self.e, self.f, group.array
+        left = self.bounds(group)
+        mask = "@%inside " if group.count < group.width else ""
+        e(
+            f"add.u64 %a, %in{array}, {group.start * self.item};",
+            *([f"add.u64 %a, %a, {row_offset};"] if row_offset else ()),
+        )
+        for k in range(group.width):
+            row = k * group.rows
+            e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")
+            if kept:
+                e(f"and.pred %there, %there, {kept};")
+            e(f"@%there ld.global.nc.{f} %t, [%a];")
+            e(f"{mask}st.shared.{f} [%tile{group.width}+{offset + row * self.item}], %t;")
+            e(f"add.u64 %a, %a, %stride{array};")
+        e("bar.warp.sync 0xFFFFFFFF;")
+
+    def flush(self, group: Group, offset: int) -> None:
+        """Stores a tile to an output; zeros if offset is negative."""
+        e, f, array = self.e, self.f, group.array
+        size = self.low.program.arrays[array].size
+        left = self.bounds(group)
+        if offset < 0:
+            e(f"mov.{f} %t, {literal(0.0, self.bits)};")
+        else:
+            e("bar.warp.sync 0xFFFFFFFF;")
+        for k in range(group.width):
+            row = k * group.rows
+            e(f"setp.gt.s32 %there, {left}, {row};")
+            if offset >= 0:
+                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            e(f"@%there st.global.{f} [%out{array}+{(row * size + group.start) * self.item}], %t;")
+
+
+def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> None:
+    """Writes one operation on registers and constants (see OPERATIONS)."""
+    bits, form = int(f[1:]), OPERATIONS[op]
+    if "{b}" in form:  # constants as bits
+        used = [x.replace("0d", "0x").replace("0f", "0x") for x in used]
+    given = {"f": f, "b": f"b{bits}", "mantissa": {64: 52, 32: 23}[bits]}
+    text = form.format(*used, to=to, nan=literal(math.nan, bits), zero=literal(0.0, bits), **given)
+    e(*(f"{line};" for line in text.rstrip(";").split("; ")))
