@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condyle.model.array import transpose
 from condyle.model.contact import CONTACT_KINDS, Contact, gap_of, turned
 from condyle.model.placement import IDENTITY, Placement
 
@@ -26,6 +27,21 @@ def test_a_gap_is_the_turn_that_the_kind_holds(kind: str, axis: int) -> None:
         gap = gap_of(contact, turn.compose(HERE.inverse()), THERE.inverse())
         assert gap.distance == pytest.approx(0.5, abs=ROUNDING)
         assert gap.angle == pytest.approx(angle if 3 + axis in CONTACT_KINDS[kind] else 0.0, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("rows", [(3, 4, 5), (0, 1), (2, 5), (1, 3, 5)])
+def test_a_kind_that_is_added_has_the_gap_of_its_rows(rows: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Directions that it leaves free are no gap, however far the frame is moved and turned in them."""
+    monkeypatch.setitem(CONTACT_KINDS, "added", rows)  # pyright: ignore[reportArgumentType]
+    contact, moved = Contact("a", "added", "b"), np.array((0.3, 0.4, 1.2))
+    held = np.array([row in rows for row in range(6)])
+    for axis in range(3):
+        for angle in ANGLES:
+            turn = Placement.from_rpy(moved, tuple(angle * np.eye(3)[axis]))
+            gap = gap_of(contact, turn, IDENTITY)
+            apart = transpose(turn.rotation) @ moved
+            assert gap.distance == pytest.approx(np.linalg.norm(apart[held[:3]]), abs=ROUNDING)
+            assert gap.angle == pytest.approx(angle if held[3 + axis] else 0.0, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("kind", CONTACT_KINDS)

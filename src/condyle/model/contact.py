@@ -159,7 +159,7 @@ CLOSED = 1e-6
 
 
 class Gap(NamedTuple):
-    """How far a loop is open [m, rad]; no angle for a contact that holds none."""
+    """How far a loop is open [m, rad], in the directions that its contact holds."""
 
     distance: float
     angle: float
@@ -176,13 +176,17 @@ class Gap(NamedTuple):
 def gap_of(contact: Contact, placement: Placement, other: Placement) -> Gap:
     """Of a contact whose frame stands at `placement` and whose other frame (or world) at `other`, both in one frame."""
     here, there = placement.compose(contact.placed), other.compose(contact.anchored)
+    apart = transpose(here.rotation) @ (here.translation - there.translation)
     turn = transpose(there.rotation) @ here.rotation
-    if contact.kind == "line":  # its own x axis is the one that it turns about
-        angle = float(np.arctan2(np.linalg.norm(turn[1:, 0]), turn[0, 0]))
-    else:
-        sine = np.linalg.norm((turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]))
-        angle = 0.0 if contact.kind == "point" else float(np.arctan2(sine, np.trace(turn) - 1.0))
-    return Gap(float(np.linalg.norm(here.translation - there.translation)), angle)
+    linear, angular = ([k for k in range(3) if first + k in contact.rows] for first in (0, 3))
+    if len(angular) == 2:  # how far the free axis is tilted
+        (free,) = {0, 1, 2} - {*angular}
+        angle = np.arctan2(np.linalg.norm(turn[angular, free]), turn[free, free])
+    else:  # of the whole turn, of its part about one axis, or of nothing
+        sine = np.array((turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]))[angular]
+        cosine = np.trace(turn) - (turn[angular[0], angular[0]] if len(angular) == 1 else 1.0)
+        angle = np.arctan2(np.linalg.norm(sine), cosine) if angular else 0.0
+    return Gap(float(np.linalg.norm(apart[linear])), float(angle))
 
 
 def turned(contact: Contact, placement: Placement) -> Contact:
