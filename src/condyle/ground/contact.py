@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -87,10 +87,6 @@ def _largest(L: Any, k: Any, b: Any, h: float) -> float:
     return float(np.linalg.eigvalsh(root[:, None] * L * root)[-1])
 
 
-VALUES = ("stiffness", "damping", "friction", "slip", "blend")
-MAY_BE_ZERO = ("damping", "friction")
-
-
 @dataclass(frozen=True)
 class Ground:
     """A smooth ground under feet of a robot: a spring, a damper and a regularised friction at each foot.
@@ -114,9 +110,12 @@ class Ground:
     blend: Any = 1e-3
     height: Grid | None = None
 
+    NUMBERS: ClassVar[tuple[str, ...]] = ("stiffness", "damping", "friction", "slip", "blend")
+    MAY_BE_ZERO: ClassVar[tuple[str, ...]] = ("damping", "friction")
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "feet", feet_of(self.feet))
-        check_values({name: getattr(self, name) for name in VALUES}, MAY_BE_ZERO)
+        check_values({name: getattr(self, name) for name in self.NUMBERS}, self.MAY_BE_ZERO)
         if not isinstance(self.height, Grid | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"Ground: height={self.height!r}; give a Grid, or None for the plane z = 0")
 
@@ -145,7 +144,7 @@ class Ground:
         step.
         """
         check_robot("Ground.step", robot)
-        check_inputs(inputs, VALUES)
+        check_inputs(inputs, self.NUMBERS)
         return Step(self, tuple(inputs)).on(robot, integrator)
 
     def longest_step(self, robot: Robot, q: ArrayLike, load: float | None = None) -> float:
@@ -155,13 +154,20 @@ class Ground:
         and down, and none is damped. See docs/ground.md. Errors: ShapeError for several states; ModelError for a foot
         that is no frame; UnsupportedError for a ground whose numbers are symbols.
         """
-        if open_numbers := [name for name in VALUES if isinstance(getattr(self, name), Symbols)]:
+        if open_numbers := [name for name in self.NUMBERS if isinstance(getattr(self, name), Symbols)]:
             raise UnsupportedError(f"longest_step: {open_numbers[0]} is a symbol; ask a ground with numbers")
         feet = tuple(foot for foot in self.feet if isinstance(foot, Foot))
         load = robot.mass * float(np.linalg.norm(robot.gravity)) / len(feet) if load is None else load
         check_values({"load": load}, ("load",))
-        along = self.friction * load / self.slip
+        along = float(self.grip(load, np.zeros(3)))
         return longest_step(robot, feet, q, self.stiffness, (along, along, self.damping * load))
+
+    def grip(self, push: Any, along: Any) -> Any:
+        """Return the friction per velocity () [N s/m] of a foot under a push [N] normal to the ground.
+
+        along (3,) [m/s]: the foot's velocity along the ground.
+        """
+        return self.friction * push / np.sqrt(along @ along + self.slip**2)
 
     def _placed(self, state: State) -> list[Placed]:
         return [placed(state, foot) for foot in self.feet if isinstance(foot, Foot)]
@@ -183,8 +189,7 @@ class Ground:
         length2, rate = normal @ normal, normal @ foot.velocity
         push = self.stiffness * ramp(depth, self.blend) * ramp(1.5 - self.damping * rate, 1.0)
         along = foot.velocity - normal * (rate / length2)
-        grip = self.friction * push * np.sqrt(length2) / np.sqrt(along @ along + self.slip**2)
-        return push * normal - grip * along
+        return push * normal - self.grip(push * np.sqrt(length2), along) * along
 
 
 @dataclass(frozen=True)
