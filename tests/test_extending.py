@@ -98,6 +98,13 @@ def test_the_programs_of_an_example_run(section: str, package: Path, tmp_path: P
     run(package, [sys.executable, "-W", "error", "-c", program_of(section)], tmp_path)
 
 
+@needs("ruff")
+def test_files_of_the_page_are_as_the_linter_wants(package: Path) -> None:
+    shutil.copy(ROOT / "pyproject.toml", package)
+    for command in (("check",), ("format", "--check")):
+        run(package, ["ruff", *command, *dict.fromkeys(FILES)], package)
+
+
 @pytest.mark.slow
 def test_the_tests_of_operations_take_the_one_that_was_added(package: Path) -> None:
     """No table of theirs is written by hand."""

@@ -11,10 +11,10 @@ import numpy as np
 
 import condyle
 from condyle import Contact, Dynamics, Robot
-from condyle.model.contact import CONTACT_KINDS
 from condyle.model.placement import Placement
 
 Array = np.ndarray
+CONTACT_KINDS = ("point", "line", "plane")
 STEP = 1e-6
 
 
@@ -73,7 +73,7 @@ def tree(seed: int, joints: int = 5, contacts: int = 2, gains: bool = True) -> C
             if gains and rng.integers(2)
             else (0.0, 0.0)
         )
-        kind = tuple(CONTACT_KINDS)[int(rng.integers(len(CONTACT_KINDS)))]
+        kind = CONTACT_KINDS[int(rng.integers(3))]
         made.append(Contact(own, kind, other if k % 2 else None, _placement(rng), pair, _placement(rng)))
     return Case(robot, tuple(made))
 

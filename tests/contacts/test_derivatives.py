@@ -9,13 +9,18 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics
-from condyle.model.contact import anchors_of, gains_of
+from condyle.model.contact import CONTACT_KINDS, anchors_of, gains_of
 from tests.contacts.cases import Array, Case, apart, arm, drawn, hyq, is_independent, law, parts, slopes, tree
 from tests.processor import slow
 
 DIFFERENCES = 2e-7
 """Of fourth order with steps of 1e-4: rounding of what is solved for, 1e-12, over the step, and what is behind it."""
-CASES = {**{f"tree-{seed}": tree(seed) for seed in (1, 3, 9)}, "hyq": hyq(), "plane": hyq("plane", 1), "arm": arm()}
+CASES = {
+    **{f"tree-{seed}": tree(seed) for seed in (1, 3, 9)},
+    "hyq": hyq(),
+    **{kind: hyq(kind, 1) for kind in CONTACT_KINDS},
+    "arm": arm(),
+}
 NAMES = ["tree-1", "tree-3", "arm", *(slow(name) for name in ("tree-9", "hyq", "plane"))]
 OPEN = ("inertias", "gains", "anchors")
 

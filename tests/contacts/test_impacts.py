@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from condyle.model.contact import CONTACT_KINDS
 from tests.accuracies import ROUNDING
 from tests.contacts.cases import Array, Case, hyq, is_independent, law, tree
 from tests.processor import slow
 
-CASES = {**{f"tree-{seed}": tree(seed, 6, 3) for seed in (0, 1, 3, 7, 9)}, "hyq": hyq(), "plane": hyq("plane", 1)}
+CASES = {
+    **{f"tree-{seed}": tree(seed, 6, 3) for seed in (0, 1, 3, 7, 9)},
+    "hyq": hyq(),
+    **{kind: hyq(kind, 1) for kind in CONTACT_KINDS},
+}
 N = 8
 
 

@@ -9,14 +9,19 @@ import numpy as np
 import pytest
 
 from condyle import Dynamics
-from condyle.model.contact import anchors_of
+from condyle.model.contact import CONTACT_KINDS, anchors_of
 from tests.accuracies import SOLVED
 from tests.contacts.cases import Array, Case, arm, hyq, is_independent, law, null_space, settled, slopes, tree
 
 HELD = 1e-9
 """J a + gamma of independent rows, beside the largest acceleration there is or one."""
 SEEDS = (1, 3, 7, 9, 10)
-CASES = {**{f"tree-{seed}": tree(seed) for seed in SEEDS}, "hyq": hyq(), "hyq-plane": hyq("plane", 1), "arm": arm()}
+CASES = {
+    **{f"tree-{seed}": tree(seed) for seed in SEEDS},
+    "hyq": hyq(),
+    **{f"hyq-{kind}": hyq(kind, 1) for kind in CONTACT_KINDS},
+    "arm": arm(),
+}
 
 
 @cache
