@@ -14,7 +14,20 @@ from condyle import Contact, Dynamics, Robot
 from condyle.model.placement import Placement
 
 Array = np.ndarray
+JOINTS = (
+    "revolute",
+    "continuous",
+    "prismatic",
+    "helical",
+    "cylindrical",
+    "planar",
+    "spherical",
+    "universal",
+    "translation",
+    "free",
+)
 CONTACT_KINDS = ("point", "line", "plane")
+"""What random trees have. Their seeds are chosen, so a type or a kind that is added does not change them."""
 STEP = 1e-6
 
 
@@ -63,7 +76,7 @@ class Case:
 def tree(seed: int, joints: int = 5, contacts: int = 2, gains: bool = True) -> Case:
     """A random tree: every second one floats, every second contact ties two bodies, kinds, places and gains random."""
     rng = np.random.default_rng(seed)
-    robot = condyle.random_tree(joints, rng=seed, floating_base=seed % 2 == 1)
+    robot = condyle.random_tree(joints, rng=seed, types=JOINTS, floating_base=seed % 2 == 1)
     frames = [name for name, frame in robot.frames.items() if frame.body >= 0]
     made: list[Contact] = []
     for k in range(contacts):
