@@ -110,7 +110,8 @@ def test_every_kind_of_call_gives_the_same_bits(integrator: str, target: str) ->
 
 @pytest.mark.smoke
 def test_external_forces_are_held_over_the_step() -> None:
-    robot = robot_named("tree-0")
+    """On joints whose v is the rate of q."""
+    robot = condyle.random_tree(8, 0, types=("revolute", "prismatic", "helical", "universal"))
     q, v, tau = drawn(robot, 5)
     forces = np.random.default_rng(1).uniform(-1, 1, (5, len(robot.bodies), 6))
     a = robot.compile(target="numpy").forward_dynamics(q, v, tau, f_ext=forces)
