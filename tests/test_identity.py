@@ -31,11 +31,12 @@ FINGERPRINTED = {
 
 @pytest.fixture(scope="module")
 def loop() -> condyle.Robot:
-    """A helical, a universal and a mimic joint, a base, limits, and a closure with all that one can have."""
+    """A helical, a universal and a mimic joint, a base, limits, a drive, and a closure with all that one can have."""
     builder = condyle.Builder("loop").body("base", mass=2.0, inertia=np.eye(3))
     for name in "abc":
         builder.body(name, mass=1.0, com=(0.01, 0.02, 0.03), inertia=np.diag([0.1, 0.2, 0.25]))
     limits = {"lower": -1.0, "upper": 1.5, "effort": 10.0, "velocity": 3.0, "damping": 0.1, "friction": 0.2}
+    limits |= {"stiffness": 4.0, "spring_reference": 0.3}
     builder.joint("ha", parent="base", child="a", type="helical", axis=(1, 2, 2), pitch=0.1, armature=0.01, **limits)
     builder.joint(
         "ub", parent="a", child="b", type="universal", axis=(1, 0, 0), second_axis=(0, 0.6, 0.8), rpy=(1, 2, 3)
@@ -44,7 +45,8 @@ def loop() -> condyle.Robot:
     robot = builder.build()
     tie = condyle.Contact("c", "plane", other="a", placement=TILTED, gains=(4.0, 2.0), anchor=TILTED)
     data = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base, robot.snap, robot.snapped)
-    return condyle.Robot(*data, (tie,))
+    motor = condyle.Actuator("motor", {"ha": 10.0}, "position", 100.0, (0.1, -100.0, -5.0), (-1.0, 1.0), (-9.0, 9.0))
+    return condyle.Robot(*data, (tie,), (motor,))
 
 
 def test_every_number_and_word_of_a_robot_counts_alone(loop: condyle.Robot) -> None:
@@ -210,4 +212,5 @@ def test_a_new_field_counts_by_itself() -> None:
     assert set(parts_of(tool_arm())) == {name for name, *_ in leaves(Robot.from_data(tool_arm()))} | {
         "base",
         "contacts",
+        "actuators",
     }

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.identity import digest
-from condyle.model.change import suggest
 from condyle.model.checks import idle_coordinates
 from condyle.model.contact import CONTACT_KINDS, Contact, anchors_of, checked_contacts, gains_of, normals_of
+from condyle.model.named import suggest
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree
 from condyle.runtime.native import MOST_PORTS

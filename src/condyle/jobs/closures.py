@@ -30,8 +30,8 @@ from condyle.calls.dynamics import Dynamics
 from condyle.errors import ModelError, StateError, UnsupportedError
 from condyle.functions.constraints import CONSTRAINT_ERRORS, CONSTRAINT_JACOBIAN
 from condyle.functions.dynamics import MASS_MATRIX
-from condyle.model.change import suggest
 from condyle.model.contact import Contact
+from condyle.model.named import suggest
 from condyle.model.robot import Robot
 from condyle.model.state import configurations, velocities
 from condyle.model.tree import Tree, tree_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import TypeVar
 
@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import Finding, ModelError, UnsupportedError
+from condyle.model.actuator import UNLIMITED, Actuator, Range
 from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, generator_of, moderate
-from condyle.model.change import suggest
 from condyle.model.contact import Contact
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.finish import GRAVITY, Options, finish
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.named import wrong_armature
+from condyle.model.named import suggest, wrong_armature, wrong_spring
 from condyle.model.parts import Body, massless
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.robot import Robot
@@ -28,7 +28,7 @@ Mimicry = MimicOf | tuple[str, float, float] | str
 
 
 class Builder:
-    """Collects bodies, joints and contacts; `build()` checks them together and returns the robot.
+    """Collects bodies, joints, contacts and actuators; `build()` checks them together and returns the robot.
 
     Joints are in depth-first order, siblings in the order of the `joint` calls. parent="world" is the world, which need
     not be declared. Without such a joint, the body that no joint carries is fixed to the world.
@@ -38,6 +38,7 @@ class Builder:
         self._links: list[Link] = []
         self._joints: list[JointSpec] = []
         self._contacts: list[Contact] = []
+        self._actuators: list[Actuator] = []
         self._findings: list[Finding] = []
         self._name = self._text("robot", name)
         self._gravity = gravity
@@ -81,6 +82,8 @@ class Builder:
         armature: ArrayLike = 0.0,
         damping: ArrayLike = 0.0,
         friction: ArrayLike = 0.0,
+        stiffness: ArrayLike = 0.0,
+        spring_reference: ArrayLike = 0.0,
         mimic: Mimicry | None = None,
     ) -> Self:
         """Add a joint of any type, or "fixed".
@@ -88,8 +91,9 @@ class Builder:
         xyz (3,) [m] and rpy (3,) [rad], or a Placement: the joint frame in the parent's frame; it is the child's frame
         at q = 0. axis (3,): in the joint frame; None is z. second_axis (3,): of a universal joint. pitch [m/rad]: of a
         helical joint. lower, upper [rad, m], effort [N m, N], velocity [rad/s, m/s], armature [kg m², kg], damping [N m
-        s/rad, N s/m], friction [N m, N]: one number for all degrees of freedom, or one for each. mimic: the name of the
-        joint that it follows, or (name, multiplier, offset).
+        s/rad, N s/m], friction [N m, N], stiffness [N m/rad, N/m] of a spring that is at rest at q = spring_reference
+        [rad, m]: one number for all degrees of freedom, or one for each. mimic: the name of the joint that it follows,
+        or (name, multiplier, offset).
         """
         element = f"joint {name!r}"
         name, parent, child, type = (self._text(element, text) for text in (name, parent, child, type))
@@ -112,9 +116,14 @@ class Builder:
             self._spread(element, "armature", armature, nv),
             self._spread(element, "damping", damping, nv),
             self._spread(element, "friction", friction, nv),
+            self._spread(element, "stiffness", stiffness, nv),
+            self._spread(element, "spring_reference", spring_reference, nv),
         )
-        if numbers.armature is not None and (numbers.armature < 0.0).any():
-            self._wrong(element, "armature is negative")
+        for what in ("armature", "damping", "friction"):
+            if (values := getattr(numbers, what)) is not None and (values < 0.0).any():
+                self._wrong(element, f"{what} is negative")
+        if numbers.stiffness is not None and (wrong := kind is not None and wrong_spring(kind, numbers.stiffness)):
+            self._wrong(element, wrong)
         if numbers.armature is not None and (wrong := kind is not None and wrong_armature(kind, numbers.armature)):
             self._wrong(element, wrong)
         first = self._axis(element, "axis", axis) if kind is None or kind.axes > 0 else None
@@ -152,6 +161,27 @@ class Builder:
             self._wrong(f"contact {frame!r}", str(error).removeprefix(f"contact {frame!r}: "))
         return self
 
+    def actuator(
+        self: Self,
+        name: str,
+        transmission: Mapping[str, float],
+        kind: str = "motor",
+        gain: float = 1.0,
+        bias: tuple[float, float, float] | None = None,
+        control: Range = UNLIMITED,
+        force: Range = UNLIMITED,
+    ) -> Self:
+        """Add an actuator to `robot.actuators`; the arguments are those of `condyle.Actuator`.
+
+        What it drives by a joint that mimics another is driven by that one, and what it drives of a fixed joint is left
+        out, with a ModelWarning if nothing is left.
+        """
+        try:
+            self._actuators.append(Actuator(name, transmission, kind, gain, bias, control, force))
+        except ModelError as error:
+            self._findings += error.findings
+        return self
+
     def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:
         """The robot; ModelError with everything that is wrong with it, ModelWarning for what is odd.
 
@@ -163,7 +193,14 @@ class Builder:
             links = (Link(massless(WORLD)), *links)
         gravity = self._array("gravity", "gravity", self._gravity, 3)
         return finish(
-            Description(self._name, gravity, links, tuple(self._joints), contacts=tuple(self._contacts)),
+            Description(
+                self._name,
+                gravity,
+                links,
+                tuple(self._joints),
+                contacts=tuple(self._contacts),
+                actuators=tuple(self._actuators),
+            ),
             Options(floating_base, strict, self._snap, mimic),
             self._findings,
         )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 
 import numpy as np
 
 from condyle.errors import Finding, ModelError, UnsupportedError
+from condyle.model.actuator import Follows, folded
 from condyle.model.array import Array, transpose
 from condyle.model.description import FIXED, Description, JointSpec, describe, unit_axis
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData, combine
+from condyle.model.named import suggest
+from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData, combine, followed
 from condyle.model.placement import IDENTITY, Placement, about, alignment
 from condyle.scalar import number
 from condyle.spatial.vector import IDENTITY_MATRIX
@@ -60,9 +61,10 @@ def lock(robot: RobotData, values: Mapping[str, float | Sequence[float] | Array]
     if findings:
         raise ModelError(findings)
     frozen = {robot.joints[i].name: pose(robot.joints[i], q) for i, q in locked.items()}
+    held = {robot.joints[i].name: float(q[0]) for i, q in locked.items() if len(q) == 1}
     description = describe(robot)
     joints = tuple(
-        JointSpec(spec.name, FIXED, spec.parent, spec.child, frozen[spec.name])
+        JointSpec(spec.name, FIXED, spec.parent, spec.child, frozen[spec.name], held=held.get(spec.name))
         if spec.type != FIXED and spec.name in frozen
         else spec
         for spec in description.joints
@@ -189,15 +191,6 @@ def carrier(robot: RobotData, name: str, why: str) -> Frame:
     return robot.frames[name]
 
 
-def suggest(name: str, names: Sequence[str]) -> str:
-    """The names that were meant, perhaps: for the end of a message."""
-    close = get_close_matches(str(name), names, 3, 0.6)
-    if close:
-        return f"; did you mean {' or '.join(repr(other) for other in close)}?"
-    few = ", ".join(repr(other) for other in names[:12])
-    return f"; there are {few}{' ...' if len(names) > 12 else ''}" if names else ""
-
-
 # From a description to a tree: depth-first order, fixed joints merged, mimic chains resolved.
 
 
@@ -224,7 +217,8 @@ def assemble(description: Description) -> RobotData:
     """The tree of a description whose graph is sound: depth first, siblings in document order.
 
     Fixed joints are merged: masses, centres and inertias are added where the links stand, and every link stays a
-    frame. What is fixed to the world is in `base`.
+    frame. What is fixed to the world is in `base`. Actuators are on joints that move and follow no other; those that
+    drive nothing are left out.
     """
     walk = _walk(description)
     masters = _masters([spec for spec, _, _ in walk.specs])
@@ -240,7 +234,9 @@ def assemble(description: Description) -> RobotData:
     base = combine(fixed[0][1].name, fixed) if fixed else None
     whole = (description.name, description.gravity, tuple(joints), bodies, walk.frames, base)
     snapped = description.snapped.more(walk.moved)
-    return RobotData(*whole, description.snap, snapped, description.contacts, description.file_notes)
+    still = {spec.name: Follows(None, 0.0, spec.held or 0.0) for spec in description.joints if spec.type == FIXED}
+    actuators = folded(description.actuators, {**still, **followed(joints)}, [joint.name for joint in joints])
+    return RobotData(*whole, description.snap, snapped, description.contacts, actuators, description.file_notes)
 
 
 def _walk(description: Description) -> _Walk:
@@ -290,6 +286,8 @@ def joint_of(spec: JointSpec, parent: int, placement: Placement, nq: int, nv: in
         armature=_spread(numbers.armature, kind.nv, 0.0),
         damping=_spread(numbers.damping, kind.nv, 0.0),
         friction=_spread(numbers.friction, kind.nv, 0.0),
+        stiffness=_spread(numbers.stiffness, kind.nv, 0.0),
+        spring_reference=_spread(numbers.spring_reference, kind.nv, 0.0),
         mimic=None,
     )
 

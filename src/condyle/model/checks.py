@@ -12,6 +12,7 @@ import numpy as np
 
 from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, moderate, motion_matrix, short, skew, transpose
+from condyle.model.named import wrong_spring
 from condyle.model.parts import Body, Joint, RobotData, stopped
 from condyle.model.placement import Placement
 from condyle.model.state import random_state
@@ -246,6 +247,8 @@ def check_structure(robot: RobotData, source: Source = NOWHERE) -> tuple[Finding
         if not (moderate(joint.armature) and bool((joint.armature >= 0.0).all())):
             wrong = f"armature {short(joint.armature)}, expected 0 or more of each degree of freedom, and finite"
             findings.append(Finding("error", wrong, source.file, None, f"joint {joint.name!r}"))
+        if wrong := wrong_spring(joint.kind, joint.stiffness):
+            findings.append(Finding("error", wrong, source.file, None, f"joint {joint.name!r}"))
         if (joint.lower > joint.upper).any():
             odd = "lower limit above the upper one"
             findings.append(Finding("note", odd, source.file, None, f"joint {joint.name!r}"))
@@ -372,7 +375,9 @@ def _wrong(joint: Joint) -> Iterator[str]:
     armature = joint.armature
     if not (moderate(armature) and bool((armature >= 0.0).all())):
         yield f"armature {short(armature)}, expected 0 or more of each degree of freedom, and finite"
-    for name in ("damping", "friction"):
+    if wrong := wrong_spring(joint.kind, joint.stiffness):
+        yield wrong
+    for name in ("damping", "friction", "stiffness", "spring_reference"):
         if not moderate(getattr(joint, name)):
             yield f"{name} {short(getattr(joint, name))}, expected finite numbers"
     for name, axis in (("axis", joint.axis), ("second_axis", joint.second_axis))[: joint.kind.axes]:

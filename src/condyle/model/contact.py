@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from condyle.errors import Finding, ModelWarning, UnsupportedError, listed
+from condyle.model.actuator import left_out
 from condyle.model.array import Array, transpose
-from condyle.model.change import assemble, lock, reroot, suggest
+from condyle.model.change import assemble, lock, reroot
 from condyle.model.description import Link
+from condyle.model.named import suggest
 from condyle.model.parts import Frame, RobotData
 from condyle.model.placement import IDENTITY, Placement
 
@@ -245,7 +247,8 @@ def _settled(frames: Mapping[str, Frame], contact: Contact) -> Contact | str:
 
 def locked(robot: RobotData, values: Mapping[str, float | Sequence[float] | Array]) -> RobotData:
     """See `Robot.lock`."""
-    return _aloud(assemble(lock(robot, values)))
+    changed = assemble(lock(robot, values))
+    return _aloud(changed, left_out(robot.actuators, changed.actuators))
 
 
 def rerooted(robot: RobotData, link: str) -> RobotData:
@@ -269,9 +272,10 @@ def _hung(contacts: Iterable[Contact], base: str, place: Placement) -> tuple[Con
     return tuple(found)
 
 
-def _aloud(robot: RobotData) -> RobotData:
+def _aloud(robot: RobotData, notes: Sequence[Finding] = ()) -> RobotData:
     """The robot, settled; a ModelWarning names what is left out."""
     changed, findings = settled(robot)
+    findings = [*findings, *notes]
     if findings:
         warnings.warn(ModelWarning(listed(findings), findings), stacklevel=4)
     return changed

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from condyle.model.actuator import Actuator
 from condyle.model.array import Array, frozen
 from condyle.model.parts import NONE_SNAPPED, Body, FileNotes, RobotData, Snapped, combine, massless
 from condyle.model.placement import IDENTITY, Placement
@@ -50,11 +51,16 @@ class Numbers:
     armature: Array | None = None
     damping: Array | None = None
     friction: Array | None = None
+    stiffness: Array | None = None
+    spring_reference: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSpec:
-    """One joint: child in parent = placement · motion(q) · after; "fixed" has no motion; parent None is the world."""
+    """One joint: child in parent = placement · motion(q) · after; "fixed" has no motion; parent None is the world.
+
+    held: the q at which a joint with one degree of freedom was fixed.
+    """
 
     name: str
     type: str
@@ -68,6 +74,7 @@ class JointSpec:
     numbers: Numbers = Numbers()
     mimic: MimicOf | None = None
     line: int | None = None
+    held: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +93,7 @@ class Description:
     snapped: Snapped = NONE_SNAPPED
     file: str | None = None
     contacts: tuple[Any, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
     file_notes: FileNotes | None = None
 
 
@@ -105,7 +113,8 @@ def describe(robot: RobotData) -> Description:
             links.append(Link(massless(name)))
             joints.append(JointSpec("", FIXED, carrier(robot, frame.body), name, frame.placement))
     whole = (robot.name, robot.gravity, tuple(links), tuple(joints))
-    return Description(*whole, robot.snap, robot.snapped, contacts=robot.contacts, file_notes=robot.file_notes)
+    loops, drives = robot.contacts, robot.actuators
+    return Description(*whole, robot.snap, robot.snapped, contacts=loops, actuators=drives, file_notes=robot.file_notes)
 
 
 def carrier(robot: RobotData, body: int) -> str | None:
@@ -126,7 +135,7 @@ def _spec(robot: RobotData, index: int) -> JointSpec:
         joint.axis,
         joint.second_axis,
         joint.pitch,
-        Numbers(joint.lower, joint.upper, joint.effort, joint.velocity, joint.armature, joint.damping, joint.friction),
+        Numbers(*(getattr(joint, field.name) for field in fields(Numbers))),
         None if follows is None else MimicOf(robot.joints[follows.joint].name, follows.multiplier, follows.offset),
     )
 

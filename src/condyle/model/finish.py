@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from condyle.errors import Finding, ModelError, ModelWarning, listed
-from condyle.model.change import assemble, joint_of, motion, suggest
+from condyle.model.actuator import check_actuators, left_out
+from condyle.model.change import assemble, joint_of, motion
 from condyle.model.checks import POINT_MASS, Source, check_body, check_structure
 from condyle.model.contact import settled, unknown_ends
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf
 from condyle.model.joints import JOINT_TYPES
+from condyle.model.named import suggest
 from condyle.model.parts import NONE_SNAPPED
 from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
@@ -148,7 +150,7 @@ def _sound(
     findings.append(Finding("note", message, file, joint.line, element))
     moved = motion(joint_of(replace(joint, mimic=None), -1, IDENTITY, 0, 0), np.array((offset,)))
     placement = joint.placement.compose(moved).compose(joint.after)
-    return JointSpec(joint.name, FIXED, joint.parent, joint.child, placement, line=joint.line)
+    return JointSpec(joint.name, FIXED, joint.parent, joint.child, placement, line=joint.line, held=offset)
 
 
 ROOT_JOINT = "root_joint"
@@ -186,6 +188,8 @@ def finish(draft: Description, options: Options, findings: Sequence[Finding] = (
     joints, more = resolve_mimics(joints, draft.file)
     root, wrong = check_graph(draft.links, joints, draft.file)
     found += more + wrong + unknown_ends(draft.contacts, draft.links, draft.file)
+    kinds = {joint.name: None if joint.type == FIXED else JOINT_TYPES[joint.type] for joint in joints}
+    found += check_actuators(draft.actuators, kinds, draft.file)
     bodies = {link.name: check_body(link.body, source) for link in draft.links}
     if options.floating_base and any(joint.name == ROOT_JOINT and joint.type != FIXED for joint in joints):
         message = f"floating_base adds a joint {ROOT_JOINT!r}, and a moving joint has that name"
@@ -198,9 +202,9 @@ def finish(draft: Description, options: Options, findings: Sequence[Finding] = (
     snapped = NONE_SNAPPED.more(angle for placement in placements for angle in placement.moved)
     notes = None if options.quiet else draft.file_notes
     draft = replace(draft, joints=joints, snap=options.snap, snapped=snapped, file_notes=notes)
-    whole, left_out = settled(assemble(draft), draft.file)
+    whole, loose = settled(assemble(draft), draft.file)
     robot = Robot.from_data(whole)
-    found += left_out
+    found += loose + left_out(draft.actuators, robot.actuators, draft.file)
     _report([*found, *_weighed(robot, bodies, source), *check_structure(robot, source)], options)
     return robot
 

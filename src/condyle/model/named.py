@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any, Protocol
 
 from numpy.typing import ArrayLike
@@ -71,6 +72,24 @@ def wrong_armature(kind: JointType, armature: Array) -> str:
         f"armature {short(linear)} along the linear axes, which turn against the parent's, where it acts: "
         "expected one number for all three"
     )
+
+
+def wrong_spring(kind: JointType, stiffness: Array) -> str:
+    """What is wrong with the stiffness of a joint of this type; "" for nothing."""
+    if not bool((stiffness >= 0.0).all()):
+        return f"stiffness {short(stiffness)}, expected 0 or more"
+    if stiffness.any() and not kind.is_flat:
+        return f"stiffness {short(stiffness)} of a {kind.name} joint: springs are on joints whose v is the rate of q"
+    return ""
+
+
+def suggest(name: str, names: Sequence[str]) -> str:
+    """The names that were meant, perhaps: for the end of a message."""
+    close = get_close_matches(str(name), names, 3, 0.6)
+    if close:
+        return f"; did you mean {' or '.join(repr(other) for other in close)}?"
+    few = ", ".join(repr(other) for other in names[:12])
+    return f"; there are {few}{' ...' if len(names) > 12 else ''}" if names else ""
 
 
 def check_order(joints: Sequence[Joint], n_bodies: int) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from condyle.errors import Finding, ModelError, ModelWarning
 from condyle.model import named
+from condyle.model.actuator import Actuator, Follows, check_actuators
 from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
@@ -23,7 +24,7 @@ from condyle.text import few, printable, quoted
 class FileNotes(NamedTuple):
     """What a file says that no function applies, and what is read otherwise than by other programs, in words.
 
-    Numbers that joints have (damping, friction, limits) are not repeated here: see `unapplied`.
+    What the robot has as data (damping, friction, springs, limits, actuators) is not repeated here: see `unapplied`.
     """
 
     ignored: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class Snapped:
 
 NONE_SNAPPED = Snapped()
 
-SHARED = ("lower", "upper", "effort", "velocity", "damping", "friction")
+SHARED = ("lower", "upper", "effort", "velocity", "damping", "friction", "stiffness")
 """The numbers of a follower that count at its master. Armature is not one: functions add it as they add inertia."""
 
 
@@ -102,11 +103,12 @@ class Joint:
 
     nq, nv: the numbers that it adds to q and v (0 for a mimic joint). q_index, v_index: where they begin; those of
     its master for a mimic joint. lower, upper: the limits of q, (kind.nq,), infinite where there are none. effort,
-    velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction: (kind.nv,), 0 where
-    there is none. All are the joint's own, as its file says, also of a mimic joint; `Robot.damping` and its like count
-    followers in. A free joint's linear armature acts along the parent's axes, one number for all three. ModelError,
-    which names the joint, for an array of another shape and for unequal ones of these, a type that there is not, a
-    placement that is none.
+    velocity: limits, (kind.nv,), infinite where there are none. armature, damping, friction, stiffness: (kind.nv,), 0
+    where there is none. spring_reference: where the spring is at rest, (kind.nv,), of joints whose v is the rate of q;
+    others have no spring. All are the joint's own, as its file says, also of a mimic joint; `Robot.damping` and its
+    like count followers in. A free joint's linear armature acts along the parent's axes, one number for all three.
+    ModelError, which names the joint, for an array of another shape and for unequal ones of these, a type that there
+    is not, a placement that is none.
     """
 
     name: str
@@ -128,6 +130,8 @@ class Joint:
     armature: Array
     damping: Array
     friction: Array
+    stiffness: Array
+    spring_reference: Array
     mimic: Mimic | None
 
     def __post_init__(self) -> None:
@@ -141,6 +145,7 @@ class Joint:
         if self.second_axis is not None:
             sizes["second_axis"] = 3
         sizes |= dict.fromkeys(("effort", "velocity", "armature", "damping", "friction"), kind.nv)
+        sizes |= dict.fromkeys(("stiffness", "spring_reference"), kind.nv)
         for name, size in sizes.items():
             object.__setattr__(self, name, named.array(f"{what}: {name}", getattr(self, name), size))
         wrong = named.wrong_armature(kind, self.armature)
@@ -180,7 +185,8 @@ class RobotData:
     base: what is welded to the world, in world axes (None when nothing is, as with a floating base).
     ModelError for a body with a negative mass, or a number that is not finite; for joints in another order.
     snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
-    the largest change (largest, [rad]). contacts: loop closures of its file. file_notes: what `compile` says of its
+    the largest change (largest, [rad]). contacts: loop closures of its file. actuators: with names of their own, on
+    joints with one degree of freedom that follow no other. file_notes: what `compile` says of its
     file once; None for a bundled robot, one made in code, and in another process. nq: length of q. nv: of v, a, tau.
     """
 
@@ -193,6 +199,7 @@ class RobotData:
     snap: float
     snapped: Snapped = NONE_SNAPPED
     contacts: tuple[Any, ...] = ()
+    actuators: tuple[Actuator, ...] = ()
     file_notes: FileNotes | None = field(default=None, compare=False)
     nq: int = field(init=False)
     nv: int = field(init=False)
@@ -205,8 +212,15 @@ class RobotData:
             if not (body.mass >= 0.0 and np.isfinite(body.mass) and moderate(body.inertia) and moderate(body.com)):
                 what = f"mass {body.mass:.9g} kg" if not body.mass >= 0.0 else "a mass, com or inertia"
                 raise ModelError(f"body {body.name!r}: {what}, expected 0 or more, and no number beyond {LARGEST:.0e}")
+        self._check_actuators()
         object.__setattr__(self, "nq", sum(joint.nq for joint in self.joints))
         object.__setattr__(self, "nv", sum(joint.nv for joint in self.joints))
+
+    def _check_actuators(self) -> None:
+        if self.actuators:
+            findings = check_actuators(self.actuators, {j.name: j.kind for j in self.joints if j.mimic is None})
+            if findings:
+                raise ModelError(findings)
 
     def __reduce__(self) -> tuple[type[RobotData], tuple[object, ...]]:
         frames = dict(self.frames)
@@ -220,6 +234,7 @@ class RobotData:
             self.snap,
             self.snapped,
             self.contacts,
+            self.actuators,
         )
         return type(self), numbers
 
@@ -268,6 +283,20 @@ class RobotData:
         it; no function applies it.
         """
         return gathered(self.joints, "friction")
+
+    @property
+    def stiffness(self) -> Array:
+        """The spring of each degree of freedom, (nv,) [N m/rad or N/m], with m^2 times that of each joint that mimics
+        it: the force - k (q - r); no function applies it.
+        """
+        return gathered(self.joints, "stiffness")
+
+    @property
+    def spring_reference(self) -> Array:
+        """Where the spring of each degree of freedom is at rest, r (nv,) [rad or m]: that of the springs of a joint and
+        of all that mimic it together.
+        """
+        return _references(self.joints)
 
     @property
     def joint_names(self) -> tuple[str, ...]:
@@ -325,6 +354,28 @@ def gathered(joints: Sequence[Joint], name: str) -> Array:
     return frozen(out, len(out))
 
 
+def _references(joints: Sequence[Joint]) -> Array:
+    """Of the sum of springs k_i (m_i q + b_i - r_i)^2 / 2: the mean of (r_i - b_i) / m_i, weighed by k_i m_i^2."""
+    out = np.array(gathered(joints, "spring_reference"))
+    stiffness = np.array(np.concatenate([np.zeros(0), *(joint.stiffness for joint in joints if joint.mimic is None)]))
+    for joint in joints:
+        if joint.mimic is not None and joint.mimic.multiplier * float(joint.stiffness[0]) != 0.0:
+            m, b, at = joint.mimic.multiplier, joint.mimic.offset, joint.v_index
+            more = m * m * float(joint.stiffness[0])
+            stiffness[at] += more
+            out[at] += more / stiffness[at] * ((float(joint.spring_reference[0]) - b) / m - out[at])
+    return frozen(out, len(out))
+
+
+def followed(joints: Sequence[Joint]) -> dict[str, Follows]:
+    """The joints that follow others, by name."""
+    return {
+        joint.name: Follows(joints[joint.mimic.joint].name, joint.mimic.multiplier, joint.mimic.offset)
+        for joint in joints
+        if joint.mimic is not None
+    }
+
+
 def _with(master: float, follower: Joint, name: str) -> float:
     """A number of the master, that of one follower included."""
     if follower.mimic is None or follower.mimic.multiplier == 0.0:
@@ -340,7 +391,7 @@ def _with(master: float, follower: Joint, name: str) -> float:
         return min(master, value / abs(m))
     if name == "effort":  # a follower has no motor: the master's force moves both, and may all go through the follower
         return min(master, value * abs(m))
-    return master + value * (m * m if name == "damping" else abs(m))  # the master's share of a force f is m f
+    return master + value * (abs(m) if name == "friction" else m * m)  # the master's share of a force f is m f
 
 
 def stopped(joints: Sequence[Joint]) -> Iterator[tuple[Joint, str]]:
@@ -385,7 +436,8 @@ _said: set[str] = set()
 def unapplied(robot: RobotData, inputs: Sequence[str] = ()) -> str:
     """One line with every kind and how many; "" where there is none, for bundled robots and for those made in code.
 
-    inputs: those of `compile`, which apply what they name. Limits alone are not said: nearly every file has them.
+    inputs: those of `compile`, which apply what they name. Limits and motors alone are not said: nearly every file has
+    limits, and a motor does nothing without its control.
     """
     notes = robot.file_notes
     if notes is None:
@@ -394,6 +446,10 @@ def unapplied(robot: RobotData, inputs: Sequence[str] = ()) -> str:
     if apart:
         apart[0] += " (compile(inputs=('damping',)) takes it)"
     apart += _counted(robot, "friction", lambda joint: joint.friction.any())
+    springs = [repr(joint.name) for joint in robot.joints if joint.stiffness.any()]
+    apart += [f"springs of {_joints(len(springs))} ({few(springs, 3)})"] if springs else []
+    if apart or notes.ignored or any(one.kind != "motor" for one in robot.actuators):
+        apart += [f"{n} actuator{'s' if n > 1 else ''}"] if (n := len(robot.actuators)) else []
     apart += notes.ignored
     if not apart and not notes.otherwise:
         return ""
@@ -420,7 +476,11 @@ def without_notes(robot: Self) -> Self:
 def _counted(robot: RobotData, what: str, whose: Callable[[Joint], object]) -> list[str]:
     """The kind and the number of joints that have it, if any."""
     number = sum(bool(whose(joint)) for joint in robot.joints)
-    return [f"{what} of {number} joint{'s' if number > 1 else ''}"] if number else []
+    return [f"{what} of {_joints(number)}"] if number else []
+
+
+def _joints(number: int) -> str:
+    return f"{number} joint{'s' if number > 1 else ''}"
 
 
 def _is_limited(joint: Joint) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
@@ -12,13 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ModelError, ShapeError, UnsupportedError
 from condyle.identity import Identified, Parts, parts_of
-from condyle.model import change, checks, orders, state, write
+from condyle.model import checks, orders, state, write
 from condyle.model import contact as loops
+from condyle.model.actuator import Actuator
 from condyle.model.array import Array, reals, transpose
 from condyle.model.change import assemble, carrier
 from condyle.model.contact import Contact
 from condyle.model.description import Description
+from condyle.model.drives import Drive, with_actuators, with_drives
 from condyle.model.joints.lie import components
+from condyle.model.named import suggest
 from condyle.model.orders import Permutation
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.physical import attached, parameters, with_parameters
@@ -39,7 +42,7 @@ def fingerprint(robot: RobotData) -> str:
     """sha256 (hex) over joint types and order, placements, axes, pitches, mimics, inertias, armature, gravity and
     closures.
 
-    Names, limits, damping and friction do not count; neither does the sign of a zero.
+    Names, limits, damping, friction, springs and actuators do not count; neither does the sign of a zero.
     """
     digest = hashlib.sha256(_VERSION.encode())
     digest.update(_bytes(robot.gravity))
@@ -187,7 +190,7 @@ class Robot(RobotData, Identified):
 
     q (nq,) holds the joints' positions in order, v (nv,) their velocities. It cannot be changed; it pickles as data.
     fingerprint: sha256 (hex) of all numbers that dynamics depends on. identity: of everything that an answer can depend
-    on, to the last bit: frames, contacts, limits, damping, friction and names too.
+    on, to the last bit: frames, contacts, limits, damping, friction, springs, actuators and names too.
     """
 
     fingerprint: str = field(init=False)
@@ -205,7 +208,7 @@ class Robot(RobotData, Identified):
     def from_data(cls: type[Self], robot: RobotData) -> Self:
         """The robot of a robot."""
         whole = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base)
-        return cls(*whole, robot.snap, robot.snapped, robot.contacts, robot.file_notes)
+        return cls(*whole, robot.snap, robot.snapped, robot.contacts, robot.actuators, robot.file_notes)
 
     @classmethod
     def assemble(cls: type[Self], description: Description) -> Self:
@@ -220,7 +223,7 @@ class Robot(RobotData, Identified):
         for joint in self.joints:
             if joint.name == name:
                 return joint
-        raise ModelError(f"there is no joint {name!r}{change.suggest(name, self.joint_names)}")
+        raise ModelError(f"there is no joint {name!r}{suggest(name, self.joint_names)}")
 
     neutral = state.neutral
     random_state = state.random_state
@@ -264,12 +267,29 @@ class Robot(RobotData, Identified):
         """
         return self.from_data(attached(self, frame, mass, com, inertia))
 
+    def with_drives(self: Self, drives: Mapping[str, Drive]) -> Self:
+        """Return the robot whose joints of these names have the numbers of a `condyle.Drive` instead of their own.
+
+        What a drive does not say is 0, or no limit; limits of q stay. ModelError with every unknown joint, every drive
+        with as many numbers as no joint has, and a spring on a joint whose q is no plain vector.
+        """
+        return self.from_data(with_drives(self, drives))
+
+    def with_actuators(self: Self, actuators: Iterable[Actuator]) -> Self:
+        """Return the robot with these actuators, a `condyle.Actuator` each, instead of its own.
+
+        What one drives by a joint that mimics another is driven by that one: gear times multiplier. ModelError for
+        names that are there twice and for joints that are not there or have more than one degree of freedom.
+        """
+        return self.from_data(with_actuators(self, actuators))
+
     def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
         """Return the robot with joints fixed at values, {name: number, or kind.nq numbers} in rad and m; bodies are
         merged.
 
         Joints that mimic a fixed joint are fixed too. ModelError for an unknown name or an impossible value.
-        ModelWarning for a contact of `contacts` whose two frames are on one body then: it is left out.
+        ModelWarning for a contact of `contacts` whose two frames are on one body then, and for an actuator that drives
+        nothing then: they are left out.
         """
         return self.from_data(loops.locked(self, values))
 
@@ -284,4 +304,4 @@ class Robot(RobotData, Identified):
         return self.from_data(loops.rerooted(self, link))
 
 
-__all__ = ["Body", "Frame", "Joint", "Mimic", "Permutation", "Placement", "Robot", "State"]
+__all__ = ["Actuator", "Body", "Drive", "Frame", "Joint", "Mimic", "Permutation", "Placement", "Robot", "State"]

@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from condyle.errors import UnsupportedError
+from condyle.model.actuator import UNLIMITED, Actuator
 from condyle.model.array import LARGEST, Array, moderate
 from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import Placement, rpy_of
@@ -21,14 +22,15 @@ def to_urdf(robot: RobotData) -> str:
 
     Merged bodies are one link; their other links are massless links that are fixed to it. A floating base is written
     without its free joint: read it back with floating_base=True. An infinite limit is written as the largest number.
-    Errors: UnsupportedError names every joint type, armature, body frame off its joint, contact, mass or name that URDF
-    cannot hold.
+    A motor on one joint is a SimpleTransmission. Errors: UnsupportedError names every joint type, armature, spring,
+    body frame off its joint, contact, other actuator, mass or name that URDF cannot hold.
     """
     refused = [reason for joint in robot.joints for reason in _refusals(joint)]
-    names = (robot.name, *robot.joint_names, *robot.frames)
+    names = (robot.name, *robot.joint_names, *robot.frames, *(one.name for one in robot.actuators))
     parts = robot.bodies if robot.base is None else (robot.base, *robot.bodies)
     refused += [f"body {body.name!r}: merged links add up to more than {LARGEST:.0e}" for body in parts if _heavy(body)]
     refused += [f"{one.title}: a loop is closed there" for one in robot.contacts]
+    refused += [text for one in robot.actuators if (text := _no_transmission(one))]
     refused += [f"name {name!r}: a character that XML cannot hold" for name in names if _ILLEGAL.search(name)]
     if refused:
         raise UnsupportedError("URDF cannot say this robot:\n" + "\n".join(refused))
@@ -42,6 +44,8 @@ def to_urdf(robot: RobotData) -> str:
                 parent = root if joint.parent < 0 else robot.bodies[joint.parent].name
                 _write_joint(e, robot, joint, parent or "", robot.bodies[i].name)
         _write_frames(e, robot, root)
+        for one in robot.actuators:
+            _write_transmission(e, one)
     return e.text()
 
 
@@ -58,10 +62,29 @@ def _refusals(joint: Joint) -> list[str]:
         reasons.append(f"joint {joint.name!r}: armature")
     if not joint.after.is_identity:
         reasons.append(f"joint {joint.name!r}: its body's frame does not stand in the joint frame")
+    if joint.stiffness.any():
+        reasons.append(f"joint {joint.name!r}: stiffness")
     limits = (joint.lower, joint.upper, joint.effort, joint.velocity)
     if joint.kind.nv > 1 and (any(np.isfinite(x).any() for x in limits) or joint.damping.any() or joint.friction.any()):
         reasons.append(f"joint {joint.name!r}: limits, damping or friction of a joint with {joint.kind.nv} freedoms")
     return reasons
+
+
+def _no_transmission(one: Actuator) -> str:
+    """Why an actuator is no SimpleTransmission of URDF; "" where it is one."""
+    why = "" if one.kind == "motor" else f"kind {one.kind}"
+    why = why or ("" if len(one.transmission) == 1 else f"{len(one.transmission)} joints")
+    why = why or ("" if (one.gain, one.control, one.force) == (1.0, UNLIMITED, UNLIMITED) else "its gain or its ranges")
+    return f"actuator {one.name!r}: {why}; robot.with_actuators(()) leaves all out" if why else ""
+
+
+def _write_transmission(e: Emitter, one: Actuator) -> None:
+    ((joint, gear),) = one.transmission.items()
+    effort = "<hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>"
+    with e.block(f"<transmission name={_quoted(one.name)}>", "</transmission>"):
+        e("<type>transmission_interface/SimpleTransmission</type>")
+        e(f"<joint name={_quoted(joint)}>{effort}</joint>")
+        e(f"<actuator name={_quoted(one.name)}><mechanicalReduction>{gear!r}</mechanicalReduction></actuator>")
 
 
 def _write_root(e: Emitter, robot: RobotData) -> str | None:

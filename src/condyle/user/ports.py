@@ -16,7 +16,7 @@ from condyle.compile.options import bound_arguments
 from condyle.errors import CondyleError, ShapeError, UnsupportedError
 from condyle.functions.quantities import Q, V
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.model.change import suggest
+from condyle.model.named import suggest
 from condyle.specification import NEXT, Function, Port
 from condyle.symbolic import Condition, Symbols
 from condyle.symbolic.arrays import entries_of, numbers_of

@@ -19,7 +19,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.kinematics import ByCalls
 from condyle.functions.quantities import Q, V
-from condyle.model.change import suggest
+from condyle.model.named import suggest
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.specification import F_EXT, Bound, Function

@@ -10,8 +10,8 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array, transpose
-from condyle.model.change import suggest
 from condyle.model.contact import Contact, checked_contacts
+from condyle.model.named import suggest
 from condyle.model.parts import RobotData
 from condyle.model.placement import Placement
 from condyle.view.robot_parts import WORLD, Mark, Point

@@ -9,7 +9,7 @@ import numpy as np
 
 from condyle.errors import ModelError
 from condyle.model.array import Array, transpose
-from condyle.model.change import suggest
+from condyle.model.named import suggest
 from condyle.model.parts import Body, Joint, RobotData
 from condyle.model.placement import Placement
 
