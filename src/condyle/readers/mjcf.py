@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
 from condyle.readers.folders import Folders
+from condyle.readers.mjcf_actuators import ON_TENDON, gear_of, read_actuators, reflected
 from condyle.readers.mjcf_compiler import Limits, compile_tree, library
 from condyle.readers.mjcf_model import (
     Compiled,
@@ -48,7 +50,6 @@ from condyle.text import few
 
 _EQ_JOINT = 2  # mjtEq
 _SCALAR = (2, 3)  # mjtJoint: slide, hinge
-_ON_JOINT, _ON_TENDON = (0, 1), 3  # mjtTrn: joint, jointinparent; tendon
 _SECTIONS = {"tendon": "tendon", "eq": "equality", "actuator": "actuator"}
 
 
@@ -128,29 +129,12 @@ def _is_constant(model: Compiled, i: int) -> bool:
     return int(model.eq_obj2id[i]) < 0 or float(model.eq_data[i, 1]) == 0.0
 
 
-def reflected(model: Compiled, values: Array) -> Array:
-    """What actuators add to each entry of their joint, (njnt,): gear squared times `values` (nactuator,).
-
-    MuJoCo adds it to every degree of freedom of the joint, by the first number of `gear`.
-    """
-    out = np.zeros(model.njnt)
-    for i in np.flatnonzero(values).tolist():
-        joint = int(model.actuator_trnid[i, 0])
-        if int(model.actuator_trntype[i]) in _ON_JOINT and 0 <= joint < model.njnt:
-            out[joint] += _gear(model, i) ** 2 * values[i]
-    return out
-
-
-def _gear(model: Compiled, i: int) -> float:
-    return float(model.actuator_gear[int(model.actuator_outadr[i]), 0])
-
-
 def _acting(model: Compiled) -> list[int]:
     """Tendons that pull, or weigh, by themselves or by what an actuator adds to them."""
     own = (model.tendon_stiffness, model.tendon_stiffnesspoly, model.tendon_damping, model.tendon_dampingpoly)
     found = set(_any(*own, model.tendon_armature, model.tendon_frictionloss, model.tendon_limited))
     for i in _any(model.actuator_armature, model.actuator_damping, model.actuator_dampingpoly):
-        if int(model.actuator_trntype[i]) == _ON_TENDON and _gear(model, i) != 0.0:
+        if int(model.actuator_trntype[i]) == ON_TENDON and gear_of(model, i) != 0.0:
             found.add(int(model.actuator_trnid[i, 0]))
     return sorted(i for i in found if 0 <= i < len(model.names["tendon"]))
 
@@ -198,11 +182,16 @@ def _said(what: str, labels: list[str]) -> str:
 
 def unapplied_forces(model: Compiled, joints: Sequence[str]) -> tuple[str, ...]:
     """What is never refused, in words: forces that are little, or meant to be added by the user."""
-    springs = [repr(joints[j]) for j in _any(model.jnt_stiffness, model.jnt_stiffnesspoly)]
-    actuators = len(model.names["actuator"])
+    springs = _any(model.jnt_stiffness, model.jnt_stiffnesspoly)
+    turning = [repr(joints[j]) for j in springs if int(model.jnt_type[j]) not in _SCALAR]
+    curved = [repr(joints[j]) for j in _any(model.jnt_stiffnesspoly, model.jnt_springyield) if j in springs]
+    pulled = np.flatnonzero(model.jnt_actfrclimited & (model.jnt_actfrcrange.sum(axis=1) != 0.0)).tolist()
+    uneven = [repr(joints[j]) for j in pulled if int(model.jnt_type[j]) in _SCALAR]
     present = {
-        f"springs of {len(springs)} joint{_plural(len(springs))} ({few(springs, 3)})": bool(springs),
-        f"{actuators} actuator{_plural(actuators)}": actuators > 0,
+        f"springs of ball and free joints ({few(turning, 3)})": bool(turning),
+        f"springs that are no line ({few(curved, 3)})": bool(curved),
+        f"uneven force ranges of joints, whose larger side is the effort ({few(uneven, 3)})": bool(uneven),
+        "force ranges of tendons": bool(model.tendon_actfrclimited.any()),
         "gravity compensation (gravcomp)": bool(model.body_gravcomp.any()),
         "fluid forces (density, viscosity)": model.density != 0.0 or model.viscosity != 0.0,
         "nonlinear damping": bool(model.dof_dampingpoly.any()) or bool(model.actuator_dampingpoly.any()),
@@ -219,12 +208,8 @@ def unmoved(model: Compiled, bodies: Sequence[str]) -> tuple[str, ...]:
     return (f"{len(names)} {what} fixed, as is what is welded to {them}: {few(names, 3)}",)
 
 
-def _plural(number: int) -> str:
-    return "" if number == 1 else "s"
-
-
 _WORDS = ("free", "ball", "slide", "hinge")  # mjtJoint
-_UNBOUNDED = ("jnt_range", "jnt_actfrcrange", "actuator_gear")
+_UNBOUNDED = ("jnt_range", "jnt_actfrcrange", "actuator_gear", "actuator_ctrlrange", "actuator_forcerange")
 
 
 def read(
@@ -234,8 +219,8 @@ def read(
 
     top: the root element of the file. q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are
     (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints, those
-    with a constant fixed joints, `connect` and `weld` closures (`Robot.contacts`, their gains zero); contacts, cameras
-    and actuators (but for their armature and damping) are ignored, and equalities that are not active.
+    with a constant fixed joints, `connect` and `weld` closures (`Robot.contacts`, their gains zero); contacts and
+    cameras are ignored, and equalities that are not active. What is no `Actuator` is named by `FileNotes`.
     Errors: UnsupportedError for parts that run code or make bodies, for other equality constraints, tendons that act,
     plugins and flexes (unless options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the
     rest.
@@ -257,8 +242,8 @@ def read(
     findings += check_modelled(model, root, taken, ignore)
     down = gravity
     if down is None:
-        down = np.zeros(3) if model.weightless else model.gravity
-    reader = _Reader(model, path, options)
+        down = np.zeros(3) if model.is_off("GRAVITY") else model.gravity
+    reader = _Reader(model, path, options, partial(_Labels(model, root).label, "actuator"))
     findings += opened(model, reader.contacts, reader.bodies, str(path))
     return finish(reader.draft(name, frozen(down, 3)), options, findings)
 
@@ -266,7 +251,7 @@ def read(
 def _check_finite(model: Compiled, file: str) -> None:
     """ModelError if a number overflowed on the way, or is so large that dynamics would."""
     names = [field.name for field in fields(Compiled) if field.name not in _UNBOUNDED]
-    arrays: list[Array] = [getattr(model, name) for name in names if name != "names"]
+    arrays: list[Array] = [getattr(model, name) for name in names if name not in ("names", "disabled")]
     arrays += [reflected(model, model.actuator_armature), reflected(model, model.actuator_damping)]
     if not all(moderate(array) for array in arrays):
         message = f"a mass, an inertia, a position or a coefficient is not finite, or beyond {LARGEST:.0e}"
@@ -278,7 +263,7 @@ def _check_finite(model: Compiled, file: str) -> None:
 class _Reader:
     """Compiled bodies and joints, one by one, into links and joint specifications."""
 
-    def __init__(self, model: Compiled, path: Path, options: Options) -> None:
+    def __init__(self, model: Compiled, path: Path, options: Options, label: Callable[[int], str]) -> None:
         self.model = model
         self.path = path
         self.options = options
@@ -293,6 +278,7 @@ class _Reader:
         self.renamed: list[str] = []
         self.contacts = closures(model, self.bodies, options.snap)
         self.taken = {"joint": set(self.joints), "link": set(self.bodies)}
+        self.actuators, self.undriven = read_actuators(model, self.joints, label, str(path))
         self.links: list[Link] = [Link(massless(self.bodies[0]))]
         self.specs: list[JointSpec] = []
 
@@ -304,9 +290,11 @@ class _Reader:
         links, specs = self.links, self.specs
         if self.options.floating_base:
             links, specs = self.floating()
-        notes = FileNotes(unapplied_forces(self.model, self.joints), (*unmoved(self.model, self.bodies), *self.renamed))
+        ignored = (*self.undriven, *unapplied_forces(self.model, self.joints))
+        notes = FileNotes(ignored, (*unmoved(self.model, self.bodies), *self.renamed))
         whole = (name, gravity, tuple(links), tuple(specs))
-        return Description(*whole, file=str(self.path), contacts=tuple(self.contacts), file_notes=notes)
+        loops, drives = tuple(self.contacts), self.actuators
+        return Description(*whole, file=str(self.path), contacts=loops, actuators=drives, file_notes=notes)
 
     def floating(self) -> tuple[list[Link], list[JointSpec]]:
         """Links and joints without the world: its only child becomes the root."""
@@ -376,7 +364,7 @@ class _Reader:
         if j not in self.held:
             return spec
         where = pose(joint_of(spec, -1, here, 0, 0), np.array((self.held[j],)))
-        return JointSpec(spec.name, FIXED, parent, child, where.snapped(self.options.snap))
+        return JointSpec(spec.name, FIXED, parent, child, where.snapped(self.options.snap), held=self.held[j])
 
     def mimic(self, j: int) -> MimicOf | None:
         if j not in self.followers:
@@ -386,7 +374,7 @@ class _Reader:
 
     def numbers(self, j: int, kind: JointType) -> Numbers:
         model = self.model
-        dof = int(model.jnt_dofadr[j])
+        dof, q = int(model.jnt_dofadr[j]), int(model.jnt_qposadr[j])
         dofs = slice(dof, dof + kind.nv)
         limited = kind.axes > 0 and bool(model.jnt_limited[j])
         effort = kind.axes > 0 and bool(model.jnt_actfrclimited[j])
@@ -395,8 +383,10 @@ class _Reader:
             upper=model.jnt_range[j, 1:] if limited else None,
             effort=np.array((np.max(np.abs(model.jnt_actfrcrange[j])),)) if effort else None,
             armature=model.dof_armature[dofs] + self.armature[j],
-            damping=model.dof_damping[dofs] + self.damping[j],
+            damping=None if model.is_off("DAMPER") else model.dof_damping[dofs] + self.damping[j],
             friction=model.dof_frictionloss[dofs],
+            stiffness=model.jnt_stiffness[j : j + 1] if kind.is_flat and not model.is_off("SPRING") else None,
+            spring_reference=model.qpos_spring[q : q + 1] if kind.is_flat else None,
         )
 
 

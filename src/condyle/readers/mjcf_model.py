@@ -23,6 +23,7 @@ from condyle.readers.mjcf_tree import Schema, asset_name, oddity
 from condyle.readers.xml import Element
 
 Ints = NDArray[np.int64]
+_FLAG = "mjDSBL_"
 _MAGIC, _HEADER = 54321, 5
 JOINT_Q, JOINT_V = (7, 4, 1, 1), (6, 3, 1, 1)  # mjtJoint: free, ball, slide, hinge
 _NAMED = {"body": "nbody", "jnt": "njnt", "site": "nsite", "tendon": "ntendon", "eq": "neq", "actuator": "nactuator"}
@@ -39,9 +40,10 @@ class Compiled:
     gravity: Array
     density: float
     viscosity: float
-    weightless: bool
+    disabled: frozenset[str | int]
     names: dict[str, list[str]]
     qpos0: Array
+    qpos_spring: Array
     body_parentid: Ints
     body_jntnum: Ints
     body_jntadr: Ints
@@ -62,6 +64,7 @@ class Compiled:
     jnt_axis: Array
     jnt_stiffness: Array
     jnt_stiffnesspoly: Array
+    jnt_springyield: Array
     jnt_range: Array
     jnt_actfrcrange: Array
     dof_frictionloss: Array
@@ -77,14 +80,35 @@ class Compiled:
     eq_obj2id: Ints
     eq_active0: Ints
     eq_data: Array
+    tendon_adr: Ints
+    tendon_num: Ints
     tendon_limited: Ints
+    tendon_actfrclimited: Ints
     tendon_stiffness: Array
     tendon_stiffnesspoly: Array
     tendon_damping: Array
     tendon_dampingpoly: Array
     tendon_armature: Array
     tendon_frictionloss: Array
+    wrap_type: Ints
+    wrap_objid: Ints
+    wrap_prm: Array
     actuator_trntype: Ints
+    actuator_dyntype: Ints
+    actuator_gaintype: Ints
+    actuator_biastype: Ints
+    actuator_gainprm: Array
+    actuator_biasprm: Array
+    actuator_delay: Array
+    actuator_plugin: Ints
+    actuator_group: Ints
+    actuator_ctrladr: Ints
+    actuator_ctrlnum: Ints
+    actuator_ctrllimited: Ints
+    actuator_ctrlrange: Array
+    actuator_forcelimited: Ints
+    actuator_forcerange: Array
+    actuator_outnum: Ints
     actuator_trnid: Ints
     actuator_outadr: Ints
     actuator_gear: Array
@@ -100,6 +124,12 @@ class Compiled:
     def njnt(self) -> int:
         return len(self.jnt_type)
 
+    def is_off(self, what: str | int) -> bool:
+        """Whether an option of the file switches off a part of the simulation, such as "GRAVITY" (mjtDisableBit), or
+        a group of actuators.
+        """
+        return what in self.disabled
+
 
 _COUNTS = {
     "body": "nbody",
@@ -110,13 +140,21 @@ _COUNTS = {
     "tendon": "ntendon",
     "geom": "ngeom",
     "mesh": "nmesh",
+    "wrap": "nwrap",
 }
-_ROWS = {"qpos0": "nq", "mesh_vert": "nmeshvert", "mesh_face": "nmeshface"}
+_ROWS = {
+    **dict.fromkeys(("qpos0", "qpos_spring"), "nq"),
+    **dict.fromkeys(("actuator_ctrllimited", "actuator_ctrlrange"), "nu"),
+    "actuator_gear": "nout",
+    "mesh_vert": "nmeshvert",
+    "mesh_face": "nmeshface",
+}
 _COLUMNS = {
     **dict.fromkeys(("body_pos", "body_ipos", "body_inertia", "jnt_pos", "jnt_axis", "site_pos"), 3),
     **dict.fromkeys(("geom_pos", "geom_size", "mesh_vert", "mesh_face"), 3),
     **dict.fromkeys(("body_quat", "body_iquat", "site_quat", "geom_quat"), 4),
     **dict.fromkeys(("jnt_range", "jnt_actfrcrange", "actuator_trnid"), 2),
+    **dict.fromkeys(("actuator_ctrlrange", "actuator_forcerange"), 2),
     "actuator_gear": 6,
 }
 
@@ -130,12 +168,15 @@ def read_compiled(data: bytes, schema: Schema) -> Compiled:
         for field in arrays
     }
     options = reader.options()
+    flags, groups = (int(options[name][0]) for name in ("disableflags", "disableactuator"))
+    bits = {name.removeprefix(_FLAG): bit for name, bit in schema.constants.items() if name.startswith(_FLAG)}
+    off = (name for name, bit in bits.items() if flags & bit)
     names = {what: reader.names(what, count) for what, count in _NAMED.items()}
     model = Compiled(
         gravity=options["gravity"],
         density=float(options["density"][0]),
         viscosity=float(options["viscosity"][0]),
-        weightless=bool(int(options["disableflags"][0]) & schema.constants["mjDSBL_GRAVITY"]),
+        disabled=frozenset((*off, *(group for group in range(31) if groups >> group & 1))),
         names=names,
         qpos0=reader.floats("qpos0"),
         **values,  # pyright: ignore[reportArgumentType]
@@ -195,14 +236,15 @@ class Bytes:
         kind = name.partition("_")[0]
         count = self.sizes[_ROWS.get(name) or _COUNTS.get(kind, "nactuator")]
         at, form, rows, columns = self.arrays[name]
-        wide = name.endswith("poly") or name == "eq_data"
+        wide = name.endswith("poly") or name in ("eq_data", "actuator_gainprm", "actuator_biasprm")
         expected = _COLUMNS.get(name, 1)
-        if (rows != count and name != "actuator_gear") or (columns != expected and not wide):
+        if rows != count or (columns != expected and not wide):
             raise DamagedError(f"{name} is {rows} x {columns}")
         return at, form, (rows, columns) if wide or expected > 1 else (rows,)
 
     def options(self) -> dict[str, Array]:
-        forms = {"gravity": ("<f8", 3), "density": ("<f8", 1), "viscosity": ("<f8", 1), "disableflags": ("<i4", 1)}
+        forms = {"gravity": ("<f8", 3), "density": ("<f8", 1), "viscosity": ("<f8", 1)}
+        forms |= {"disableflags": ("<i4", 1), "disableactuator": ("<i4", 1)}
         return {
             name: np.frombuffer(self.data, form, count, self.start + self.schema.options[name]).astype(np.float64)
             for name, (form, count) in forms.items()
@@ -234,6 +276,11 @@ def _check_indices(model: Compiled, nv: int) -> None:
     fine = fine and owned == list(range(model.njnt)) and all(0 <= kind < 4 for kind in model.jnt_type.tolist())
     fine = fine and _within(model.site_bodyid, model.nbody) and _within(model.eq_type, 64)
     fine = fine and _within(model.actuator_outadr, max(1, len(model.actuator_gear)))
+    fine = fine and _within(model.actuator_ctrladr, max(1, len(model.actuator_ctrllimited)))
+    fine = fine and _within(model.tendon_adr, max(1, len(model.wrap_type)))
+    fine = fine and _within(model.tendon_num, len(model.wrap_type) + 1)
+    fine = fine and _within(model.tendon_adr + model.tendon_num, len(model.wrap_type) + 1)
+    fine = fine and min(model.actuator_gainprm.shape[1], model.actuator_biasprm.shape[1]) >= 3
     if fine:
         kinds: list[int] = model.jnt_type.tolist()
         q, v = [JOINT_Q[kind] for kind in kinds], [JOINT_V[kind] for kind in kinds]

@@ -146,12 +146,12 @@ def schema_of(folder: Path) -> Schema:
             for text in texts.values()
             for match in re.finditer(r"#define (mj\w+)\s+(\d+)\b", text)
         }
-        bit = re.search(r"mjDSBL_GRAVITY\s*=\s*1\s*<<\s*(\d+)", "".join(texts.values()))
-        if struct is None or bit is None:
+        bits = re.findall(r"(mjDSBL_[A-Z]+)\s*=\s*1\s*<<\s*(\d+)", "".join(texts.values()))
+        constants |= {name: 1 << int(bit) for name, bit in bits}
+        if struct is None or "mjDSBL_GRAVITY" not in constants:
             raise KeyError("mjOption")
         if not re.search(r"X\s*\(\s*mjtNum,\s*actuator_armature,", texts["mjxmacro.h"]):
             raise KeyError("actuator_armature")  # older than 4
-        constants["mjDSBL_GRAVITY"] = 1 << int(bit.group(1))
         return Schema(sizes, tuple(_rows("MJMODEL_POINTERS", macros)), _offsets(struct.group(1), constants), constants)
     except (OSError, KeyError, ValueError) as error:
         raise UnsupportedError(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from difflib import get_close_matches
 
 import numpy as np
 
 from condyle.errors import Finding, ModelError
-from condyle.model.array import Array, congruence, moderate
+from condyle.model.array import Array, congruence
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement
+from condyle.readers.urdf_transmissions import read_transmissions
 from condyle.readers.xml import Element, Report, same, shown
 from condyle.text import few
 
@@ -98,8 +98,6 @@ _FIRST = ("limit", "dynamics")
 """Elements of which the first counts where several differ, as in Pinocchio: no function but an input takes them."""
 _LOOP_JOINT = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
 _LOOP_JOINT_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
-_ROTOR_CURE = "expected 0 or more, and no number beyond 1e30 with the square of the gear ratio"
-_ROTOR, _GEAR = "drake:rotor_inertia", "drake:gear_ratio"
 _ORIGIN = ("xyz", "rpy")
 _JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
@@ -120,13 +118,11 @@ def read(root: Element, file: str, gravity: Array, snap: float) -> tuple[Descrip
             reader.report.add("physics", child, "robot", _LOOP_JOINT, _LOOP_JOINT_CURE)
         elif child.tag not in _ROBOT:
             reader.unknown(child, "robot", _ROBOT)
-    whole = (
-        root.get("name") or "robot",
-        gravity,
-        tuple(reader.link(link) for link in links),
-        reader.with_rotors(root, tuple(reader.joint(joint) for joint in root.all("joint"))),
-    )
-    return Description(*whole, file=file, file_notes=reader.notes()), reader.report.findings
+    bodies, joints = tuple(map(reader.link, links)), tuple(map(reader.joint, root.all("joint")))
+    joints, actuators, ignored = read_transmissions(root, joints, reader.report)
+    whole = (root.get("name") or "robot", gravity, bodies, joints)
+    notes = reader.notes()._replace(ignored=ignored)
+    return Description(*whole, file=file, actuators=actuators, file_notes=notes), reader.report.findings
 
 
 def origin_of(parent: Element, element: str, report: Report) -> Placement:
@@ -315,52 +311,6 @@ class _Reader:
         what = "planar joint without <axis> moves" if count == 1 else "planar joints without <axis> move"
         across = "across x, as URDF has it (in Pinocchio and older Drake across z)"
         return FileNotes(otherwise=(f"{count} {what} {across}: {few(self.without_axis, 3)}",))
-
-    def with_rotors(self, root: Element, joints: tuple[JointSpec, ...]) -> tuple[JointSpec, ...]:
-        """The joints with the armature that their <transmission> elements say: gear squared times rotor inertia.
-
-        Read as Drake does: a joint without effort has no motor. Gear ratios of other elements are of no inertia.
-        """
-        armature: dict[str, float] = {}
-        by_name = {joint.name: joint for joint in joints}
-        for at in root.all("transmission"):
-            rotors = [(actuator, rotor) for actuator in at.all("actuator") for rotor in actuator.all(_ROTOR)]
-            for actuator, rotor in rotors:
-                value = self.rotor(actuator, rotor)
-                ends = [joint.get("name") or "" for joint in at.all("joint")]
-                driven = by_name.get(ends[0]) if len(ends) == 1 else None
-                why = _undriven(driven)
-                if driven is None or why:
-                    self.report.note(rotor, "robot", f"<{_ROTOR}> is ignored: {why}")
-                else:
-                    armature[driven.name] = armature.get(driven.name, 0.0) + value
-        return tuple(
-            replace(joint, numbers=replace(joint.numbers, armature=np.array((armature[joint.name],))))
-            if joint.name in armature
-            else joint
-            for joint in joints
-        )
-
-    def rotor(self, actuator: Element, rotor: Element) -> float:
-        """The inertia of a rotor as its joint has it [kg m^2 or kg]."""
-        element = f"actuator {actuator.get('name') or ''!r}"
-        inertia = self.report.number(rotor, element, "value", None)
-        gears = actuator.all(_GEAR)
-        gear = self.report.number(gears[0], element, "value", None) if gears else 1.0
-        if inertia < 0.0 or not moderate(gear * gear * inertia):
-            self.report.error(rotor, element, f"rotor inertia {inertia:.9g} at gear ratio {gear:.9g}", _ROTOR_CURE)
-            return 0.0
-        return gear * gear * inertia
-
-
-def _undriven(joint: JointSpec | None) -> str:
-    """Why a joint has no motor; "" for one that may have one."""
-    if joint is None:
-        return "its transmission does not name one joint of this file"
-    effort = joint.numbers.effort
-    if joint.type == FIXED or JOINT_TYPES[joint.type].nv != 1:
-        return f"joint {joint.name!r} is {joint.type}"
-    return "" if effort is None or effort[0] > 0.0 else f"joint {joint.name!r} has an effort limit of 0"
 
 
 def _meant(word: str, allowed: tuple[str, ...]) -> str:

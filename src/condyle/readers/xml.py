@@ -14,6 +14,8 @@ from condyle.errors import Finding, ModelError
 from condyle.model.array import LARGEST, Array
 
 MAX_BYTES = 16 * 2**20
+MAX_TEXT = 200
+"""Characters of an element's text that are kept."""
 MAX_DEPTH = 64
 MAX_ELEMENTS = 500_000
 _UTF8 = "utf-8"
@@ -33,9 +35,9 @@ _NO_END = re.compile(rb"[^\r\n]")
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """One element: its tag, attributes and children in document order, its line and file. Text is not kept.
+    """One element: its tag, attributes and children in document order, its line and file.
 
-    folder: of the file, where one file includes others.
+    folder: of the file, where one file includes others. text: the beginning of what stands beside its children.
     """
 
     tag: str
@@ -44,6 +46,7 @@ class Element:
     children: list[Element] = field(default_factory=list["Element"])
     file: str = ""
     folder: Path = Path()
+    text: str = ""
 
     def get(self, name: str) -> str | None:
         return self.attributes.get(name)
@@ -123,6 +126,7 @@ def _tree(text: bytes, reader: _Reader) -> Element:
     parser.EntityDeclHandler = reader.entity
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.data
     parser.Parse(text, True)
     if reader.root is None:
         raise ModelError([Finding("error", "no element", reader.file)])
@@ -191,6 +195,11 @@ class _Reader:
         else:
             self.root = element
         self.open.append(element)
+
+    def data(self, text: str) -> None:
+        kept = len(self.open[-1].text) if self.open else MAX_TEXT
+        if kept < MAX_TEXT and not text.isspace():
+            self.open[-1].text += text[: MAX_TEXT - kept]
 
     def end(self, tag: str) -> None:
         self.open.pop()
