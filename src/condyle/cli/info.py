@@ -1,12 +1,15 @@
-"""`condyle info`: the tree, closures, sizes, masses, warnings; with --counts the operations and the route of each
-function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute; with
+"""`condyle info`: the tree, drives, closures, sizes, masses, warnings; with --counts the operations and the route of
+each function, with --target, --links or --batch what runs for a batch; with --functions what there is to compute; with
 --graph the tree of joints.
 """
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from math import isfinite
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import condyle
 from condyle.cli import machine
@@ -29,14 +32,19 @@ from condyle.specification import Function
 from condyle.specification.integrators import LINKS, TARGETS
 from condyle.text import printable
 
+if TYPE_CHECKING:
+    from condyle.model.actuator import Actuator
+
 DEEPEST = 12
 """How many joints above one indent it in the tree."""
+DRIVES = ("armature", "damping", "friction", "stiffness", "spring_reference")
+LIMITS = ("lower", "upper", "effort", "velocity")
 COUNTS = ("function", "route", "mul", "add", "div", "sincos", "instructions")
 
 
 def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
-        "Print what a robot is: its joints in the order of q, its bodies and masses, and warnings about the file. "
+        "Print what a robot is: its joints in the order of q, its bodies, masses and drives, and warnings on the file. "
         "With --counts: the operations of each function. With --target, --batch or --links: what runs for a batch of "
         "states."
     )
@@ -191,11 +199,24 @@ def _summary(loaded: Loaded) -> dict[str, Json]:
                 "parent": joint.parent,
                 "body": body.name,
                 "mass": body.mass,
+                "drive": {name: _finite(getattr(joint, name).tolist()) for name in (*DRIVES, *LIMITS)},
             }
             for joint, body in zip(robot.joints, robot.bodies, strict=True)
         ],
         "contacts": [
             {"frame": one.frame, "kind": one.kind, "other": one.other, "gains": [*one.gains]} for one in robot.contacts
+        ],
+        "actuators": [
+            {
+                "name": one.name,
+                "transmission": {**one.transmission},
+                "kind": one.kind,
+                "gain": one.gain,
+                "bias": [*(one.bias or ())],
+                "control": _finite(one.control),
+                "force": _finite(one.force),
+            }
+            for one in robot.actuators
         ],
         "warnings": list(loaded.warnings),
         "cpu": machine.instructions(),
@@ -226,6 +247,15 @@ def _print(loaded: Loaded) -> None:
             f"joints are indented by the number of joints above them; above {DEEPEST} it is a number in brackets: "
             f"[{DEEPEST + 1}] has {DEEPEST + 1} joints between it and the root"
         )
+    driven = [joint for joint in robot.joints if any(getattr(joint, name).any() for name in DRIVES[:-1])]
+    if driven:
+        numbers = [[joint.name, *(_numbers(getattr(joint, name).tolist()) for name in DRIVES)] for joint in driven]
+        show("\n" + table(("drive of", *DRIVES[:-1], "at rest at"), numbers))
+    if robot.actuators:
+        motors = [
+            [one.name, one.kind, _gears(one), *map(_interval, (one.control, one.force))] for one in robot.actuators
+        ]
+        show("\n" + table(("actuator", "kind", "gear", "control", "force"), motors))
     if robot.contacts:
         held = [[one.frame, one.kind, one.other or "the world"] for one in robot.contacts]
         show("\n" + table(("held frame", "kind", "held on"), held))
@@ -233,6 +263,24 @@ def _print(loaded: Loaded) -> None:
     show_snapped(robot)
     for warning in loaded.warnings:
         show(f"warning: {warning}")
+
+
+def _finite(numbers: Sequence[float]) -> list[Json]:
+    """None for what is infinite: JSON has no word for it."""
+    return [x if isfinite(x) else None for x in numbers]
+
+
+def _numbers(numbers: Sequence[float]) -> str:
+    """One where all are equal; nothing where all are 0."""
+    return " ".join(f"{x:.5g}" for x in (numbers if len({*numbers}) > 1 else numbers[:1])) if any(numbers) else ""
+
+
+def _gears(actuator: Actuator) -> str:
+    return " + ".join(f"{gear:.5g} {joint}" for joint, gear in actuator.transmission.items())
+
+
+def _interval(limits: tuple[float, float]) -> str:
+    return "" if not any(map(isfinite, limits)) else f"{limits[0]:.5g}..{limits[1]:.5g}"
 
 
 def _depth(parents: tuple[int, ...], k: int) -> int:
