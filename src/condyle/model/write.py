@@ -70,21 +70,25 @@ def _refusals(joint: Joint) -> list[str]:
     return reasons
 
 
-def _no_transmission(one: Actuator) -> str:
+def _no_transmission(actuator: Actuator) -> str:
     """Why an actuator is no SimpleTransmission of URDF; "" where it is one."""
-    why = "" if one.kind == "motor" else f"kind {one.kind}"
-    why = why or ("" if len(one.transmission) == 1 else f"{len(one.transmission)} joints")
-    why = why or ("" if (one.gain, one.control, one.force) == (1.0, UNLIMITED, UNLIMITED) else "its gain or its ranges")
-    return f"actuator {one.name!r}: {why}; robot.with_actuators(()) leaves all out" if why else ""
+    why = "" if actuator.kind == "motor" else f"kind {actuator.kind}"
+    why = why or ("" if len(actuator.transmission) == 1 else f"{len(actuator.transmission)} joints")
+    why = why or (
+        ""
+        if (actuator.gain, actuator.control, actuator.force) == (1.0, UNLIMITED, UNLIMITED)
+        else "its gain or its ranges"
+    )
+    return f"actuator {actuator.name!r}: {why}; robot.with_actuators(()) leaves all out" if why else ""
 
 
-def _write_transmission(e: Emitter, one: Actuator) -> None:
-    ((joint, gear),) = one.transmission.items()
+def _write_transmission(e: Emitter, actuator: Actuator) -> None:
+    ((joint, gear),) = actuator.transmission.items()
     effort = "<hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>"
-    with e.block(f"<transmission name={_quoted(one.name)}>", "</transmission>"):
+    with e.block(f"<transmission name={_quoted(actuator.name)}>", "</transmission>"):
         e("<type>transmission_interface/SimpleTransmission</type>")
         e(f"<joint name={_quoted(joint)}>{effort}</joint>")
-        e(f"<actuator name={_quoted(one.name)}><mechanicalReduction>{gear!r}</mechanicalReduction></actuator>")
+        e(f"<actuator name={_quoted(actuator.name)}><mechanicalReduction>{gear!r}</mechanicalReduction></actuator>")
 
 
 def _write_root(e: Emitter, robot: RobotData) -> str | None:

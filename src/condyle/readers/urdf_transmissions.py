@@ -33,24 +33,26 @@ def read_transmissions(root: Element, joints: tuple[JointSpec, ...], report: Rep
     motors: list[Actuator] = []
     without: dict[str, list[str]] = {}
     taken: set[str] = set()
-    for at in root.all("transmission"):
-        ends = [joint.get("name") or "" for joint in at.all("joint")]
+    for transmission in root.all("transmission"):
+        ends = [joint.get("name") or "" for joint in transmission.all("joint")]
         driven = by_name.get(ends[0]) if len(ends) == 1 else None
-        _add_rotors(at, driven, armature, report)
-        gear = _gear(at, driven)
-        name = next((word for node in (*at.all("actuator"), at) if (word := node.get("name"))), "actuator")
+        _add_rotors(transmission, driven, armature, report)
+        gear = _gear(transmission, driven)
+        name = next(
+            (word for node in (*transmission.all("actuator"), transmission) if (word := node.get("name"))), "actuator"
+        )
         if driven is None or isinstance(gear, str):
-            without.setdefault(str(gear), []).append(f"{name!r} (line {at.line})")
+            without.setdefault(str(gear), []).append(f"{name!r} (line {transmission.line})")
         else:
             motors.append(Actuator(fresh(name, taken), {driven.name: gear}))
     ignored = tuple(f"transmissions that are no motor: {why} ({few(names, 3)})" for why, names in without.items())
     return tuple(_with_armature(joint, armature) for joint in joints), tuple(motors), ignored
 
 
-def _gear(at: Element, driven: JointSpec | None) -> float | str:
+def _gear(transmission: Element, driven: JointSpec | None) -> float | str:
     """The gear of a simple transmission of effort, or why it is none."""
-    kind = at.get("type") or "".join(node.text for node in at.all("type"))
-    parts = (*at.all("joint"), *at.all("actuator"))
+    kind = transmission.get("type") or "".join(node.text for node in transmission.all("type"))
+    parts = (*transmission.all("joint"), *transmission.all("actuator"))
     interfaces = [node.text.strip() for part in parts for node in part.all(_INTERFACE)]
     if not kind.strip().endswith(_SIMPLE):
         return f"type {shown(kind.strip())}"
@@ -58,9 +60,9 @@ def _gear(at: Element, driven: JointSpec | None) -> float | str:
         return f"hardware interface {shown(interfaces[0])}"
     if why := _undriven(driven):
         return why
-    if len(at.all("actuator")) > 1:
-        return f"{len(at.all('actuator'))} actuators"
-    return _reduction([node.text.strip() for part in (*reversed(parts), at) for node in part.all(_REDUCTION)])
+    if len(transmission.all("actuator")) > 1:
+        return f"{len(transmission.all('actuator'))} actuators"
+    return _reduction([node.text.strip() for part in (*reversed(parts), transmission) for node in part.all(_REDUCTION)])
 
 
 def _reduction(texts: Sequence[str]) -> float | str:
@@ -72,8 +74,8 @@ def _reduction(texts: Sequence[str]) -> float | str:
     return gear if gear != 0.0 and moderate(gear) else f"{_REDUCTION} {shown(text)}"
 
 
-def _add_rotors(at: Element, driven: JointSpec | None, armature: dict[str, float], report: Report) -> None:
-    for actuator in at.all("actuator"):
+def _add_rotors(transmission: Element, driven: JointSpec | None, armature: dict[str, float], report: Report) -> None:
+    for actuator in transmission.all("actuator"):
         for rotor in actuator.all(_ROTOR):
             value, why = _reflected(actuator, rotor, report), _undriven(driven)
             if driven is None or why:
