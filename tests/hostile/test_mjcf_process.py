@@ -13,6 +13,7 @@ from condyle.errors import ModelError
 from condyle.readers import load_robot, mjcf_tree
 from condyle.readers import mjcf_compiler as mjcf_compiler
 from condyle.readers import mjcf_model as mjcf_model
+from condyle.readers.mjcf_actuators import read_actuators
 
 BODY = '<body name="a"><joint name="j"/><geom {}/></body>'
 ROUND = BODY.format('size=".1"')
@@ -103,11 +104,16 @@ def test_threads_load_beside_each_other(tmp_path: Path) -> None:
     assert found == [1, 1, 1, 1]
 
 
+DRIVEN = """<tendon><fixed name="t"><joint joint="j" coef="2"/></fixed></tendon>
+<actuator><motor joint="j" ctrlrange="-1 1"/><position tendon="t" forcerange="-1 1"/>
+<damper joint="j" kv="1" ctrlrange="0 1"/></actuator>"""
+
+
 def saved(folder: Path) -> tuple[bytes, mjcf_tree.Schema]:
     """What MuJoCo saves of a small model, and its schema."""
     import mujoco
 
-    model = mujoco.MjModel.from_xml_path(str(write(folder, ROUND + '<site name="s"/>')))
+    model = mujoco.MjModel.from_xml_path(str(write(folder, ROUND + '<site name="s"/>', DRIVEN)))
     mujoco.mj_saveModel(model, str(folder / "a.mjb"), None)
     schema = mjcf_tree.schema_of(mjcf_compiler.library().parent / "include" / "mujoco")
     return (folder / "a.mjb").read_bytes(), schema
@@ -128,7 +134,9 @@ def test_every_array_that_is_read_is_mujocos(tmp_path: Path) -> None:
 
 
 def test_damaged_bytes_from_the_child_are_an_error_and_no_crash(tmp_path: Path) -> None:
-    """Any byte of the header, the sizes, an index or a name may be wrong; only DamagedError comes of it."""
+    """Any byte of the header, the sizes, an index or a name may be wrong; DamagedError comes of it, or a ModelError for
+    an actuator that cannot be.
+    """
     import numpy as np
 
     data, schema = saved(tmp_path)
@@ -139,7 +147,9 @@ def test_damaged_bytes_from_the_child_are_an_error_and_no_crash(tmp_path: Path) 
         for _ in range(int(rng.integers(1, 4))):
             bad[int(rng.integers(len(bad)))] = int(rng.integers(256))
         try:
-            mjcf_model.read_compiled(bytes(bad[: int(rng.integers(len(bad))) if rng.random() < 0.2 else None]), schema)
-        except mjcf_model.DamagedError:
+            cut = bytes(bad[: int(rng.integers(len(bad))) if rng.random() < 0.2 else None])
+            model = mjcf_model.read_compiled(cut, schema)
+            read_actuators(model, model.names["jnt"], str, "a.mjb")
+        except (mjcf_model.DamagedError, ModelError):
             refused += 1
     assert refused > 1000

@@ -292,3 +292,49 @@ def test_identity_has_drives_and_the_fingerprint_has_not() -> None:
 def test_urdf_has_no_springs() -> None:
     with pytest.raises(UnsupportedError, match="joint 'ja': stiffness"):
         serial().lock({"jd": (0, 0, 0, 1)}).with_drives({"ja": Drive(stiffness=1.0)}).to_urdf()
+
+
+def test_a_series_elastic_joint_is_spongs_model() -> None:
+    """B motor'' + k (motor - q) = tau, M(q) q'' + c + k (q - motor) = 0 for the links; q = motor + deflection."""
+    made = Builder("arm").body("a", **BODY).body("b", **BODY)
+    made.joint("ja", parent="world", child="a", type="revolute", axis=(0, 1, 0), armature=0.2)
+    made.joint(
+        "jb", parent="a", child="b", type="helical", axis=(1, 2, 0), pitch=0.1, armature=0.3, xyz=(0.1, 0.2, 0.3)
+    )
+    robot = made.actuator("motor", {"jb": 5.0}).build()
+    robot = robot.reroot("world").attach("b", mass=0.5, com=(0.1, 0.0, 0.0), inertia=0.01 * np.eye(3))
+    elastic = robot.with_elastic({"jb": (30.0, 2.0)})
+    assert elastic.joint_names == ("ja", "jb", "jb_spring") and elastic.body_names == ("a", "jb_motor", "b")
+    assert (elastic.stiffness.tolist(), elastic.damping.tolist()) == ([0.0, 0.0, 30.0], [0.0, 0.0, 2.0])
+    assert elastic.armature.tolist() == [0.2, 0.3, 0.0] and elastic.actuators == robot.actuators
+    rigid, soft = robot.compile("numpy", frames=("b",)), elastic.compile("numpy", frames=("b",))
+    q, v = elastic.random_state(5, 0)
+    G = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
+    for one, other in zip(rigid.frame_placements(q @ G.T), soft.frame_placements(q), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-14)
+    links = rigid.mass_matrix(q @ G.T) - np.diag(robot.armature)
+    np.testing.assert_allclose(soft.mass_matrix(q), G.T @ links @ G + np.diag(elastic.armature), atol=1e-13)
+    np.testing.assert_allclose(soft.nonlinear_effects(q, v), rigid.nonlinear_effects(q @ G.T, v @ G.T) @ G, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("springs", "text"),
+    [
+        ({"jz": 1.0}, "there is no joint 'jz'; there are 'ja'"),
+        ({"ja": 1.0}, "joint 'ja': has no armature, which is the inertia on the motor's side"),
+        ({"jd": 1.0}, "joint 'jd': is spherical: only joints with one degree of freedom can be elastic"),
+        ({"jb": 0.0}, "joint 'jb': 0.0, expected a stiffness above 0, and a damping of 0 or more"),
+        ({"jb": (1.0, -1.0)}, r"joint 'jb': \(1.0, -1.0\), expected a stiffness"),
+        ({"jb": (1.0, 1.0, 1.0)}, "expected a stiffness"),
+        (3.0, "with_elastic: 3.0, expected joints and springs such as"),
+    ],
+)
+def test_joints_that_cannot_be_elastic(springs: Any, text: str) -> None:
+    with pytest.raises(ModelError, match=text):
+        serial().with_drives({"jb": Drive(rotor_inertia=1.0)}).with_elastic(springs)
+
+
+def test_joints_that_mimic_are_not_elastic() -> None:
+    robot = builder((2.0, 0.0, 0.0, 0.0)).build().with_drives({"m": Drive(rotor_inertia=1.0)})
+    with pytest.raises(ModelError, match="joint 'm': mimics another joint, or is mimicked"):
+        robot.with_elastic({"m": 1.0})

@@ -11,8 +11,12 @@ from numpy.typing import ArrayLike
 from condyle.errors import Finding, ModelError
 from condyle.model.actuator import Actuator, check_actuators, folded
 from condyle.model.array import LARGEST, Array, moderate, short
+from condyle.model.change import assemble
+from condyle.model.description import FIXED, JointSpec, Link, Numbers, describe
 from condyle.model.named import suggest, wrong_spring
-from condyle.model.parts import Joint, RobotData, followed
+from condyle.model.orders import fresh
+from condyle.model.parts import Joint, RobotData, followed, massless
+from condyle.model.placement import IDENTITY
 
 _LIMITS = ("effort", "velocity")
 _ALLOWED = {"gear": "any number but 0", "spring_reference": "a number"}
@@ -98,6 +102,57 @@ def _driven(joint: Joint, drive: Drive, wrong: list[Finding]) -> Joint:
         reason = f"armature {short(driven.armature)}, expected no number beyond {LARGEST:.0e}"
     wrong += [Finding("error", reason, element=element)] if reason else []
     return driven
+
+
+Elastic = Mapping[str, "float | tuple[float, float]"]
+"""Of series springs: {joint: stiffness, or (stiffness, damping)}."""
+
+
+def with_elastic(robot: RobotData, springs: Elastic) -> RobotData:
+    """See `Robot.with_elastic`."""
+    if not isinstance(springs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ModelError(f"with_elastic: {springs!r}, expected joints and springs such as {{'elbow': (300.0, 1.0)}}")
+    names, wrong = robot.joint_names, list[Finding]()
+    wrong += [
+        Finding("error", f"there is no joint {name!r}{suggest(name, names)}") for name in springs if name not in names
+    ]
+    masters = {robot.joints[joint.mimic.joint].name for joint in robot.joints if joint.mimic is not None}
+    numbers: dict[str, Numbers] = {}
+    for joint in robot.joints:
+        if joint.name in springs:
+            spring, is_tied = _spring(springs[joint.name]), joint.mimic is not None or joint.name in masters
+            without = "has no armature, which is the inertia on the motor's side: give it by with_drives"
+            reasons = {
+                f"{springs[joint.name]!r}, expected a stiffness above 0, and a damping of 0 or more": spring is None,
+                f"is {joint.type}: only joints with one degree of freedom can be elastic": joint.kind.nv != 1,
+                "mimics another joint, or is mimicked": is_tied,
+                without: not joint.armature.any(),
+            }
+            wrong += [Finding("error", text, element=f"joint {joint.name!r}") for text, here in reasons.items() if here]
+            numbers[joint.name] = spring or Numbers()
+    if wrong:
+        raise ModelError(wrong)
+    description, taken = describe(robot), {*names, *robot.frames}
+    links, joints = list(description.links), list[JointSpec]()
+    for spec in description.joints:
+        if spec.type == FIXED or spec.name not in numbers:
+            joints.append(spec)
+            continue
+        rotor = fresh(f"{spec.name}_motor", taken)
+        links.append(Link(massless(rotor)))
+        joints.append(replace(spec, child=rotor, after=IDENTITY))
+        spring = replace(spec, name=fresh(f"{spec.name}_spring", taken), parent=rotor, placement=IDENTITY)
+        joints.append(replace(spring, numbers=numbers[spec.name]))
+    return assemble(replace(description, links=tuple(links), joints=tuple(joints)))
+
+
+def _spring(said: float | tuple[float, float]) -> Numbers | None:
+    """A stiffness and a damping; None where there is none."""
+    values = _numbers(said)
+    pair = (values.item(), 0.0) if values.ndim == 0 else tuple(values.tolist())
+    if len(pair) != 2 or not (moderate(pair) and pair[0] > 0.0 and pair[1] >= 0.0):
+        return None
+    return Numbers(stiffness=np.array(pair[:1]), damping=np.array(pair[1:]))
 
 
 def with_actuators(robot: RobotData, actuators: Iterable[Actuator]) -> RobotData:

@@ -63,8 +63,9 @@ def reflected(model: Compiled, values: Array) -> Array:
 
 
 def gear_of(model: Compiled, i: int) -> float:
-    """The first number of `gear`."""
-    return float(model.actuator_gear[int(model.actuator_outadr[i]), 0])
+    """The first number of `gear`; 0 for an actuator that puts out nothing."""
+    k = int(model.actuator_outadr[i])
+    return float(model.actuator_gear[k, 0]) if 0 <= k < len(model.actuator_gear) else 0.0
 
 
 def _gears(model: Compiled, i: int, joints: Sequence[str]) -> dict[str, float] | str:
@@ -139,4 +140,4 @@ def _control(model: Compiled, i: int) -> Range:
 
 
 def _limits(limited: Ints, ranges: Array, k: int) -> Range:
-    return (float(ranges[k, 0]), float(ranges[k, 1])) if limited[k] else UNLIMITED
+    return (float(ranges[k, 0]), float(ranges[k, 1])) if 0 <= k < len(limited) and limited[k] else UNLIMITED

@@ -275,11 +275,8 @@ def _check_indices(model: Compiled, nv: int) -> None:
     ]
     fine = fine and owned == list(range(model.njnt)) and all(0 <= kind < 4 for kind in model.jnt_type.tolist())
     fine = fine and _within(model.site_bodyid, model.nbody) and _within(model.eq_type, 64)
-    fine = fine and _within(model.actuator_outadr, max(1, len(model.actuator_gear)))
-    fine = fine and _within(model.actuator_ctrladr, max(1, len(model.actuator_ctrllimited)))
-    fine = fine and _within(model.tendon_adr, max(1, len(model.wrap_type)))
-    fine = fine and _within(model.tendon_num, len(model.wrap_type) + 1)
-    fine = fine and _within(model.tendon_adr + model.tendon_num, len(model.wrap_type) + 1)
+    ends = (model.tendon_adr, model.tendon_num, model.tendon_adr + model.tendon_num)
+    fine = fine and all(_within(each, len(model.wrap_type) + 1) for each in ends)
     fine = fine and min(model.actuator_gainprm.shape[1], model.actuator_biasprm.shape[1]) >= 3
     if fine:
         kinds: list[int] = model.jnt_type.tolist()
