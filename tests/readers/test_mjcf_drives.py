@@ -212,3 +212,11 @@ def test_a_negative_spring_is_refused(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     with pytest.raises(ModelError, match=r"joint 'j': stiffness \[-4\], expected 0 or more"):
         load(write(tmp_path, "", "", ARM.replace('stiffness="4"', 'stiffness="-4"')))
+
+
+@pytest.mark.parametrize("word", ['damping="-1"', 'frictionloss="-1"'])
+def test_negative_damping_is_noted_as_in_urdf(word: str, tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = write(tmp_path, "", "", ARM.replace('damping=".3"', word))
+    with pytest.warns(ModelWarning, match="note: .*: joint 'j': negative damping or friction"):
+        load(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import Finding, ModelError, UnsupportedError
-from condyle.model.actuator import UNLIMITED, Actuator, Range
+from condyle.model.actuator import Actuator
 from condyle.model.array import LARGEST, Array, congruence, diagonal, frozen, generator_of, moderate
 from condyle.model.contact import Contact
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
@@ -161,25 +161,13 @@ class Builder:
             self._wrong(f"contact {frame!r}", str(error).removeprefix(f"contact {frame!r}: "))
         return self
 
-    def actuator(
-        self: Self,
-        name: str,
-        transmission: Mapping[str, float],
-        kind: str = "motor",
-        gain: float = 1.0,
-        bias: tuple[float, float, float] | None = None,
-        control: Range = UNLIMITED,
-        force: Range = UNLIMITED,
-    ) -> Self:
-        """Add an actuator to `robot.actuators`; the arguments are those of `condyle.Actuator`.
+    def actuator(self: Self, actuator: Actuator) -> Self:
+        """Add a `condyle.Actuator` to `robot.actuators`.
 
         What it drives by a joint that mimics another is driven by that one, and what it drives of a fixed joint is left
         out, with a ModelWarning if nothing is left.
         """
-        try:
-            self._actuators.append(Actuator(name, transmission, kind, gain, bias, control, force))
-        except ModelError as error:
-            self._findings += error.findings
+        self._actuators.append(actuator)
         return self
 
     def build(self, *, floating_base: bool = False, strict: bool = False, mimic: str = "exact") -> Robot:

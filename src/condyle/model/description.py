@@ -9,7 +9,7 @@ import numpy as np
 
 from condyle.model.actuator import Actuator
 from condyle.model.array import Array, frozen
-from condyle.model.parts import NONE_SNAPPED, Body, FileNotes, RobotData, Snapped, combine, massless
+from condyle.model.parts import NONE_SNAPPED, Body, FileNotes, Joint, RobotData, Snapped, combine, massless
 from condyle.model.placement import IDENTITY, Placement
 
 FIXED = "fixed"
@@ -135,9 +135,14 @@ def _spec(robot: RobotData, index: int) -> JointSpec:
         joint.axis,
         joint.second_axis,
         joint.pitch,
-        Numbers(*(getattr(joint, field.name) for field in fields(Numbers))),
+        numbers_of(joint),
         None if follows is None else MimicOf(robot.joints[follows.joint].name, follows.multiplier, follows.offset),
     )
+
+
+def numbers_of(joint: Joint) -> Numbers:
+    """What a joint has beside its geometry."""
+    return Numbers(*(getattr(joint, field.name) for field in fields(Numbers)))
 
 
 def unit_axis(axis: Array) -> Array:

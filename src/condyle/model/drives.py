@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import Finding, ModelError
-from condyle.model.actuator import Actuator, check_actuators, folded
+from condyle.model.actuator import Actuator, check_actuators, folded, left_out
 from condyle.model.array import LARGEST, Array, moderate, short
 from condyle.model.change import assemble
-from condyle.model.description import FIXED, JointSpec, Link, Numbers, describe
+from condyle.model.description import FIXED, JointSpec, Link, describe, numbers_of
 from condyle.model.named import suggest, wrong_spring
 from condyle.model.orders import fresh
 from condyle.model.parts import Joint, RobotData, followed, massless
@@ -78,15 +78,19 @@ def _numbers(said: ArrayLike) -> Array:
 
 def with_drives(robot: RobotData, drives: Mapping[str, Drive]) -> RobotData:
     """See `Robot.with_drives`."""
-    if not isinstance(drives, Mapping) or not all(isinstance(one, Drive) for one in drives.values()):  # pyright: ignore
-        raise ModelError(f"with_drives: {drives!r}, expected joints and drives such as {{'elbow': condyle.Drive()}}")
-    names = robot.joint_names
-    unknown = [name for name in drives if name not in names]
-    wrong = [Finding("error", f"there is no joint {name!r}{suggest(name, names)}") for name in unknown]
+    wrong = _unknown("with_drives", robot, drives)
     joints = [_driven(joint, drives[joint.name], wrong) if joint.name in drives else joint for joint in robot.joints]
     if wrong:
         raise ModelError(wrong)
     return replace(robot, joints=tuple(joints))
+
+
+def _unknown(called: str, robot: RobotData, drives: Mapping[str, Drive]) -> list[Finding]:
+    """An error for each joint that is not there; ModelError where these are no drives."""
+    if not isinstance(drives, Mapping) or not all(isinstance(one, Drive) for one in drives.values()):  # pyright: ignore
+        raise ModelError(f"{called}: {drives!r}, expected joints and drives such as {{'elbow': condyle.Drive()}}")
+    unknown = [name for name in drives if name not in robot.joint_names]
+    return [Finding("error", f"there is no joint {name!r}{suggest(name, robot.joint_names)}") for name in unknown]
 
 
 def _driven(joint: Joint, drive: Drive, wrong: list[Finding]) -> Joint:
@@ -104,61 +108,44 @@ def _driven(joint: Joint, drive: Drive, wrong: list[Finding]) -> Joint:
     return driven
 
 
-Elastic = Mapping[str, "float | tuple[float, float]"]
-"""Of series springs: {joint: stiffness, or (stiffness, damping)}."""
-
-
-def with_elastic(robot: RobotData, springs: Elastic) -> RobotData:
+def with_elastic(robot: RobotData, drives: Mapping[str, Drive]) -> RobotData:
     """See `Robot.with_elastic`."""
-    if not isinstance(springs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise ModelError(f"with_elastic: {springs!r}, expected joints and springs such as {{'elbow': (300.0, 1.0)}}")
-    names, wrong = robot.joint_names, list[Finding]()
-    wrong += [
-        Finding("error", f"there is no joint {name!r}{suggest(name, names)}") for name in springs if name not in names
-    ]
+    wrong = _unknown("with_elastic", robot, drives)
     masters = {robot.joints[joint.mimic.joint].name for joint in robot.joints if joint.mimic is not None}
-    numbers: dict[str, Numbers] = {}
+    springs: dict[str, Joint] = {}
     for joint in robot.joints:
-        if joint.name in springs:
-            spring, is_tied = _spring(springs[joint.name]), joint.mimic is not None or joint.name in masters
-            without = "has no armature, which is the inertia on the motor's side: give it by with_drives"
+        if joint.name in drives:
+            springs[joint.name] = spring = _driven(joint, drives[joint.name], wrong)
+            tied = joint.mimic is not None or joint.name in masters
             reasons = {
-                f"{springs[joint.name]!r}, expected a stiffness above 0, and a damping of 0 or more": spring is None,
                 f"is {joint.type}: only joints with one degree of freedom can be elastic": joint.kind.nv != 1,
-                "mimics another joint, or is mimicked": is_tied,
-                without: not joint.armature.any(),
+                "the drive has no stiffness": not spring.stiffness.all(),
+                "mimics another joint, or is mimicked": tied,
+                "has no armature, the inertia on the motor's side: give it by with_drives": not joint.armature.any(),
             }
             wrong += [Finding("error", text, element=f"joint {joint.name!r}") for text, here in reasons.items() if here]
-            numbers[joint.name] = spring or Numbers()
     if wrong:
         raise ModelError(wrong)
-    description, taken = describe(robot), {*names, *robot.frames}
+    description, taken = describe(robot), {*robot.joint_names, *robot.frames}
     links, joints = list(description.links), list[JointSpec]()
     for spec in description.joints:
-        if spec.type == FIXED or spec.name not in numbers:
+        if spec.type == FIXED or spec.name not in springs:
             joints.append(spec)
             continue
-        rotor = fresh(f"{spec.name}_motor", taken)
+        rotor, name = fresh(f"{spec.name}_motor", taken), fresh(f"{spec.name}_spring", taken)
         links.append(Link(massless(rotor)))
         joints.append(replace(spec, child=rotor, after=IDENTITY))
-        spring = replace(spec, name=fresh(f"{spec.name}_spring", taken), parent=rotor, placement=IDENTITY)
-        joints.append(replace(spring, numbers=numbers[spec.name]))
+        numbers = numbers_of(springs[spec.name])
+        joints.append(replace(spec, name=name, parent=rotor, placement=IDENTITY, numbers=numbers))
     return assemble(replace(description, links=tuple(links), joints=tuple(joints)))
-
-
-def _spring(said: float | tuple[float, float]) -> Numbers | None:
-    """A stiffness and a damping; None where there is none."""
-    values = _numbers(said)
-    pair = (values.item(), 0.0) if values.ndim == 0 else tuple(values.tolist())
-    if len(pair) != 2 or not (moderate(pair) and pair[0] > 0.0 and pair[1] >= 0.0):
-        return None
-    return Numbers(stiffness=np.array(pair[:1]), damping=np.array(pair[1:]))
 
 
 def with_actuators(robot: RobotData, actuators: Iterable[Actuator]) -> RobotData:
     """See `Robot.with_actuators`."""
     said = tuple(actuators) if isinstance(actuators, Iterable) else (actuators,)  # pyright: ignore
     findings = check_actuators(said, {joint.name: joint.kind for joint in robot.joints})
+    kept = () if findings else folded(said, followed(robot.joints), robot.joint_names)
+    findings += [replace(finding, severity="error") for finding in left_out(said, kept)] if not findings else []
     if findings:
         raise ModelError(findings)
-    return replace(robot, actuators=folded(said, followed(robot.joints), robot.joint_names))
+    return replace(robot, actuators=kept)

@@ -19,7 +19,7 @@ from condyle.model.array import Array, reals, transpose
 from condyle.model.change import assemble, carrier
 from condyle.model.contact import Contact
 from condyle.model.description import Description
-from condyle.model.drives import Drive, Elastic, with_actuators, with_drives, with_elastic
+from condyle.model.drives import Drive, with_actuators, with_drives, with_elastic
 from condyle.model.joints.lie import components
 from condyle.model.named import suggest
 from condyle.model.orders import Permutation
@@ -275,16 +275,16 @@ class Robot(RobotData, Identified):
         """
         return self.from_data(with_drives(self, drives))
 
-    def with_elastic(self: Self, springs: Elastic) -> Self:
-        """Return the robot with series elastic joints: {joint: stiffness, or (stiffness, damping)}.
+    def with_elastic(self: Self, drives: Mapping[str, Drive]) -> Self:
+        """Return the robot with series elastic joints: {joint: the `condyle.Drive` of its spring}.
 
-        Such a joint, q, becomes two on one axis: "elbow" is the motor's side behind the gear, with the armature, the
-        limits, the friction and the actuators of the joint; "elbow_spring" behind it is the deflection, with the spring
-        [N m/rad or N/m] and damping [N m s/rad or N s/m]: q is their sum. ModelError with every unknown joint, and for
-        a joint without armature, with several degrees of freedom, and one that mimics or is mimicked.
+        Such a joint, q, becomes two on one axis, whose sum is q: "elbow" is the motor's side behind the gear, with the
+        armature, the limits, the friction and the actuators of the joint; "elbow_spring" is the deflection, with the
+        stiffness and damping of the drive. ModelError with every unknown joint, and for a joint without armature, with
+        several degrees of freedom, and one that mimics or is mimicked.
         Source: Spong, Modeling and Control of Elastic Joint Robots, 1987.
         """
-        return self.from_data(with_elastic(self, springs))
+        return self.from_data(with_elastic(self, drives))
 
     def with_actuators(self: Self, actuators: Iterable[Actuator]) -> Self:
         """Return the robot with these actuators, a `condyle.Actuator` each, instead of its own.

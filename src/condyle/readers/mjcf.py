@@ -245,7 +245,14 @@ def read(
         down = np.zeros(3) if model.is_off("GRAVITY") else model.gravity
     reader = _Reader(model, path, options, partial(_Labels(model, root).label, "actuator"))
     findings += opened(model, reader.contacts, reader.bodies, str(path))
-    return finish(reader.draft(name, frozen(down, 3)), options, findings)
+    draft = reader.draft(name, frozen(down, 3))
+    negative = [spec.name for spec in draft.joints if _is_negative(spec.numbers.damping, spec.numbers.friction)]
+    findings += [Finding("note", "negative damping or friction", str(path), None, f"joint {j!r}") for j in negative]
+    return finish(draft, options, findings)
+
+
+def _is_negative(*arrays: Array | None) -> bool:
+    return any(array is not None and bool((array < 0.0).any()) for array in arrays)
 
 
 def _check_finite(model: Compiled, file: str) -> None:
