@@ -185,7 +185,8 @@ def unapplied_forces(model: Compiled, joints: Sequence[str]) -> tuple[str, ...]:
     springs = _any(model.jnt_stiffness, model.jnt_stiffnesspoly)
     turning = [repr(joints[j]) for j in springs if int(model.jnt_type[j]) not in _SCALAR]
     curved = [repr(joints[j]) for j in _any(model.jnt_stiffnesspoly, model.jnt_springyield) if j in springs]
-    pulled = np.flatnonzero(model.jnt_actfrclimited & (model.jnt_actfrcrange.sum(axis=1) != 0.0)).tolist()
+    low, high = model.jnt_actfrcrange[:, 0], model.jnt_actfrcrange[:, 1]
+    pulled = np.flatnonzero((model.jnt_actfrclimited != 0) & (low != -high)).tolist()
     uneven = [repr(joints[j]) for j in pulled if int(model.jnt_type[j]) in _SCALAR]
     present = {
         f"springs of ball and free joints ({few(turning, 3)})": bool(turning),

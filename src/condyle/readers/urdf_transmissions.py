@@ -12,7 +12,7 @@ from condyle.model.array import moderate
 from condyle.model.description import FIXED, JointSpec
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.orders import fresh
-from condyle.readers.xml import Element, Report, shown
+from condyle.readers.xml import Element, Report, is_number, shown
 from condyle.text import few
 
 _ROTOR_CURE = "expected 0 or more, and no number beyond 1e30 with the square of the gear ratio"
@@ -67,10 +67,7 @@ def _gear(transmission: Element, driven: JointSpec | None) -> float | str:
 
 def _reduction(texts: Sequence[str]) -> float | str:
     text = texts[0] if texts else "1"
-    try:
-        gear = float(text)
-    except ValueError:
-        gear = 0.0
+    gear = float(text) if is_number(text) else 0.0
     return gear if gear != 0.0 and moderate(gear) else f"{_REDUCTION} {shown(text)}"
 
 

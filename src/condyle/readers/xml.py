@@ -260,7 +260,7 @@ class Report:
             return spare
         words = text.split()
         wanted = "a decimal number" if n == 1 else f"{n} decimal numbers with spaces between"
-        if len(words) != n or not all(_NUMBER.fullmatch(word) for word in words):
+        if len(words) != n or not all(map(is_number, words)):
             self.error(node, element, f"<{node.tag}> {name}={shown(text)}, expected {wanted}", _cure(text))
             return spare
         values = np.array([float(word) for word in words])
@@ -268,6 +268,11 @@ class Report:
             self.error(node, element, f"<{node.tag}> {name}={shown(text)} is beyond the largest number, {largest:.3g}")
             return spare
         return values
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is one decimal number."""
+    return _NUMBER.fullmatch(text) is not None
 
 
 def shown(text: str) -> str:
