@@ -129,7 +129,7 @@ def test_a_full_disk_is_a_warning_and_no_more(root: Path, monkeypatch: pytest.Mo
     def full(name: str, here: int, data: bytes) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(cache.trusted, "write", full)
+    monkeypatch.setattr(cache.trusted_folders, "write", full)
     make = Maker()
     with pytest.warns(RuntimeWarning, match="No space left on device: this object is not kept"):
         assert get(make) == b"object"
