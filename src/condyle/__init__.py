@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from condyle.fpga.box_sources import box_of_effort, box_of_states
     from condyle.fpga.integers import FixedPoint, fixed_point
     from condyle.model.actuator import Actuator
+    from condyle.model.change import Drive
     from condyle.model.contact import Contact
-    from condyle.model.drives import Drive
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
 
@@ -88,7 +88,7 @@ _HOMES = {
     **dict.fromkeys(("physical_inertias", "log_cholesky", "from_log_cholesky"), "model.physical"),
     "Actuator": "model.actuator",
     "Contact": "model.contact",
-    "Drive": "model.drives",
+    "Drive": "model.change",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
 }

@@ -6,22 +6,25 @@ the cotangent of an input that is one for all is a sum over states, and so over 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle import specification
 from condyle.calls.dynamics import Dynamics
 from condyle.calls.methods import result_type
-from condyle.calls.rollouts import Options, RolloutCall, length
+from condyle.calls.rollouts import Options, RolloutCall, length, names
 from condyle.compile.options import numbers_of
 from condyle.derivatives import derivative
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
-from condyle.interop.rollouts import bound
-from condyle.interop.wrapped import answered_ports
+from condyle.functions import function_of
+from condyle.functions.quantities import TAU
+from condyle.functions.steps import STEP
+from condyle.interop.wrapped import answered_ports, bound, by_method
 from condyle.runtime.arrays import as_array
-from condyle.specification import F_EXT, Derivative, Function
+from condyle.specification import F_EXT, Derivative
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]
@@ -37,7 +40,7 @@ class Task(NamedTuple):
     """
 
     kind: str
-    function: Function | None
+    function: specification.Function | None
     output: str = ""
     by: tuple[str, ...] | None = None
     extra: tuple[str, ...] = ()
@@ -91,7 +94,7 @@ def engine_of(target: Target) -> Dynamics:
     return target.dynamics if isinstance(target, CompiledFunction) else target
 
 
-def function_for(target: Target, task: Task) -> Function:
+def function_for(target: Target, task: Task) -> specification.Function:
     """The function of a task."""
     of = task.function
     if of is None:
@@ -200,7 +203,12 @@ class Rollout(RolloutCall, Method):
     """A rollout, or its vjp: see `Dynamics.rollout` and `CompiledFunction.rollout`, without `out=`."""
 
     def __init__(
-        self, target: Target, runner: Runner, kind: str, function: Function | None, by_time: tuple[str, ...] = ()
+        self,
+        target: Target,
+        runner: Runner,
+        kind: str,
+        function: specification.Function | None,
+        by_time: tuple[str, ...] = (),
     ) -> None:
         RolloutCall.__init__(self, by_time)
         Method.__init__(self, target, runner, Task(kind, function, rolled=Options(by_time, steps=1)))
@@ -212,3 +220,86 @@ class Rollout(RolloutCall, Method):
         extra = [name for name in self._options if arguments.get(name) is not None]
         steps = length(self._base.taking(*extra), arguments, options)
         return self._run(arguments, self._task._replace(rolled=options._replace(steps=steps)))
+
+
+# The methods of `Dynamics`, and of users' functions, by blocks.
+
+
+class Functions:
+    """The methods of `Dynamics`, without `out=`. An input is per state, (states, ...), or one for all states."""
+
+    def __init__(self, dyn: Dynamics, runner: Runner) -> None:
+        self._dyn, self._runner = dyn, runner
+
+    def __getattr__(self, method: str) -> Callable[..., Any]:
+        if method.startswith("_"):  # copy and pickle ask before there is a Dynamics
+            raise AttributeError(method)
+        known = by_method(self._dyn)
+        if method not in known:
+            raise AttributeError(f"{method}: there are {', '.join(known)}, rollout, jvp, vjp, jacobian, hessian")
+        return Method(self._dyn, self._runner, Task("", known[method]))
+
+    @property
+    def rollout(self) -> Rollout:
+        """See `Dynamics.rollout`; by blocks of rollouts."""
+        return Rollout(self._dyn, self._runner, "", STEP, (TAU.name,))
+
+    def jvp(self, name: str | specification.Function) -> Method:
+        """See `Dynamics.jvp`."""
+        return self._derivative("jvp", name)
+
+    def vjp(self, name: str | specification.Function) -> Method:
+        """See `Dynamics.vjp`: cotangents of inputs that are one for all states are sums over them."""
+        if name == "rollout":
+            return Rollout(self._dyn, self._runner, "vjp", STEP, (TAU.name,))
+        return self._derivative("vjp", name)
+
+    def jacobian(self, name: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
+        """See `Dynamics.jacobian`."""
+        return self._derivative("jacobian", name, by)
+
+    def hessian(self, name: str | specification.Function) -> Method:
+        """See `Dynamics.hessian`."""
+        return self._derivative("hessian", name)
+
+    def _derivative(
+        self, kind: str, base: str | specification.Function, by: Sequence[str] | str | None = None
+    ) -> Method:
+        task = Task(kind, function_of(base), by=None if by is None else names(by))
+        return Method(self._dyn, self._runner, task)
+
+
+class Function:
+    """A user's function and the methods of `CompiledFunction`, without `out=`, for arrays as in `Functions`."""
+
+    def __init__(self, compiled: CompiledFunction, runner: Runner) -> None:
+        self._compiled, self._runner = compiled, runner
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """The answers."""
+        return Method(self._compiled, self._runner, Task("", None))(*args, **named)
+
+    def rollout(self, *args: Any, **named: Any) -> Any:
+        """See `CompiledFunction.rollout`; by blocks of rollouts."""
+        return Rollout(self._compiled, self._runner, "", None)(*args, **named)
+
+    def jvp(self) -> Method:
+        """See `CompiledFunction.jvp`."""
+        return Method(self._compiled, self._runner, Task("jvp", None))
+
+    def vjp(self, of: str = "") -> Method:
+        """See `CompiledFunction.vjp`."""
+        if of == "rollout":
+            return Rollout(self._compiled, self._runner, "vjp", None)
+        return Method(self._compiled, self._runner, Task("vjp", None))
+
+    def jacobian(self, by: Sequence[str] | str | None = None) -> Method:
+        """See `CompiledFunction.jacobian`."""
+        return Method(self._compiled, self._runner, Task("jacobian", None, by=None if by is None else names(by)))
+
+    def hessian(self, of: str | None = None) -> Method:
+        """See `CompiledFunction.hessian`."""
+        function = self._compiled.only(of)
+        # a number has one factor, which is 1
+        filled = {} if function.outputs[0].dims else {"lam": np.ones((), self._compiled.dtype)}
+        return Method(self._compiled, self._runner, Task("hessian", None, function.outputs[0].name), filled)

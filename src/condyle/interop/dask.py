@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.interop.block_methods import Function, Functions
-from condyle.interop.blocks import Call, Input, Target, Task, check_target, engine_of, run
+from condyle.interop.blocks import Call, Function, Functions, Input, Target, Task, check_target, engine_of, run
 from condyle.user.function import CompiledFunction
 
 Array = NDArray[np.floating]

@@ -26,7 +26,7 @@ from condyle import specification
 from condyle.calls.dynamics import Dynamics
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.functions import function_of
-from condyle.interop import block_methods
+from condyle.interop import blocks
 from condyle.interop.blocks import Call, Target, Task, check_target, engine_of, run
 from condyle.user.function import CompiledFunction
 
@@ -114,7 +114,7 @@ class Actors:
         return answers
 
 
-class Functions(block_methods.Functions):
+class Functions(blocks.Functions):
     """The methods of `Dynamics`, on actors."""
 
     def __init__(self, dyn: Dynamics, actors: Actors) -> None:
@@ -129,7 +129,7 @@ class Functions(block_methods.Functions):
         return self._actors.stream(Task("", function_of(name)), chunks)
 
 
-class Function(block_methods.Function):
+class Function(blocks.Function):
     """A user's function, on actors."""
 
     def __init__(self, compiled: CompiledFunction, actors: Actors) -> None:

@@ -16,10 +16,9 @@ from condyle.model import checks, orders, state, write
 from condyle.model import contact as loops
 from condyle.model.actuator import Actuator
 from condyle.model.array import Array, reals, transpose
-from condyle.model.change import assemble, carrier
+from condyle.model.change import Drive, assemble, carrier, with_actuators, with_drives, with_elastic
 from condyle.model.contact import Contact
 from condyle.model.description import Description
-from condyle.model.drives import Drive, with_actuators, with_drives, with_elastic
 from condyle.model.joints.lie import components
 from condyle.model.named import suggest
 from condyle.model.orders import Permutation
