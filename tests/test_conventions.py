@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,20 @@ def test_no_file_mentions_a_path_of_the_machine_it_was_written_on() -> None:
         if any(name in line for name in paths)
     ]
     assert not found
+
+
+def test_texts_in_the_source_name_files_that_exist() -> None:
+    """Names of files in comments and docstrings, so that one that moves takes them along."""
+    exported = {"condyle_host.py", "serial.py"}  # what an accelerator's folder has
+    names = {path.name for path in tracked()} | exported
+    gone = [
+        f"{path.relative_to(ROOT)}: {name}.py"
+        for path in tracked()
+        if path.is_relative_to(ROOT / "src") and path.suffix in TEXT
+        for name in re.findall(r"(?<![\w.{}])(\w+)\.py\b", path.read_text(encoding="utf-8", errors="replace"))
+        if f"{name}.py" not in names
+    ]
+    assert not gone
 
 
 def test_packages_have_their_data() -> None:

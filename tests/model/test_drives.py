@@ -121,6 +121,8 @@ def test_defaults_of_kinds() -> None:
     assert one == Actuator("a", {"j": 2.0}, "general", 5.0, (1.0, 2.0, 3.0), (-1.0, 1.0), (0.0, np.inf))
     assert one == pickle.loads(pickle.dumps(one)) == copy.deepcopy(one) and hash(one) == hash(copy.deepcopy(one))
     assert one != replace(one, control=(-1, 2))
+    one_way, another = Actuator("a", {"i": 1.0, "j": 2.0}), Actuator("a", {"j": 2.0, "i": 1.0})
+    assert one_way == another and hash(one_way) == hash(another)
     with pytest.raises(TypeError):
         one.transmission["j"] = 1.0  # type: ignore[index]
 

@@ -150,7 +150,7 @@ def test_springs_that_are_not_applied_are_named(tmp_path: Path) -> None:
     assert robot.joint("m").stiffness.tolist() == [0.0, 0.0, 0.0]
     assert robot.joint("j").stiffness.tolist() == [4.0]
     text = unapplied(robot)
-    assert "springs of ball and free joints ('m')" in text and "springs that are no line ('j')" in text
+    assert "springs of ball and free joints ('m')" in text and "nonlinear springs ('j')" in text
 
 
 def test_a_force_range_that_is_not_even_is_named(tmp_path: Path) -> None:

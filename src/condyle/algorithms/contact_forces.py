@@ -4,7 +4,7 @@ With M = Lᵀ D L and Y = L^-T Jᵀ, the Delassus matrix is G = J M^-1 Jᵀ = Y�
 
     f = A (1 - X)³ (1 + 4 X + 10 X² + 20 X³) b,    A = (G + R)^-1,    X = R A,    b = - J a_free - gamma,
 
-R diagonal, R_i = mu (G_ii + s_i / 4), s_i the scale of the row (`contact_scales`). Along an eigenvector of G, in units
+R diagonal, R_i = mu (G_ii + s_i / 4), s_i the scale of the row (`contacts.scales`). Along an eigenvector of G, in units
 in which R is rho times one, with lambda its eigenvalue and x = rho / (rho + lambda),
 
     f = (1 - 35 x⁴ + 84 x⁵ - 70 x⁶ + 20 x⁷) b / lambda:

@@ -99,7 +99,7 @@ Derivatives: TypeAlias = Callable[..., tuple[Matrix, Matrix]]
 
 
 def _with_rotors(derivatives: Callable[[Unrolled, Dofs, Dofs], tuple[SparseMatrix, SparseMatrix]]) -> Derivatives:
-    """The derivatives, with the terms by v of the rotors of free joints (see `rotors`)."""
+    """The derivatives, with the terms by v of the rotors of free joints (see `rnea`)."""
 
     def run(tree: Unrolled, v: Dofs, a: Dofs) -> tuple[Matrix, Matrix]:
         by_q, by_v = derivatives(tree, v, a)

@@ -93,7 +93,7 @@ def meet(joint: Joint, carry: Carried, columns: Sequence[Pair], *_: object) -> S
 def meet_rotors(
     joint: Joint, k: int, carry: Carried, columns: Sequence[Pair], *fields: Sequence[Scalar]
 ) -> Sequence[Sequence[Scalar]]:
-    """At joint i itself, where armature (w x v) of a free joint adds its part (see `rotors`); v is the last of
+    """At joint i itself, where armature (w x v) of a free joint adds its part (see `rnea`); v is the last of
     `fields`."""
     values = meet(joint, carry, columns)
     if not rnea.has_turning_rotors(joint):

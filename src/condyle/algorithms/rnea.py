@@ -157,7 +157,7 @@ def to_parent(joint: Joint, total: Wrench) -> tuple[Wrench, Wrench]:
 
 
 def torques(joint: Joint, total: Wrench, rates: Sequence[Scalar]) -> tuple[Scalar, ...]:
-    """tau_i = S_iᵀ f_i + armature rates, where rates are a, but for a free joint with armature: see `rotors`."""
+    """tau_i = S_iᵀ f_i + armature rates, where rates are a, but for a free joint with armature: see above."""
     return tuple(along(dof, *total) + dof.armature * rate for dof, rate in zip(joint.dofs, rates, strict=True))
 
 

@@ -1,8 +1,8 @@
 """Sweeps over the tree: what an algorithm is made of.
 
 A step is a function of one joint. A sweep calls it for all joints, root to leaves or leaves to root. `Unrolled` calls
-the steps joint by joint, on floats, on arrays (a batch) or on symbols. `trace.rolling` traces each step once for every
-joint type, which gives loops.
+the steps joint by joint, on floats, on arrays (a batch) or on symbols. `trace.recorded_sweeps` traces each step once
+for every joint type, which gives loops.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sweeps(Protocol):
     reference_frame: str
     """The reference frame of the outputs of frames, see `specification.Bound`."""
     free_rotors: bool
-    """Whether a free joint has armature along its linear axes, see `rotors`."""
+    """Whether a free joint has armature along its linear axes, see `rnea`."""
     damping: Sequence[Scalar] | None
     """Viscous friction of each degree of freedom; None where it is no input."""
     f_ext: Field[tuple[vec.Vector, vec.Vector]] | None

@@ -1,8 +1,8 @@
 """Everything of a robot's FPGA accelerator; this file is the door: a plan, a schedule, tasks, the written project.
 
-`functions` (those with a hardware plan), `plans`, `stages` (from a tree to a pipeline's Program, with `staged`,
-`magnitudes`, `pivots`, `roots`), `box` and `states` (what an accelerator is made for), `accuracy`, `rtl` (formats,
-operators, emitters: they know no robot), `simulation` (the Verilog), `fixed_point` and `integers` (the same in Python).
+`functions` (those with a hardware plan), `plans` (from a tree to a pipeline's Program, with `staged` and `magnitudes`),
+`box` (the states that an accelerator is made for), `accuracy`, `rtl` (formats, operators, emitters: they know no
+robot), `simulation` (the Verilog), `integers` (the same in Python).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Compiled:
         return alone if one == other else self.options_of(function)
 
     def kernel(self, function: Function) -> Kernel:
-        """Of a task's function, with or without external forces. Its last output is the flag, see `doubles.FLAG`; of
+        """Of a task's function, with or without external forces. Its last output is the flag, see `evaluate.FLAG`; of
         the model one or zero."""
         kernel = self._kernels.get(function)
         if kernel is None:

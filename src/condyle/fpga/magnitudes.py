@@ -236,7 +236,7 @@ class MagnitudeBounds(Lengths):
 
     @bounds_of(rnea_derivatives.meet_rotors)
     def _meet_rotors(self, step: StepCall) -> None:
-        """At the joint itself, with armature times derivatives of w x v added: see `rotors`."""
+        """At the joint itself, with armature times derivatives of w x v added: see `rnea`."""
         own, dofs = step.joint.dofs[cast(int, step.arguments[0])], step.joint.dofs
         slide, turn = self.rate(step.joint, cast("Sequence[object]", step.arguments[-1]))
         rotor = self.size(own.armature) * self.length(own.linear)

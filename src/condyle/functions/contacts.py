@@ -5,7 +5,7 @@ Derivatives are known in closed form. With s the flags, a and f solve M a + c - 
 another sign. So a jvp is that of the residuals and a solve, a vjp a solve and that of the residuals.
 
 That leaves out how the filter of `contact_forces` changes, which matters where rows depend on each other. Where they do
-in all configurations (`contact_ranks`), a jvp and a vjp are differentiated instead, and dcfd adds this change.
+in all configurations (`contact_forces`), a jvp and a vjp are differentiated instead, and dcfd adds this change.
 """
 
 from __future__ import annotations

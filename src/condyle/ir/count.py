@@ -16,8 +16,8 @@ class Counts(NamedTuple):
     """Multiplications (mul), additions (add; a change of sign counts as one), reciprocals and roots (div), and angles
     whose sine or cosine is computed (sincos).
 
-    A fused multiply-add counts as one multiplication and one addition. The table in `ops.py` has the counts of all
-    others.
+    A fused multiply-add counts as one multiplication and one addition. The table in `operations.py` has the counts of
+    all others.
     """
 
     mul: int

@@ -8,7 +8,7 @@ the least change of q that closes the loops to first order; mu falls where a ste
 does not, state by state. Contacts that depend on each other, as those of a plane linkage do, need nothing more.
 Levenberg 1944; Fan, Yuan 2005 (quadratic convergence with the damping mu |e|, J of any rank).
 
-Directions of e count as held as in the dynamics: with S the scales of the rows (`contact_scales`), those along which
+Directions of e count as held as in the dynamics: with S the scales of the rows (`contacts.scales`), those along which
 S^-1/2 J M^-1/2 has a singular value above `HELD`. The others are rounding of the model's digits: no step is taken for
 them alone, and velocities may have them.
 """

@@ -64,7 +64,7 @@ class Actuator:
             object.__setattr__(self, name, value)
 
     def __hash__(self) -> int:
-        return hash((self.name, tuple(self.transmission.items()), self.kind, self.gain, self.bias))
+        return hash((self.name, frozenset(self.transmission.items()), self.kind, self.gain, self.bias))
 
     def __reduce__(self) -> tuple[type[Actuator], tuple[object, ...]]:
         values = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -13,7 +13,7 @@ import numpy as np
 from condyle.errors import Finding, ModelError
 from condyle.model.array import Array, moderate, motion_matrix, short, skew, transpose
 from condyle.model.named import wrong_spring
-from condyle.model.parts import Body, Joint, RobotData, stopped
+from condyle.model.parts import FORCE_NUMBERS, Body, Joint, RobotData, stopped
 from condyle.model.placement import Placement
 from condyle.model.state import random_state
 from condyle.model.tree import Link, tree_of
@@ -326,7 +326,7 @@ def _norm(x: Array) -> float:
 
 
 def singular_joints(robot: RobotData) -> tuple[int, ...]:
-    """Joints of which some motion moves nothing, or nothing that those behind them cannot undo; see `idle`.
+    """Joints of which some motion moves nothing, or nothing that those behind them cannot undo; see `idle_coordinates`.
 
     They make M singular in every configuration. Armature counts as inertia. Of such joints in a row the first stands
     for all.
@@ -377,7 +377,7 @@ def _wrong(joint: Joint) -> Iterator[str]:
         yield f"armature {short(armature)}, expected 0 or more of each degree of freedom, and finite"
     if wrong := wrong_spring(joint.kind, joint.stiffness):
         yield wrong
-    for name in ("damping", "friction", "stiffness", "spring_reference"):
+    for name in FORCE_NUMBERS:
         if not moderate(getattr(joint, name)):
             yield f"{name} {short(getattr(joint, name))}, expected finite numbers"
     for name, axis in (("axis", joint.axis), ("second_axis", joint.second_axis))[: joint.kind.axes]:

@@ -81,7 +81,7 @@ class JointSpec:
 class Description:
     """Links and joints as they were said.
 
-    For `topology.assemble` every link has exactly one joint above it, and the root's leads to the world; `finish` adds
+    For `change.assemble` every link has exactly one joint above it, and the root's leads to the world; `finish` adds
     the root's where no joint leads to None.
     """
 

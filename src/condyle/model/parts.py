@@ -53,6 +53,9 @@ class Snapped:
 
 NONE_SNAPPED = Snapped()
 
+FORCE_NUMBERS = ("damping", "friction", "stiffness", "spring_reference")
+"""What a joint's own forces follow from, one number for each degree of freedom."""
+
 SHARED = ("lower", "upper", "effort", "velocity", "damping", "friction", "stiffness")
 """The numbers of a follower that count at its master. Armature is not one: functions add it as they add inertia."""
 
@@ -144,8 +147,7 @@ class Joint:
         sizes = {"axis": 3, "lower": kind.nq, "upper": kind.nq}
         if self.second_axis is not None:
             sizes["second_axis"] = 3
-        sizes |= dict.fromkeys(("effort", "velocity", "armature", "damping", "friction"), kind.nv)
-        sizes |= dict.fromkeys(("stiffness", "spring_reference"), kind.nv)
+        sizes |= dict.fromkeys((*FORCE_NUMBERS, "effort", "velocity", "armature"), kind.nv)
         for name, size in sizes.items():
             object.__setattr__(self, name, named.array(f"{what}: {name}", getattr(self, name), size))
         wrong = named.wrong_armature(kind, self.armature)

@@ -18,7 +18,7 @@ _ROUNDING = 1e-14  # rad, of angles that are written to the last digit or were p
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Placement:
-    """A child frame in its parent, in numbers: x_parent = rotation x_child + translation [m]. See `spatial.transform`.
+    """A child frame in its parent, in numbers: x_parent = rotation x_child + translation [m]. See `spatial.rotation`.
 
     rotation (3, 3), translation (3,), read-only. rpy, where known, are the roll, pitch and yaw [rad] that give this
     rotation to the last digit. moved: how far [rad] each angle was that was taken as a quarter turn.

@@ -190,7 +190,7 @@ def unapplied_forces(model: Compiled, joints: Sequence[str]) -> tuple[str, ...]:
     uneven = [repr(joints[j]) for j in pulled if int(model.jnt_type[j]) in _SCALAR]
     present = {
         f"springs of ball and free joints ({few(turning, 3)})": bool(turning),
-        f"springs that are no line ({few(curved, 3)})": bool(curved),
+        f"nonlinear springs ({few(curved, 3)})": bool(curved),
         f"uneven force ranges of joints, whose larger side is the effort ({few(uneven, 3)})": bool(uneven),
         "force ranges of tendons": bool(model.tendon_actfrclimited.any()),
         "gravity compensation (gravcomp)": bool(model.body_gravcomp.any()),

@@ -1,4 +1,4 @@
-"""Actuators of an MJCF file: those whose force is a line in their length and rate, and why the others are none."""
+"""Actuators of an MJCF file: those whose force is affine in length and rate, and why others are left out."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _gears(model: Compiled, i: int, joints: Sequence[str]) -> dict[str, float] |
 
 
 def _why_not(model: Compiled, i: int) -> str:
-    """Why the force of an actuator is no line; "" where it is."""
+    """Why the force of an actuator is not affine; "" where it is."""
     gain, bias = int(model.actuator_gaintype[i]), int(model.actuator_biastype[i])
     bilinear = gain == _AFFINE and not model.actuator_gainprm[i, :2].any()
     reasons = {
@@ -103,7 +103,7 @@ def _why_not(model: Compiled, i: int) -> str:
         "a delay": bool(model.actuator_delay[i] != 0.0),
         "several controls": (int(model.actuator_ctrlnum[i]), int(model.actuator_outnum[i])) != (1, 1),
         "a gain that depends on length": not (gain == _FIXED or bilinear),
-        "a bias that is no line": bias not in (_FIXED, _AFFINE),
+        "a bias that is not affine": bias not in (_FIXED, _AFFINE),
         "a gain that depends on rate, and is no damper's": bilinear and not _is_damper(model, i),
         "forces that the file's options switch off": model.is_off("ACTUATION")
         or model.is_off(int(model.actuator_group[i])),

@@ -1,8 +1,8 @@
 """Built objects, kept between runs: one directory an entry, verified before use, made without locks.
 
 Where: $CONDYLE_CACHE_DIR, else $XDG_CACHE_HOME/condyle, else ~/.cache/condyle. It must be a real directory of this user
-that nobody else can write or replace (see `trusted`): one that is not is refused (BuildError) if it was asked for by
-CONDYLE_CACHE_DIR, and otherwise given up, with a warning: nothing is kept. CONDYLE_NO_CACHE=1 keeps nothing.
+that nobody else can write or replace (see `trusted_folders`): one that is not is refused (BuildError) if it was asked
+for by CONDYLE_CACHE_DIR, and otherwise given up, with a warning: nothing is kept. CONDYLE_NO_CACHE=1 keeps nothing.
 CONDYLE_CACHE_MAX_MB (512) is the size above which the entries unused for longest go.
 
 An entry is built aside and renamed into place, so that a reader sees all of it or nothing; a process killed half-way

@@ -18,7 +18,7 @@ from condyle.text import Emitter
 
 # The body of one function: C functions on tiles, and the slots of inputs and outputs in the workspace.
 #
-# A `Body` is all that the driver in emit.py needs; loops over joints (`rolled.py`) and segments make one too.
+# A `Body` is all that the driver in `source.py` needs; loops over joints (`rolled.py`) and segments make one too.
 
 
 @dataclass(frozen=True, slots=True)

@@ -276,7 +276,7 @@ static PyMethodDef functions[] = {
     {"allocate", allocate, METH_VARARGS,
      "allocate(nodes, order, homes, number, instruction, rows, registers, size, far, dirty): as allocate.py says."},
     {"schedule", schedule, METH_VARARGS, "schedule(nodes, order, window, issue, latency): as schedule.py says."},
-    {"traffic", traffic, METH_VARARGS, "traffic(code, slot_bytes, sets, ways): as cost.py."},
+    {"traffic", traffic, METH_VARARGS, "traffic(code, slot_bytes, sets, ways): as allocate.py."},
     {NULL, NULL, 0, NULL},
 };
 

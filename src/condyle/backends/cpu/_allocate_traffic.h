@@ -1,4 +1,4 @@
-/* Counts operands in memory and cache misses of the workspace: see traffic() of cost.py. */
+/* Counts operands in memory and cache misses of the workspace: see traffic() of allocate.py. */
 #define LINE 64
 #define MOST_SETS 1024
 #define MOST_WAYS 32

@@ -103,5 +103,5 @@ class Allocated(NamedTuple):
 
 
 def cheapest(tried: Iterable[Allocated], isa: Isa, bits: int, target: Target = TARGET) -> Allocated:
-    """The one with the least cost by the model of `cost.py`, the first of several."""
+    """The one with the least cost by the cost model, the first of several."""
     return min(tried, key=lambda made: cost(made.code, isa, bits, target))

@@ -90,7 +90,7 @@ EXPANSIONS: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("mos
 
 
 def expanded(program: Program, bits: int) -> Program:
-    """The Program in operations that have a row; sines and cosines are expanded later (`sincos.py`)."""
+    """The Program in operations that have a row; sines and cosines are expanded later (`expand_sines`)."""
     return expand(program, bits, EXPANSIONS)
 
 

@@ -34,7 +34,7 @@ NAME = "condyle_product"
 def emit_product(nv: int, matrices: int, bits: int, target: Target = TARGET) -> str:
     """The text of a module with one kernel: inputs Minv and `matrices` matrices, `matrices` outputs, all (n, nv, nv).
 
-    Parameters as in `emit.emit`; no shared memory.
+    Parameters as in `thread_kernel.emit`; no shared memory.
     """
     e = Emitter()
     write_head(e, target)

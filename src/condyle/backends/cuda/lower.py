@@ -166,7 +166,7 @@ def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]
     """The candidates: the first is taken if the assembler spills nothing, else the one that moves the fewest bytes.
 
     The chosen order spills the fewest numbers; of several, it needs the smallest part of a multiprocessor. If no plain
-    order fits into registers, those of `register_pressure` are tried too.
+    order fits into registers, those of low register pressure are tried too.
     """
     program = dce(program)
     values = target.values(bits)

@@ -136,6 +136,6 @@ class Size:
 
 
 def product_launch(nv: int, matrices: int) -> Launch:
-    """The kernel of `product.py`."""
+    """The kernel of `launches.emit_product`."""
     instructions = 2.5 * matrices * nv * nv
     return Launch(instructions * ALONE, instructions, 1)

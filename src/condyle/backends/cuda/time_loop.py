@@ -70,8 +70,8 @@ def _in_time(array: Array, every: int, loop: TimeLoop) -> Array:
 def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
     """The text of a module with one kernel.
 
-    Parameters: those of `emit.emit`, with the outputs of the loop; then the number of steps; `every` of each input with
-    a time axis; `every` of each output with rows; and bytes between states of each output.
+    Parameters: those of `thread_kernel.emit`, with the outputs of the loop; then the number of steps; `every` of each
+    input with a time axis; `every` of each output with rows; and bytes between states of each output.
     """
     e = Emitter()
     write_head(e, target)
@@ -277,8 +277,8 @@ def _product(product: Product, reads: tuple[Array, ...], constants: bytes, bits:
 def emit_matrices(product: Product, lanes: int, constants: bool, bits: int, target: Target = TARGET) -> str:
     """The text of a module with one kernel. lanes: lanes of a state, a power of two.
 
-    Parameters as in `emit.emit`, with left and right as inputs; with `constants` only right is an input, and the
-    address of the left numbers is the last parameter. No shared memory.
+    Parameters as in `thread_kernel.emit`, with left and right as inputs; with `constants` only right is an input, and
+    the address of the left numbers is the last parameter. No shared memory.
     """
     lines, columns = product.shape
     right, together = (0 if constants else 1), min(TOGETHER, lines)

@@ -29,7 +29,7 @@ class Op:
     factor: bits of a product's second factor. stage: its pipeline stage; stages with the same part before a dot share
     units. noise: an estimate of its rounding error. drop: bits that a sum loses before it becomes a word. shifts: if
     this is the last sum of a chain for the constant `value`, the number of its sums. upper: a bound of its magnitude.
-    lower: a bound of a reciprocal's argument, see `bounds`.
+    lower: a bound of a reciprocal's argument, see `report`.
     """
 
     kind: str

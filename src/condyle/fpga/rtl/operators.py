@@ -25,7 +25,7 @@ TWO_PI_INVERSE = round(2.0**36 / (2.0 * np.pi))
 
 
 class Arithmetic(Protocol[Number]):
-    """Integers, and whether one was clamped: `Arrays`, or `doubles.Doubles`.
+    """Integers, and whether one was clamped: `Arrays`, or `evaluate.Doubles`.
 
     shifted: x 2^left, rounded down. low: the lowest bits, without a sign. clamped: to a format, remembered. silent:
     to +-limit, not remembered. sector: the entries of `sincos_table`. reciprocal: 1 / x for x > 0, to 5e-7 of itself,

@@ -2,8 +2,8 @@
 
 A call is a chain of derivatives and a function: ("vj", fd) is the vjp of the jvp of fd. Its arguments all have the same
 batch dimensions, or none; its answers have them. Tangents and cotangents of a configuration have nv entries in a call.
-`rules` has how calls are differentiated and mapped, `scanned` derivatives of rollouts by a scan,
-`processor` and `gpu` what XLA's programs have in their place.
+`rules` has how calls are differentiated and mapped, and derivatives of rollouts by a scan; `processor` and `gpu` have
+what XLA's programs call in their place.
 """
 
 from __future__ import annotations

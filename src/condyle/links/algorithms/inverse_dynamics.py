@@ -62,7 +62,7 @@ def inverse_dynamics(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
 
 
 def rotor_rates(links: Links, v: OfJoints, a: OfJoints) -> OfJoints:
-    """The factors of armature: see `rotors.rates`."""
+    """The factors of armature: see `rnea.rates`."""
     return links.of_joints(rnea.rates, v, a) if links.tree.has_free_rotors else a
 
 

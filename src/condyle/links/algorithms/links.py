@@ -1,7 +1,7 @@
 """The primitives that functions parallel in the links are written with: operations on one value for each link.
 
 A value is scalars in nested tuples. Each runner has its own scalars: arrays over links and states (`arrays.py`), or
-entries of per-lane variables, a link a lane (`trace.parallel.lanes`). Outside of steps, functions only take values
+entries of per-lane variables, a link a lane (`links.trace.functions`). Outside of steps, functions only take values
 apart and put them together. All arithmetic is in steps, which one runner calls and the other traces.
 """
 

@@ -63,8 +63,9 @@ def emit(
 ) -> Kernel:
     """The kernel of a code function.
 
-    Parameters of the kernel: as in `cuda.emit.emit`, then the address of device memory for exchanges if there are any,
-    then that of the constants. offsets: where rows of integers begin in the constants, by name (see `part.constants`).
+    Parameters of the kernel: as in `thread_kernel.emit`, then the address of device memory for exchanges if there are
+    any, then that of the constants. offsets: where rows of integers begin in the constants, by name (see
+    `part.constants`).
     """
     lanes = Lanes(code.lanes, bits)
     body = _Body(code, outputs, lanes, offsets)

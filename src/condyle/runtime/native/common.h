@@ -40,7 +40,7 @@
 #define BLOCK_STEP (64 << 10)
 #define BLOCK_HEAD 64
 #define HUGE_BYTES (4 << 20)
-#define TAPE_BYTES (1 << 20) /* of states that a gradient keeps for each thread: TAPE of compile/repeated.py */
+#define TAPE_BYTES (1 << 20) /* of states that a gradient keeps for each thread: TAPE of compile/kernels/composed.py */
 #define MANY_BYTES (256 << 20) /* kept pages beyond these are offered to the system, which costs page by page */
 
 typedef int (*entry_t)(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
