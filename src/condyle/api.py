@@ -33,7 +33,7 @@ from condyle.model.parts import say_unapplied, without_notes
 from condyle.model.tree import tree_of
 from condyle.specification import UNBOUND
 from condyle.specification.integrators import LINKS
-from condyle.specification.ports import ACTIVE
+from condyle.specification.ports import ACTIVE, CONTROLS
 
 if TYPE_CHECKING:
     from condyle.user import Size, UserFunction
@@ -64,6 +64,11 @@ class Robot(model.Robot):
         inputs: Sequence[str] = (),
         contacts: Sequence[Contact] | None = None,
         check: bool = True,
+        joint_forces: Sequence[str] = (),
+        actuators: bool = False,
+        friction_velocity: float = UNBOUND.drives.friction_velocity,
+        stops: Sequence[float] = UNBOUND.drives.stops,
+        implicit: bool = True,
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
@@ -85,11 +90,18 @@ class Robot(model.Robot):
         force_frame: of `f_ext`: "local": axes of each body; "local_world_aligned": axes of the world, origin of the
             body. Derivatives hold the force constant in these axes.
         integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
-        inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", "damping"; with
-            contacts "gains" and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
+        inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", and "damping",
+            "dry_friction", "stiffness", whose forces then act; with actuators "actuator_gains"; with contacts "gains"
+            and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
             is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.
+        joint_forces: some of "damping", "friction", "springs", "limits", or "all": forces of the joints that belong to
+            the equation of motion, M a + c = tau + joint forces (docs/drives.md).
+        actuators: those of the robot push, and functions take their controls u (..., nu) in place of tau.
+        friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
+        stops: k, d, w of the stops at limits.
+        implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and no function applies, such as friction (docs/models.md).
@@ -97,7 +109,8 @@ class Robot(model.Robot):
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
             check_choice(name, value, allowed)
-        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts)
+        drives = joint_forces, actuators, friction_velocity, stops, implicit
+        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives)
         asked = TARGETS[target]
         if not asked.on_device and (device, kernels) != (None, "auto"):
             raise UnsupportedError(
@@ -110,11 +123,12 @@ class Robot(model.Robot):
         refuse_impossible(self)
         tree = tree_of(self, bound)
         compiler = chosen(self, tree, facts_of(self, "robot"), links, asked, named_routes)
-        numbers = numbers_of(self, inputs, dtype, bound.contacts)
-        named = tuple(name for name in numbers if name != ACTIVE.name)
-        say_unapplied(self, named)
+        numbers = numbers_of(self, inputs, dtype, bound.contacts, bound.drives)
+        named = tuple(name for name in numbers if name not in (ACTIVE.name, CONTROLS.name))
+        say_unapplied(self, named, bound.drives)
         given = CompileArguments(
-            self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts, check
+            self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts, check,
+            bound.drives.forces, actuators, *bound.drives[-3:],
         )
         kind = Dynamics
         if asked.on_device:
@@ -220,6 +234,11 @@ class Robot(model.Robot):
         force_frame: str = "local",
         integrator: str = "semi_implicit_euler",
         contacts: Sequence[Contact] | None = None,
+        joint_forces: Sequence[str] = (),
+        actuators: bool = False,
+        friction_velocity: float = UNBOUND.drives.friction_velocity,
+        stops: Sequence[float] = UNBOUND.drives.stops,
+        implicit: bool = True,
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
@@ -230,7 +249,8 @@ class Robot(model.Robot):
         `compile`.
         Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
-        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts)
+        drives = joint_forces, actuators, friction_velocity, stops, implicit
+        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives)
         from condyle.user import UserFunction  # at first use
 
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))

@@ -8,7 +8,8 @@ numbers or symbols), `joint` (a joint, its body, the wrench on it), `matrix` (va
 |---|---|
 | placements, velocities, Jacobians of frames | `kinematics`, `jacobians` |
 | centre of mass, momentum, energy, Coriolis matrix | `momentum`, `energy` |
-| inverse dynamics, its regressor | `rnea` (with armature), `damping`, `regressor` |
+| inverse dynamics, its regressor | `rnea` (with armature), `regressor` |
+| joint forces, actuators, steps that take them implicitly | `drives` |
 | mass matrix M, its factors, M^-1 | `crba`, `ltl`, `solvers`, `mminvgen` |
 | forward dynamics, solves with M | `aba`, `solvers` |
 | derivatives of inverse dynamics | `derivatives` (by name), `rnea_derivatives`, `rnea_adjoint`, `rnea_columns`, |
@@ -32,8 +33,8 @@ if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.algorithms import contact_products as contact_products
     from condyle.algorithms import contacts as contacts
     from condyle.algorithms import crba as crba
-    from condyle.algorithms import damping as damping
     from condyle.algorithms import derivatives as derivatives
+    from condyle.algorithms import drives as drives
     from condyle.algorithms import energy as energy
     from condyle.algorithms import jacobians as jacobians
     from condyle.algorithms import kinematics as kinematics

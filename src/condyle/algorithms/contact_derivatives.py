@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.contacts import Contacts, Held, Row, Side
-from condyle.algorithms.damping import with_damping
 from condyle.algorithms.derivatives import DERIVATIVES
+from condyle.algorithms.drives import with_slopes
 from condyle.algorithms.jacobians import columns_at, from_parent
 from condyle.algorithms.joint import Joint, Wrench
 from condyle.algorithms.kinematics import Pose
@@ -228,4 +228,4 @@ def force_slopes(contacts: Contacts, a: Sequence[Scalar], f: Sequence[Scalar]) -
                 value = vec.dot(part[0], force) + vec.dot(part[1], torque)
                 if not is_zero(value):
                     by_q.add(i, j, value)
-    return by_q, with_damping(tree, by_v)  # pyright: ignore[reportReturnType]
+    return with_slopes(tree, by_q, by_v, a)  # pyright: ignore[reportReturnType]

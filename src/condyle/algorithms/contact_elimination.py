@@ -14,7 +14,7 @@ from functools import cached_property
 from condyle.algorithms.aba import Elimination, accelerate, eliminations, still_forces
 from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.contacts import Held, Row
-from condyle.algorithms.damping import driven
+from condyle.algorithms.drives import driven, with_added_rotors
 from condyle.algorithms.joint import NO_FORCE, Joint, Wrench, along
 from condyle.algorithms.matrix import plus
 from condyle.algorithms.rnea import left_of
@@ -29,7 +29,7 @@ class ByElimination(Constrained):
 
     @cached_property
     def eliminated(self) -> Field[tuple[Elimination, ...]]:
-        return eliminations(self.tree)
+        return eliminations(with_added_rotors(self.tree))
 
     @cached_property
     def inverse_D(self) -> list[Scalar]:

@@ -36,7 +36,7 @@ from condyle.algorithms.contact_filter import (
     proximal_inverse,
 )
 from condyle.algorithms.contacts import Contacts, Row, among_six, scales
-from condyle.algorithms.damping import driven
+from condyle.algorithms.drives import driven
 from condyle.algorithms.ltl import Factors, half_solved, ltl, rest_solved
 from condyle.algorithms.matrix import SparseMatrix, dense
 from condyle.algorithms.solvers import factors, net_force

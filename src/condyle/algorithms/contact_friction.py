@@ -17,7 +17,7 @@ from functools import cached_property, reduce
 
 from condyle.algorithms.contact_forces import Constrained, Regular
 from condyle.algorithms.contacts import Row
-from condyle.algorithms.damping import driven
+from condyle.algorithms.drives import driven
 from condyle.algorithms.ltl import half_solved
 from condyle.algorithms.solvers import net_force
 from condyle.scalar import Scalar, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total

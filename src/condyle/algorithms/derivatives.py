@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias, cast
 
 from condyle.algorithms import rnea
+from condyle.algorithms.drives import is_resisted
 from condyle.algorithms.joint import NO_FORCE, Joint, Wrench, along
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea_adjoint import rnea_adjoint
@@ -150,7 +151,7 @@ class Known:
             if slides or not tree.world_forces:
                 self.columns_q.add(column)
                 _put(self.by_q, joint, indices, column, vec.cross(g, dof.angular))
-            if slides and tree.damping is None:
+            if slides and not is_resisted(tree, column):
                 self.columns_v.add(column)
                 _put(self.by_v, joint, indices, column, vec.cross(dof.linear, w))
 

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from condyle.algorithms.aba import Elimination, eliminations, solve, still_forces
 from condyle.algorithms.crba import crba
+from condyle.algorithms.drives import added_mass, with_added_rotors
 from condyle.algorithms.joint import NO_FORCE, Joint, Wrench
 from condyle.algorithms.ltl import Factors, inverse, minus_inverse_times
 from condyle.algorithms.ltl import solve as solve_by
@@ -58,8 +59,11 @@ class Solver(Protocol):
 
 
 def mass_matrix(tree: Unrolled) -> SparseMatrix:
-    """M(q)."""
-    return cast(SparseMatrix, crba(tree))
+    """M(q), with h D in a step that takes forces at its end."""
+    mass = cast(SparseMatrix, crba(tree))
+    for row, column, value in added_mass(tree):
+        mass.add(row, column, value)
+    return mass
 
 
 def factors(tree: Unrolled) -> Factors:
@@ -126,7 +130,7 @@ class ByElimination:
 
     @cached_property
     def _eliminated(self) -> Field[tuple[Elimination, ...]]:
-        return eliminations(self.tree)
+        return eliminations(with_added_rotors(self.tree))
 
     def acceleration(self) -> Vector:
         tree, v = self.tree, self.tree.input("v")

@@ -48,8 +48,6 @@ class Sweeps(Protocol):
     """The reference frame of the outputs of frames, see `specification.Bound`."""
     free_rotors: bool
     """Whether a free joint has armature along its linear axes, see `rnea`."""
-    damping: Sequence[Scalar] | None
-    """Viscous friction of each degree of freedom; None where it is no input."""
     f_ext: Field[tuple[vec.Vector, vec.Vector]] | None
     world_forces: bool
     """Whether there are external forces, given in the world's axes."""

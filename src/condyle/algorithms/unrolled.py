@@ -38,7 +38,7 @@ class Unrolled:
         self.tree, self.inputs, self.nv = tree, inputs, tree.nv
         f_ext = inputs.get("f_ext")
         self.gravity = vec.three(inputs.get("gravity") or [number(x) for x in tree.gravity])
-        self.damping, self.reference_frame = inputs.get("damping"), tree.reference_frame
+        self.reference_frame = tree.reference_frame
         self.free_rotors = tree.has_free_rotors or ("armature" in inputs and tree.has_free_joints)
         self.world_forces = f_ext is not None and tree.has_world_forces
         self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None

@@ -20,7 +20,7 @@ from condyle.errors import UnsupportedError
 from condyle.runtime.arrays import Binder, summed
 from condyle.runtime.packed import Packed
 from condyle.specification import F_EXT, Derivative, Function
-from condyle.specification.ports import OPEN
+from condyle.specification.ports import CONTROLS, OPEN
 
 Array = NDArray[np.floating]
 Shape = tuple[int, ...]
@@ -73,7 +73,8 @@ class Call:
 
         numbers: of the robot, those that are inputs, and its own. recipe: of a pickle.
         """
-        self._engine, self._numbers, self._recipe = engine, dict(numbers or {}), recipe
+        self._engine, self._recipe = engine, recipe
+        self._numbers = {name: own for name, own in (numbers or {}).items() if name != CONTROLS.name}
         self.function, self._with_forces = function, with_forces
         self._optional = [*([F_EXT.name] if with_forces else []), *self._numbers]
         origin = function.origin

@@ -14,15 +14,28 @@ from numpy.typing import NDArray
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.identity import digest
-from condyle.model.checks import idle_coordinates
+from condyle.model.actuator import Actuator
+from condyle.model.checks import check_drives, idle_coordinates
 from condyle.model.contact import CONTACT_KINDS, Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.named import suggest
 from condyle.model.robot import Frame, Robot
-from condyle.model.tree import Tree
+from condyle.model.tree import Tree, positions_of, tree_of
 from condyle.runtime.native import MOST_PORTS
-from condyle.specification import UNBOUND, Bound, Function, Repeat
-from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, REFERENCE_FRAMES
-from condyle.specification.ports import ACTIVE, ANCHORS, FRICTION_NUMBERS, GAINS, GAPS, IMPULSE0, NORMALS, NUMBERS
+from condyle.specification import UNBOUND, Bound, Drive, Drives, Function, Repeat
+from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES
+from condyle.specification.ports import (
+    ACTIVE,
+    ACTUATOR_GAINS,
+    ANCHORS,
+    CONTROLS,
+    DRY_FRICTION,
+    FRICTION_NUMBERS,
+    GAINS,
+    GAPS,
+    IMPULSE0,
+    NORMALS,
+    NUMBERS,
+)
 from condyle.text import few
 from condyle.trace.straight import sizes
 from condyle.version import __version__
@@ -46,6 +59,11 @@ class CompileArguments(NamedTuple):
     inputs: tuple[str, ...]
     contacts: tuple[Contact, ...]
     check: bool
+    joint_forces: tuple[str, ...]
+    actuators: bool
+    friction_velocity: float
+    stops: tuple[float, float, float]
+    implicit: bool
 
 
 SPEED = ("threads", "device", "check")
@@ -77,6 +95,11 @@ def bound_of(
     force_frame: str = UNBOUND.force_frame,
     integrator: str = UNBOUND.integrator,
     contacts: Sequence[Contact] | None = None,
+    joint_forces: Sequence[str] = (),
+    actuators: bool = False,
+    friction_velocity: float = UNBOUND.drives.friction_velocity,
+    stops: Sequence[float] = UNBOUND.drives.stops,
+    implicit: bool = UNBOUND.drives.implicit,
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -92,19 +115,92 @@ def bound_of(
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
-    return Bound(names, reference_frame, force_frame, integrator, held)
+    drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit)
+    return Bound(names, reference_frame, force_frame, integrator, held, drives)
+
+
+def drives_of(
+    robot: Robot,
+    joint_forces: Sequence[str],
+    actuators: bool,
+    friction_velocity: float,
+    stops: Sequence[float],
+    implicit: bool,
+) -> Drives:
+    """What acts beside tau, in numbers. UnsupportedError for other words and numbers, and for a robot without
+    actuators; ModelError for numbers of joints that no force can have.
+    """
+    listed = isinstance(joint_forces, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
+    words = (joint_forces,) if isinstance(joint_forces, str) else tuple(joint_forces) if listed else (joint_forces,)
+    for word in words:
+        check_choice("joint_forces", word, (*JOINT_FORCES, "all"))
+    for name, value in (("actuators", actuators), ("implicit", implicit)):
+        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UnsupportedError(f"{name}={value!r}: give True or False")
+    width = positive("friction_velocity", (friction_velocity,), 1)[0]
+    k, d, w = positive("stops", stops, 3)
+    laws = tuple(word for word in JOINT_FORCES if word in words or "all" in words)
+    if actuators and not robot.actuators:
+        raise UnsupportedError(
+            f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
+            "gives it some"
+        )
+    options = {"friction_velocity": width, "stops": (k, d, w), "implicit": implicit}
+    if not laws and not actuators:
+        return Drives(**options)
+    check_drives(robot, laws)
+    positions = positions_of(tree_of(robot))
+    lower, upper = (
+        tuple(float(limit[at]) if at >= 0 else side for at in positions)
+        for limit, side in ((robot.lower, -np.inf), (robot.upper, np.inf))
+    )
+    own = (tuple(map(float, x)) for x in (robot.damping, robot.friction, robot.stiffness, robot.spring_reference))
+    return Drives(laws, *own, lower, upper, positions, _pushing(robot) if actuators else (), **options)
+
+
+def _pushing(robot: Robot) -> tuple[Drive, ...]:
+    """The actuators in numbers."""
+    joints = {joint.name: joint for joint in robot.joints}
+    return tuple(
+        Drive(
+            one.kind == "damper",
+            tuple((joints[name].v_index, joints[name].q_index, gear) for name, gear in one.transmission.items()),
+            gains_of_actuator(one),
+            one.control,
+            one.force,
+        )
+        for one in robot.actuators
+    )
+
+
+def gains_of_actuator(actuator: Actuator) -> tuple[float, float, float, float]:
+    """gain, b0, b1, b2."""
+    return (actuator.gain, *(actuator.bias or (0.0, 0.0, 0.0)))
+
+
+def positive(name: str, values: Sequence[float], length: int) -> tuple[float, ...]:
+    """Numbers above 0; UnsupportedError for others."""
+    try:
+        numbers = tuple(float(x) for x in values)
+    except (TypeError, ValueError):
+        numbers = ()
+    if len(numbers) != length or not all(0.0 < x < np.inf for x in numbers):
+        said = values[0] if length == 1 else tuple(values) if isinstance(values, (tuple, list)) else values
+        raise UnsupportedError(f"{name}={said!r}: give {'a number' if length == 1 else f'{length} numbers'} above 0")
+    return numbers
 
 
 def numbers_of(
-    robot: Robot, inputs: Sequence[str], dtype: str, contacts: Sequence[Contact] = ()
+    robot: Robot, inputs: Sequence[str], dtype: str, contacts: Sequence[Contact] = (), drives: Drives = UNBOUND.drives
 ) -> dict[str, NDArray[np.floating]]:
-    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts always do.
+    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts, and controls, always do.
 
     UnsupportedError for what is none, or said twice, and for a contact that is drawn back to no anchor.
     """
     listed = isinstance(inputs, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     names = [inputs] if isinstance(inputs, str) else list(inputs) if listed else None
-    known = (*NUMBERS, *((GAINS.name, ANCHORS.name, *FRICTION_NUMBERS) if contacts else ()))
+    numbers = [name for name in NUMBERS if name != ACTUATOR_GAINS.name or drives.actuators]
+    known = (*numbers, *((GAINS.name, ANCHORS.name, *FRICTION_NUMBERS) if contacts else ()))
     if names is None or any(name not in known or names.count(name) > 1 for name in names):
         raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, known))}, each once")
     loose = next((one for one in contacts if one.gains[0] and not one.is_loop and one.anchor is None), None)
@@ -113,13 +209,22 @@ def numbers_of(
             f"{loose.title}: kp={loose.gains[0]:g} draws it back to its anchor, which is not known: give anchor=, or "
             f"compile(inputs=({ANCHORS.name!r},)) and one a state"
         )
-    own = {name: np.array(getattr(robot, name), dtype) for name in NUMBERS if name in names}
+    own = {name: np.array(_own(robot, name), dtype) for name in NUMBERS if name in names}
+    if drives.actuators:
+        own = {CONTROLS.name: np.zeros(len(drives.actuators), dtype), **own}
     if not contacts:
         return own
     flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
     zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
+
+
+def _own(robot: Robot, name: str) -> NDArray[np.floating]:
+    """The robot's own number of this name."""
+    if name == ACTUATOR_GAINS.name:
+        return np.array([gains_of_actuator(one) for one in robot.actuators])
+    return getattr(robot, "friction" if name == DRY_FRICTION.name else name)
 
 
 def tip_frame(frames: Mapping[str, Frame]) -> str:
@@ -150,6 +255,8 @@ def bound_arguments(
 
 def opened_by(number: str | None) -> str:
     """The end of a message about a number of the robot that is no argument."""
+    if number == CONTROLS.name:
+        return "; compile(actuators=True) takes u in place of tau"
     if number == ACTIVE.name:
         return "; compile(contacts=...) makes active an argument"
     return "" if number is None else f"; compile(inputs=({number!r},)) makes {number} an argument"
@@ -223,6 +330,10 @@ def unbound(tree: Tree, function: Function) -> str:
     """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
     if "contacts" in function.options and not tree.contacts:
         return "contacts"
+    if CONTROLS in function.inputs and not tree.drives.actuators:
+        return "actuators"
+    if function.needs.drives == "forces" and function.plain is function and not tree.drives.forces:
+        return "joint_forces"
     if "frames" in function.options and not tree.frames:
         return "frames"
     if function.needs.reference_frames and tree.reference_frame not in function.needs.reference_frames:
@@ -271,6 +382,17 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
         raise UnsupportedError(
             f"{function.called}: the robot has no contacts; compile(contacts=(condyle.Contact({tip!r}, 'point'),)) "
             "gives it one"
+        )
+    if wanting == "actuators":
+        raise UnsupportedError(
+            f"{function.called}: the robot was compiled without actuators; compile(actuators=True) takes those of "
+            "robot.actuators, and u in place of tau"
+        )
+    if wanting == "joint_forces":
+        words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
+        raise UnsupportedError(
+            f"{function.called}: the robot was compiled without joint forces; compile(joint_forces=('all',)) has all "
+            f"that the robot has; allowed is {words}"
         )
     if wanting == "reference_frame":
         known = " or ".join(map(repr, function.needs.reference_frames))

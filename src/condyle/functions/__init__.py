@@ -16,7 +16,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import contacts, dynamics, kinematics
 from condyle.functions.added import ADDED
 from condyle.functions.contacts import CONSTRAINED
-from condyle.functions.dynamics import DYNAMICS
+from condyle.functions.dynamics import DRIVE_FORCES, DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from condyle.functions.repeat import repeat
@@ -25,7 +25,7 @@ from condyle.specification import F_EXT, Call, Function, MinusProduct, Port, exp
 from condyle.specification.names import Reader
 from condyle.specification.ports import OPEN
 
-_FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED, ADDED)
+_FAMILIES = (DYNAMICS, KINEMATICS, MOMENTA, STEPS, CONSTRAINED, DRIVE_FORCES, ADDED)
 
 FUNCTIONS = {function.name: function for family in _FAMILIES for function in family}
 

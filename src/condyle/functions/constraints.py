@@ -166,7 +166,8 @@ MATRICES = (
 
 def constrained(tree: Unrolled, kind: Way | None = None, active: Sequence[Scalar] | None = None) -> Constrained:
     """The tree with its contacts, by default those that its flags say, and by the factors of M."""
-    kind = kind or algorithms.contact_forces.Constrained
+    if kind is None or algorithms.drives.couples(tree):
+        kind = algorithms.contact_forces.Constrained
     return kind(tree, tree.inputs[ACTIVE.name] if active is None else active)
 
 

@@ -46,9 +46,22 @@ from condyle.functions.quantities import (
     V,
     Values,
     call,
+    pushed,
 )
 from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
-from condyle.specification.ports import ACTIVE, ARMATURE, EXTRA, F_EXT, FRICTION_NUMBERS, INERTIAS, NUMBERS
+from condyle.specification.ports import (
+    ACTIVE,
+    ACTUATOR_GAINS,
+    ARMATURE,
+    CONTROLS,
+    DRIVEN,
+    EXTRA,
+    F_EXT,
+    FRICTION_NUMBERS,
+    IMPLICIT,
+    INERTIAS,
+    NUMBERS,
+)
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
@@ -79,15 +92,17 @@ PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "impulse on the body
 RESIDUAL = Port("residual", (), "m/s", "-", "distance from complementarity: zero at an exact solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
-GAINED = (*NUMBERS, "gains", "anchors")
-"""What motion with contacts depends on beside the state."""
+BODIES = tuple(name for name in NUMBERS if name != ACTUATOR_GAINS.name)
+GAINED, PULLED = (*NUMBERS, "gains", "anchors"), (*BODIES, "gains", "anchors")
+"""What motion with contacts depends on beside the state; without actuators."""
+DRIVES = SOLVING.needs._replace(options=(*SOLVING.needs.options, "drives"))
 MOVING_MASS = (INERTIAS.name, ARMATURE.name)
 
 
 def _by(port: Port, by: Port, unit: str) -> Port:
-    return Port(
-        f"d{port.name}_d{by.name}", (*port.dims, "nv"), unit, port.frame, f"derivative of {port.name} by {by.name}"
-    )
+    doc = f"derivative of {port.name} by {by.name}"
+    by_tau = by.name if by is TAU else ""
+    return Port(f"d{port.name}_d{by.name}", (*port.dims, "nv"), unit, port.frame, doc, by=by_tau)
 
 
 DA = tuple(replace(port, zeros="none", symmetric=False) for port in (DA_DQ, DA_DV, DA_DTAU))
@@ -98,8 +113,9 @@ CONSTRAINED_FORWARD_DYNAMICS = contact_function(
     replace(
         SOLVING,
         source=f"{BOOK}; Carpentier, Budhiraja, Mansard 2021",
-        takes=(F_EXT.name, *GAINED),
+        takes=(F_EXT.name, *DRIVEN, *GAINED),
         ways=Ways(closed=lambda: {"jvp": _jvp, "vjp": _vjp, "jacobian": _jacobian}),
+        needs=DRIVES,
     ),
     "cfd",
     "constrained_forward_dynamics",
@@ -112,7 +128,7 @@ CONSTRAINED_FORWARD_DYNAMICS = contact_function(
 )
 
 CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES = contact_function(
-    replace(SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes=(F_EXT.name, *GAINED)),
+    replace(SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes=(F_EXT.name, *DRIVEN, *GAINED), needs=DRIVES),
     "dcfd",
     "constrained_forward_dynamics_derivatives",
     "derivatives of a and force by q, v and tau: -K^-1 times those of the residuals",
@@ -139,8 +155,8 @@ CONTACT_SOLVE = contact_function(
     replace(
         SOLVING,
         source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
-        needs=SOLVING.needs._replace(contact_kinds=("point",)),
-        takes=(F_EXT.name, *NUMBERS, *FRICTION_NUMBERS),
+        needs=DRIVES._replace(contact_kinds=("point",)),
+        takes=(F_EXT.name, CONTROLS.name, *NUMBERS, *FRICTION_NUMBERS),
     ),
     "cfric",
     "contact_solve",
@@ -154,7 +170,7 @@ CONTACT_SOLVE = contact_function(
 )
 
 CONSTRAINED_INVERSE_DYNAMICS = contact_function(
-    replace(SOLVING, takes=tuple(NUMBERS)),
+    replace(SOLVING, takes=BODIES, needs=DRIVES),
     "cid",
     "constrained_inverse_dynamics",
     "tau + J^T force = M a + c, with the least force that leaves no torque on a floating base",
@@ -175,7 +191,7 @@ CONSTRAINED = (
 )
 
 CONSTRAINT_RESIDUALS = contact_function(
-    replace(REDUCED, takes=(F_EXT.name, *GAINED), ways=Ways(closed=lambda: {"jacobian": _jacobian_cres})),
+    replace(REDUCED, takes=(F_EXT.name, *PULLED), needs=DRIVES, ways=Ways(closed=lambda: {"jacobian": _jacobian_cres})),
     "cres",
     "constraint_residuals",
     "tau = M a + c - J^T force, and J a + gamma",
@@ -187,7 +203,7 @@ CONSTRAINT_RESIDUALS = contact_function(
 )
 
 CONSTRAINT_RESIDUAL_DERIVATIVES = contact_function(
-    replace(REDUCED, source="Singh, Russell, Wensing 2022", takes=(F_EXT.name, *GAINED)),
+    replace(REDUCED, source="Singh, Russell, Wensing 2022", takes=(F_EXT.name, *PULLED), needs=DRIVES),
     "dcres",
     "constraint_residual_derivatives",
     "derivatives of the residuals by q and v",
@@ -231,7 +247,9 @@ def _dcfd(tree: Unrolled) -> Answers:
     slopes, products = algorithms.contact_derivatives, algorithms.contact_products
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)
     turned = _turned(way, f) if turns else None
-    return products.KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a), turned)
+    found = products.KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a), turned)
+    by_tau = (algorithms.drives.by_controls(tree, x, a) for x in found[2::3])
+    return (*found[:2], next(by_tau), *found[3:5], next(by_tau))
 
 
 def _turned(way: Constrained, f: Sequence[Scalar]) -> Rows:
@@ -241,7 +259,7 @@ def _turned(way: Constrained, f: Sequence[Scalar]) -> Rows:
     tree, n, size = way.tree, way.tree.nv, len(f)
     (slopes_of_G,) = call(
         Calls(tree.tree),
-        tree.inputs,
+        algorithms.drives.with_added_armature(tree),
         DELASSUS_MATRIX,
         tree.inputs["q"],
         tree.inputs[ACTIVE.name],
@@ -265,6 +283,7 @@ def _impact(kind: Way, tree: Unrolled) -> Answers:
 
 
 def _cfric(tree: Unrolled) -> Answers:
+    tree = algorithms.drives.stepping(tree)
     v, impulse, residual = algorithms.contact_friction.Frictional(tree, tree.inputs[ACTIVE.name]).step()
     return v, impulse, [residual]
 
@@ -272,7 +291,7 @@ def _cfric(tree: Unrolled) -> Answers:
 def _cid(tree: Unrolled) -> Answers:
     way = constrained(tree)
     tau = tree.gathered(algorithms.rnea.rnea(tree, tree.input("v"), tree.input("a")))
-    tau = list(algorithms.damping.resisted(tree, tau))
+    tau = list(algorithms.drives.resisted(tree, tau))
     f, left = algorithms.contact_forces.least_forces(way, tau)  # pyright: ignore[reportArgumentType]
     return left, way.placed(f)
 
@@ -281,7 +300,7 @@ def _cres(tree: Unrolled) -> Answers:
     contacts = algorithms.contacts.Contacts(tree)
     pushed = tree.pushed(algorithms.contact_derivatives.wrenches(contacts, tree.inputs[FORCE.name]))
     tau = tree.gathered(algorithms.rnea.rnea(pushed, tree.input("v"), tree.input("a")))
-    return algorithms.damping.resisted(tree, tau), contacts.acceleration(tree.inputs["a"])  # pyright: ignore[reportReturnType]
+    return algorithms.drives.resisted(tree, tau), contacts.acceleration(tree.inputs["a"])  # pyright: ignore[reportReturnType]
 
 
 def _dcres(tree: Unrolled) -> Answers:
@@ -309,7 +328,7 @@ class _At:
             flag for flag, one in zip(inputs[ACTIVE.name], calls.tree.contacts, strict=True) for _ in one.rows
         ]
         self.a, self.force = self.call(
-            CONSTRAINED_FORWARD_DYNAMICS, self.q, self.v, inputs[TAU.name], inputs[ACTIVE.name]
+            CONSTRAINED_FORWARD_DYNAMICS, self.q, self.v, pushed(inputs), inputs[ACTIVE.name]
         )
         self.f = self.rows(self.force)
 
@@ -349,7 +368,7 @@ class _At:
 
 
 def _jvp(calls: Any, inputs: ByName) -> ByName:
-    if algorithms.contact_forces.depends(calls.tree):
+    if algorithms.contact_forces.depends(calls.tree) or DRIVEN.keys() & inputs.keys():
         return {}
     of = _At(calls, inputs)
     moved = [flag * x for flag, x in zip(of.of_rows(inputs["dactive"]), of.f, strict=True)]
@@ -363,7 +382,7 @@ def _jvp(calls: Any, inputs: ByName) -> ByName:
 
 
 def _vjp(calls: Any, inputs: ByName) -> ByName:
-    if algorithms.contact_forces.depends(calls.tree):
+    if algorithms.contact_forces.depends(calls.tree) or DRIVEN.keys() & inputs.keys():
         return {}
     of = _At(calls, inputs)
     w, z = of.solved(inputs["a_bar"], [-x for x in of.rows(inputs["force_bar"])])
@@ -383,6 +402,8 @@ def _jacobian(calls: Any, inputs: ByName) -> ByName:
     """
     from condyle.scalar import matrix_product
 
+    if DRIVEN.keys() & inputs.keys():
+        return {}
     answers = call(
         calls,
         inputs,

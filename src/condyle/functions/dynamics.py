@@ -18,6 +18,7 @@ from condyle.functions.quantities import (
     DA_DQ,
     DA_DTAU,
     DA_DV,
+    DOF_UNIT,
     DTAU_DQ,
     DTAU_DV,
     MINV,
@@ -29,9 +30,10 @@ from condyle.functions.quantities import (
     V,
     Values,
     call,
+    pushed,
 )
-from condyle.specification import Accuracy, Call, Function, MinusProduct, Numerics, Route, Size, Ways
-from condyle.specification.ports import EXTRA, F_EXT, NUMBERS
+from condyle.specification import Accuracy, Call, Function, MinusProduct, Needs, Numerics, Port, Route, Size, Ways
+from condyle.specification.ports import ACTUATOR_GAINS, CONTROLS, DRIVEN, EXTRA, F_EXT, IMPLICIT, NUMBERS
 
 if TYPE_CHECKING:
     from condyle.algorithms.derivatives import Derivatives
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 
 Answers: TypeAlias = "tuple[Vector | Matrix, ...]"
 Run: TypeAlias = Callable[..., Answers]
+
+BODIES = tuple(name for name in NUMBERS if name != ACTUATOR_GAINS.name)
+"""What inverse dynamics depends on beside the state."""
+DRIVES = Needs(("drives",))
 
 GROWS = Size(80, 50, 2)
 """Of routes that factor M: they grow with the cube of the depth."""
@@ -64,8 +70,9 @@ FORWARD_DYNAMICS = Function(
     ),
     Numerics(Size(600), Accuracy(1e-9, 5e-5), 64.0),
     "Featherstone 2008, sections 6.5 and 7.3",
-    takes=(F_EXT.name, *NUMBERS),
+    takes=(F_EXT.name, *DRIVEN, *NUMBERS),
     normal_form="joint_space",
+    needs=DRIVES,
     symbol=A.name,
 )
 
@@ -81,8 +88,9 @@ INVERSE_DYNAMICS = Function(
     ),
     Numerics(Size(200), Accuracy(1e-12, 2e-5)),
     "Featherstone 2008, section 5.3",
-    takes=(F_EXT.name, *NUMBERS),
+    takes=(F_EXT.name, *BODIES),
     normal_form="joint_space",
+    needs=DRIVES,
     inverse=FORWARD_DYNAMICS,
 )
 
@@ -137,8 +145,9 @@ INVERSE_DYNAMICS_DERIVATIVES = Function(
     ),
     Numerics(Size(200, 180), Accuracy(1e-11, 5e-5)),
     "Singh, Russell, Wensing 2022",
-    takes=(F_EXT.name, *NUMBERS),
+    takes=(F_EXT.name, *BODIES),
     normal_form="joint_space",
+    needs=DRIVES,
 )
 
 DYNAMICS_DERIVATIVES = Function(
@@ -152,8 +161,9 @@ DYNAMICS_DERIVATIVES = Function(
     ),
     Numerics(Size(200, 180, 5), Accuracy(1e-8, 5e-5), 8.0),
     "Plancher 2021, equation 1",
-    takes=(F_EXT.name, *NUMBERS),
+    takes=(F_EXT.name, *BODIES),
     normal_form="joint_space",
+    needs=DRIVES,
     composition=(
         Call(INVERSE_DYNAMICS_DERIVATIVES, (DTAU_DQ.name, DTAU_DV.name)),
         MinusProduct(MINV.name, DTAU_DQ.name, DA_DQ.name),
@@ -176,13 +186,40 @@ FORWARD_DYNAMICS_DERIVATIVES = Function(
     ),
     Numerics(Size(500, 220, 5), Accuracy(1e-8, 5e-5), 8.0),
     "Plancher 2021, Algorithm 3",
-    takes=(F_EXT.name, *NUMBERS),
+    takes=(F_EXT.name, *DRIVEN, *NUMBERS),
     normal_form="joint_space",
+    needs=DRIVES,
     composition=(
         Call(MASS_MATRIX_INVERSE, (DA_DTAU.name,)),
         Call(FORWARD_DYNAMICS, (A.name,)),
         Call(DYNAMICS_DERIVATIVES, (DA_DQ.name, DA_DV.name), (Q.name, V.name, A.name, DA_DTAU.name)),
     ),
+)
+
+JOINT_FORCE_LAWS = Function(
+    "jf",
+    "joint_forces",
+    "- damping v - stiffness (q - spring_reference) - friction v / sqrt(v^2 + w^2) + stops at limits",
+    (Q, V),
+    (Port("joint_force", ("nv",), DOF_UNIT, "joint", "force of damping, friction, springs and stops"),),
+    Ways(lambda: {"laws": Route(_jf)}),
+    Numerics(Size(40)),
+    "Hunt, Crossley 1975",
+    takes=("damping", "dry_friction", "stiffness"),
+    needs=DRIVES._replace(drives="forces"),
+)
+
+ACTUATOR_FORCES = Function(
+    "af",
+    "actuator_forces",
+    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), length = gear q, rate = gear v",
+    (Q, V, CONTROLS),
+    (Port("actuator_force", ("nv",), DOF_UNIT, "joint", "force of all actuators"),),
+    Ways(lambda: {"laws": Route(_af)}),
+    Numerics(Size(20)),
+    "MuJoCo's documentation, Computation, Actuation model",
+    takes=(ACTUATOR_GAINS.name,),
+    needs=DRIVES._replace(drives="actuators"),
 )
 
 DYNAMICS = (
@@ -194,6 +231,8 @@ DYNAMICS = (
     FORWARD_DYNAMICS_DERIVATIVES,
     DYNAMICS_DERIVATIVES,
 )
+
+DRIVE_FORCES = (JOINT_FORCE_LAWS, ACTUATOR_FORCES)
 
 SOLVE = Function(
     "solve",
@@ -217,7 +256,15 @@ AUXILIARY = (SOLVE,)
 
 def _id(tree: Sweeps) -> Answers:
     tau = tree.gathered(algorithms.rnea.rnea(tree, tree.input("v"), tree.input("a")))
-    return (algorithms.damping.resisted(tree, tau),)
+    return (algorithms.drives.resisted(tree, tau),)
+
+
+def _jf(tree: Unrolled) -> Answers:
+    return (algorithms.drives.joint_forces(tree),)
+
+
+def _af(tree: Unrolled) -> Answers:
+    return (algorithms.drives.actuator_forces(tree),)
 
 
 def _m(tree: Sweeps) -> Answers:
@@ -229,7 +276,9 @@ def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
 
 
 def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
-    return (solver(algorithms.damping.driven(tree)).acceleration(),)
+    if algorithms.drives.couples(tree):
+        solver = algorithms.solvers.ByFactors
+    return (solver(algorithms.drives.driven(tree)).acceleration(),)
 
 
 def _solve(tree: Unrolled) -> Answers:
@@ -251,7 +300,7 @@ def _minv(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
 
 def _did(derivatives: Derivatives, tree: Sweeps) -> tuple[Matrix, Matrix]:
     by_q, by_v = derivatives(tree, tree.input("v"), tree.input("a"))
-    return by_q, algorithms.damping.with_damping(tree, by_v)
+    return algorithms.drives.with_slopes(tree, by_q, by_v)
 
 
 def _difd(derivatives: Derivatives, tree: Sweeps) -> Answers:
@@ -261,25 +310,30 @@ def _difd(derivatives: Derivatives, tree: Sweeps) -> Answers:
 
 def _dfd(solver: Callable[[Unrolled], Solver], derivatives: Derivatives, tree: Unrolled) -> Answers:
     """Plancher 2021, Algorithm 3. Columns that are known where a base floats freely are left out of the products."""
-    way, v = solver(algorithms.damping.driven(tree)), tree.input("v")
+    drives, v = algorithms.drives, tree.input("v")
+    way = solver(drives.driven(tree))
     a = way.acceleration()
     known = algorithms.derivatives.Known(tree, v)
-    by_q, by_v = known.left(*derivatives(tree, v, tree.dofs(a)))
-    by_v = algorithms.damping.with_damping(tree, by_v)
-    return *known.joined(way.minus_times(by_q), way.minus_times(by_v)), way.inverse()
+    slopes = known.left(*derivatives(tree, v, tree.dofs(a)))
+    by_q, by_v = drives.with_slopes(tree, *slopes, a)
+    by_q, by_v = known.joined(way.minus_times(by_q), way.minus_times(by_v))
+    return by_q, by_v, drives.by_controls(tree, way.inverse(), a)
 
 
 def _dfd_by_sweeps(tree: Sweeps) -> Answers:
-    way, derivatives = algorithms.solvers.ByElimination(tree), algorithms.derivatives.DERIVATIVES["closed_form"]
-    by_q, by_v = derivatives(tree, tree.input("v"), tree.dofs(way.acceleration()))
+    way = algorithms.solvers.ByElimination(algorithms.drives.driven(tree))
+    derivatives = algorithms.derivatives.DERIVATIVES["closed_form"]
+    slopes = derivatives(tree, tree.input("v"), tree.dofs(way.acceleration()))
+    by_q, by_v = algorithms.drives.with_slopes(tree, *slopes)
     return way.minus_times(by_q), way.minus_times(by_v), way.inverse()
 
 
 def _dfd_factors(derivatives: Derivatives, tree: Unrolled) -> Answers:
     """What dense products make dfd of: derivatives of inverse dynamics, M^-1, and its `halves`."""
-    way = algorithms.solvers.ByFactors(tree)
-    a = tree.dofs(way.acceleration())
-    return *derivatives(tree, tree.input("v"), a), way.inverse(), *algorithms.ltl.halves(way.factors)
+    way = algorithms.solvers.ByFactors(algorithms.drives.driven(tree))
+    slopes = derivatives(tree, tree.input("v"), tree.dofs(way.acceleration()))
+    by_q, by_v = algorithms.drives.with_slopes(tree, *slopes)
+    return by_q, by_v, way.inverse(), *algorithms.ltl.halves(way.factors)
 
 
 def _derivative_routes(run: Run, factors: Run | None = None) -> dict[str, Route]:
@@ -311,6 +365,10 @@ def _solved_routes(prefix: str, solver: Callable[[Unrolled], Solver]) -> dict[st
 # Derivatives that are known in closed form
 
 
+MOVING = (F_EXT.name, "inertias", "gravity", "armature")
+"""What no D depends on, so that in a step, too, only inverse dynamics changes with it."""
+
+
 class _Variant:
     """Functions with what is given behind their own inputs: external forces, numbers of the robot."""
 
@@ -327,7 +385,7 @@ class _Variant:
 
     @property
     def acceleration(self) -> list[Any]:
-        return self.call(FORWARD_DYNAMICS, *self.state, self.inputs["tau"])[0]
+        return self.call(FORWARD_DYNAMICS, *self.state, pushed(self.inputs))[0]
 
     def solved(self, x: Values) -> list[Any]:
         """M^-1 x."""
@@ -341,6 +399,8 @@ def _jacobian_id(calls: Any, inputs: ByName) -> ByName:
 
 
 def _jvp_fd(calls: Any, inputs: ByName) -> ByName:
+    if DRIVEN.keys() & inputs.keys():
+        return {}
     of = _Variant(calls, inputs)
     still = [0.0] * calls.tree.nv
     more = (inputs["dq"], inputs["dv"], still, *(inputs[f"d{name}"] for name in of.extra))
@@ -349,6 +409,8 @@ def _jvp_fd(calls: Any, inputs: ByName) -> ByName:
 
 
 def _vjp_fd(calls: Any, inputs: ByName) -> ByName:
+    if DRIVEN.keys() & inputs.keys():
+        return {}
     of = _Variant(calls, inputs)
     w = of.solved(inputs["a_bar"])
     by_q, by_v, _, *others = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=vjp, more=([-x for x in w],))
@@ -358,9 +420,13 @@ def _vjp_fd(calls: Any, inputs: ByName) -> ByName:
 
 def _jacobian_fd(calls: Any, inputs: ByName) -> ByName:
     of = _Variant(calls, inputs)
-    by_q, by_v, inverse = of.call(FORWARD_DYNAMICS_DERIVATIVES, *of.state, inputs["tau"])
-    found = {DA_DQ.name: by_q, DA_DV.name: by_v, DA_DTAU.name: inverse}
-    for name in of.extra:
+    by_q, by_v, by_push = of.call(FORWARD_DYNAMICS_DERIVATIVES, *of.state, pushed(inputs))
+    if CONTROLS.name in inputs:
+        return {DA_DQ.name: by_q, DA_DV.name: by_v, f"da_d{CONTROLS.name}": by_push}
+    found, inverse = {DA_DQ.name: by_q, DA_DV.name: by_v, DA_DTAU.name: by_push}, by_push
+    for name in MOVING if IMPLICIT.name in inputs else of.extra:
+        if name not in of.extra:
+            continue
         (block,) = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=partial(jacobian, by=name))
         found[f"da_d{name}"] = [-x for x in product(inverse, block, calls.tree.nv)]
     return found
@@ -371,6 +437,8 @@ def _hessian_fd(calls: Any, inputs: ByName) -> ByName:
 
     G is symmetric, and of its blocks with a that with q alone is not zero.
     """
+    if DRIVEN.keys() & inputs.keys():
+        return {}
     of, n = _Variant(calls, inputs), calls.tree.nv
     jacobians = _jacobian_fd(calls, inputs)
     factors = [-x for x in of.solved(inputs["lam"])]

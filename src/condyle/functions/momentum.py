@@ -131,7 +131,7 @@ NONLINEAR_EFFECTS = Function(
     Ways(lambda: {"rnea": Route(_nle, loops=True)}, closed=lambda: {"jacobian": _jacobian_nle}),
     Numerics(Size(180), EXACT),
     "Featherstone 2008, section 5.3",
-    takes=(F_EXT.name, *NUMBERS),
+    takes=(F_EXT.name, "inertias", "gravity", "armature", "damping"),
     normal_form="joint_space",
 )
 
@@ -220,7 +220,8 @@ def _g(tree: Sweeps) -> tuple[Vector]:
 
 
 def _nle(tree: Sweeps) -> tuple[Vector]:
-    return (algorithms.damping.resisted(tree, tree.gathered(algorithms.rnea.bias(tree, tree.input("v")))),)
+    c = tree.gathered(algorithms.rnea.bias(tree, tree.input("v")))
+    return (algorithms.drives.damped(tree, c),)
 
 
 def _cor(tree: Sweeps) -> tuple[Matrix]:
@@ -241,10 +242,14 @@ def _jacobian_com(calls: Any, inputs: ByName) -> ByName:
 def _jacobian_g(calls: Any, inputs: ByName) -> ByName:
     """Inverse dynamics at rest."""
     still = [0.0] * calls.tree.nv
+    if not calls.tree.drives.are_empty:
+        return {}
     return {"dg_dq": call(calls, inputs, INVERSE_DYNAMICS_DERIVATIVES, inputs["q"], still, still)[0]}
 
 
 def _jacobian_nle(calls: Any, inputs: ByName) -> ByName:
     """Inverse dynamics without acceleration."""
+    if not calls.tree.drives.are_empty:
+        return {}
     by_q, by_v = call(calls, inputs, INVERSE_DYNAMICS_DERIVATIVES, inputs["q"], inputs["v"], [0.0] * calls.tree.nv)
     return {"dnle_dq": by_q, "dnle_dv": by_v}

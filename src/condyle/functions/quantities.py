@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from condyle import algorithms
 from condyle.specification import Function, Port
+from condyle.specification.ports import CONTROLS
 
 if TYPE_CHECKING:
     from condyle.model.tree import Tree
@@ -42,7 +43,7 @@ def derivative(port: Port, by: str, unit: str) -> Port:
     """The nv x nv derivative of a joint-space vector by another one."""
     zeros = "coupled" if port is TAU else "connected"
     doc = f"derivative of {port.name} by {by}, row = {port.name}"
-    return Port(f"d{port.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau")
+    return Port(f"d{port.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau", by=by if by == "tau" else "")
 
 
 DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")
@@ -68,10 +69,17 @@ def call(
 ) -> tuple[list[Any], ...]:
     """A function with those of the inputs behind its own (forces, numbers of the robot) that it depends on.
 
-    derived: what is called of that, such as its `jvp`. more: what it takes behind all inputs.
+    arguments: with controls these in place of tau, see `pushed`. derived: what is called of that, such as its `jvp`.
+    more: what it takes behind all inputs.
     """
     extra = [name for name in function.takes if name in inputs]
-    return calls.call(derived(function.taking(*extra)), *arguments, *(inputs[name] for name in extra), *more)
+    behind = (inputs[name] for name in extra if name != CONTROLS.name)
+    return calls.call(derived(function.taking(*extra)), *arguments, *behind, *more)
+
+
+def pushed(inputs: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
+    """The controls of actuators where there are any, else tau."""
+    return inputs[CONTROLS.name] if CONTROLS.name in inputs else inputs[TAU.name]
 
 
 class Calls:

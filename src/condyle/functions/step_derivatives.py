@@ -17,16 +17,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from condyle import algorithms
 from condyle.algorithms.stepping import StepParts, displacement, step_parts, turning_joints
 from condyle.derivatives import jacobian as jacobian_of
 from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE
-from condyle.functions.quantities import ByName, Values, call
+from condyle.functions.quantities import TAU, ByName, Values, call
 from condyle.model.joints.base import JointType
 from condyle.scalar import is_zero, number
 from condyle.specification.integrators import METHODS, Method
-from condyle.specification.ports import ACTIVE, EXTRA, F_EXT, RISING
+from condyle.specification.ports import ACTIVE, CONTROLS, DRIVEN, EXTRA, F_EXT, IMPLICIT, RISING
 
 # Matrices as lists of sparse rows, {column: entry}, on any scalar: ones and zeros that are numbers cost nothing.
 
@@ -141,11 +142,12 @@ class StepDerivatives:
     """q, v: the rows of the state after one step. by: what they are by beside q, v and tau."""
 
     def __init__(self, calls: Any, inputs: ByName, by: Sequence[str]) -> None:
-        self.calls, self.inputs, self.n = calls, inputs, calls.tree.nv
-        self.extra = inputs.keys() & EXTRA.keys()
+        self.calls, self.inputs, self.n = calls, algorithms.drives.at_end(calls.tree, inputs), calls.tree.nv
+        self.extra = inputs.keys() & (EXTRA.keys() - DRIVEN.keys())
+        self.push = CONTROLS.name if CONTROLS.name in inputs else TAU.name
         self.held = [inputs[ACTIVE.name]] if ACTIVE.name in inputs else []
         self.function = CONSTRAINED_FORWARD_DYNAMICS if self.held else FORWARD_DYNAMICS
-        self.widths = {"q": self.n, "v": self.n, "tau": self.n, **{name: len(inputs[name]) for name in by}}
+        self.widths = {"q": self.n, "v": self.n, **{name: len(inputs[name]) for name in (self.push, *by)}}
         (self.h,) = inputs["dt"]
         self.q, self.v = self._after()
 
@@ -168,7 +170,7 @@ class StepDerivatives:
         return by_q.rows, by_v0.plus(1.0, by_sums[1]).rows
 
     def _after_first_order(self, method: Method, by_q: Combination, by_v: Combination) -> tuple[Rows, Rows]:
-        tree, h, (q, v, tau) = self.calls.tree, self.h, (self.inputs[name] for name in ("q", "v", "tau"))
+        tree, h, (q, v, tau) = self.calls.tree, self.h, (self.inputs[name] for name in ("q", "v", self.push))
         (a, *_) = call(self.calls, self.inputs, self.function, q, v, tau, *self.held)
         parts = step_parts(tree, method, v, [x + h * y for x, y in zip(v, a, strict=True)], h)
         after = by_v.plus(h, self._slope(q, v, by_q, by_v)).rows
@@ -208,7 +210,7 @@ class StepDerivatives:
 
         def acceleration(q: Values, v: Values) -> Values:
             states.append((q, v))
-            return call(self.calls, self.inputs, self.function, q, v, self.inputs["tau"], *self.held)[0]
+            return call(self.calls, self.inputs, self.function, q, v, self.inputs[self.push], *self.held)[0]
 
         def move(q: Values, u: Values) -> Values:
             moves.append(u)
@@ -219,7 +221,7 @@ class StepDerivatives:
 
     def _slope(self, q: Values, v: Values, by_q: Combination, by_v: Combination) -> Combination:
         """The rows of a = fd(q, v, tau)."""
-        state = (q, v, self.inputs["tau"])
+        state = (q, v, self.inputs[self.push])
         of_q, of_v, *others = self._slopes(*state)
         rows = added(self._times(matrix(of_q, self.n), by_q), 1.0, self._times(matrix(of_v, self.n), by_v))
         first = 2 * self.n
@@ -235,7 +237,8 @@ class StepDerivatives:
         extra = self.extra - {ACTIVE.name}
         if not extra:
             return call(self.calls, self.inputs, derivatives, *state, *held)[: len(self.widths)]
-        by = None if not held and extra <= self.widths.keys() else tuple(self.widths)
+        every = not held and extra <= self.widths.keys() and IMPLICIT.name not in self.inputs
+        by = None if every else tuple(self.widths)
         derived = partial(jacobian_of, by=by)
         return call(self.calls, self.inputs, self.function, *state, *held, derived=derived)[: len(self.widths)]
 
@@ -307,7 +310,7 @@ def jacobian(calls: Any, inputs: ByName) -> ByName:
     """All but those by flags of contacts, and none where contacts may begin: these are differentiated."""
     if RISING.name in inputs:
         return {}
-    by = [name for name in inputs if name in EXTRA and name != ACTIVE.name]
+    by = [name for name in inputs if name in EXTRA and name not in (ACTIVE.name, *DRIVEN)]
     made, found = StepDerivatives(calls, inputs, by), dict[str, Values]()
     for name, rows in (("q", made.q), ("v", made.v)):
         begin = 0
@@ -321,7 +324,8 @@ def matrices(calls: Any, inputs: ByName) -> tuple[list[Any], ...]:
     """A, B, and E where there are forces."""
     made, n = StepDerivatives(calls, inputs, [name for name in inputs if name == F_EXT.name]), calls.tree.nv
     rows = [*made.q, *made.v]
-    ends = [0, 2 * n, 3 * n, *([3 * n + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
+    wide = 2 * n + made.widths[made.push]
+    ends = [0, 2 * n, wide, *([wide + made.widths[F_EXT.name]] if F_EXT.name in made.widths else [])]
     return tuple(block(rows, range(*columns)) for columns in pairwise(ends))
 
 

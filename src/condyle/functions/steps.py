@@ -10,10 +10,10 @@ from condyle.functions.constraints import constrained
 from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, IMPULSE_DYNAMICS
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE, ByCalls
-from condyle.functions.quantities import TAU, ByName, Calls, Q, V, call
+from condyle.functions.quantities import TAU, ByName, Calls, Q, V, call, pushed
 from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.specification.integrators import METHODS
-from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, NUMBERS, RISING
+from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, CONTROLS, NUMBERS, RISING
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
@@ -27,9 +27,9 @@ V_AFTER = Port("v", ("nv",), V.unit, "joint", "velocity after the step, in the l
 STATE = ("nv + nv",)
 MIXED = "of the state after the step by"
 A = Port("A", (*STATE, *STATE), "mixed", "joint", f"derivative {MIXED} that before, [dq; dv], in the local tangents")
-B = Port("B", (*STATE, "nv"), "mixed", "joint", f"derivative {MIXED} tau")
+B = Port("B", (*STATE, "nv"), "mixed", "joint", f"derivative {MIXED} tau", by=TAU.name)
 E = Port("E", (*STATE, "6 n_bodies"), "mixed", "joint", f"derivative {MIXED} external forces, body by body")
-OPTIONS = ("integrator",)
+OPTIONS = ("integrator", "drives")
 OPENED = (*NUMBERS, *CONTACT_NUMBERS)
 
 EQUATION = (
@@ -50,7 +50,7 @@ STEP = Function(
     ),
     Numerics(Size(700), Accuracy(1e-9, 5e-5), 64.0),
     "Munthe-Kaas 1998; Hairer, Lubich, Wanner 2006",
-    takes=(F_EXT.name, *OPENED),
+    takes=(F_EXT.name, CONTROLS.name, *OPENED),
     normal_form="joint_space",
     needs=Needs(OPTIONS),
 )
@@ -70,7 +70,7 @@ STEP_DERIVATIVES = Function(
     ),
     Numerics(Size(900, 400, 10), Accuracy(1e-8, 5e-5), 64.0),
     "Solà, Deray, Atchuthan 2018; Plancher 2021, Algorithm 3",
-    takes=(F_EXT.name, *(name for name in OPENED if name != RISING.name)),
+    takes=(F_EXT.name, CONTROLS.name, *(name for name in OPENED if name != RISING.name)),
     normal_form="joint_space",
     needs=Needs(OPTIONS),
     f_ext_outputs=(E,),
@@ -96,7 +96,7 @@ class _Step:
         self._acceleration, self._contacts = acceleration, contacts
 
     def __call__(self, tree: Unrolled) -> tuple[Vector, Vector]:
-        given = tree.inputs
+        given = algorithms.drives.at_end(tree.tree, tree.inputs)
 
         def acceleration(q: Vector, v: Vector) -> Vector:
             here = algorithms.unrolled.Unrolled(tree.tree, {**given, "q": q, "v": v})
@@ -113,12 +113,12 @@ class _Step:
 
     def record(self, calls: Any, inputs: ByName) -> Sequence[Sequence[Any]]:
         """In a recording, where forward dynamics and integrate stay closed."""
+        inputs = algorithms.drives.at_end(calls.tree, inputs)
 
         def acceleration(q: Vector, v: Vector) -> Vector:
             held = [inputs[ACTIVE.name]] if ACTIVE.name in inputs else []
-            return call(
-                calls, inputs, CONSTRAINED_FORWARD_DYNAMICS if held else FORWARD_DYNAMICS, q, v, inputs["tau"], *held
-            )[0]
+            function = CONSTRAINED_FORWARD_DYNAMICS if held else FORWARD_DYNAMICS
+            return call(calls, inputs, function, q, v, pushed(inputs), *held)[0]
 
         if RISING.name in inputs:
             landed = call(

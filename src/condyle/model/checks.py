@@ -358,6 +358,23 @@ def refuse_impossible(robot: RobotData) -> None:
         raise ModelError(findings)
 
 
+def check_drives(robot: RobotData, forces: Sequence[str]) -> None:
+    """ModelError for numbers of joints with which these forces push without end, or make no sense: all that is wrong."""
+    findings: list[Finding] = []
+    for law, name in (("damping", "damping"), ("friction", "friction"), ("springs", "stiffness")):
+        for joint in robot.joints if law in forces else ():
+            if not (getattr(joint, name) >= 0.0).all():
+                wrong = f"{name} {short(getattr(joint, name))}: expected 0 or more"
+                findings.append(Finding("error", wrong, element=f"joint {joint.name!r}"))
+    for joint in robot.joints if "limits" in forces else ():
+        low, high = (getattr(robot, name)[joint.q_slice] for name in ("lower", "upper"))
+        if joint.mimic is None and not (low <= high).all():
+            wrong = f"limits: lower {short(low)}, upper {short(high)}: expected lower <= upper"
+            findings.append(Finding("error", wrong, element=f"joint {joint.name!r}"))
+    if findings:
+        raise ModelError(findings)
+
+
 def _doubtful(robot: RobotData) -> list[int]:
     """Bodies that have to be looked at one by one: those whose inertia about their frame has a moment of 0 or less."""
     if not robot.bodies:

@@ -16,6 +16,7 @@ from condyle.model.actuator import Actuator, Follows, check_actuators
 from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
+from condyle.specification import UNBOUND, Drives
 from condyle.text import few, printable, quoted
 
 # What is to be said of a robot's file when the robot is compiled.
@@ -435,36 +436,41 @@ _CALLER = 3  # of compile or export
 _said: set[str] = set()
 
 
-def unapplied(robot: RobotData, inputs: Sequence[str] = ()) -> str:
+def unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives = UNBOUND.drives) -> str:
     """One line with every kind and how many; "" where there is none, for bundled robots and for those made in code.
 
-    inputs: those of `compile`, which apply what they name. Limits and motors alone are not said: nearly every file has
+    inputs, drives: those of `compile`, which apply what they name. Limits and motors alone are not said: nearly every file has
     limits, and a motor does nothing without its control.
     """
     notes = robot.file_notes
     if notes is None:
         return ""
-    apart = [] if "damping" in inputs else _counted(robot, "damping", lambda joint: joint.damping.any())
-    if apart:
-        apart[0] += " (compile(inputs=('damping',)) takes it)"
-    apart += _counted(robot, "friction", lambda joint: joint.friction.any())
+    act, apart = (*drives.forces, *inputs), list[str]()
+    if "damping" not in act:
+        apart += _counted(robot, "damping", lambda joint: joint.damping.any())
+    if not {"friction", "dry_friction"} & set(act):
+        apart += _counted(robot, "friction", lambda joint: joint.friction.any())
     springs = [repr(joint.name) for joint in robot.joints if joint.stiffness.any()]
-    apart += [f"springs of {_joints(len(springs))} ({few(springs, 3)})"] if springs else []
-    if apart or notes.ignored or any(one.kind != "motor" for one in robot.actuators):
-        apart += [f"{n} actuator{'s' if n > 1 else ''}"] if (n := len(robot.actuators)) else []
+    if springs and not {"springs", "stiffness"} & set(act):
+        apart.append(f"springs of {_joints(len(springs))} ({few(springs, 3)})")
+    motors = all(one.kind == "motor" for one in robot.actuators)
+    if (apart or notes.ignored or not motors) and robot.actuators and not drives.actuators:
+        apart.append(f"{(n := len(robot.actuators))} actuator{'s' if n > 1 else ''}")
+    if apart:
+        apart[-1] += " (compile(joint_forces=('all',), actuators=True) applies what is before)"
     apart += notes.ignored
     if not apart and not notes.otherwise:
         return ""
-    if apart:
+    if apart and "limits" not in act:
         apart += _counted(robot, "limits", _is_limited)
     parts = [f"not applied: {', '.join(apart)}"] if apart else []
     parts += [f"read otherwise: {', '.join(notes.otherwise)}"] if notes.otherwise else []
     return printable(f"the file of robot {robot.name!r}: {'; '.join(parts)}; see {_WHERE}")
 
 
-def say_unapplied(robot: RobotData, inputs: Sequence[str] = ()) -> None:
+def say_unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives = UNBOUND.drives) -> None:
     """A ModelWarning with that line, once in a process; its place is the caller of the function that calls this."""
-    line = unapplied(robot, inputs)
+    line = unapplied(robot, inputs, drives)
     if line and line not in _said:
         warnings.warn(ModelWarning(line), stacklevel=_CALLER)
         _said.add(line)  # not where the warning was raised as an error: the next call raises it again

@@ -21,7 +21,7 @@ from condyle.model.placement import Placement, alignment
 from condyle.scalar import Scalar, number
 from condyle.spatial.rotation import Axes, Transform
 from condyle.spatial.vector import Matrix, Symmetric, Vector, three
-from condyle.specification import UNBOUND, Bound
+from condyle.specification import UNBOUND, Bound, Drives
 
 # A link's numbers as scalars: what products of exact quarter turns leave instead of zero is zero.
 
@@ -162,6 +162,7 @@ class Tree:
     force_frame: str = "local"
     integrator: str = "semi_implicit_euler"
     contacts: tuple[TreeContact, ...] = ()
+    drives: Drives = UNBOUND.drives
 
     @property
     def n_rows(self) -> int:
@@ -215,6 +216,15 @@ class Tree:
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
 
 
+def positions_of(tree: Tree) -> tuple[int, ...]:
+    """For each entry of v the entry of q whose rate it is; -1 where there is none, as of quaternions."""
+    positions = [-1] * tree.nv
+    for kind, at, rates in tree.configurations:
+        for place, rate in zip(at, rates, strict=True) if kind.is_flat else ():
+            positions[rate] = place
+    return tuple(positions)
+
+
 def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
     """For each link the sum over itself and all links that it carries."""
     sums = list(values)
@@ -240,6 +250,7 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         bound.force_frame,
         bound.integrator,
         tuple(builder.contact(one) for one in bound.contacts),
+        bound.drives,
     )
 
 

@@ -12,10 +12,58 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle.specification import names
-from condyle.specification.ports import ARMATURE, CONTACT_NUMBERS, EXTRA, F_EXT, INERTIAS, NEXT, Port
+from condyle.specification.ports import (
+    ARMATURE,
+    CONTACT_NUMBERS,
+    CONTROLS,
+    EXTRA,
+    F_EXT,
+    INERTIAS,
+    NEXT,
+    Port,
+    by_controls,
+)
 from condyle.specification.routes import Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
+
+
+class Drive(NamedTuple):
+    """An actuator in numbers, see `condyle.Actuator`. gears: (entry of v, entry of q, gear) of each joint."""
+
+    is_damper: bool
+    gears: tuple[tuple[int, int, float], ...]
+    gains: tuple[float, float, float, float]
+    control: tuple[float, float]
+    force: tuple[float, float]
+
+
+class Drives(NamedTuple):
+    """Forces of joints that belong to the equation of motion, and actuators that push in place of tau.
+
+    forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
+    limits infinite where there are none. positions: the entry of q whose rate an entry of v is; -1 where there is none.
+    friction_velocity: w of dry friction. stops: k, d, w of limits. implicit: whether steps take what depends on v at
+    their end.
+    """
+
+    forces: tuple[str, ...] = ()
+    damping: tuple[float, ...] = ()
+    friction: tuple[float, ...] = ()
+    stiffness: tuple[float, ...] = ()
+    reference: tuple[float, ...] = ()
+    lower: tuple[float, ...] = ()
+    upper: tuple[float, ...] = ()
+    positions: tuple[int, ...] = ()
+    actuators: tuple[Drive, ...] = ()
+    friction_velocity: float = 1e-2
+    stops: tuple[float, float, float] = (1e4, 10.0, 1e-3)
+    implicit: bool = True
+
+    @property
+    def are_empty(self) -> bool:
+        """Whether nothing acts beside tau."""
+        return not self.forces and not self.actuators
 
 
 class Bound(NamedTuple):
@@ -25,7 +73,7 @@ class Bound(NamedTuple):
     velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
     the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
     how steps of time are made (`condyle.specification.integrators`). contacts: frames that are held, in the order of
-    their flags, each a `condyle.Contact`.
+    their flags, each a `condyle.Contact`. drives: joint forces and actuators.
     """
 
     frames: tuple[str, ...] = ()
@@ -33,6 +81,7 @@ class Bound(NamedTuple):
     force_frame: str = "local"
     integrator: str = "semi_implicit_euler"
     contacts: tuple[Any, ...] = ()
+    drives: Drives = Drives()
 
 
 UNBOUND = Bound()
@@ -162,13 +211,14 @@ class Needs(NamedTuple):
     """What a robot must have, and be compiled with.
 
     options: what it depends on of `Bound`. reference_frames, contact_kinds: those that it has a meaning for, where
-    these are not all. mass: a robot without mass has no such quantity.
+    these are not all. mass: a robot without mass has no such quantity. drives: "forces" or "actuators" of `Drives`.
     """
 
     options: tuple[str, ...] = ()
     reference_frames: tuple[str, ...] = ()
     contact_kinds: tuple[str, ...] = ()
     mass: bool = False
+    drives: str = ""
 
 
 NO_WAYS, USUAL, NOTHING = Ways(), Numerics(), Needs()
@@ -422,8 +472,8 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         function,
         name=name,
         method=function.method + name.removeprefix(function.name),
-        inputs=(*function.inputs, *(EXTRA[port] for port in taken)),
-        outputs=(*function.outputs, *(function.f_ext_outputs if has_forces else ())),
+        inputs=_inputs(function, taken),
+        outputs=(*_outputs(function, taken), *(function.f_ext_outputs if has_forces else ())),
         f_ext_outputs=(),
         takes=tuple(port for port in function.numbers if port not in taken),
         needs=function.needs._replace(options=tuple(dict.fromkeys(fixed))),
@@ -441,6 +491,20 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         normal_form="exact" if of_bodies else function.normal_form,
         needs=opened.needs._replace(mass=function.needs.mass and not of_bodies),
     )
+
+
+def _inputs(function: Function, taken: tuple[str, ...]) -> tuple[Port, ...]:
+    """Its inputs, controls in place of tau, then what else is taken."""
+    controlled = CONTROLS.name in taken
+    own = (CONTROLS if controlled and port.name == "tau" else port for port in function.inputs)
+    return (*own, *(EXTRA[name] for name in taken if name != CONTROLS.name))
+
+
+def _outputs(function: Function, taken: tuple[str, ...]) -> tuple[Port, ...]:
+    """Its outputs: with controls, derivatives by them, and actuators couple what no body does."""
+    if CONTROLS.name not in taken:
+        return function.outputs
+    return tuple(by_controls(replace(port, zeros="none", symmetric=False)) for port in function.outputs)
 
 
 def expanded(function: Function) -> tuple[Call | MinusProduct, ...]:

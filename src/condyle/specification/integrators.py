@@ -73,6 +73,8 @@ LINKS = ("serial", "scan", "auto")
 REFERENCE_FRAMES = ("local", "world", "local_world_aligned")
 FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = tuple(METHODS)
+JOINT_FORCES = ("damping", "friction", "springs", "limits")
+"""What `compile(joint_forces=)` takes; "all" is every one that the robot has."""
 LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "contacts", "ground", "forces")
 """What is drawn of a robot."""
 VIEWS = ("iso", "front", "side", "top")

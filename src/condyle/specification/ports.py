@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 
@@ -18,6 +18,7 @@ class Port:
     zeros: entries that are zero in every state. "coupled": those (i, j) where no body moves with both velocities i
     and j; "connected": those that no chain of coupled pairs links. symmetric: entry (i, j) equals (j, i).
     beside: of what is a difference of larger numbers, the output whose size its rounding goes by.
+    by: of a derivative, the input that it is by, where that is tau.
     is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
     """
 
@@ -30,6 +31,7 @@ class Port:
     zeros: Literal["none", "coupled", "connected"] = "none"
     symmetric: bool = False
     beside: str = ""
+    by: str = ""
     is_fraction: bool = False
     is_positive: bool = False
 
@@ -60,8 +62,24 @@ INERTIAS = Port(
 GRAVITY = Port("gravity", ("3",), "m/s^2", "world", "acceleration of gravity")
 ARMATURE = Port("armature", ("nv",), "kg m^2 | kg", "joint", "rotor inertia of each degree of freedom")
 DAMPING = Port("damping", ("nv",), "N m s/rad | N s/m", "joint", "viscous friction: tau - damping v acts at the joint")
-NUMBERS = {port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING)}
+DRY_FRICTION = Port(
+    "dry_friction", ("nv",), "N m | N", "joint", "dry friction f: tau - f v / sqrt(v^2 + w^2) acts at the joint"
+)
+STIFFNESS = Port(
+    "stiffness", ("nv",), "N m/rad | N/m", "joint", "springs: tau - stiffness (q - spring_reference) acts at the joint"
+)
+ACTUATOR_GAINS = Port(
+    "actuator_gains", ("nu", "4"), "mixed", "joint", "gain, b0, b1, b2 of each actuator, see `condyle.Actuator`"
+)
+NUMBERS = {
+    port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING, DRY_FRICTION, STIFFNESS, ACTUATOR_GAINS)
+}
 """Numbers of a robot that may be inputs, in the order in which functions take them, behind external forces."""
+
+CONTROLS = Port("u", ("nu",), "mixed", "joint", "controls of the actuators, in place of tau")
+IMPLICIT = Port("implicit", (), "s", "-", "length of a step at whose end forces have their velocities: (M + h D) a")
+DRIVEN = {port.name: port for port in (CONTROLS, IMPLICIT)}
+"""What functions of the equation of motion take where it has actuators, and in steps."""
 
 ACTIVE = Port("active", ("n_contacts",), "1", "-", "1 where a contact holds, 0 where it is off", is_fraction=True)
 GAINS = Port("gains", ("n_contacts", "2"), "1/s^2, 1/s", "-", "kp, kd of each contact: Baumgarte's stabilisation")
@@ -91,8 +109,16 @@ FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0)}
 OPEN = {**NUMBERS, **CONTACT_NUMBERS, **FRICTION_NUMBERS}
 """All numbers that may be inputs, in the order in which functions take them."""
 
-EXTRA = {F_EXT.name: F_EXT, **OPEN}
+EXTRA = {F_EXT.name: F_EXT, **DRIVEN, **OPEN}
 """All that a function may take behind its own inputs, in order."""
 
 NEXT = "{}_next"
 """What generated code calls an answer that has the name of an input."""
+
+
+def by_controls(port: Port) -> Port:
+    """A derivative by tau as one by the controls; any other quantity as it is."""
+    if port.by != "tau":
+        return port
+    name, doc = port.name.replace("_dtau", f"_d{CONTROLS.name}"), port.doc.replace("by tau", f"by {CONTROLS.name}")
+    return replace(port, name=name, doc=doc, dims=(*port.dims[:-1], "nu"), by=CONTROLS.name)

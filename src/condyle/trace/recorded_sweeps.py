@@ -182,7 +182,6 @@ class Rolling:
         self.scope = self.top = Scope()
         self.buffers, self.matrices = dict[str, int](), list[str]()
         self._turn()
-        self.damping = None
         self.f_ext: Field[tuple[vec.Vector, vec.Vector]] | None = None
         if forces:
             self.f_ext = External(ir.Ref("input", "f_ext"), ())

@@ -30,6 +30,7 @@ Entries: TypeAlias = "NDArray[np.bool_]"
 
 def sizes(tree: Tree) -> dict[str, int]:
     """The values of the dimension names of `condyle.specification` for this tree."""
+    controls = {"nu": len(tree.drives.actuators)} if tree.drives.actuators else {}
     return {
         "nq": tree.nq,
         "nv": tree.nv,
@@ -37,6 +38,7 @@ def sizes(tree: Tree) -> dict[str, int]:
         "n_frames": len(tree.frames),
         "n_contacts": len(tree.contacts),
         "n_rows": tree.n_rows,
+        **controls,
     }
 
 

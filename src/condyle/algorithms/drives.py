@@ -1,0 +1,388 @@
+"""What acts at the joints beside tau: damping, dry friction, springs, stops at limits, and actuators.
+
+    joint force = - d v - k (q - r) - f v / sqrt(v^2 + w^2) + stops
+
+of each degree of freedom. A stop at a limit with penetration p = lower - q (or q - upper) pushes back by
+
+    s_k r(p) max(0, 1 + s_d r'(p) rate),  r(p) = (p + sqrt(p^2 + s_w^2)) / 2,
+
+rate = dp/dt; after Hunt and Crossley 1975, but smooth. An actuator pushes by
+
+    clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range),  length = sum gear q,  rate = sum gear v
+
+of a damper by clip(- gain clip(u, control) rate, force range), on each of its joints times the gear.
+
+With F the sum of both, D = - dF/dv and h the length of a step, a step that takes at its end what depends on v has
+
+    (M + h D) a + c = tau + F(q, v, u),
+
+where D is zero for an actuator that is clipped. So M^-1 becomes (M + h D)^-1, and dF - h dD a is added to the
+derivatives of tau. As h goes to 0 this is forward dynamics.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import reduce
+from math import isfinite
+from typing import NamedTuple, TypeVar, cast
+
+from condyle.algorithms.joint import Dof
+from condyle.algorithms.matrix import SparseMatrix, dense, plus
+from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
+from condyle.algorithms.unrolled import Unrolled
+from condyle.model.tree import Tree
+from condyle.scalar import Scalar, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.specification import Drive
+from condyle.specification.integrators import METHODS
+from condyle.specification.ports import (
+    ACTUATOR_GAINS,
+    ARMATURE,
+    CONTROLS,
+    DAMPING,
+    DRY_FRICTION,
+    IMPLICIT,
+    STIFFNESS,
+)
+
+S = TypeVar("S", bound=Sweeps)
+T = TypeVar("T")
+
+RESISTING = {"damping": DAMPING.name, "friction": DRY_FRICTION.name}
+"""The laws that depend on v alone, and the input that has their numbers."""
+LAW_OF = {**RESISTING, "springs": STIFFNESS.name}
+GAINS = 4
+"""Numbers of an actuator: gain, b0, b1, b2."""
+
+
+# The force on one degree of freedom by each law.
+
+
+class Force(NamedTuple):
+    """A force, its derivatives by q and by v, and those of the latter."""
+
+    value: Scalar
+    by_q: Scalar
+    by_v: Scalar
+    by_v_by_q: Scalar
+    by_v_by_v: Scalar
+
+
+NONE = number(0.0)
+
+
+def damper(d: Scalar, v: Scalar) -> Force:
+    """- d v."""
+    return Force(-(d * v), NONE, -d, NONE, NONE)
+
+
+def dry(f: Scalar, w: float, v: Scalar) -> Force:
+    """- f v / sqrt(v^2 + w^2)."""
+    s = reciprocal(sqrt(v * v + w * w))
+    slope = f * (w * w) * (s * s * s)
+    return Force(-(f * v * s), NONE, -slope, NONE, 3.0 * slope * v * (s * s))
+
+
+def spring(k: Scalar, r: float, q: Scalar) -> Force:
+    """- k (q - r)."""
+    return Force(-(k * (q - r)), -k, NONE, NONE, NONE)
+
+
+def stop(side: float, limit: float, numbers: tuple[float, float, float], q: Scalar, v: Scalar) -> Force:
+    """The stop of a limit; side: 1 for the lower one, which pushes towards greater q, -1 for the upper one."""
+    k, d, w = numbers
+    p, rate = side * (limit - q), -side * v
+    root = sqrt(p * p + w * w)
+    one_over = reciprocal(root)
+    r = 0.5 * (p + root)
+    slope = r * one_over
+    bend = (0.5 * w * w) * (one_over * one_over * one_over)
+    grip = 1.0 + d * slope * rate
+    held = select(grip, 1.0, 0.0)
+    push, damping = k * r * maximum(grip, 0.0), (k * d) * held * r * slope
+    by_p = k * slope * maximum(grip, 0.0) + (k * d) * held * r * bend * rate
+    return Force(side * push, -by_p, -damping, (side * k * d) * held * (slope * slope + r * bend), NONE)
+
+
+def joint_force(tree: Unrolled, k: int) -> Force | None:
+    """Of degree of freedom k by all laws that hold; None where there is none."""
+    drives, at = tree.tree.drives, tree.tree.drives.positions[k] if tree.tree.drives.positions else -1
+    terms: list[Force] = []
+    (d, f, stiffness), v = (_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
+    if d is not None:
+        terms.append(damper(d, v[k]))
+    if f is not None:
+        terms.append(dry(f, drives.friction_velocity, v[k]))
+    if at >= 0 and stiffness is not None:
+        terms.append(spring(stiffness, drives.reference[k], tree.inputs["q"][at]))
+    if at >= 0 and "limits" in drives.forces:
+        for side, limit in ((1.0, drives.lower[k]), (-1.0, drives.upper[k])):
+            if isfinite(limit):
+                terms.append(stop(side, limit, drives.stops, tree.inputs["q"][at], v[k]))
+    return reduce(plus, terms) if terms else None
+
+
+def _number(tree: Unrolled, law: str, k: int) -> Scalar | None:
+    """The number of a law, from the inputs if it is one; None where the law does not hold, or does nothing."""
+    given = tree.inputs.get(LAW_OF[law])
+    if given is not None:
+        return given[k]
+    drives = tree.tree.drives
+    if law not in drives.forces:
+        return None
+    own = {"damping": drives.damping, "friction": drives.friction, "springs": drives.stiffness}[law][k]
+    return number(own) if own != 0.0 else None
+
+
+# Actuators.
+
+
+class Push(NamedTuple):
+    """The force of an actuator before the gear, and its derivatives: by length, by rate, by control, and by both."""
+
+    value: Scalar
+    by_length: Scalar
+    by_rate: Scalar
+    by_control: Scalar
+    by_rate_by_control: Scalar
+
+
+def push(drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar, rate: Scalar) -> Push:
+    """Of one actuator; zero derivatives where it is clipped."""
+    gain, b0, b1, b2 = gains
+    u, moves = _clipped(control, drive.control)
+    if drive.is_damper:
+        damping = gain * u
+        value, by_rate, by_control, both = -(damping * rate), -damping, -(gain * rate) * moves, -gain * moves
+    else:
+        value = gain * u + b0
+        value, by_rate, by_control, both = value + b1 * length + b2 * rate, b2, gain * moves, NONE
+    force, free = _clipped(value, drive.force)
+    return Push(force, b1 * free, by_rate * free, by_control * free, both * free)
+
+
+def _clipped(x: Scalar, limits: tuple[float, float]) -> tuple[Scalar, Scalar]:
+    """x within the limits, and 1 where it is, else 0."""
+    inside, (low, high) = number(1.0), limits
+    value = x
+    if isfinite(high):
+        value, inside = minimum(value, high), select(high - x, inside, 0.0)
+    if isfinite(low):
+        value, inside = maximum(value, low), select(x - low, inside, 0.0)
+    return value, inside
+
+
+def pushes(tree: Unrolled) -> list[Push]:
+    """Of all actuators, for the tree's inputs q, v and u."""
+    drives, inputs = tree.tree.drives.actuators, tree.inputs
+    gains = inputs.get(ACTUATOR_GAINS.name) or [number(x) for drive in drives for x in drive.gains]
+    answers: list[Push] = []
+    for k, drive in enumerate(drives):
+        length, rate = number(0.0), number(0.0)
+        for at, place, gear in drive.gears:
+            length, rate = length + gear * inputs["q"][place], rate + gear * inputs["v"][at]
+        answers.append(push(drive, gains[GAINS * k : GAINS * k + GAINS], inputs[CONTROLS.name][k], length, rate))
+    return answers
+
+
+# Both together, in the equation of motion.
+
+
+def joint_forces(tree: Unrolled) -> list[Scalar]:
+    """The joint force of each degree of freedom."""
+    forces = (joint_force(tree, k) for k in range(tree.nv))
+    return [NONE if force is None else force.value for force in forces]
+
+
+def actuator_forces(tree: Unrolled) -> list[Scalar]:
+    """What all actuators push each degree of freedom by."""
+    sums = [NONE] * tree.nv
+    for drive, one in zip(tree.tree.drives.actuators, pushes(tree), strict=True):
+        for k, _, gear in drive.gears:
+            sums[k] = sums[k] + gear * one.value
+    return sums
+
+
+def act(tree: Sweeps) -> bool:
+    """Whether something acts beside tau."""
+    if not isinstance(tree, Unrolled):
+        return False
+    numbers = any(name in tree.inputs for name in LAW_OF.values())
+    return numbers or bool(tree.tree.drives.forces) or CONTROLS.name in tree.inputs
+
+
+def driven(tree: S) -> S:
+    """The tree with tau + joint forces in place of tau, where actuators push in place of tau + their forces."""
+    if not act(tree):
+        return tree
+    unrolled = cast(Unrolled, tree)
+    by_controls = CONTROLS.name in unrolled.inputs
+    tau = actuator_forces(unrolled) if by_controls else list(unrolled.inputs["tau"])
+    tau = [x + force for x, force in zip(tau, joint_forces(unrolled), strict=True)]
+    return cast(S, Unrolled(unrolled.tree, {**unrolled.inputs, "tau": tau}))
+
+
+def resisted(tree: Sweeps, tau: Vector) -> Vector:
+    """tau - joint forces: what has to push, by inverse dynamics."""
+    if not act(tree):
+        return tau
+    forces = joint_forces(cast(Unrolled, tree))
+    return [x - force for x, force in zip(cast("Sequence[Scalar]", tau), forces, strict=True)]
+
+
+def damped(tree: Sweeps, c: Vector) -> Vector:
+    """c + damping v where damping is an input, and no other joint force."""
+    if not isinstance(tree, Unrolled) or DAMPING.name not in tree.inputs:
+        return c
+    rates = zip(cast("Sequence[Scalar]", c), tree.inputs[DAMPING.name], tree.inputs["v"], strict=True)
+    return [x + d * v for x, d, v in rates]
+
+
+def is_resisted(tree: Unrolled, k: int) -> bool:
+    """Whether a force at degree of freedom k depends on its velocity."""
+    force = joint_force(tree, k)
+    return force is not None and not is_zero(force.by_v)
+
+
+def with_slopes(tree: Sweeps, by_q: Matrix, by_v: Matrix, a: Vector = ()) -> tuple[Matrix, Matrix]:
+    """d tau / d q and d tau / d v of inverse dynamics with those of - F added, and with h dD a in a step; a: its
+    answer."""
+    if not act(tree):
+        return by_q, by_v
+    unrolled, of_q, of_v = cast(Unrolled, tree), cast(SparseMatrix, by_q), cast(SparseMatrix, by_v)
+    h = _step(unrolled)
+    for k in range(tree.nv):
+        force = joint_force(unrolled, k)
+        if force is None:
+            continue
+        for matrix, slope, turn in ((of_q, force.by_q, force.by_v_by_q), (of_v, force.by_v, force.by_v_by_v)):
+            change = slope if h is None or is_zero(turn) else slope + h * turn * cast("Sequence[Scalar]", a)[k]
+            if not is_zero(change):
+                matrix.add(k, k, -change)
+    for row, column, gears, one in _pairs(unrolled):
+        for matrix, slope in ((of_q, one.by_length), (of_v, one.by_rate)):
+            if not is_zero(slope):
+                matrix.add(row, column, -(gears * slope))
+    return by_q, by_v
+
+
+def by_controls(tree: Unrolled, by_tau: T, a: Vector) -> T | list[Scalar]:
+    """Derivatives by u, given those by tau (rows of nv entries); those by tau where nothing has controls."""
+    if CONTROLS.name not in tree.inputs:
+        return by_tau
+    entries, h, rates = dense(cast("Sequence[Scalar]", by_tau)), _step(tree), cast("Sequence[Scalar]", a)
+    drives, slopes = tree.tree.drives.actuators, list[Scalar]()
+    for drive, one in zip(drives, pushes(tree), strict=True):
+        slopes.append(one.by_control)
+        if h is not None and not is_zero(one.by_rate_by_control):
+            rate = total([gear * rates[k] for k, _, gear in drive.gears])
+            slopes[-1] = one.by_control + h * one.by_rate_by_control * rate
+    return [
+        total([entries[row + k] * gear for k, _, gear in drive.gears]) * slope
+        for row in range(0, len(entries), tree.nv)
+        for drive, slope in zip(drives, slopes, strict=True)
+    ]
+
+
+# Steps that take at their end what depends on v.
+
+
+def has_rates(tree: Tree, inputs: Collection[str]) -> bool:
+    """Whether some force depends on v, by the robot and the names of inputs alone."""
+    drives = tree.drives
+    own = {"damping": drives.damping, "friction": drives.friction}
+    if any(name in inputs or (law in drives.forces and any(own[law])) for law, name in RESISTING.items()):
+        return True
+    if "limits" in drives.forces and any(isfinite(x) for x in (*drives.lower, *drives.upper)):
+        return True
+    return CONTROLS.name in inputs and any(_has_rate(drive, inputs) for drive in drives.actuators)
+
+
+def _has_rate(drive: Drive, inputs: Collection[str]) -> bool:
+    return drive.is_damper or drive.gains[-1] != 0.0 or ACTUATOR_GAINS.name in inputs
+
+
+def stepping(tree: Unrolled) -> Unrolled:
+    """The tree of a step of length dt: forces at its end, where they depend on v."""
+    return Unrolled(tree.tree, at_end(tree.tree, tree.inputs))
+
+
+def at_end(tree: Tree, inputs: Mapping[str, T]) -> Mapping[str, T]:
+    """The inputs of a step with its length once more, where forces at its end are asked for and depend on v."""
+    if not tree.drives.implicit or METHODS[tree.integrator].order > 1 or not has_rates(tree, inputs):
+        return inputs
+    return {**inputs, IMPLICIT.name: inputs["dt"]}
+
+
+def couples(tree: Sweeps) -> bool:
+    """Whether D has entries beside its diagonal, which factors of M take and eliminations of joints do not."""
+    if not isinstance(tree, Unrolled) or not {IMPLICIT.name, CONTROLS.name} <= tree.inputs.keys():
+        return False
+    return any(len(drive.gears) > 1 and _has_rate(drive, tree.inputs) for drive in tree.tree.drives.actuators)
+
+
+def added_mass(tree: Unrolled) -> SparseMatrix:
+    """h D; empty where no step is made."""
+    added, h = SparseMatrix(tree.nv), _step(tree)
+    if h is None:
+        return added
+    for k in range(tree.nv):
+        force = joint_force(tree, k)
+        if force is not None and not is_zero(force.by_v):
+            added.add(k, k, -(h * force.by_v))
+    for row, column, gears, one in _pairs(tree):
+        if not is_zero(one.by_rate):
+            added.add(row, column, -(h * gears) * one.by_rate)
+    return added
+
+
+def with_added_rotors(tree: S) -> S:
+    """The tree with the diagonal of h D beside its armature: for eliminations of joints, which nothing else enters."""
+    if not isinstance(tree, Unrolled) or IMPLICIT.name not in tree.inputs:
+        return tree
+    added, heavier = added_mass(tree), copy(tree)
+    heavier.__dict__["joints"] = [
+        replace(
+            joint,
+            dofs=tuple(_heavier(dof, added.get(c.entry, c.entry)) for dof, c in zip(joint.dofs, link.v, strict=True)),
+        )
+        for joint, link in zip(tree.joints, tree.tree.links, strict=True)
+    ]
+    return cast(S, heavier)
+
+
+def with_added_armature(tree: Unrolled) -> Mapping[str, Sequence[Scalar]]:
+    """The inputs, the diagonal of h D added to the armature."""
+    if IMPLICIT.name not in tree.inputs:
+        return tree.inputs
+    armature = list(tree.inputs.get(ARMATURE.name) or [NONE] * tree.nv)
+    if ARMATURE.name not in tree.inputs:
+        for link in tree.tree.links:
+            for c, own in zip(link.v, link.numbers.armature, strict=True):
+                armature[c.entry] = own if c.is_independent else armature[c.entry]
+    for row, column, value in added_mass(tree):
+        if row == column:
+            armature[row] = armature[row] + value
+    return {**tree.inputs, ARMATURE.name: armature}
+
+
+def _heavier(dof: Dof, more: Scalar | None) -> Dof:
+    return dof if more is None else replace(dof, armature=dof.armature + more)
+
+
+def _step(tree: Unrolled) -> Scalar | None:
+    """h, where forces are taken at the end of a step."""
+    given = tree.inputs.get(IMPLICIT.name)
+    return None if given is None else given[0]
+
+
+def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Push]]:
+    """(row, column, product of gears, push) of every two joints of an actuator."""
+    if CONTROLS.name not in tree.inputs:
+        return
+    for drive, one in zip(tree.tree.drives.actuators, pushes(tree), strict=True):
+        for row, _, x in drive.gears:
+            for column, _, y in drive.gears:
+                yield row, column, x * y, one
