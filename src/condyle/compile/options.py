@@ -119,6 +119,11 @@ def bound_of(
     return Bound(names, reference_frame, force_frame, integrator, held, drives)
 
 
+def bound_of_compiled(given: CompileArguments) -> Bound:
+    """The options that functions of a compiled robot depend on."""
+    return bound_of(given.robot, **{name: getattr(given, name) for name in UNBOUND.options})
+
+
 def drives_of(
     robot: Robot,
     joint_forces: Sequence[str],
@@ -218,6 +223,12 @@ def numbers_of(
     zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
+
+
+def numbers_of_compiled(given: CompileArguments) -> dict[str, NDArray[np.floating]]:
+    """What a compiled robot takes as keywords, and its own."""
+    numbers = numbers_of(given.robot, given.inputs, given.dtype, given.contacts, bound_of_compiled(given).drives)
+    return {name: own for name, own in numbers.items() if name != CONTROLS.name}
 
 
 def _own(robot: Robot, name: str) -> NDArray[np.floating]:
@@ -330,10 +341,8 @@ def unbound(tree: Tree, function: Function) -> str:
     """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
     if "contacts" in function.options and not tree.contacts:
         return "contacts"
-    if CONTROLS in function.inputs and not tree.drives.actuators:
-        return "actuators"
-    if function.needs.drives == "forces" and function.plain is function and not tree.drives.forces:
-        return "joint_forces"
+    if undriven := _undriven(tree.drives, function):
+        return undriven
     if "frames" in function.options and not tree.frames:
         return "frames"
     if function.needs.reference_frames and tree.reference_frame not in function.needs.reference_frames:
@@ -343,6 +352,31 @@ def unbound(tree: Tree, function: Function) -> str:
     if not tree.links and function.root.needs.mass:  # masses as inputs are none too
         return "mass"
     return "mass" if function.needs.mass and not tree.mass > 0.0 else ""
+
+
+def _undriven(drives: Drives, function: Function) -> str:
+    """Which option of joint forces and actuators it lacks."""
+    if CONTROLS in function.inputs and not drives.actuators:
+        return "actuators"
+    if function.needs.drives == "forces" and function.plain is function and not drives.forces:
+        return "joint_forces"
+    return ""
+
+
+def check_driven(called: str, drives: Drives, function: Function, compile_by: str = "compile") -> None:
+    """UnsupportedError for forces of joints or actuators that the robot was compiled without."""
+    wanting = _undriven(drives, function)
+    if wanting == "actuators":
+        raise UnsupportedError(
+            f"{called}: the robot was compiled without actuators; {compile_by}(actuators=True) takes those of "
+            "robot.actuators, and u in place of tau"
+        )
+    if wanting == "joint_forces":
+        words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
+        raise UnsupportedError(
+            f"{called}: the robot was compiled without joint forces; {compile_by}(joint_forces=('all',)) has all that "
+            f"the robot has; allowed is {words}"
+        )
 
 
 def kinds_of(tree: Tree) -> list[str]:
@@ -383,17 +417,7 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
             f"{function.called}: the robot has no contacts; compile(contacts=(condyle.Contact({tip!r}, 'point'),)) "
             "gives it one"
         )
-    if wanting == "actuators":
-        raise UnsupportedError(
-            f"{function.called}: the robot was compiled without actuators; compile(actuators=True) takes those of "
-            "robot.actuators, and u in place of tau"
-        )
-    if wanting == "joint_forces":
-        words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
-        raise UnsupportedError(
-            f"{function.called}: the robot was compiled without joint forces; compile(joint_forces=('all',)) has all "
-            f"that the robot has; allowed is {words}"
-        )
+    check_driven(function.called, tree.drives, function)
     if wanting == "reference_frame":
         known = " or ".join(map(repr, function.needs.reference_frames))
         raise UnsupportedError(

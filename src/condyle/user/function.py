@@ -201,7 +201,7 @@ class UserFunction(Identified):
         """Return the function for a target; options as in `Robot.compile`. It is compiled at its first call."""
         options = {"target": target, "dtype": dtype, "threads": threads, "device": device, "check": check}
         recipe = (UserFunction.compile, (self, *options.values()))
-        return CompiledFunction(self, self._build(**options, **self._bound._asdict()), recipe)
+        return CompiledFunction(self, self._build(**options, **self._bound.options), recipe)
 
     def export(
         self,
@@ -228,7 +228,9 @@ class UserFunction(Identified):
         own = renamed(self.specification, self._name)
         functions = (own, *(derivative(kind, own) for kind in derivatives))
         rollouts = () if rollout is None else (rollout_by(own, rollout),)
-        options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
+        drives = self._bound.drives != UNBOUND.drives
+        left = ("force_frame", *(() if drives else UNBOUND.options.keys() - UNBOUND._fields))
+        options = {key: value for key, value in self._bound.options.items() if key not in left}
         return self._write(target, out, (*functions, *rollouts), name, dtype, **options)
 
     def only(self, output: str | None) -> Function:
