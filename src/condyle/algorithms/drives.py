@@ -155,12 +155,13 @@ def push(drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar,
     u, moves = _clipped(control, drive.control)
     if drive.is_damper:
         damping = gain * u
-        value, by_rate, by_control, both = -(damping * rate), -damping, -(gain * rate) * moves, -gain * moves
+        slopes = NONE, -damping, -(gain * rate) * moves, -gain * moves
+        value = -(damping * rate)
     else:
-        value = gain * u + b0
-        value, by_rate, by_control, both = value + b1 * length + b2 * rate, b2, gain * moves, NONE
+        slopes = b1, b2, gain * moves, NONE
+        value = gain * u + b0 + b1 * length + b2 * rate
     force, free = _clipped(value, drive.force)
-    return Push(force, b1 * free, by_rate * free, by_control * free, both * free)
+    return Push(force, *(slope * free for slope in slopes))
 
 
 def _clipped(x: Scalar, limits: tuple[float, float]) -> tuple[Scalar, Scalar]:
