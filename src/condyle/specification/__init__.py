@@ -43,7 +43,7 @@ class Drives(NamedTuple):
 
     forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
     limits infinite where there are none. positions: the entry of q whose rate an entry of v is; -1 where there is none.
-    friction_velocity: w of dry friction. stops: k, d, w of limits. implicit: whether steps take what depends on v at
+    friction_velocity: w of dry friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at
     their end.
     """
 
@@ -57,7 +57,7 @@ class Drives(NamedTuple):
     positions: tuple[int, ...] = ()
     actuators: tuple[Drive, ...] = ()
     friction_velocity: float = 1e-2
-    stops: tuple[float, float, float] = (1e4, 10.0, 1e-3)
+    stops: tuple[float, float, float] = (1e4, 1e-2, 1e-3)
     implicit: bool = True
 
     @property
