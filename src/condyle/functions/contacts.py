@@ -58,7 +58,6 @@ from condyle.specification.ports import (
     EXTRA,
     F_EXT,
     FRICTION_NUMBERS,
-    IMPLICIT,
     INERTIAS,
     NUMBERS,
 )

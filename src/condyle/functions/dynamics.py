@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from condyle import algorithms
 from condyle.derivatives import hessian, jacobian, jvp, vjp
@@ -277,7 +277,7 @@ def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
 
 def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
     if algorithms.drives.couples(tree):
-        solver = algorithms.solvers.ByFactors
+        solver = cast("Callable[..., Solver]", algorithms.solvers.ByFactors)
     return (solver(algorithms.drives.driven(tree)).acceleration(),)
 
 
