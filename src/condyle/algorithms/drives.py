@@ -10,14 +10,15 @@ An actuator pushes by
 
     clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range),  length = sum gear q,  rate = sum gear v
 
-of a damper by clip(- gain clip(u, control) rate, force range), on each of its joints times the gear.
+of a damper by clip(- gain clip(u, control) rate, force range), on each of its joints times the gear. The sum of all at
+a joint is clipped at its effort.
 
 With F the sum of both, and h the length of a step, a step that takes at its end what depends on v has
 
     (M + h D) a + c = tau + F(q, v, u),
 
 D = - dF/dv, but f / sqrt(v^2 + w^2) for dry friction, with which it never turns a motion round, and 0 for an actuator
-that is clipped. So M^-1 becomes (M + h D)^-1, and dF - h dD a is added to the derivatives of tau. As h goes to 0 this
+that is clipped and in rows and columns of joints whose effort clips. So M^-1 becomes (M + h D)^-1, and dF - h dD a is added to the derivatives of tau. As h goes to 0 this
 is forward dynamics.
 """
 
@@ -196,11 +197,20 @@ def joint_forces(tree: Unrolled) -> list[Scalar]:
 
 def actuator_forces(tree: Unrolled) -> list[Scalar]:
     """What all actuators push each degree of freedom by."""
-    sums = [NONE] * tree.nv
-    for drive, one in zip(tree.tree.drives.actuators, pushes(tree), strict=True):
+    return [force for force, _ in joint_pushes(tree, pushes(tree))]
+
+
+def joint_pushes(tree: Unrolled, pushes: Sequence[Push]) -> list[tuple[Scalar, Scalar]]:
+    """The force of all actuators on each degree of freedom, and 1 where effort does not clip it, else 0."""
+    drives, sums = tree.tree.drives, [NONE] * tree.nv
+    for drive, one in zip(drives.actuators, pushes, strict=True):
         for k, _, gear in drive.gears:
             sums[k] = sums[k] + gear * one.value
-    return sums
+    driven = {k for drive in drives.actuators for k, _, _ in drive.gears}
+    return [
+        _clipped(x, (-most, most)) if k in driven else (x, number(1.0))
+        for k, (x, most) in enumerate(zip(sums, drives.effort, strict=True))
+    ]
 
 
 def act(tree: Sweeps) -> bool:
@@ -259,10 +269,10 @@ def with_slopes(tree: Sweeps, by_q: Matrix, by_v: Matrix, a: Vector = ()) -> tup
             change = slope if h is None or is_zero(turn) else slope - h * turn * cast("Sequence[Scalar]", a)[k]
             if not is_zero(change):
                 matrix.add(k, k, -change)
-    for row, column, gears, one in _pairs(unrolled):
+    for row, column, gears, free, one in _pairs(unrolled):
         for matrix, slope in ((of_q, one.by_length), (of_v, one.by_rate)):
             if not is_zero(slope):
-                matrix.add(row, column, -(gears * slope))
+                matrix.add(row, column, -(gears * slope * free[row]))
     return by_q, by_v
 
 
@@ -271,14 +281,15 @@ def by_controls(tree: Unrolled, by_tau: T, a: Vector) -> T | list[Scalar]:
     if CONTROLS.name not in tree.inputs:
         return by_tau
     entries, h, rates = dense(cast("Sequence[Scalar]", by_tau)), _step(tree), cast("Sequence[Scalar]", a)
-    drives, slopes = tree.tree.drives.actuators, list[Scalar]()
-    for drive, one in zip(drives, pushes(tree), strict=True):
-        slopes.append(one.by_control)
+    drives, every = tree.tree.drives.actuators, pushes(tree)
+    free = [flag for _, flag in joint_pushes(tree, every)]
+    slopes = [one.by_control for one in every]
+    for k, (drive, one) in enumerate(zip(drives, every, strict=True)):
         if h is not None and not is_zero(one.by_rate_by_control):
-            rate = total([gear * rates[k] for k, _, gear in drive.gears])
-            slopes[-1] = one.by_control + h * one.by_rate_by_control * rate
+            rate = total([gear * rates[at] * free[at] for at, _, gear in drive.gears])
+            slopes[k] = slopes[k] + h * one.by_rate_by_control * rate
     return [
-        total([entries[row + k] * gear for k, _, gear in drive.gears]) * slope
+        total([entries[row + k] * (gear * free[k]) for k, _, gear in drive.gears]) * slope
         for row in range(0, len(entries), tree.nv)
         for drive, slope in zip(drives, slopes, strict=True)
     ]
@@ -330,9 +341,9 @@ def added_mass(tree: Unrolled) -> SparseMatrix:
         force = joint_force(tree, k)
         if force is not None and not is_zero(force.D):
             added.add(k, k, h * force.D)
-    for row, column, gears, one in _pairs(tree):
+    for row, column, gears, free, one in _pairs(tree):
         if not is_zero(one.by_rate):
-            added.add(row, column, -(h * gears) * one.by_rate)
+            added.add(row, column, -(h * gears) * one.by_rate * free[row] * free[column])
     return added
 
 
@@ -376,11 +387,13 @@ def _step(tree: Unrolled) -> Scalar | None:
     return None if given is None else given[0]
 
 
-def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Push]]:
-    """(row, column, product of gears, push) of every two joints of an actuator."""
+def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Sequence[Scalar], Push]]:
+    """(row, column, product of gears, where effort does not clip, push) of every two joints of an actuator."""
     if CONTROLS.name not in tree.inputs:
         return
-    for drive, one in zip(tree.tree.drives.actuators, pushes(tree), strict=True):
+    every = pushes(tree)
+    free = [flag for _, flag in joint_pushes(tree, every)]
+    for drive, one in zip(tree.tree.drives.actuators, every, strict=True):
         for row, _, x in drive.gears:
             for column, _, y in drive.gears:
-                yield row, column, x * y, one
+                yield row, column, x * y, free, one

@@ -160,6 +160,7 @@ def drives_of(
         upper=tuple(float(robot.upper[at]) if at >= 0 else np.inf for at in positions),
         positions=positions,
         actuators=_pushing(robot) if actuators else (),
+        effort=tuple(robot.effort.tolist()) if actuators else (),
     )
 
 

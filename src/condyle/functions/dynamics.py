@@ -212,7 +212,8 @@ JOINT_FORCE_LAWS = Function(
 ACTUATOR_FORCES = Function(
     "af",
     "actuator_forces",
-    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), length = gear q, rate = gear v",
+    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), clipped at effort; length = gear q, "
+    "rate = gear v",
     (Q, V, CONTROLS),
     (Port("actuator_force", ("nv",), DOF_UNIT, "joint", "force of all actuators"),),
     Ways(lambda: {"laws": Route(_af)}),

@@ -19,7 +19,7 @@ class Drives(NamedTuple):
     """Forces of joints that belong to the equation of motion, and actuators that push in place of tau.
 
     forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
-    limits infinite where there are none. positions: the entry of q whose rate an entry of v is; -1 where there is none.
+    limits infinite where there are none. effort: of all actuators on an entry of v. positions: the entry of q whose rate an entry of v is; -1 where there is none.
     friction_velocity: w of dry friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at
     their end.
     """
@@ -33,6 +33,7 @@ class Drives(NamedTuple):
     upper: tuple[float, ...] = ()
     positions: tuple[int, ...] = ()
     actuators: tuple[Drive, ...] = ()
+    effort: tuple[float, ...] = ()
     friction_velocity: float = 1e-2
     stops: tuple[float, float, float] = (1e4, 1e-2, 1e-3)
     implicit: bool = True
