@@ -1,0 +1,62 @@
+"""What joint forces and actuators do, with matrices and the functions of a robot without them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle import Robot
+from condyle.model.parts import RobotData
+from tests.readers.drive_forces import actuator_forces, arms, spring_forces
+
+Reals = NDArray[np.float64]
+
+
+class Equations:
+    """Methods of `Dynamics` with joint forces and actuators, for one state; q is a plain vector.
+
+    An actuator's damping is 0 where its force is clipped, and that of a joint's actuators where effort clips them.
+    """
+
+    def __init__(self, robot: Robot) -> None:
+        self.robot, self.dyn = robot, robot.compile(target="cpu")
+
+    def joint_forces(self, q: Reals, v: Reals) -> Reals:
+        """Damping and springs."""
+        return spring_forces(self.robot, q) - self.robot.damping * v
+
+    def actuator_forces(self, q: Reals, v: Reals, u: Reals) -> Reals:
+        return np.clip(actuator_forces(self.robot, q, v, u), -self.robot.effort, self.robot.effort)
+
+    def damping(self, q: Reals, v: Reals, u: Reals) -> Reals:
+        """D (nv, nv) = - d (joint and actuator forces) / d v."""
+        D = actuator_damping(self.robot, q, v, u)
+        free = np.abs(actuator_forces(self.robot, q, v, u)) < self.robot.effort
+        return np.diag(self.robot.damping) + np.where(np.outer(free, free), D, 0.0)
+
+    def forward_dynamics(self, q: Reals, v: Reals, u: Reals) -> Reals:
+        return self.dyn.forward_dynamics(q, v, self.actuator_forces(q, v, u) + self.joint_forces(q, v))
+
+    def inverse_dynamics(self, q: Reals, v: Reals, a: Reals) -> Reals:
+        return self.dyn.inverse_dynamics(q, v, a) - self.joint_forces(q, v)
+
+    def step(self, q: Reals, v: Reals, u: Reals, h: float, D: Reals | None = None) -> tuple[Reals, Reals]:
+        """(q', v'): (M + h D) a = forces - c at (q, v), v' = v + h a, q' = q + h v'. D: zeros for the explicit step."""
+        D = self.damping(q, v, u) if D is None else D
+        M = self.dyn.mass_matrix(q)
+        v = v + h * np.linalg.solve(M + h * D, M @ self.forward_dynamics(q, v, u))
+        return q + h * v, v
+
+
+def actuator_damping(robot: RobotData, q: Reals, v: Reals, u: Reals) -> Reals:
+    """(nv, nv): of the actuators whose force is not clipped."""
+    D = np.zeros((robot.nv, robot.nv))
+    for row, actuator, control in zip(arms(robot), robot.actuators, u, strict=True):
+        held = actuator.gain * np.clip(control, *actuator.control)
+        b0, b1, slope = actuator.bias or (0.0, 0.0, 0.0)
+        if actuator.kind == "damper":
+            held, slope = 0.0, -held
+        low, high = actuator.force
+        if low < held + b0 + b1 * (row @ q) + slope * (row @ v) < high:
+            D -= slope * np.outer(row, row)
+    return D
