@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle import Robot
+from condyle.errors import ModelWarning
 from condyle.model.parts import RobotData
 from tests.readers.drive_forces import actuator_forces, arms, spring_forces
 
@@ -19,7 +22,10 @@ class Equations:
     """
 
     def __init__(self, robot: Robot) -> None:
-        self.robot, self.dyn = robot, robot.compile(target="cpu")
+        self.robot = robot
+        with warnings.catch_warnings():  # what these functions do not apply is applied here
+            warnings.simplefilter("ignore", ModelWarning)
+            self.dyn = robot.compile(target="cpu")
 
     def joint_forces(self, q: Reals, v: Reals) -> Reals:
         """Damping and springs."""

@@ -13,7 +13,7 @@ from condyle import Robot, load
 from tests.drives.equations import Equations
 from tests.drives.robots import ACROSS, ALONG, NAMES, calm, drawn, file_of, mujoco_of, relative, robot_of
 from tests.processor import slow
-from tests.readers.drive_files import FILES, write
+from tests.readers.drive_files import ARM, FILES, write
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.* not applied:condyle.errors.ModelWarning"),  # friction, limits
@@ -101,3 +101,20 @@ def test_damping_across_branches(name: str, way: str) -> None:
         assert relative(dyn.step(q, v, u, h)[1], whole) < 1e-12
         away = max(away, relative(whole, data.qvel))
     assert away > 0.1
+
+
+@pytest.mark.parametrize("way", EACH)
+def test_damping_of_an_actuator_that_effort_clips(way: str, tmp_path: Path) -> None:
+    """Of an actuator on one joint; where a tendon's joint is clipped MuJoCo keeps D, and ours drops that joint's."""
+    body = ARM.replace('name="j"', 'name="j" actuatorfrcrange="-40 40"')
+    path = write(tmp_path, "", '<position joint="j" kp="30" kv="4"/><velocity joint="k" kv="7"/>', body)
+    robot = load(path)
+    mujoco, model, data = mujoco_of(path)
+    dyn, h, clipped = WAYS[way](robot), model.opt.timestep, 0
+    for q, v, u in zip(*drawn(robot, 40), strict=True):
+        data.qpos, data.qvel, data.ctrl = q, v, u
+        mujoco.mj_step(model, data)
+        after = dyn.step(q, v, u, h)
+        assert relative(after[1], data.qvel) < 1e-12 and relative(after[0], data.qpos) < 1e-12
+        clipped += abs(data.qfrc_actuator[0]) == 40.0
+    assert 5 < clipped < 35
