@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,14 @@ from tests.readers.drive_forces import actuator_forces, arms, spring_forces
 Reals = NDArray[np.float64]
 
 
+@contextmanager
+def quiet() -> Iterator[None]:
+    """No warning of what plain functions do not apply: the equations here do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        yield
+
+
 class Equations:
     """Methods of `Dynamics` with joint forces and actuators, for one state; q is a plain vector.
 
@@ -23,8 +33,7 @@ class Equations:
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
-        with warnings.catch_warnings():  # what these functions do not apply is applied here
-            warnings.simplefilter("ignore", ModelWarning)
+        with quiet():
             self.dyn = robot.compile(target="cpu")
 
     def joint_forces(self, q: Reals, v: Reals) -> Reals:
