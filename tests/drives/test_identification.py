@@ -139,5 +139,4 @@ def test_drives_are_found_with_unknown_inertias(way: str) -> None:
     adds = np.linalg.norm(left, axis=0) > 1e-9 * np.linalg.norm(rows.drives, axis=0)
     assert np.flatnonzero(~adds).tolist() == [14, 15]
     found = np.linalg.lstsq(left[:, adds], rows.torques - span @ (span.T @ rows.torques), rcond=None)[0]
-    deviation = np.sqrt(np.diag(np.linalg.inv(left[:, adds].T @ left[:, adds])))
     np.testing.assert_allclose(found, WANTED[adds], rtol=0.03)
