@@ -19,7 +19,7 @@ Reals = NDArray[np.float64]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """No warning of what plain functions do not apply: the equations here do."""
+    """Without warnings of models: plain functions apply no drives, the equations here do."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         yield

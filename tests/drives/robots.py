@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from condyle import Robot, load
-from tests.drives.equations import Reals
+from tests.drives.equations import Reals, quiet
 
 MODELS = Path(__file__).parent / "models"
 ACROSS = ("xarm7_gripper",)
@@ -22,7 +22,8 @@ ALONG = tuple(name for name in NAMES if name not in ACROSS)
 
 @cache
 def robot_of(name: str) -> Robot:
-    return load(file_of(name))
+    with quiet():  # MuJoCo's notes on a file's old words
+        return load(file_of(name))
 
 
 def file_of(name: str) -> Path:

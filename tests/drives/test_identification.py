@@ -114,7 +114,6 @@ def measured(robot: Robot, Y: Reals, seed: int) -> Measured:
 WANTED = np.concatenate([TRUTH[name] for name in COLUMNS[:3]])
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", range(3))
 def test_drives_are_found_where_inertias_are_known(seed: int, way: str) -> None:

@@ -15,10 +15,7 @@ from tests.drives.robots import ACROSS, ALONG, NAMES, calm, drawn, file_of, mujo
 from tests.processor import slow
 from tests.readers.drive_files import ARM, FILES, write
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.* not applied:condyle.errors.ModelWarning"),  # friction, limits
-    pytest.mark.filterwarnings("ignore:.*'settotalmass' is deprecated:condyle.errors.ModelWarning"),  # of the cheetah
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.* not applied:condyle.errors.ModelWarning")  # friction, limits
 
 
 def compiled(target: str) -> Callable[[Robot], Any]:
@@ -84,7 +81,6 @@ def test_each_kind_of_actuator(case: str, way: str, tmp_path: Path) -> None:
     compare_steps(robot, path, way)
 
 
-@pytest.mark.smoke
 @pytest.mark.parametrize("way", EACH)
 @pytest.mark.parametrize("name", ACROSS)
 def test_damping_across_branches(name: str, way: str) -> None:

@@ -76,6 +76,7 @@ def test_the_explicit_step_of_stiff_gains_is_not(robot: Robot, way: str) -> None
     assert np.abs(path[-1]).max() > 100.0
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("way", IMPLICIT)
 def test_one_implicit_step_of_one_joint_by_hand(way: str, tmp_path: Path) -> None:
     (tmp_path / "rotor.urdf").write_text(ROTOR)
