@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,3 +76,7 @@ def actuator_damping(robot: RobotData, q: Reals, v: Reals, u: Reals) -> Reals:
         if low < held + b0 + b1 * (row @ q) + slope * (row @ v) < high:
             D -= slope * np.outer(row, row)
     return D
+
+
+def relative(found: Any, wanted: Any) -> float:
+    return float(np.abs(np.asarray(found) - wanted).max() / max(np.abs(wanted).max(), 1e-300))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import pytest
 from condyle import Robot, load
 from tests.drives.equations import Reals, quiet
 
+mujoco: Any = pytest.importorskip("mujoco", reason="pip install 'condyle[test]'")
 MODELS = Path(__file__).parent / "models"
 ACROSS = ("xarm7_gripper",)
 """Its tendon runs over joints of two branches, and its actuator damps."""
@@ -30,13 +30,12 @@ def file_of(name: str) -> Path:
     return MODELS / f"{name}.xml"
 
 
-def mujoco_of(path: Path) -> tuple[ModuleType, Any, Any]:
-    """mujoco, its model and data: without contacts, stops and dry friction, which are soft constraints there."""
-    mujoco = pytest.importorskip("mujoco")
+def mujoco_of(path: Path) -> tuple[Any, Any]:
+    """MuJoCo's model and data: without contacts, stops and dry friction, which are soft constraints there."""
     model = mujoco.MjModel.from_xml_path(str(path))
     model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    return mujoco, model, mujoco.MjData(model)
+    return model, mujoco.MjData(model)
 
 
 def drawn(robot: Robot, n: int, seed: int = 0) -> tuple[Reals, Reals, Reals]:
@@ -51,7 +50,3 @@ def drawn(robot: Robot, n: int, seed: int = 0) -> tuple[Reals, Reals, Reals]:
 def calm(robot: Robot, u: Reals) -> Reals:
     """Controls with which no arm gets so fast that rounding grows: 2 at most of a motor."""
     return np.where([one.kind == "motor" for one in robot.actuators], np.clip(u, -2.0, 2.0), u)
-
-
-def relative(found: Any, wanted: Any) -> float:
-    return float(np.abs(np.asarray(found) - wanted).max() / max(np.abs(wanted).max(), 1e-300))

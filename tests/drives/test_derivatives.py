@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from condyle import Robot
-from tests.drives.equations import Equations, Reals, quiet
-from tests.drives.robots import drawn, relative, robot_of
+from tests.drives.equations import Equations, Reals, quiet, relative
+from tests.drives.robots import drawn, robot_of
 
 NAMES = ("cheetah", "manipulator", "shadow_hand", "xarm7_gripper")
 H, DIFFERENCE = 0.005, 1e-5

@@ -15,8 +15,7 @@ import pytest
 
 import condyle
 from condyle import Robot
-from tests.drives.equations import Equations
-from tests.drives.robots import relative
+from tests.drives.equations import Equations, relative
 
 HERE = Path(__file__).parent
 FIGURES = json.loads((HERE / "drake.json").read_text(encoding="utf-8"))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from condyle import Robot, load
-from tests.drives.equations import Equations
-from tests.drives.robots import ACROSS, ALONG, NAMES, calm, drawn, file_of, mujoco_of, relative, robot_of
+from tests.drives.equations import Equations, relative
+from tests.drives.robots import ACROSS, ALONG, NAMES, calm, drawn, file_of, mujoco, mujoco_of, robot_of
 from tests.processor import slow
 from tests.readers.drive_files import ARM, FILES, write
 
@@ -29,7 +29,7 @@ DRIVEN = tuple(name for name, (_, actuators) in FILES.items() if actuators)
 
 def compare_accelerations(robot: Robot, path: Path, way: str) -> None:
     """A few sums and products more than those of a robot without drives, so 1e-10 as without."""
-    mujoco, model, data = mujoco_of(path)
+    model, data = mujoco_of(path)
     dyn = WAYS[way](robot)
     for q, v, u in zip(*drawn(robot, 10), strict=True):
         data.qpos, data.qvel, data.ctrl = q, v, u
@@ -45,7 +45,7 @@ def compare_accelerations(robot: Robot, path: Path, way: str) -> None:
 
 
 def compare_steps(robot: Robot, path: Path, way: str) -> None:
-    mujoco, model, data = mujoco_of(path)
+    model, data = mujoco_of(path)
     dyn, h = WAYS[way](robot), model.opt.timestep
     q, _, u = (x[0] for x in drawn(robot, 1))
     v, fastest = np.zeros(robot.nv), 0.0
@@ -85,7 +85,7 @@ def test_each_kind_of_actuator(case: str, way: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ACROSS)
 def test_damping_across_branches(name: str, way: str) -> None:
     """MuJoCo leaves out the entries of D where M has none: its step is ours with them left out."""
-    robot, (mujoco, model, data) = robot_of(name), mujoco_of(file_of(name))
+    robot, (model, data) = robot_of(name), mujoco_of(file_of(name))
     dyn, equations, h = WAYS[way](robot), Equations(robot), model.opt.timestep
     away = 0.0
     for q, v, u in zip(*drawn(robot, 10), strict=True):
@@ -105,7 +105,7 @@ def test_damping_of_an_actuator_that_effort_clips(way: str, tmp_path: Path) -> N
     body = ARM.replace('name="j"', 'name="j" actuatorfrcrange="-40 40"')
     path = write(tmp_path, "", '<position joint="j" kp="30" kv="4"/><velocity joint="k" kv="7"/>', body)
     robot = load(path)
-    mujoco, model, data = mujoco_of(path)
+    model, data = mujoco_of(path)
     dyn, h, clipped = WAYS[way](robot), model.opt.timestep, 0
     for q, v, u in zip(*drawn(robot, 40), strict=True):
         data.qpos, data.qvel, data.ctrl = q, v, u
