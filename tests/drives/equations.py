@@ -16,6 +16,7 @@ from condyle.model.parts import RobotData
 from tests.readers.drive_forces import actuator_forces, arms, spring_forces
 
 Reals = NDArray[np.float64]
+Stops = tuple[float, float, float]
 
 
 @contextmanager
@@ -32,23 +33,43 @@ class Equations:
     An actuator's damping is 0 where its force is clipped, and that of a joint's actuators where effort clips them.
     """
 
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
+    def __init__(self, robot: Robot, friction_velocity: float = 0.0, stops: Stops | None = None) -> None:
+        """Damping and springs; friction where it has a velocity, and limits with stops."""
+        self.robot, self.friction_velocity, self.stops = robot, friction_velocity, stops
         with quiet():
             self.dyn = robot.compile(target="cpu")
 
     def joint_forces(self, q: Reals, v: Reals) -> Reals:
-        """Damping and springs."""
-        return spring_forces(self.robot, q) - self.robot.damping * v
+        bare = spring_forces(self.robot, q) - self.robot.damping * v
+        return bare - self.secant(v) * v - self.stop(q, v)[0]
+
+    def secant(self, v: Reals) -> Reals:
+        """f / sqrt(v^2 + w^2): dry friction over -v."""
+        w = self.friction_velocity
+        return self.robot.friction / np.sqrt(v * v + w * w) if w else np.zeros_like(v)
+
+    def stop(self, q: Reals, v: Reals) -> tuple[Reals, Reals]:
+        """The force s_k ramp(e) against what is beyond a limit in s_t seconds, and its derivative by v."""
+        if self.stops is None:
+            return np.zeros_like(v), np.zeros_like(v)
+        stiffness, ahead, blend = self.stops
+        then = q + ahead * v
+        e = then - np.clip(then, self.robot.lower, self.robot.upper)
+        is_near = np.abs(e) < 2.0 * blend
+        ramp = np.where(is_near, e * np.abs(e) / (4.0 * blend), e - blend * np.sign(e))
+        slope = np.where(is_near, np.abs(e) / (2.0 * blend), 1.0)
+        return stiffness * ramp, stiffness * ahead * slope
 
     def actuator_forces(self, q: Reals, v: Reals, u: Reals) -> Reals:
         return np.clip(actuator_forces(self.robot, q, v, u), -self.robot.effort, self.robot.effort)
 
     def damping(self, q: Reals, v: Reals, u: Reals) -> Reals:
-        """D (nv, nv) = - d (joint and actuator forces) / d v."""
+        """D (nv, nv) = - d (joint and actuator forces) / d v, but the secant of dry friction."""
         D = actuator_damping(self.robot, q, v, u)
         free = np.abs(actuator_forces(self.robot, q, v, u)) < self.robot.effort
-        return np.diag(self.robot.damping) + np.where(np.outer(free, free), D, 0.0)
+        return np.diag(self.robot.damping + self.secant(v) + self.stop(q, v)[1]) + np.where(
+            np.outer(free, free), D, 0.0
+        )
 
     def forward_dynamics(self, q: Reals, v: Reals, u: Reals) -> Reals:
         return self.dyn.forward_dynamics(q, v, self.actuator_forces(q, v, u) + self.joint_forces(q, v))
