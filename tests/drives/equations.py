@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,6 +17,7 @@ from tests.readers.drive_forces import actuator_forces, arms, spring_forces
 
 Reals = NDArray[np.float64]
 Stops = tuple[float, float, float]
+STEP = 1e-5  # of differences
 
 
 @contextmanager
@@ -99,5 +100,12 @@ def actuator_damping(robot: RobotData, q: Reals, v: Reals, u: Reals) -> Reals:
     return D
 
 
-def relative(found: Any, wanted: Any) -> float:
-    return float(np.abs(np.asarray(found) - wanted).max() / max(np.abs(wanted).max(), 1e-300))
+def relative(answer: Any, wanted: Any) -> float:
+    return float(np.abs(np.asarray(answer) - wanted).max() / max(np.abs(wanted).max(), 1e-300))
+
+
+def differences(f: Callable[[Reals], Reals], x: Reals) -> Reals:
+    """(outputs, inputs), of fourth order."""
+    steps = STEP * np.eye(len(x))
+    near, far = (np.array([f(x + k * dx) - f(x - k * dx) for dx in steps]).T for k in (1.0, 2.0))
+    return (8.0 * near - far) / (12.0 * STEP)

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from condyle import Robot
-from tests.drives.equations import Equations, Reals, quiet, relative
+from tests.drives.equations import Equations, Reals, differences, quiet, relative
 from tests.drives.robots import drawn, robot_of
 
 NAMES = ("cheetah", "manipulator", "shadow_hand", "xarm7_gripper")
-H, DIFFERENCE = 0.005, 1e-5
+H = 0.005
 BOUND = 1e-7  # differences of fourth order at 1e-5: rounding of 1e-16 / 1e-5 times what M's condition adds
-
-
-def differences(f: Callable[[Reals], Reals], x: Reals) -> Reals:
-    """(outputs, inputs), of fourth order."""
-    steps = DIFFERENCE * np.eye(len(x))
-    near, far = (np.array([f(x + k * dx) - f(x - k * dx) for dx in steps]).T for k in (1.0, 2.0))
-    return (8.0 * near - far) / (12.0 * DIFFERENCE)
 
 
 def compiled(robot: Robot) -> Any:
@@ -49,11 +41,11 @@ def test_of_forward_dynamics(name: str) -> None:
     robot, nv = robot_of(name), robot_of(name).nv
     dyn, equations = compiled(robot), Equations(robot)
     for q, v, u in zip(*drawn(robot, 4), strict=True):
-        found = np.concatenate(dyn.forward_dynamics_derivatives(q, v, u), axis=-1)
+        answer = np.concatenate(dyn.forward_dynamics_derivatives(q, v, u), axis=-1)
         wanted = differences(
             lambda x: equations.forward_dynamics(*np.split(x, [nv, 2 * nv])), np.concatenate([q, v, u])
         )
-        assert relative(found, wanted) < BOUND
+        assert relative(answer, wanted) < BOUND
 
 
 @pytest.mark.parametrize("name", NAMES)

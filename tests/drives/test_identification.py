@@ -31,9 +31,9 @@ class Motion(NamedTuple):
 def arm(*names: str) -> Robot:
     """iiwa14 with the drives of TRUTH that are named, and springs' references."""
     bare = condyle.load("iiwa14")
-    given = {"rotor_inertia" if name == "armature" else name: TRUTH[name] for name in names}
+    numbers = {"rotor_inertia" if name == "armature" else name: TRUTH[name] for name in names}
     drives = {
-        joint: Drive(spring_reference=REFERENCE[i], **{name: x[i] for name, x in given.items()})
+        joint: Drive(spring_reference=REFERENCE[i], **{name: x[i] for name, x in numbers.items()})
         for i, joint in enumerate(bare.joint_names)
     }
     return bare.with_drives(drives)
@@ -121,10 +121,10 @@ def test_drives_are_found_where_inertias_are_known(seed: int, way: str) -> None:
     robot, names = arm(*COLUMNS[:3]), COLUMNS[:3]
     rows = measured(robot, WAYS[way](robot, names)(*motion()), seed)
     rest = rows.torques - rows.inertias @ robot.inertias.reshape(-1)
-    found, _, rank, _ = np.linalg.lstsq(rows.drives, rest, rcond=None)
+    estimate, _, rank, _ = np.linalg.lstsq(rows.drives, rest, rcond=None)
     deviation = np.sqrt(np.diag(np.linalg.inv(rows.drives.T @ rows.drives)))
     assert rank == 21 and (4.0 * deviation < 0.03 * WANTED).all()
-    np.testing.assert_allclose(found, WANTED, rtol=0.03)
+    np.testing.assert_allclose(estimate, WANTED, rtol=0.03)
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -137,5 +137,5 @@ def test_drives_are_found_with_unknown_inertias(way: str) -> None:
     left = rows.drives - span @ (span.T @ rows.drives)
     adds = np.linalg.norm(left, axis=0) > 1e-9 * np.linalg.norm(rows.drives, axis=0)
     assert np.flatnonzero(~adds).tolist() == [14, 15]
-    found = np.linalg.lstsq(left[:, adds], rows.torques - span @ (span.T @ rows.torques), rcond=None)[0]
-    np.testing.assert_allclose(found, WANTED[adds], rtol=0.03)
+    estimate = np.linalg.lstsq(left[:, adds], rows.torques - span @ (span.T @ rows.torques), rcond=None)[0]
+    np.testing.assert_allclose(estimate, WANTED[adds], rtol=0.03)
