@@ -18,8 +18,8 @@ With F the sum of both, and h the length of a step, a step that takes at its end
     (M + h D) a + c = tau + F(q, v, u),
 
 D = - dF/dv, but f / sqrt(v^2 + w^2) for dry friction, with which it never turns a motion round, and 0 for an actuator
-that is clipped and in rows and columns of joints whose effort clips. So M^-1 becomes (M + h D)^-1, and dF - h dD a is added to the derivatives of tau. As h goes to 0 this
-is forward dynamics.
+that is clipped and in rows and columns of joints whose effort clips. So M^-1 becomes (M + h D)^-1, and dF - h dD a is
+added to the derivatives of tau. As h goes to 0 this is forward dynamics.
 """
 
 from __future__ import annotations
