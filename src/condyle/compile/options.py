@@ -143,24 +143,30 @@ def drives_of(
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{name}={value!r}: give True or False")
     width = positive("friction_velocity", (friction_velocity,), 1)[0]
-    k, d, w = positive("stops", stops, 3)
+    k, t, w = positive("stops", stops, 3)
     laws = tuple(word for word in JOINT_FORCES if word in words or "all" in words)
     if actuators and not robot.actuators:
         raise UnsupportedError(
             f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
             "gives it some"
         )
-    options = {"friction_velocity": width, "stops": (k, d, w), "implicit": implicit}
+    drives = Drives(friction_velocity=width, stops=(k, t, w), implicit=implicit)
     if not laws and not actuators:
-        return Drives(**options)
+        return drives
     check_drives(robot, laws)
     positions = positions_of(tree_of(robot))
-    lower, upper = (
-        tuple(float(limit[at]) if at >= 0 else side for at in positions)
-        for limit, side in ((robot.lower, -np.inf), (robot.upper, np.inf))
+    return drives._replace(
+        forces=laws,
+        damping=tuple(robot.damping.tolist()),
+        friction=tuple(robot.friction.tolist()),
+        stiffness=tuple(robot.stiffness.tolist()),
+        reference=tuple(robot.spring_reference.tolist()),
+        lower=tuple(float(robot.lower[at]) if at >= 0 else -np.inf for at in positions),
+        upper=tuple(float(robot.upper[at]) if at >= 0 else np.inf for at in positions),
+        positions=positions,
+        actuators=_pushing(robot) if actuators else (),
+        effort=tuple(robot.effort.tolist()) if actuators else (),
     )
-    own = (tuple(map(float, x)) for x in (robot.damping, robot.friction, robot.stiffness, robot.spring_reference))
-    return Drives(laws, *own, lower, upper, positions, _pushing(robot) if actuators else (), **options)
 
 
 def _pushing(robot: Robot) -> tuple[Drive, ...]:
@@ -198,7 +204,7 @@ def positive(name: str, values: Sequence[float], length: int) -> tuple[float, ..
 def numbers_of(
     robot: Robot, inputs: Sequence[str], dtype: str, contacts: Sequence[Contact] = (), drives: Drives = UNBOUND.drives
 ) -> dict[str, NDArray[np.floating]]:
-    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts, and controls, always do.
+    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts and controls always do.
 
     UnsupportedError for what is none, or said twice, and for a contact that is drawn back to no anchor.
     """

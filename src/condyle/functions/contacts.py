@@ -57,7 +57,6 @@ from condyle.specification.ports import (
     EXTRA,
     F_EXT,
     FRICTION_NUMBERS,
-    IMPLICIT,
     NUMBERS,
 )
 
@@ -125,7 +124,9 @@ CONSTRAINED_FORWARD_DYNAMICS = contact_function(
 )
 
 CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES = contact_function(
-    replace(SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes=(F_EXT.name, *DRIVEN, *GAINED), needs=DRIVES),
+    replace(
+        SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes=(F_EXT.name, *DRIVEN, *GAINED), needs=DRIVES
+    ),
     "dcfd",
     "constrained_forward_dynamics_derivatives",
     "derivatives of a and force by q, v and tau: -K^-1 times those of the residuals",

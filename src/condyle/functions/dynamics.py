@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from condyle import algorithms
 from condyle.derivatives import hessian, jacobian, jvp, vjp
@@ -212,7 +212,8 @@ JOINT_FORCE_LAWS = Function(
 ACTUATOR_FORCES = Function(
     "af",
     "actuator_forces",
-    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), length = gear q, rate = gear v",
+    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), clipped at effort; length = gear q, "
+    "rate = gear v",
     (Q, V, CONTROLS),
     (Port("actuator_force", ("nv",), DOF_UNIT, "joint", "force of all actuators"),),
     Ways(lambda: {"laws": Route(_af)}),
@@ -277,7 +278,7 @@ def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
 
 def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
     if algorithms.drives.couples(tree):
-        solver = algorithms.solvers.ByFactors
+        solver = cast("Callable[..., Solver]", algorithms.solvers.ByFactors)
     return (solver(algorithms.drives.driven(tree)).acceleration(),)
 
 

@@ -43,7 +43,16 @@ def derivative(port: Port, by: str, unit: str) -> Port:
     """The nv x nv derivative of a joint-space vector by another one."""
     zeros = "coupled" if port is TAU else "connected"
     doc = f"derivative of {port.name} by {by}, row = {port.name}"
-    return Port(f"d{port.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau", by=by if by == "tau" else "")
+    return Port(
+        f"d{port.name}_d{by}",
+        ("nv", "nv"),
+        unit,
+        "joint",
+        doc,
+        zeros=zeros,
+        symmetric=by == "tau",
+        by=by if by == "tau" else "",
+    )
 
 
 DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")

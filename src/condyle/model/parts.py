@@ -439,8 +439,8 @@ _said: set[str] = set()
 def unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives = UNBOUND.drives) -> str:
     """One line with every kind and how many; "" where there is none, for bundled robots and for those made in code.
 
-    inputs, drives: those of `compile`, which apply what they name. Limits and motors alone are not said: nearly every file has
-    limits, and a motor does nothing without its control.
+    inputs, drives: those of `compile`, which apply what they name. Limits and motors alone are not said: nearly every
+    file has limits, and a motor does nothing without its control.
     """
     notes = robot.file_notes
     if notes is None:
