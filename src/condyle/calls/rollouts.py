@@ -21,7 +21,7 @@ from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
 from condyle.runtime.arrays import as_array
 from condyle.specification import F_EXT, Function
-from condyle.specification.ports import ACTIVE, OPEN, RISING
+from condyle.specification.ports import ACTIVE, CONTROLS, OPEN, RISING
 from condyle.text import few
 
 if TYPE_CHECKING:
@@ -113,11 +113,7 @@ def timed_names(
     """
     named = names(by_time) if by_time else ()
     if TAU.name in always and TAU.name not in named:
-        q, v, tau = (
-            _shape(Q.name, arguments[Q.name]),
-            _shape(V.name, arguments[V.name]),
-            _shape(TAU.name, arguments[TAU.name]),
-        )
+        q, v, tau = (_shape(name, arguments[name]) for name in (Q.name, V.name, TAU.name))
         if len(tau) == max(len(q), len(v)) + (steps is not None):
             message = _other_reading(q, v, tau, steps)
             if message:
@@ -224,7 +220,9 @@ class Rollouts:
 
     def __init__(self, engine: Owner, numbers: Mapping[str, Any]) -> None:
         """numbers: of the robot, those that are inputs, and its own."""
-        self._engine, self._numbers = engine, numbers
+        self._engine = engine
+        self._numbers = {name: own for name, own in numbers.items() if name != CONTROLS.name}
+        self.controls = (CONTROLS,) if CONTROLS.name in numbers else ()
         self._variants: dict[tuple[Function, bool, bool], tuple[Function, dict[str, Any]]] = {}
         self._ready: dict[tuple[object, ...], tuple[Function, Callable[..., Any]]] = {}
         self._timed: dict[tuple[Function, tuple[str, ...]], list[tuple[int, str, int]]] = {}
@@ -261,7 +259,7 @@ class Rollouts:
         if variant is None:
             own = {name: value for name, value in self._numbers.items() if name in function.numbers}
             forces, more = () if f_ext is None else (F_EXT,), (RISING,) if rises else ()
-            variant = self._variants[key] = function.taking(*forces, *own, *more), own
+            variant = self._variants[key] = function.taking(*forces, *self.controls, *own, *more), own
         forced, own = variant
         wrong = next((name for name in numbers if name not in own), None)
         if wrong is not None:
@@ -283,7 +281,7 @@ class Rollouts:
 
     def of_step(self, kind: str = "") -> Rollout:
         """`Dynamics.rollout`, or its vjp."""
-        return self.rollout_of(STEP, kind, (TAU.name,))
+        return self.rollout_of(STEP, kind, (CONTROLS.name if self.controls else TAU.name,))
 
     def named(self, function: Function) -> Callable[..., Any]:
         """A rollout of so many steps, or its vjp."""
@@ -330,8 +328,8 @@ class Rollout(RolloutCall):
         self._rollouts, self._function, self._kind = rollouts, function, kind
         self._called = f"{kind}_rollout" if kind else "rollout"
         cotangents = [f"{port.name}_bar" for port in function.outputs] if kind else []
-        self._taken = [*(port.name for port in function.inputs), *cotangents]
-        self._options = {"out", *function.takes}
+        self._taken = [*(port.name for port in function.taking(*rollouts.controls).inputs), *cotangents]
+        self._options = {"out", *function.takes}.difference(self._taken)
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -342,7 +340,7 @@ class Rollout(RolloutCall):
         return {**bound_arguments(self._called, self.__signature__, args, rest), **optional}
 
     def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
-        numbers = {name: arguments[name] for name in self._function.numbers if name in arguments}
+        numbers = {name: arguments[name] for name in self._function.numbers if name in arguments.keys() & self._options}
         of, extra, timed = self._rollouts.extended(self._function, arguments.get(F_EXT.name), numbers, options.by_time)
         n, inputs = len(self._function.inputs), [arguments[name] for name in self._taken]
         inputs = [*inputs[:n], *extra, *inputs[n:]]

@@ -158,6 +158,16 @@ def drives_of(
     return Drives(laws, *own, lower, upper, positions, _pushing(robot) if actuators else (), **options)
 
 
+DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit")
+
+
+def compile_options(bound: Bound) -> dict[str, Any]:
+    """The arguments of `Robot.compile` that are bound so."""
+    *_, width, stops, implicit = drives = bound.drives
+    values = drives.forces, bool(drives.actuators), width, stops, implicit
+    return {**dict(zip(Bound._fields[:-1], bound, strict=False)), **dict(zip(DRIVE_OPTIONS, values, strict=True))}
+
+
 def _pushing(robot: Robot) -> tuple[Drive, ...]:
     """The actuators in numbers."""
     joints = {joint.name: joint for joint in robot.joints}
