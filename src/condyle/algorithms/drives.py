@@ -34,7 +34,7 @@ from condyle.algorithms.matrix import SparseMatrix, dense, plus
 from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.tree import Tree
-from condyle.scalar import Scalar, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.specification import Drive
 from condyle.specification.integrators import METHODS
 from condyle.specification.ports import (
@@ -91,12 +91,17 @@ def spring(k: Scalar, r: float, q: Scalar) -> Force:
 
 
 def stop(side: float, limit: float, numbers: tuple[float, float, float], q: Scalar, v: Scalar) -> Force:
-    """The stop of a limit; side: 1 for the lower one, which pushes towards greater q, -1 for the upper one."""
+    """The stop of a limit; side: 1 for the lower one, which pushes towards greater q, -1 for the upper one.
+
+    r is w^2 / (2 (|p| + root)) where p is negative: the sum p + root would lose its digits there.
+    """
     k, d, w = numbers
     p, rate = side * (limit - q), -side * v
     root = sqrt(p * p + w * w)
-    one_over = reciprocal(root)
-    r = 0.5 * (p + root)
+    larger = root + absolute(p)
+    inverse = reciprocal(root * larger)
+    one_over = larger * inverse
+    r = select(p, 0.5 * larger, (0.5 * w * w) * (root * inverse))
     slope = r * one_over
     bend = (0.5 * w * w) * (one_over * one_over * one_over)
     grip = 1.0 + d * slope * rate
