@@ -20,7 +20,7 @@ from condyle.compile.options import (
     numbers_of,
     routes_of,
 )
-from condyle.derivatives import derivative
+from condyle.derivatives import taking
 from condyle.errors import UnsupportedError
 from condyle.exports.projects import Job, check_folder, folder_of, functions_of
 from condyle.exports.targets import EXPORTS, check_taken, options_of, planned, write
@@ -32,7 +32,7 @@ from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.parts import say_unapplied
 from condyle.model.tree import tree_of
-from condyle.specification import F_EXT, UNBOUND, Bound, Derivative, Function, Repeat
+from condyle.specification import F_EXT, UNBOUND, Bound, Function, Repeat
 from condyle.specification.integrators import BUNDLED, UNNAMED
 from condyle.specification.ports import CONTROLS
 from condyle.version import __version__
@@ -189,7 +189,7 @@ def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str])
     for function in functions:
         of = _called(function)
         for forces in ((), (F_EXT.name,)) if of.takes_f_ext else ((),):
-            taken = _with(of, (*forces, *numbers))
+            taken = taking(of, *forces, *numbers)
             rollout = function.repeat if isinstance(function, OpenRollout) else None
             opened.append(taken if rollout is None else open_rollout(taken, _timed(taken, rollout), rollout.summed))
     return tuple(opened)
@@ -199,14 +199,6 @@ def _timed(function: Function, rollout: Repeat) -> tuple[str, ...]:
     """What has a time axis: controls where the function takes them in place of tau."""
     controlled = any(port.name == CONTROLS.name for port in function.inputs)
     return tuple(CONTROLS.name if controlled and name == TAU.name else name for name in rollout.by_time)
-
-
-def _with(function: Function, numbers: Sequence[str]) -> Function:
-    """The function that takes these too; of a derivative the same one of that."""
-    origin = function.origin
-    if not isinstance(origin, Derivative) or function.repeat is not None:
-        return function.taking(*numbers)
-    return derivative(origin.kind, _with(origin.function, numbers), origin.by if origin.is_partial else None)
 
 
 def facts_of(robot: model.Robot, name: str) -> Facts:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import body_of, held_of
-from condyle.exports.known_answers import rollout_vectors, vectors_of
 from condyle.compile.options import DRIVE_OPTIONS
+from condyle.exports.known_answers import rollout_vectors, vectors_of
 from condyle.exports.projects import Job, facts_of_job, names_of, order_of
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.ir.sweep import Code

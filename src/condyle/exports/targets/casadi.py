@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 from condyle.backends.common.exported_files import write_owned
-from condyle.exports.externals import source_of
 from condyle.compile.options import DRIVE_OPTIONS
+from condyle.exports.externals import source_of
 from condyle.exports.projects import Job, names_of
 from condyle.specification import Function
 
