@@ -121,7 +121,7 @@ def bound_of(
 
 def bound_of_compiled(given: CompileArguments) -> Bound:
     """The options that functions of a compiled robot depend on."""
-    return bound_of(given.robot, **{name: getattr(given, name) for name in UNBOUND.options})
+    return bound_of(given.robot, **{name: getattr(given, name) for name in compile_options(UNBOUND)})
 
 
 def drives_of(
@@ -167,6 +167,16 @@ def drives_of(
         actuators=_pushing(robot) if actuators else (),
         effort=tuple(robot.effort.tolist()) if actuators else (),
     )
+
+
+DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit")
+
+
+def compile_options(bound: Bound) -> dict[str, Any]:
+    """The arguments of `Robot.compile` that are bound so."""
+    *_, width, stops, implicit = drives = bound.drives
+    values = drives.forces, bool(drives.actuators), width, stops, implicit
+    return {**dict(zip(Bound._fields[:-1], bound, strict=False)), **dict(zip(DRIVE_OPTIONS, values, strict=True))}
 
 
 def _pushing(robot: Robot) -> tuple[Drive, ...]:
