@@ -9,6 +9,9 @@ import condyle
 from condyle.cli.check import Verdict, allowed, relative
 from condyle.functions import FUNCTIONS
 
+UNDRIVEN = [name for name, one in FUNCTIONS.items() if not one.needs.drives]
+"""What is checked where neither joint forces nor actuators are asked for."""
+
 
 def test_a_good_robot_is_fine(run, pendulum) -> None:
     ran = run("check", pendulum(), "--json")
@@ -16,7 +19,7 @@ def test_a_good_robot_is_fine(run, pendulum) -> None:
     assert ran.json["fine"]
     named = [row["what"].split()[0] for row in ran.json["checks"] if "against" in row["what"]]
     left_out = ran.json["left_out"]
-    assert sorted([*named, *left_out]) == sorted(FUNCTIONS)
+    assert sorted([*named, *left_out]) == sorted(UNDRIVEN)
     assert all("contacts" in FUNCTIONS[name].options for name in left_out)
 
 
@@ -26,7 +29,7 @@ def test_all_functions_of_an_arm_are_compared(run, tmp_path) -> None:
     path.write_text(condyle.chain(5, 1).to_urdf())
     ran = run("check", str(path), "--json")
     assert ran.json["fine"] and not ran.json["left_out"]
-    assert [row["what"].split()[0] for row in ran.json["checks"]][: len(FUNCTIONS)] == list(FUNCTIONS)
+    assert [row["what"].split()[0] for row in ran.json["checks"]][: len(UNDRIVEN)] == UNDRIVEN
 
 
 def test_what_the_tip_cannot_hold_is_left_out(run, tmp_path) -> None:
@@ -36,6 +39,24 @@ def test_what_the_tip_cannot_hold_is_left_out(run, tmp_path) -> None:
     assert ran.status == 0 and "not checked: cfd" in ran.out
     assert "not checked" not in run("check", str(path), "--functions", "id").out
     assert "impact against" in run("check", str(path), "--functions", "impact").out
+
+
+DRIVEN = """<mujoco><worldbody><body><joint name="a" axis="0 1 0" range="-60 60" limited="true" damping="0.2"
+  frictionloss="0.1"/><geom size="0.1" pos="0.3 0 0"/><body pos="0.5 0 0"><joint name="b" axis="0 1 0" stiffness="2"/>
+  <geom size="0.1" pos="0.3 0 0"/></body></body></worldbody>
+  <actuator><position joint="a" kp="20" kv="2"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_joint_forces_and_actuators_are_checked_where_they_are_asked_for(run, tmp_path, dtype) -> None:
+    path = tmp_path / "driven.xml"
+    path.write_text(DRIVEN)
+    words = ("--joint-forces", "all", "--actuators", "--functions", "id,step,jf,af,vjp_fd", "--dtype", dtype)
+    ran = run("check", str(path), "--json", *words)
+    assert ran.json["fine"], ran.out
+    named = [row["what"].split()[0] for row in ran.json["checks"] if "reference" in row["what"]]
+    assert named == ["id", "step_u", "jf", "af", "vjp_fd_u"]
+    assert run("check", str(path), "--functions", "jf").status == 2
 
 
 def test_float32_is_fine_too(run, pendulum) -> None:

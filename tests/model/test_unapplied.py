@@ -1,4 +1,4 @@
-"""What a file says and no function applies: one line, once, and none where there is nothing to say."""
+"""What a file says and functions leave out: one line, once, and none where there is nothing to say."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ def arm(folder: Path, name: str, more: str = LIMIT + DYNAMICS, kind: str = "revo
 def test_one_line_once(tmp_path: Path) -> None:
     robot = arm(tmp_path, "once")
     line = (
-        "the file of robot 'once': not applied: damping of 1 joint (compile(inputs=('damping',)) takes it), friction "
-        'of 1 joint, limits of 1 joint; see docs/models.md, "What a file says and no function applies"'
+        "the file of robot 'once': not applied: damping of 1 joint, friction of 1 joint (to apply: "
+        "compile(joint_forces=('all',))), limits of 1 joint; see docs/models.md, "
+        '"What a file says and functions leave out"'
     )
     with pytest.warns(ModelWarning, match=f"^{re.escape(line)}$") as caught:
         robot.compile("numpy")
@@ -52,10 +53,26 @@ def test_where_warnings_are_errors_every_compile_raises(tmp_path: Path) -> None:
         robot.compile("numpy")
 
 
-def test_an_input_is_applied(tmp_path: Path) -> None:
-    arm(tmp_path, "damped", '<dynamics damping="0.5"/>' + LIMIT).compile("numpy", inputs=("damping",))
-    with pytest.warns(ModelWarning, match="'rough': not applied: friction of 1 joint, limits of 1 joint;"):
-        arm(tmp_path, "rough").compile("numpy", inputs=("damping",))
+ONLY = re.escape("'rough': not applied: friction of 1 joint (to apply: compile(joint_forces=('all',))), limits of")
+
+
+@pytest.mark.parametrize("options", [{"inputs": ("damping",)}, {"joint_forces": ("damping",)}])
+def test_what_is_asked_for_is_applied(tmp_path: Path, options: dict[str, tuple[str, ...]], monkeypatch) -> None:
+    monkeypatch.setattr("condyle.model.parts._said", set())
+    arm(tmp_path, "damped", '<dynamics damping="0.5"/>' + LIMIT).compile("numpy", **options)
+    with pytest.warns(ModelWarning, match=ONLY):
+        arm(tmp_path, "rough").compile("numpy", **options)
+    arm(tmp_path, "rough").compile("numpy", joint_forces=("all",))
+    arm(tmp_path, "rough").compile("numpy", inputs=("damping", "dry_friction"))
+
+
+def test_actuators_are_said_unless_they_push(tmp_path: Path) -> None:
+    servo = condyle.Actuator("servo", {"j": 2.0}, "position", gain=3.0)
+    robot = arm(tmp_path, "servo", LIMIT).with_actuators([servo])
+    assert "not applied: 1 actuator (to apply: compile(actuators=True)), limits of 1 joint;" in unapplied(robot)
+    robot.compile("numpy", actuators=True)
+    whole = "(to apply: compile(joint_forces=('all',), actuators=True)), limits of 1 joint;"
+    assert whole in unapplied(arm(tmp_path, "both").with_actuators([servo]))
 
 
 def test_limits_alone_are_not_said(tmp_path: Path) -> None:

@@ -137,9 +137,17 @@ def test_switched_off_gravity(tmp_path: Path) -> None:
         ("", "GRAVCOMP", "gravity compensation"),
         ('damping="0 1"', "", "nonlinear damping"),
         ('stiffness="3"', "", "springs of 1 joint ('j')"),
-        ("", '<actuator><motor joint="j"/><position joint="j"/></actuator>', "2 actuators;"),
-        ('damping="2"', "", "damping of 1 joint (compile(inputs=('damping',)) takes it);"),
-        ('frictionloss="2" range="0 1"', "", "friction of 1 joint, limits of 1 joint;"),
+        (
+            "",
+            '<actuator><motor joint="j"/><position joint="j"/></actuator>',
+            "2 actuators (to apply: compile(actuators=True));",
+        ),
+        ('damping="2"', "", "damping of 1 joint (to apply: compile(joint_forces=('all',)));"),
+        (
+            'frictionloss="2" range="0 1"',
+            "",
+            "friction of 1 joint (to apply: compile(joint_forces=('all',))), limits of 1 joint;",
+        ),
     ],
 )
 def test_what_acts_in_mujoco_only_is_said(joint: str, outside: str, text: str, tmp_path: Path) -> None:

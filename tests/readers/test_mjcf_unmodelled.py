@@ -79,7 +79,7 @@ def test_each_kind_is_refused_or_noted_with_its_count(path: Path) -> None:
         f"{tendons}: ignored",
     ]
     line = unapplied(load(path))
-    assert "not applied: springs of 2 joints ('wrist', 'left'), 1 actuator;" in line
+    assert "not applied: springs of 2 joints ('wrist', 'left'), 1 actuator (to apply: compile(joint_forces" in line
     assert [(one.frame, one.other) for one in load(path).contacts] == [("tip", "left")]  # the weld is a closure
     with pytest.warns(ModelWarning):  # none is doubtful physics of the tree
         load_robot(path, unmodelled="ignore", strict=True)
@@ -167,7 +167,10 @@ def test_tendons_that_only_route_actuators_are_of_the_actuators(tmp_path: Path) 
                 load_robot(path)
         else:
             robot = load_robot(path)
-            assert (robot.nv, "not applied: 1 actuator;" in unapplied(robot)) == (2, True)
+            assert (robot.nv, "not applied: 1 actuator (to apply: compile(actuators=True))" in unapplied(robot)) == (
+                2,
+                True,
+            )
 
 
 def test_long_lists_are_cut_short(tmp_path: Path) -> None:

@@ -107,13 +107,13 @@ def stop(limits: tuple[float, float], numbers: tuple[float, float, float], q: Sc
 
 def joint_force(tree: Unrolled, k: int) -> Force | None:
     """Of degree of freedom k by all laws that hold; None where there is none."""
-    drives, at = tree.tree.drives, tree.tree.drives.positions[k] if tree.tree.drives.positions else -1
+    drives, at = tree.tree.drives, tree.tree.positions[k]
     terms: list[Force] = []
     (d, f, stiffness), v = (_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
     if d is not None or f is not None:
         terms.append(resistance(d, f, drives.friction_velocity, v[k]))
     if at >= 0 and stiffness is not None:
-        terms.append(spring(stiffness, drives.reference[k], tree.inputs["q"][at]))
+        terms.append(spring(stiffness, drives.reference[k] if drives.reference else 0.0, tree.inputs["q"][at]))
     limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else UNLIMITED
     if at >= 0 and limits != UNLIMITED:
         terms.append(stop(limits, drives.stops, tree.inputs["q"][at], v[k]))
@@ -151,12 +151,13 @@ def push(drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar,
     u, moves = _clipped(control, drive.control)
     if drive.is_damper:
         damping = gain * u
-        value, by_rate, by_control, both = -(damping * rate), -damping, -(gain * rate) * moves, -gain * moves
+        slopes = NONE, -damping, -(gain * rate) * moves, -gain * moves
+        value = -(damping * rate)
     else:
-        value = gain * u + b0
-        value, by_rate, by_control, both = value + b1 * length + b2 * rate, b2, gain * moves, NONE
+        slopes = b1, b2, gain * moves, NONE
+        value = gain * u + b0 + b1 * length + b2 * rate
     force, free = _clipped(value, drive.force)
-    return Push(force, b1 * free, by_rate * free, by_control * free, both * free)
+    return Push(force, *(slope * free for slope in slopes))
 
 
 def _clipped(x: Scalar, limits: tuple[float, float]) -> tuple[Scalar, Scalar]:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.calls.call import Call, Engine
 from condyle.compile.options import bound_arguments, opened_by
 from condyle.errors import AccuracyWarning, ShapeError, ShapeWarning, UnsupportedError
-from condyle.functions.quantities import TAU, Q, V
+from condyle.functions.quantities import PUSHES, Q, V, push_of
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
 from condyle.runtime.arrays import as_array
@@ -112,14 +112,11 @@ def timed_names(
     arguments: the inputs by name. ShapeError, or a call of `warn`, for torques that the caller may mean otherwise.
     """
     named = names(by_time) if by_time else ()
-    if TAU.name in always and TAU.name not in named:
-        q, v, tau = (
-            _shape(Q.name, arguments[Q.name]),
-            _shape(V.name, arguments[V.name]),
-            _shape(TAU.name, arguments[TAU.name]),
-        )
+    push = next((name for name in always if name in PUSHES), None)
+    if push is not None and push not in named:
+        q, v, tau = (_shape(name, arguments[name]) for name in (Q.name, V.name, push))
         if len(tau) == max(len(q), len(v)) + (steps is not None):
-            message = _other_reading(q, v, tau, steps)
+            message = _other_reading(push, q, v, tau, steps)
             if message:
                 warn(message)
     if steps is not None or not always:
@@ -127,8 +124,10 @@ def timed_names(
     return (*always, *(name for name in named if name not in always)) if named else always
 
 
-def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
+def _other_reading(push: str, q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
     """What is said of torques that have the other reading's shape, by the shapes of q, v and tau; else nothing.
+
+    push: their name.
 
     With one row both readings are the same. ShapeError where batch axes would be taken for other ones.
     """
@@ -137,11 +136,16 @@ def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps
     if not alike or math.prod(rows) < 2:
         return ""
     if steps is None:
-        said = f"tau has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
-        cure = "steps=T holds one row for each state for T steps; by_time=('tau',) says that tau has a time axis"
+        said = f"{push} has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
+        cure = f"steps=T holds one row for each state for T steps; by_time=({push!r},) says that {push} has a time axis"
     else:
-        said = f"tau has shape {tuple(tau)} and is held for steps={steps}: what looks like a time axis is one of states"
-        cure = "leave steps= out, or add by_time=('tau',), if tau has a time axis; give q the same batch if it has none"
+        said = (
+            f"{push} has shape {tuple(tau)} and is held for steps={steps}: what looks like a time axis is one of states"
+        )
+        cure = (
+            f"leave steps= out, or add by_time=({push!r},), if {push} has a time axis; give q the same batch if it has "
+            "none"
+        )
     if len(batch) > (steps is None):
         raise ShapeError(f"rollout: {said}: {cure}")
     return f"rollout: {said}: {cure}"
@@ -193,7 +197,7 @@ def _length(name: str, value: Any, dims: int) -> int:
     shape = _shape(name, value)
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
-        held = "; steps=T holds it for T steps" if name == TAU.name else ""
+        held = "; steps=T holds it for T steps" if name in PUSHES else ""
         raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes}){held}")
     steps = shape[len(shape) - dims - 1]
     if steps < 1:
@@ -217,6 +221,7 @@ class Owner(Engine, Protocol):
     """What computes, and forgets: `Dynamics`."""
 
     def forget(self, kept: Collection[Function]) -> None: ...
+    def driven(self, function: Function) -> Function: ...
 
 
 class Rollouts:
@@ -275,6 +280,7 @@ class Rollouts:
 
     def rollout_of(self, function: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> Rollout:
         """Rollouts of a function, kept as long as they are."""
+        function = self._engine.driven(function)
         key = function, kind, by_time
         rollout = self._by_function.get(key)
         if rollout is None:
@@ -283,7 +289,7 @@ class Rollouts:
 
     def of_step(self, kind: str = "") -> Rollout:
         """`Dynamics.rollout`, or its vjp."""
-        return self.rollout_of(STEP, kind, (TAU.name,))
+        return self.rollout_of(STEP, kind, push_of(self._engine.driven(STEP)))
 
     def named(self, function: Function) -> Callable[..., Any]:
         """A rollout of so many steps, or its vjp."""

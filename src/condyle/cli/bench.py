@@ -9,7 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from condyle.cli import machine, rivals
-from condyle.cli.bound import WIDE, Call, Row, Sampling, add_frames, contacts_of, frames_of, interleaved, spelled_out
+from condyle.cli.bound import (
+    WIDE,
+    Call,
+    Row,
+    Sampling,
+    add_bound,
+    contacts_of,
+    controlled,
+    driving,
+    frames_of,
+    interleaved,
+    spelled_out,
+    those_there,
+)
 from condyle.cli.common import (
     Json,
     Loaded,
@@ -56,7 +69,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     )
     add_machine(command)
     add_functions(command, functions_that_run)
-    add_frames(command)
+    add_bound(command)
     command.add_argument(
         "--threads",
         type=positive,
@@ -88,11 +101,12 @@ def run(arguments: argparse.Namespace) -> int:
     dtype: str = arguments.dtype
     frames, contacts = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
     dynamics = loaded.robot.compile(
-        target=arguments.target, dtype=dtype, threads=threads, frames=frames, contacts=contacts
+        target=arguments.target, dtype=dtype, threads=threads, frames=frames, contacts=contacts, **driving(arguments)
     )
-    others = _opened(loaded, against, arguments.functions, frames)
+    functions = controlled(those_there(arguments.functions, arguments), arguments)
+    others = _opened(loaded, against, functions, frames)
     sampling = Sampling("cpu" if against else "wall")
-    rows = measure(loaded.robot, dynamics, others, arguments.functions, arguments.batch, sampling)
+    rows = measure(loaded.robot, dynamics, others, functions, arguments.batch, sampling)
     about = _about(loaded, dtype, dynamics.target, threads)
     certificate = {**machine.describe(), "clock": "CPU time" if against else "wall time", **machine.moment()}
     libraries: dict[str, Json] = {name: {**rival.about, **rival.algorithms} for name, rival in others.items()}
@@ -103,7 +117,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         show_json(found)
     else:
-        _print(str(about["title"]), rows, others, any(word_of(one) == "rollout" for one in arguments.functions))
+        _print(str(about["title"]), rows, others, any(word_of(one) == "rollout" for one in functions))
     return 0
 
 

@@ -1,24 +1,32 @@
-"""Options that say what functions are compiled for: frames and contacts."""
+"""Options that say what functions are compiled for: frames, contacts, joint forces and actuators."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from condyle.cli.common import words
+from condyle.derivatives import taking
+from condyle.functions import FUNCTIONS
+from condyle.specification import Function
+from condyle.specification.integrators import JOINT_FORCES
+from condyle.specification.ports import CONTROLS
+
 if TYPE_CHECKING:
     import condyle
+    from condyle.specification import Bound
 
 
 AT_A_TIP = "the last frame of the last body"
 
 
-def add_frames(command: argparse.ArgumentParser, frames: str = AT_A_TIP, contacts: str = AT_A_TIP) -> None:
-    """The frames and contacts that functions are compiled for; frames, contacts: what stands for them by default."""
+def add_bound(command: argparse.ArgumentParser, frames: str = AT_A_TIP, contacts: str = AT_A_TIP) -> None:
+    """What functions are compiled for; frames, contacts: what stands for them by default."""
     command.add_argument(
         "--frames",
         metavar="A,B",
@@ -33,6 +41,16 @@ def add_frames(command: argparse.ArgumentParser, frames: str = AT_A_TIP, contact
         default=(),
         help="names of the frames whose origins functions of contacts hold fixed (default: the loops that the file "
         f"closes, else {contacts})",
+    )
+    command.add_argument(
+        "--joint-forces",
+        metavar="WORD,WORD",
+        type=_laws,
+        default=(),
+        help=f"forces of the joints that act beside tau: {', '.join(JOINT_FORCES)}, or all (default: none)",
+    )
+    command.add_argument(
+        "--actuators", action="store_true", help="functions take u, the controls of the robot's actuators, for tau"
     )
 
 
@@ -54,11 +72,42 @@ def frames_of(robot: condyle.Robot, arguments: argparse.Namespace) -> tuple[str,
     return arguments.frames or (tip_frame(robot.frames),)
 
 
-def check_bound(robot: condyle.Robot, arguments: argparse.Namespace) -> None:
-    """UnsupportedError for frames and contacts that the robot does not have."""
+class Driving(TypedDict):
+    """Arguments of `Robot.compile`."""
+
+    joint_forces: tuple[str, ...]
+    actuators: bool
+
+
+def driving(arguments: argparse.Namespace) -> Driving:
+    """Joint forces and actuators, as they were typed."""
+    return {"joint_forces": arguments.joint_forces, "actuators": arguments.actuators}
+
+
+NO_DRIVES: Driving = {"joint_forces": (), "actuators": False}
+
+
+def controlled(functions: Iterable[Function], arguments: argparse.Namespace) -> tuple[Function, ...]:
+    """The functions, with u as an input where actuators push."""
+    return tuple(taking(one, CONTROLS) if arguments.actuators else one for one in functions)
+
+
+def those_there(functions: Iterable[Function], arguments: argparse.Namespace) -> tuple[Function, ...]:
+    """Of all functions those that need no drives that were not typed; of others, which were named, every one."""
+    there, named = {"": True, "forces": arguments.joint_forces, "actuators": arguments.actuators}, tuple(functions)
+    return tuple(one for one in named if there[one.needs.drives]) if named == tuple(FUNCTIONS.values()) else named
+
+
+def bound(robot: condyle.Robot, arguments: argparse.Namespace) -> Bound:
+    """All that was typed; UnsupportedError for what the robot does not have."""
     from condyle.compile.options import bound_of
 
-    bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))
+    contacts = contacts_of(robot, arguments)
+    return bound_of(robot, frames_of(robot, arguments), contacts=contacts, **driving(arguments))
+
+
+def _laws(text: str) -> tuple[str, ...]:
+    return words(text, (*JOINT_FORCES, "all"))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.backends.cpu.target import NEEDS
-from condyle.cli.bound import add_frames, contacts_of, frames_of
+from condyle.cli.bound import NO_DRIVES, Driving, add_bound, contacts_of, controlled, driving, frames_of, those_there
 from condyle.cli.common import (
     Json,
     add_machine,
@@ -154,7 +154,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     )
     command.epilog = "example: condyle check arm.urdf --dtype float32"
     add_robot(command)
-    add_frames(command)
+    add_bound(command)
     add_machine(command)
     command.add_argument(
         "--functions",
@@ -174,8 +174,11 @@ def run(arguments: argparse.Namespace) -> int:
     locked = not named and bool(contacts) and bool(weak(loaded.robot, contacts).all())
     contacts = () if locked else contacts
     left_out = [name for name, function in FUNCTIONS.items() if locked and set(CONTACTS) & set(function.options)]
-    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, frames=frames, contacts=contacts)
-    verdicts = compare(loaded.robot, dynamics, dtype, frames, arguments.functions)
+    drives = driving(arguments)
+    dynamics = loaded.robot.compile(target=arguments.target, dtype=dtype, frames=frames, contacts=contacts, **drives)
+    named = arguments.functions or [function for name, function in FUNCTIONS.items() if name in dynamics.signature]
+    functions = controlled(those_there(named, arguments), arguments)
+    verdicts = compare(loaded.robot, dynamics, dtype, frames, functions, drives)
     findings = loaded.robot.check()
     said = {(finding.element, finding.message) for finding in loaded.findings}
     fresh = [finding for finding in findings if (finding.element, finding.message) not in said]
@@ -206,17 +209,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def compare(
-    robot: Robot, dynamics: Dynamics, dtype: str, frames: tuple[str, ...], named: tuple[Function, ...] = ()
+    robot: Robot,
+    dynamics: Dynamics,
+    dtype: str,
+    frames: tuple[str, ...],
+    served: Sequence[Function],
+    drives: Driving = NO_DRIVES,
 ) -> list[Verdict]:
     """Each function against the reference (the programs' meaning, run in NumPy float64), then the laws.
 
-    named: functions, else all; derivatives among them are held to differences of the reference too.
+    Derivatives among them are held to differences of the reference too. The laws are those of the bodies.
     """
-    served = list(named) or [function for name, function in FUNCTIONS.items() if name in dynamics.signature]
     solved = solvable(robot, served)
     contacts = dynamics.contacts
     states = draw(robot, N_STATES, dtype, solved, frames=len(frames), contacts=contacts)
-    reference = robot.compile(target="numpy", frames=frames, contacts=contacts)
+    reference = robot.compile(target="numpy", frames=frames, contacts=contacts, **drives)
     drawn: dict[str, Array] = {name: array.astype(np.float64) for name, array in states.quantities.items()}
     exact = independent(robot, contacts, States(drawn, states.sizes, "float64"))
     states = States({name: array.astype(dtype) for name, array in exact.quantities.items()}, states.sizes, dtype)
@@ -235,7 +242,7 @@ def compare(
             verdicts.append(Verdict(f"{function.name} against differences", off, limit, zeros))
     unsolved = [function.name for function in served if function not in solved]
     verdicts += [Verdict(f"{name}: M has no inverse", math.inf, 0.0) for name in unsolved]
-    verdicts += laws(reference, exact, condition) if robot.nv else []
+    verdicts += laws(robot.compile(target="numpy"), exact, condition) if robot.nv else []
     progress("")
     return verdicts
 
@@ -259,7 +266,7 @@ def independent(robot: Robot, contacts: Sequence[Contact], states: States) -> St
     return replace(states, quantities={name: array[rows] for name, array in states.quantities.items()})
 
 
-def solvable(robot: Robot, served: list[Function]) -> list[Function]:
+def solvable(robot: Robot, served: Sequence[Function]) -> Sequence[Function]:
     """The functions that this robot has: all, or those that need no inverse of M where there never is one."""
     from condyle.compile.options import check_solvable
 

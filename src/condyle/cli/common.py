@@ -174,7 +174,8 @@ def add_json(command: argparse.ArgumentParser) -> None:
 
 def load(arguments: argparse.Namespace) -> Loaded:
     """The robot that the arguments name; its warnings are kept, not printed."""
-    from condyle.model.parts import unapplied, without_notes  # not for --help, which needs no NumPy
+    from condyle.compile.options import bound_of  # not for --help, which needs no NumPy
+    from condyle.model.parts import unapplied, without_notes
 
     source: str = arguments.robot
     locks: list[tuple[str, float]] = arguments.lock
@@ -195,7 +196,8 @@ def load(arguments: argparse.Namespace) -> Loaded:
         if locks:
             robot = robot.lock(dict(locks))
     heard = [w.message for w in caught if isinstance(w.message, ModelWarning)]
-    if line := unapplied(robot):
+    drives = {name: value for name, value in vars(arguments).items() if name in ("joint_forces", "actuators")}
+    if line := unapplied(robot, drives=bound_of(robot, contacts=(), **drives).drives):
         notes = (Finding("note", line),)
         heard.append(ModelWarning(listed(notes), notes))
     lines = tuple(line for warning in heard for line in str(warning).split("\n"))

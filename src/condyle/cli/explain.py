@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from condyle.cli.bound import add_frames, contacts_of, frames_of
+from condyle.cli.bound import add_bound, bound, controlled
 from condyle.cli.common import Json, add_machine, add_robot, check_page, load_aloud, positive, show, show_json, table
 from condyle.errors import UnsupportedError
 from condyle.ir.count import Counts
@@ -34,7 +34,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         metavar="FUNCTION",
         help="a short name or a method: fd, forward_dynamics, vjp_fd (condyle info --functions lists them)",
     )
-    add_frames(command)
+    add_bound(command)
     add_machine(command)
     command.add_argument(
         "--route", metavar="NAME", help="explain this route, in place of the one with the fewest operations"
@@ -47,16 +47,15 @@ def fill(command: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from condyle.api import compiler_of
     from condyle.cli.explanation import explained, page
-    from condyle.compile.options import bound_of
     from condyle.compile.targets import TARGETS
     from condyle.functions import function_of
     from condyle.trace.straight import sizes
 
     check_page(arguments.html)
     loaded = load_aloud(arguments)
-    robot, function = loaded.robot, function_of(arguments.function)
-    bound = bound_of(robot, frames_of(robot, arguments), contacts=contacts_of(robot, arguments))
-    compiler = compiler_of(robot, bound=bound, routes={function: arguments.route} if arguments.route else {})
+    robot, (function,) = loaded.robot, controlled([function_of(arguments.function)], arguments)
+    routes = {function.plain: arguments.route} if arguments.route else {}
+    compiler = compiler_of(robot, routes, bound=bound(robot, arguments))
     found = explained(compiler, function, TARGETS[arguments.target], arguments.dtype, arguments.batch)
     if arguments.html is not None:
         write_whole(arguments.html, page(found, robot.name, sizes(compiler.tree)))

@@ -10,7 +10,7 @@ from typing import Any
 
 import condyle
 from condyle import api
-from condyle.cli.bound import add_frames
+from condyle.cli.bound import add_bound, driving, those_there
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning, UnsupportedError
 from condyle.exports.targets import EXPORTS, options_of
@@ -43,7 +43,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--out", metavar="DIR", required=True, help="the folder that is written; it is made if it does not exist"
     )
     add_functions(command, named_functions)
-    add_frames(command, "none", "none")
+    add_bound(command, "none", "none")
     command.add_argument(
         "--reference-frame",
         choices=REFERENCE_FRAMES,
@@ -274,6 +274,9 @@ def run(arguments: argparse.Namespace) -> int:
     loaded = load_aloud(arguments)
     if arguments.name is None and api.prefix_of(loaded.robot) == UNNAMED:
         say(f"every exported name begins with {UNNAMED!r}; --name chooses another beginning")
+    functions = arguments.functions
+    if functions == tuple(FUNCTIONS) and arguments.target != "verilog":
+        functions = those_there(FUNCTIONS.values(), arguments)
     progress("generating ...")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", AccuracyWarning)
@@ -281,9 +284,7 @@ def run(arguments: argparse.Namespace) -> int:
             loaded.robot,
             target=arguments.target,
             out=arguments.out,
-            functions=with_plans(arguments.functions, loaded.robot)
-            if arguments.target == "verilog"
-            else arguments.functions,
+            functions=with_plans(functions, loaded.robot) if arguments.target == "verilog" else functions,
             name=arguments.name,
             dtype=arguments.dtype,
             frames=arguments.frames,
@@ -291,6 +292,7 @@ def run(arguments: argparse.Namespace) -> int:
             integrator=arguments.integrator,
             inputs=arguments.inputs,
             contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
+            **driving(arguments),
             **hardware_options(arguments, loaded.robot),
         )
     progress("")

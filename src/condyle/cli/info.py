@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import condyle
 from condyle.cli import machine
-from condyle.cli.bound import add_frames, check_bound, contacts_of, frames_of
+from condyle.cli.bound import add_bound, bound, contacts_of, controlled, driving, frames_of
 from condyle.cli.common import (
     Json,
     Loaded,
@@ -28,7 +28,6 @@ from condyle.cli.common import (
 )
 from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
-from condyle.specification import Function
 from condyle.specification.integrators import LINKS, TARGETS
 from condyle.text import printable
 
@@ -50,7 +49,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     )
     command.epilog = "example: condyle info arm.urdf --lock finger_joint=0 --counts"
     add_robot(command, optional=True)
-    add_frames(command)
+    add_bound(command)
     command.add_argument(
         "--functions",
         action="store_true",
@@ -89,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _functions(arguments)
     _check_named(arguments)
     loaded = load(arguments)
-    check_bound(loaded.robot, arguments)
+    bound(loaded.robot, arguments)
     return _graph(loaded, arguments) if arguments.graph is not None else _tell(loaded, arguments)
 
 
@@ -104,8 +103,7 @@ def _check_named(arguments: argparse.Namespace) -> None:
 def _tell(loaded: Loaded, arguments: argparse.Namespace) -> int:
     """All but the graph."""
     asked = bool(arguments.target or arguments.links or arguments.batch)
-    made = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
-    counts, compared = _counted(loaded.robot, *made, arguments.also) if arguments.counts else (None, {})
+    counts, compared = _counted(loaded.robot, arguments) if arguments.counts else (None, {})
     if arguments.json:
         found: dict[str, Json] = {**_summary(loaded)}
         if counts is not None:
@@ -157,14 +155,13 @@ def _functions(arguments: argparse.Namespace) -> int:
 
 
 def _counted(
-    robot: condyle.Robot, frames: tuple[str, ...], contacts: tuple[condyle.Contact, ...], also: tuple[Function, ...]
+    robot: condyle.Robot, arguments: argparse.Namespace
 ) -> tuple[list[dict[str, str | int]], dict[str, dict[str, int]]]:
     """Operations of each function, and the routes that were compared."""
     from condyle.api import compiler_of
-    from condyle.compile.options import bound_of
 
-    compiler = compiler_of(robot, bound=bound_of(robot, frames, contacts=contacts))
-    named = dict.fromkeys([*compiler.functions, *also])
+    compiler = compiler_of(robot, bound=bound(robot, arguments))
+    named = dict.fromkeys(controlled((*compiler.functions, *arguments.also), arguments))
     counts = [compiler.counts(function) for function in named]
     return counts, {function.name: compiler.compared(function) for function in named}
 
@@ -173,7 +170,11 @@ def _explained(loaded: Loaded, arguments: argparse.Namespace) -> list[str]:
     """What runs for a batch, line by line."""
     frames, contacts = frames_of(loaded.robot, arguments), contacts_of(loaded.robot, arguments)
     dyn = loaded.robot.compile(
-        arguments.target or "cpu", links=arguments.links or "serial", frames=frames, contacts=contacts
+        arguments.target or "cpu",
+        links=arguments.links or "serial",
+        frames=frames,
+        contacts=contacts,
+        **driving(arguments),
     )
     return dyn.explain(arguments.batch or 256, [*dict.fromkeys([*dyn.signature, *arguments.also])]).splitlines()
 

@@ -20,19 +20,21 @@ from condyle.compile.options import (
     numbers_of,
     routes_of,
 )
-from condyle.derivatives import derivative
+from condyle.derivatives import taking
 from condyle.errors import UnsupportedError
 from condyle.exports.projects import Job, check_folder, folder_of, functions_of
 from condyle.exports.targets import EXPORTS, check_taken, options_of, planned, write
 from condyle.functions import DEFAULT
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
+from condyle.functions.quantities import TAU
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
 from condyle.model.parts import say_unapplied
 from condyle.model.tree import tree_of
-from condyle.specification import F_EXT, UNBOUND, Bound, Derivative, Function
+from condyle.specification import F_EXT, UNBOUND, Bound, Function, Repeat
 from condyle.specification.integrators import BUNDLED, UNNAMED
+from condyle.specification.ports import CONTROLS
 from condyle.version import __version__
 
 
@@ -89,6 +91,11 @@ def export(
     integrator: str | None = None,
     inputs: Sequence[str] = (),
     contacts: Sequence[Contact] | None = None,
+    joint_forces: Sequence[str] = (),
+    actuators: bool = False,
+    friction_velocity: float | None = None,
+    stops: Sequence[float] | None = None,
+    implicit: bool | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -103,6 +110,7 @@ def export(
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
     frames, reference_frame, integrator, contacts: as in `Robot.compile`, for "c", "cuda" and "casadi".
+    joint_forces, actuators, friction_velocity, stops, implicit: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
 
@@ -137,15 +145,25 @@ def export(
     options |= {"bus_clock": bus_clock}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
+    drives = {"joint_forces": joint_forces or None, "actuators": actuators or None}
+    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit}
+    options |= drives
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()
     step_by = integrator or UNBOUND.integrator
-    bound = bound_of(robot, frames, reference_frame or "local", integrator=step_by, contacts=held)
-    numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts))
+    bound = bound_of(
+        robot,
+        frames,
+        reference_frame or "local",
+        integrator=step_by,
+        contacts=held,
+        **{option: value for option, value in drives.items() if value is not None},
+    )
+    numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts, bound.drives))
     chosen = _opened(listed, numbers)
     check_solvable(robot, map(_called, chosen))
-    say_unapplied(robot, numbers)
+    say_unapplied(robot, numbers, bound.drives)
     named = prefix_of(robot) if name is None else name
     compiler = compiler_of(robot, name=named, bound=bound)
     for function in map(_called, chosen):
@@ -171,18 +189,16 @@ def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str])
     for function in functions:
         of = _called(function)
         for forces in ((), (F_EXT.name,)) if of.takes_f_ext else ((),):
-            taken = _with(of, (*forces, *numbers))
+            taken = taking(of, *forces, *numbers)
             rollout = function.repeat if isinstance(function, OpenRollout) else None
-            opened.append(taken if rollout is None else open_rollout(taken, rollout.by_time, rollout.summed))
+            opened.append(taken if rollout is None else open_rollout(taken, _timed(taken, rollout), rollout.summed))
     return tuple(opened)
 
 
-def _with(function: Function, numbers: Sequence[str]) -> Function:
-    """The function that takes these too; of a derivative the same one of that."""
-    origin = function.origin
-    if not isinstance(origin, Derivative) or function.repeat is not None:
-        return function.taking(*numbers)
-    return derivative(origin.kind, _with(origin.function, numbers), origin.by if origin.is_partial else None)
+def _timed(function: Function, rollout: Repeat) -> tuple[str, ...]:
+    """What has a time axis: controls where the function takes them in place of tau."""
+    controlled = any(port.name == CONTROLS.name for port in function.inputs)
+    return tuple(CONTROLS.name if controlled and name == TAU.name else name for name in rollout.by_time)
 
 
 def facts_of(robot: model.Robot, name: str) -> Facts:

@@ -145,6 +145,8 @@ def names_of(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[
     seen = {"frames": list(bound.frames), "reference_frame": bound.reference_frame} if bound.frames else {}
     held = [{"frame": c.frame, "kind": c.kind, "other": c.other, "gains": list(c.gains)} for c in bound.contacts]
     seen |= {"contacts": held} if held else {}
+    seen |= {"joint_forces": list(bound.drives.forces)} if bound.drives.forces else {}
+    seen |= {"actuators": [one.name for one in robot.actuators]} if bound.drives.actuators else {}
     seen |= {"integrator": bound.integrator} if any("integrator" in one.options for one in functions) else {}
     return {
         **seen,

@@ -86,6 +86,15 @@ def call(
     return calls.call(derived(function.taking(*extra)), *arguments, *behind, *more)
 
 
+PUSHES = (TAU.name, CONTROLS.name)
+"""What pushes: torques, or controls of actuators in their place."""
+
+
+def push_of(function: Function) -> tuple[str, ...]:
+    """Which of them a function takes."""
+    return tuple(port.name for port in function.inputs if port.name in PUSHES)
+
+
 def pushed(inputs: Mapping[str, Sequence[Any]]) -> Sequence[Any]:
     """The controls of actuators where there are any, else tau."""
     return inputs[CONTROLS.name] if CONTROLS.name in inputs else inputs[TAU.name]

@@ -23,7 +23,7 @@ from condyle.text import few, printable, quoted
 
 
 class FileNotes(NamedTuple):
-    """What a file says that no function applies, and what is read otherwise than by other programs, in words.
+    """What a file says and functions leave out, and what is read otherwise than by other programs, in words.
 
     What the robot has as data (damping, friction, springs, limits, actuators) is not repeated here: see `unapplied`.
     """
@@ -276,21 +276,21 @@ class RobotData:
     @property
     def damping(self) -> Array:
         """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m], with m^2 times that of each joint
-        that mimics it; functions apply it only as an input. See docs/parameters.md.
+        that mimics it: the force - d v of `compile(joint_forces=)`, see docs/drives.md.
         """
         return gathered(self.joints, "damping")
 
     @property
     def friction(self) -> Array:
         """The dry friction of each degree of freedom, (nv,) [N m or N], with |m| times that of each joint that mimics
-        it; no function applies it.
+        it: about the force - f sign(v) of `compile(joint_forces=)`, see docs/drives.md.
         """
         return gathered(self.joints, "friction")
 
     @property
     def stiffness(self) -> Array:
         """The spring of each degree of freedom, (nv,) [N m/rad or N/m], with m^2 times that of each joint that mimics
-        it: the force - k (q - r); no function applies it.
+        it: the force - k (q - r) of `compile(joint_forces=)`, see docs/drives.md.
         """
         return gathered(self.joints, "stiffness")
 
@@ -427,11 +427,11 @@ def _narrowed(master: Joint, followers: Sequence[Joint], **limits: float) -> str
     return few(map(repr, from_here), 3)
 
 
-# What a robot's file says and no function applies, in one line: said once, when the robot is first compiled.
+# What a robot's file says and its functions leave out, in one line: said once, when the robot is first compiled.
 
 
 Self = TypeVar("Self", bound=RobotData)
-_WHERE = 'docs/models.md, "What a file says and no function applies"'
+_WHERE = 'docs/models.md, "What a file says and functions leave out"'
 _CALLER = 3  # of compile or export
 _said: set[str] = set()
 
@@ -445,19 +445,19 @@ def unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives = UNB
     notes = robot.file_notes
     if notes is None:
         return ""
-    act, apart = (*drives.forces, *inputs), list[str]()
-    if "damping" not in act:
-        apart += _counted(robot, "damping", lambda joint: joint.damping.any())
-    if not {"friction", "dry_friction"} & set(act):
-        apart += _counted(robot, "friction", lambda joint: joint.friction.any())
+    act = {*drives.forces, *inputs}
+    laws = [] if "damping" in act else _counted(robot, "damping", lambda joint: joint.damping.any())
+    if not act & {"friction", "dry_friction"}:
+        laws += _counted(robot, "friction", lambda joint: joint.friction.any())
     springs = [repr(joint.name) for joint in robot.joints if joint.stiffness.any()]
-    if springs and not {"springs", "stiffness"} & set(act):
-        apart.append(f"springs of {_joints(len(springs))} ({few(springs, 3)})")
+    if springs and not act & {"springs", "stiffness"}:
+        laws.append(f"springs of {_joints(len(springs))} ({few(springs, 3)})")
     motors = all(one.kind == "motor" for one in robot.actuators)
-    if (apart or notes.ignored or not motors) and robot.actuators and not drives.actuators:
-        apart.append(f"{(n := len(robot.actuators))} actuator{'s' if n > 1 else ''}")
+    n = 0 if drives.actuators or (motors and not laws and not notes.ignored) else len(robot.actuators)
+    apart = laws + [f"{n} actuator{'s' if n > 1 else ''}"] * bool(n)
     if apart:
-        apart[-1] += " (compile(joint_forces=('all',), actuators=True) applies what is before)"
+        options = ["joint_forces=('all',)"] * bool(laws) + ["actuators=True"] * bool(n)
+        apart[-1] += f" (to apply: compile({', '.join(options)}))"
     apart += notes.ignored
     if not apart and not notes.otherwise:
         return ""

@@ -20,8 +20,10 @@ from condyle.specification.ports import (
     ARMATURE,
     CONTACT_NUMBERS,
     CONTROLS,
+    DRIVEN,
     EXTRA,
     F_EXT,
+    IMPLICIT,
     INERTIAS,
     NEXT,
     Port,
@@ -302,8 +304,8 @@ class Function:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of the robot's numbers that can be taken."""
-        return tuple(name for name in self.takes if name != F_EXT.name)
+        """Names of the robot's numbers that can be taken, and of controls."""
+        return tuple(name for name in self.takes if name not in (F_EXT.name, IMPLICIT.name))
 
     @property
     def plain(self) -> Function:
@@ -408,6 +410,7 @@ class Function:
 
 def _taking(function: Function, taken: tuple[str, ...]) -> Function:
     numbers, has_forces = [name for name in taken if name != F_EXT.name], F_EXT.name in taken
+    dropped = (*taken, *(() if DRIVEN.keys() >= set(numbers) else (F_EXT.name,)))
     of_bodies, of_contacts = INERTIAS.name in numbers, bool(CONTACT_NUMBERS.keys() & set(numbers))
     more = [("force_frame", has_forces), ("contacts", of_contacts)]
     fixed = [*function.options, *(option for option, depends in more if depends)]
@@ -418,8 +421,8 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         method=function.method + name.removeprefix(function.name),
         inputs=_inputs(function, taken),
         outputs=(*_outputs(function, taken), *(function.f_ext_outputs if has_forces else ())),
-        f_ext_outputs=(),
-        takes=tuple(port for port in function.numbers if port not in taken),
+        f_ext_outputs=() if F_EXT.name in dropped else function.f_ext_outputs,
+        takes=tuple(port for port in function.takes if port not in dropped),
         needs=function.needs._replace(options=tuple(dict.fromkeys(fixed))),
         inverse=None,
         call=function.called,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from condyle.calls.dynamics import Dynamics, Out
 from condyle.calls.mapping import Sink, Source
 from condyle.calls.methods import as_result
-from condyle.compile.options import robot_parts
+from condyle.compile.options import compile_options, robot_parts
 from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.open_rollouts import rollout_by
@@ -201,7 +201,7 @@ class UserFunction(Identified):
         """Return the function for a target; options as in `Robot.compile`. It is compiled at its first call."""
         options = {"target": target, "dtype": dtype, "threads": threads, "device": device, "check": check}
         recipe = (UserFunction.compile, (self, *options.values()))
-        return CompiledFunction(self, self._build(**options, **self._bound._asdict()), recipe)
+        return CompiledFunction(self, self._build(**options, **compile_options(self._bound)), recipe)
 
     def export(
         self,
@@ -228,7 +228,7 @@ class UserFunction(Identified):
         own = renamed(self.specification, self._name)
         functions = (own, *(derivative(kind, own) for kind in derivatives))
         rollouts = () if rollout is None else (rollout_by(own, rollout),)
-        options = {key: value for key, value in self._bound._asdict().items() if key != "force_frame"}
+        options = {key: value for key, value in compile_options(self._bound).items() if key != "force_frame"}
         return self._write(target, out, (*functions, *rollouts), name, dtype, **options)
 
     def only(self, output: str | None) -> Function:

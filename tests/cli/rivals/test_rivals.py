@@ -18,6 +18,7 @@ from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.added import ADDED
 from condyle.functions.contacts import CONSTRAINED
+from condyle.functions.dynamics import DRIVE_FORCES
 from condyle.model.placement import Placement
 
 ARMS = [("iiwa14", False), ("hyq", False), ("hyq", True)]
@@ -79,7 +80,7 @@ def test_joints_that_a_rival_is_not_given_are_named() -> None:
 
 def test_pinocchio_has_a_row_for_every_function() -> None:
     """Each source's table holds what is looked for in it; together they are our functions, apart from those of
-    contacts and of `functions/added`.
+    contacts, of drives and of `functions/added`.
 
     `benchmarks/contacts.py` has these: Pinocchio's take models of contacts.
     """
@@ -87,7 +88,7 @@ def test_pinocchio_has_a_row_for_every_function() -> None:
         rows = re.findall(r'^    \{"(\w+)"', (FOLDER / source).read_text(), re.MULTILINE)
         assert rows == list(functions)
     assert {name for functions in SOURCES.values() for name in functions} == (
-        set(FUNCTIONS) - {"dstep", *(one.name for one in (*CONSTRAINED, *ADDED))} | {"rollout"}
+        set(FUNCTIONS) - {"dstep", *(one.name for one in (*CONSTRAINED, *DRIVE_FORCES, *ADDED))} | {"rollout"}
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from condyle.backends.c.export import export_c
 from condyle.backends.common.facts import body_of, held_of
+from condyle.compile.options import DRIVE_OPTIONS
 from condyle.exports.known_answers import rollout_vectors, vectors_of
 from condyle.exports.projects import Job, facts_of_job, names_of, order_of
 from condyle.functions.open_rollouts import OpenRollout
@@ -14,7 +15,7 @@ from condyle.ir.sweep import Code
 from condyle.ir.time_loops import Repeated
 from condyle.trace.time_loops import time_loop
 
-OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts")
+OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts", *DRIVE_OPTIONS)
 
 
 def write(job: Job) -> list[Path]:

@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 
 from condyle.backends.common.exported_files import write_owned
+from condyle.compile.options import DRIVE_OPTIONS
 from condyle.exports.externals import source_of
 from condyle.exports.projects import Job, names_of
 from condyle.specification import Function
 
-OPTIONS = ("frames", "reference_frame", "integrator", "contacts")
+OPTIONS = ("frames", "reference_frame", "integrator", "contacts", *DRIVE_OPTIONS)
 
 _README = """\
 # NAME for CasADi and acados

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from condyle.backends.cuda.cpp.project import export_cuda
+from condyle.compile.options import DRIVE_OPTIONS
 from condyle.exports.known_answers import rollout_vectors, vectors_of
 from condyle.exports.projects import Job, facts_of_job, joints_of, names_of, order_of, variants
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.specification import Function
 
-OPTIONS = ("frames", "reference_frame", "integrator", "inputs", "contacts")
+OPTIONS = ("frames", "reference_frame", "integrator", "inputs", "contacts", *DRIVE_OPTIONS)
 
 
 def write(job: Job) -> list[Path]:
