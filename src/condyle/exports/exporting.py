@@ -89,6 +89,7 @@ def export(
     integrator: str | None = None,
     inputs: Sequence[str] = (),
     contacts: Sequence[Contact] | None = None,
+    regressor: Sequence[str] = (),
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -102,7 +103,7 @@ def export(
     functions: short names, or the functions; for "c" and "cuda" "rollout" too, which is step repeated.
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
-    frames, reference_frame, integrator, contacts: as in `Robot.compile`, for "c", "cuda" and "casadi".
+    frames, reference_frame, integrator, contacts, regressor: as in `Robot.compile`, for "c", "cuda" and "casadi".
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
 
@@ -137,11 +138,12 @@ def export(
     options |= {"bus_clock": bus_clock}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
+    options |= {"regressor": regressor or None}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()
     step_by = integrator or UNBOUND.integrator
-    bound = bound_of(robot, frames, reference_frame or "local", integrator=step_by, contacts=held)
+    bound = bound_of(robot, frames, reference_frame or "local", integrator=step_by, contacts=held, regressor=regressor)
     numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts))
     chosen = _opened(listed, numbers)
     check_solvable(robot, map(_called, chosen))

@@ -145,6 +145,7 @@ def names_of(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[
     seen = {"frames": list(bound.frames), "reference_frame": bound.reference_frame} if bound.frames else {}
     held = [{"frame": c.frame, "kind": c.kind, "other": c.other, "gains": list(c.gains)} for c in bound.contacts]
     seen |= {"contacts": held} if held else {}
+    seen |= {"regressor": list(bound.regressor)} if bound.regressor else {}
     seen |= {"integrator": bound.integrator} if any("integrator" in one.options for one in functions) else {}
     return {
         **seen,

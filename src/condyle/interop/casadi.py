@@ -78,7 +78,7 @@ class Functions:
         given = dyn.__reduce__()[1]
         self._dyn, self._casadi, self._robot = dyn, casadi, cast(Any, given.robot)
         words = given.reference_frame, given.force_frame, given.integrator
-        self._bound = bound_of(self._robot, given.frames, *words, given.contacts)
+        self._bound = bound_of(self._robot, given.frames, *words, given.contacts, regressor=given.regressor)
         self._inputs = tuple(numbers_of(self._robot, given.inputs, given.dtype, given.contacts))
         self._routes = routes_of(given.routes)
         self._built: dict[specification.Function, Any] = {}

@@ -148,6 +148,16 @@ class TreeContact(NamedTuple):
         return self.rows == (0, 1, 2)
 
 
+class TreeColumns(NamedTuple):
+    """Columns of the regressor, one for each degree of freedom, for a number of the joints.
+
+    constants: of the law that it belongs to: w of "friction", the references of "stiffness", nothing of others.
+    """
+
+    name: str
+    constants: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Tree:
     """Links in order, parents first; the frames, axes and contacts that were asked for, see `Bound`."""
@@ -163,6 +173,7 @@ class Tree:
     integrator: str = "semi_implicit_euler"
     contacts: tuple[TreeContact, ...] = ()
     drives: Drives = UNBOUND.drives
+    regressor: tuple[TreeColumns, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -251,7 +262,13 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         bound.integrator,
         tuple(builder.contact(one) for one in bound.contacts),
         bound.drives,
+        _columns(robot, bound),
     )
+
+
+def _columns(robot: RobotData, bound: Bound) -> tuple[TreeColumns, ...]:
+    constants = {"friction": (bound.drives.friction_velocity,), "stiffness": tuple(map(float, robot.spring_reference))}
+    return tuple(TreeColumns(name, constants.get(name, ())) for name in bound.regressor)
 
 
 class _TreeBuilder:

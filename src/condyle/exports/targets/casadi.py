@@ -10,7 +10,7 @@ from condyle.exports.externals import source_of
 from condyle.exports.projects import Job, names_of
 from condyle.specification import Function
 
-OPTIONS = ("frames", "reference_frame", "integrator", "contacts")
+OPTIONS = ("frames", "reference_frame", "integrator", "contacts", "regressor")
 
 _README = """\
 # NAME for CasADi and acados
