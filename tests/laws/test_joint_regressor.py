@@ -79,7 +79,7 @@ def test_columns_are_the_jacobian_by_these_numbers(name: str) -> None:
     """At other numbers than the robot's: tau is linear in them."""
     robot = driven(name)
     q, v, a, _ = states(robot)
-    dyn = robot.compile("numpy", inputs=tuple(INPUTS.values()), joint_forces=("springs",), friction_velocity=W)
+    dyn = robot.compile("numpy", inputs=tuple(INPUTS.values()), friction_velocity=W)
     others = {name: 0.5 * x for name, x in zip(INPUTS.values(), parameters(robot)[1:], strict=True)}
     Y = robot.compile("numpy", regressor=REGRESSOR, friction_velocity=W).inverse_dynamics_regressor(q, v, a)
     plain = robot.compile("numpy").inverse_dynamics_regressor(q, v, a)
@@ -87,6 +87,18 @@ def test_columns_are_the_jacobian_by_these_numbers(name: str) -> None:
     for number, block in blocks(robot, Y, REGRESSOR).items():
         wanted = dyn.jacobian("id", by=(INPUTS[number],))(q, v, a, **others)
         assert np.abs(block - wanted).max() < ROUNDING * max(np.abs(wanted).max(), 1.0)
+
+
+def test_stiffness_alone_is_an_input() -> None:
+    """Springs act with the robot's references, whose compiled code is their own."""
+    robot = condyle.load("panda")
+    q, v, a, _ = states(robot)
+    k = np.arange(1.0, 9.0)
+    plain = robot.compile("cpu").inverse_dynamics(q, v, a)
+    for reference in (0.0, 0.3, -0.5):
+        sprung = robot.with_drives({name: condyle.Drive(spring_reference=reference) for name in robot.joint_names})
+        tau = sprung.compile("cpu", inputs=("stiffness",)).inverse_dynamics(q, v, a, stiffness=k)
+        assert np.allclose(tau - plain, k * (q - reference), rtol=0, atol=ROUNDING)
 
 
 def test_columns_of_a_free_base_and_of_joints_without_springs() -> None:

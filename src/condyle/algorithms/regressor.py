@@ -23,7 +23,7 @@ from condyle.algorithms.kinematics import WORLD, Pose, inside
 from condyle.algorithms.rnea import Motion, at_rest, motion, rotor_rates, spin
 from condyle.algorithms.sweeps import Field
 from condyle.algorithms.unrolled import Unrolled
-from condyle.model.tree import TreeColumns, positions_of
+from condyle.model.tree import TreeColumns
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
@@ -73,7 +73,7 @@ def joint_column(tree: Unrolled, columns: TreeColumns) -> list[Scalar]:
     if columns.name == "friction":
         return [-drives.resistance(None, unit, columns.constants[0], rate).value for rate in v]
     if columns.name == "stiffness":
-        places = zip(columns.constants, positions_of(tree.tree), strict=True)
+        places = zip(columns.constants, tree.tree.positions, strict=True)
         return [-drives.spring(unit, r, q[at]).value if at >= 0 else drives.NONE for r, at in places]
     entries = [drives.NONE] * tree.nv
     for link, rates in zip(tree.tree.links, tree.each(rotor_rates, tree.input("v"), tree.input("a")), strict=True):

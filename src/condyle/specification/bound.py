@@ -19,9 +19,10 @@ class Drives(NamedTuple):
     """Forces of joints that belong to the equation of motion, and actuators that push in place of tau.
 
     forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
-    limits infinite where there are none. effort: the same, the limit of what actuators push by. positions: the entry of
-    q whose rate an entry of v is; -1 where there is none. friction_velocity: w of dry friction. stops: k, t, w of
-    limits. implicit: whether steps take what depends on v at their end.
+    limits infinite where there are none; references also without forces, as stiffness may be an input. effort: the
+    limit of what actuators push by. positions: the entry of q whose rate an entry of v is; -1 where there is none.
+    friction_velocity: w of dry friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at
+    their end.
     """
 
     forces: tuple[str, ...] = ()
