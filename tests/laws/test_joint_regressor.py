@@ -13,8 +13,17 @@ import pytest
 
 import condyle
 from condyle import Robot, UnsupportedError
+from condyle.backends.common.facts import Facts
+from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import TARGET
+from condyle.compile.compiler import Compiler
+from condyle.compile.gpu import GpuFunction, GpuKernels
+from condyle.compile.options import bound_of
+from condyle.functions import FUNCTIONS
+from condyle.model.tree import tree_of
 from condyle.specification.integrators import REGRESSOR
 from tests.accuracies import FEW_ROUNDINGS, FLOAT32, ROUNDING
+from tests.backends.cuda.simulate import simulate
 from tests.laws.robots import Array, relative, robot_named, rotors, states
 from tests.laws.test_mimic import gripper
 
@@ -142,6 +151,18 @@ def test_words_that_name_no_column(words: object) -> None:
         driven("zoo").compile(regressor=words)  # type: ignore[arg-type]
     with pytest.raises(UnsupportedError, match=rf"regressor=.*: {allowed}"):
         condyle.export(driven("zoo"), "c", "unused", regressor=words)  # type: ignore[arg-type]
+
+
+def test_other_targets_have_the_columns() -> None:
+    robot, bound = driven("hand_floating"), {"regressor": REGRESSOR, "friction_velocity": W}
+    q, v, a, _ = states(robot)
+    Y = robot.compile("numpy", **bound).inverse_dynamics_regressor(q, v, a)
+    assert relative(robot.compile("c", **bound).inverse_dynamics_regressor(q, v, a), Y) < ROUNDING
+    compiler = Compiler(tree_of(robot, bound_of(robot, **bound)), Facts(robot.nq, robot.nv), {})
+    kernels = GpuKernels(compiler, TARGET)
+    parts = GpuFunction(kernels, FUNCTIONS["reg"], "float64", 132).launches(Form(1, kernels.usual(FUNCTIONS["reg"])))
+    (interpreted,) = simulate(parts, (q, v, a))
+    assert relative(interpreted.reshape(Y.shape), Y) < ROUNDING
 
 
 def test_derivatives_and_packed_answers_have_the_columns() -> None:
