@@ -97,6 +97,7 @@ def export(
     friction_velocity: float | None = None,
     stops: Sequence[float] | None = None,
     implicit: bool | None = None,
+    joint_rows: bool | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -111,7 +112,7 @@ def export(
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
     frames, reference_frame, integrator, contacts, regressor: as in `Robot.compile`, for "c", "cuda" and "casadi".
-    joint_forces, actuators, friction_velocity, stops, implicit: as in `Robot.compile`, for the same three.
+    joint_forces, actuators, friction_velocity, stops, implicit, joint_rows: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
 
@@ -146,8 +147,8 @@ def export(
     options |= {"bus_clock": bus_clock}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
-    drives = {"joint_forces": joint_forces or None, "actuators": actuators or None}
-    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit}
+    drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
+    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
     options |= {"regressor": regressor or None}
     said = {option: value for option, value in options.items() if value is not None}

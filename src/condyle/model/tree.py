@@ -236,15 +236,6 @@ class Tree:
         used = [coordinate.entry for link in self.links for coordinate in link.v]
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
 
-    @cached_property
-    def positions(self) -> tuple[int, ...]:
-        """For each entry of v the entry of q whose rate it is; -1 where there is none, as of quaternions."""
-        positions = [-1] * self.nv
-        for kind, at, rates in self.configurations:
-            for place, rate in zip(at, rates, strict=True) if kind.is_flat else ():
-                positions[rate] = place
-        return tuple(positions)
-
 
 def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
     """For each link the sum over itself and all links that it carries."""
