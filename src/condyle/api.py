@@ -104,7 +104,7 @@ class Robot(model.Robot):
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
-            and no function applies, such as friction (docs/models.md).
+            and functions leave out, such as friction (docs/models.md).
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):

@@ -10,16 +10,16 @@ import pytest
 import condyle
 
 K, D, W = 1e4, 10.0, 1e-3
-ONE = """<robot name="x"><link name="base"/><link name="a"><inertial><mass value="1"/><inertia ixx="0.01" ixy="0" ixz="0"
-  iyy="0.01" iyz="0" izz="0.01"/></inertial></link><joint name="j" type="revolute"><parent link="base"/><child link="a"/>
-  <axis xyz="0 1 0"/><limit lower="-1000" upper="0.5" effort="1" velocity="1"/></joint></robot>"""
+ONE = """<robot name="x"><link name="base"/><link name="a"><inertial><mass value="1"/>
+  <inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/><limit lower="-1000" upper="0.5" effort="1" velocity="1"/></joint></robot>"""
 
 
 def exact(q: float) -> float:
     """Of both stops at rest, in 60 digits."""
     with localcontext() as context:
         context.prec = 60
-        pairs = ((Decimal(-1000) - Decimal(q), 1), (Decimal(q) - Decimal(0.5), -1))
+        pairs = ((Decimal(-1000) - Decimal(q), 1), (Decimal(q) - Decimal("0.5"), -1))
         return float(sum(side * Decimal(K) * (p + (p * p + Decimal(W) ** 2).sqrt()) / 2 for p, side in pairs))
 
 
