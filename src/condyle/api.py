@@ -100,7 +100,7 @@ class Robot(model.Robot):
             the equation of motion, M a + c = tau + joint forces (docs/drives.md).
         actuators: those of the robot push, and functions take their controls u (..., nu) in place of tau.
         friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
-        stops: k, d, w of the stops at limits.
+        stops: of the stops at limits: stiffness [N m/rad or N/m], time ahead [s] and blend [rad or m].
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
@@ -127,8 +127,21 @@ class Robot(model.Robot):
         named = tuple(name for name in numbers if name not in (ACTIVE.name, CONTROLS.name))
         say_unapplied(self, named, bound.drives)
         given = CompileArguments(
-            self, target, dtype, threads, links, routes, device, kernels, *bound[:4], named, bound.contacts, check,
-            bound.drives.forces, actuators, *bound.drives[-3:],
+            self,
+            target,
+            dtype,
+            threads,
+            links,
+            routes,
+            device,
+            kernels,
+            *bound[:4],
+            named,
+            bound.contacts,
+            check,
+            bound.drives.forces,
+            actuators,
+            *bound.drives[-3:],
         )
         kind = Dynamics
         if asked.on_device:

@@ -19,9 +19,8 @@ from condyle.backends.cpu import operations
 from condyle.ir.program import Note, Output, Program, verify
 from condyle.operations import LEAVES
 from condyle.passes.contract import contract
-from condyle.passes.dce import dce, renumbered
+from condyle.passes.dce import absorb_signs, dce, renumbered
 from condyle.passes.elementary.expand import ELEMENTARY, expand
-from condyle.passes.signs import absorb_signs
 from tests.ir.programs import POINTS, STEPS, built, exactly
 
 PASSES: dict[str, Callable[[Program], Program]] = {

@@ -13,8 +13,7 @@ from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Output, Program, operands, show, verify
 from condyle.passes import pipeline
 from condyle.passes.contract import LONG, contract
-from condyle.passes.dce import dce, renumbered, uses_of
-from condyle.passes.signs import absorb_signs
+from condyle.passes.dce import absorb_signs, dce, renumbered, uses_of
 from tests.ir.programs import POINTS, STEPS, built, exactly
 
 PASSES: dict[str, Callable[[Program], Program]] = {one.__name__: one for one in pipeline.ALL}

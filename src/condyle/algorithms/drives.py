@@ -1,23 +1,25 @@
 """What acts at the joints beside tau: damping, dry friction, springs, stops at limits, and actuators.
 
-    joint force = - d v - k (q - r) - f v / sqrt(v^2 + w^2) + stops
+    joint force = - d v - k (q - r) - f v / sqrt(v^2 + w^2) - s_k ramp(e),  e = s - clip(s, lower, upper),
+                  s = q + s_t v
 
-of each degree of freedom. A stop at a limit with penetration p = lower - q (or q - upper) pushes back by
+of each degree of freedom. A stop is a spring that acts s_t seconds ahead: it is a damper s_k s_t too, never pulls, and
+is zero within the limits. ramp(e) has the sign of e, is e^2 / (4 s_w) up to |e| = 2 s_w and |e| - s_w beyond.
 
-    s_k r(p) max(0, 1 + s_d r'(p) rate),  r(p) = (p + sqrt(p^2 + s_w^2)) / 2,
-
-rate = dp/dt; after Hunt and Crossley 1975, but smooth. An actuator pushes by
+An actuator pushes by
 
     clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range),  length = sum gear q,  rate = sum gear v
 
-of a damper by clip(- gain clip(u, control) rate, force range), on each of its joints times the gear.
+of a damper by clip(- gain clip(u, control) rate, force range), on each of its joints times the gear. The sum of all at
+a joint is clipped at its effort.
 
-With F the sum of both, D = - dF/dv and h the length of a step, a step that takes at its end what depends on v has
+With F the sum of both, and h the length of a step, a step that takes at its end what depends on v has
 
     (M + h D) a + c = tau + F(q, v, u),
 
-where D is zero for an actuator that is clipped. So M^-1 becomes (M + h D)^-1, and dF - h dD a is added to the
-derivatives of tau. As h goes to 0 this is forward dynamics.
+D = - dF/dv, but f / sqrt(v^2 + w^2) for dry friction, with which it never turns a motion round, and 0 for an actuator
+that is clipped and in rows and columns of joints whose effort clips. So M^-1 becomes (M + h D)^-1, and dF - h dD a is
+added to the derivatives of tau. As h goes to 0 this is forward dynamics.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import reduce
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple, TypeVar, cast
 
 from condyle.algorithms.joint import Dof
@@ -53,6 +55,7 @@ T = TypeVar("T")
 RESISTING = {"damping": DAMPING.name, "friction": DRY_FRICTION.name}
 """The laws that depend on v alone, and the input that has their numbers."""
 LAW_OF = {**RESISTING, "springs": STIFFNESS.name}
+UNLIMITED = (-inf, inf)
 GAINS = 4
 """Numbers of an actuator: gain, b0, b1, b2."""
 
@@ -61,13 +64,14 @@ GAINS = 4
 
 
 class Force(NamedTuple):
-    """A force, its derivatives by q and by v, and those of the latter."""
+    """A force, its derivatives by q and by v, D of a step, and the derivatives of D."""
 
     value: Scalar
     by_q: Scalar
     by_v: Scalar
-    by_v_by_q: Scalar
-    by_v_by_v: Scalar
+    D: Scalar
+    D_by_q: Scalar
+    D_by_v: Scalar
 
 
 NONE = number(0.0)
@@ -75,40 +79,31 @@ NONE = number(0.0)
 
 def damper(d: Scalar, v: Scalar) -> Force:
     """- d v."""
-    return Force(-(d * v), NONE, -d, NONE, NONE)
+    return Force(-(d * v), NONE, -d, d, NONE, NONE)
 
 
 def dry(f: Scalar, w: float, v: Scalar) -> Force:
     """- f v / sqrt(v^2 + w^2)."""
     s = reciprocal(sqrt(v * v + w * w))
-    slope = f * (w * w) * (s * s * s)
-    return Force(-(f * v * s), NONE, -slope, NONE, 3.0 * slope * v * (s * s))
+    D, square = f * s, s * s
+    return Force(-(D * v), NONE, -(w * w * D * square), D, NONE, -(D * square * v))
 
 
 def spring(k: Scalar, r: float, q: Scalar) -> Force:
     """- k (q - r)."""
-    return Force(-(k * (q - r)), -k, NONE, NONE, NONE)
+    return Force(-(k * (q - r)), -k, NONE, NONE, NONE, NONE)
 
 
-def stop(side: float, limit: float, numbers: tuple[float, float, float], q: Scalar, v: Scalar) -> Force:
-    """The stop of a limit; side: 1 for the lower one, which pushes towards greater q, -1 for the upper one.
-
-    r is w^2 / (2 (|p| + root)) where p is negative: the sum p + root would lose its digits there.
-    """
-    k, d, w = numbers
-    p, rate = side * (limit - q), -side * v
-    root = sqrt(p * p + w * w)
-    larger = root + absolute(p)
-    inverse = reciprocal(root * larger)
-    one_over = larger * inverse
-    r = select(p, 0.5 * larger, (0.5 * w * w) * (root * inverse))
-    slope = r * one_over
-    bend = (0.5 * w * w) * (one_over * one_over * one_over)
-    grip = 1.0 + d * slope * rate
-    held = select(grip, 1.0, 0.0)
-    push, damping = k * r * maximum(grip, 0.0), (k * d) * held * r * slope
-    by_p = k * slope * maximum(grip, 0.0) + (k * d) * held * r * bend * rate
-    return Force(side * push, -by_p, -damping, (side * k * d) * held * (slope * slope + r * bend), NONE)
+def stop(limits: tuple[float, float], numbers: tuple[float, float, float], q: Scalar, v: Scalar) -> Force:
+    """Of both limits."""
+    k, t, w = numbers
+    ahead = q + t * v
+    e = ahead - _clipped(ahead, limits)[0]
+    part = minimum(maximum(e, -2.0 * w), 2.0 * w)
+    size = absolute(part)
+    ramp, slope = size * (e - 0.5 * part), (0.5 * k / w) * size
+    bends = select(-size, 0.0, select(size - 2.0 * w, 0.0, select(e, 0.5 * k / w, -0.5 * k / w)))
+    return Force(-(0.5 * k / w) * ramp, -slope, -t * slope, t * slope, t * bends, t * t * bends)
 
 
 def joint_force(tree: Unrolled, k: int) -> Force | None:
@@ -122,10 +117,9 @@ def joint_force(tree: Unrolled, k: int) -> Force | None:
         terms.append(dry(f, drives.friction_velocity, v[k]))
     if at >= 0 and stiffness is not None:
         terms.append(spring(stiffness, drives.reference[k], tree.inputs["q"][at]))
-    if at >= 0 and "limits" in drives.forces:
-        for side, limit in ((1.0, drives.lower[k]), (-1.0, drives.upper[k])):
-            if isfinite(limit):
-                terms.append(stop(side, limit, drives.stops, tree.inputs["q"][at], v[k]))
+    limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else UNLIMITED
+    if at >= 0 and limits != UNLIMITED:
+        terms.append(stop(limits, drives.stops, tree.inputs["q"][at], v[k]))
     return reduce(plus, terms) if terms else None
 
 
@@ -160,12 +154,13 @@ def push(drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar,
     u, moves = _clipped(control, drive.control)
     if drive.is_damper:
         damping = gain * u
-        value, by_rate, by_control, both = -(damping * rate), -damping, -(gain * rate) * moves, -gain * moves
+        slopes = NONE, -damping, -(gain * rate) * moves, -gain * moves
+        value = -(damping * rate)
     else:
-        value = gain * u + b0
-        value, by_rate, by_control, both = value + b1 * length + b2 * rate, b2, gain * moves, NONE
+        slopes = b1, b2, gain * moves, NONE
+        value = gain * u + b0 + b1 * length + b2 * rate
     force, free = _clipped(value, drive.force)
-    return Push(force, b1 * free, by_rate * free, by_control * free, both * free)
+    return Push(force, *(slope * free for slope in slopes))
 
 
 def _clipped(x: Scalar, limits: tuple[float, float]) -> tuple[Scalar, Scalar]:
@@ -203,11 +198,20 @@ def joint_forces(tree: Unrolled) -> list[Scalar]:
 
 def actuator_forces(tree: Unrolled) -> list[Scalar]:
     """What all actuators push each degree of freedom by."""
-    sums = [NONE] * tree.nv
-    for drive, one in zip(tree.tree.drives.actuators, pushes(tree), strict=True):
+    return [force for force, _ in joint_pushes(tree, pushes(tree))]
+
+
+def joint_pushes(tree: Unrolled, pushes: Sequence[Push]) -> list[tuple[Scalar, Scalar]]:
+    """The force of all actuators on each degree of freedom, and 1 where effort does not clip it, else 0."""
+    drives, sums = tree.tree.drives, [NONE] * tree.nv
+    for drive, one in zip(drives.actuators, pushes, strict=True):
         for k, _, gear in drive.gears:
             sums[k] = sums[k] + gear * one.value
-    return sums
+    driven = {k for drive in drives.actuators for k, _, _ in drive.gears}
+    return [
+        _clipped(x, (-most, most)) if k in driven else (x, number(1.0))
+        for k, (x, most) in enumerate(zip(sums, drives.effort, strict=True))
+    ]
 
 
 def act(tree: Sweeps) -> bool:
@@ -262,14 +266,14 @@ def with_slopes(tree: Sweeps, by_q: Matrix, by_v: Matrix, a: Vector = ()) -> tup
         force = joint_force(unrolled, k)
         if force is None:
             continue
-        for matrix, slope, turn in ((of_q, force.by_q, force.by_v_by_q), (of_v, force.by_v, force.by_v_by_v)):
-            change = slope if h is None or is_zero(turn) else slope + h * turn * cast("Sequence[Scalar]", a)[k]
+        for matrix, slope, turn in ((of_q, force.by_q, force.D_by_q), (of_v, force.by_v, force.D_by_v)):
+            change = slope if h is None or is_zero(turn) else slope - h * turn * cast("Sequence[Scalar]", a)[k]
             if not is_zero(change):
                 matrix.add(k, k, -change)
-    for row, column, gears, one in _pairs(unrolled):
+    for row, column, gears, free, one in _pairs(unrolled):
         for matrix, slope in ((of_q, one.by_length), (of_v, one.by_rate)):
             if not is_zero(slope):
-                matrix.add(row, column, -(gears * slope))
+                matrix.add(row, column, -(gears * slope * free[row]))
     return by_q, by_v
 
 
@@ -278,14 +282,15 @@ def by_controls(tree: Unrolled, by_tau: T, a: Vector) -> T | list[Scalar]:
     if CONTROLS.name not in tree.inputs:
         return by_tau
     entries, h, rates = dense(cast("Sequence[Scalar]", by_tau)), _step(tree), cast("Sequence[Scalar]", a)
-    drives, slopes = tree.tree.drives.actuators, list[Scalar]()
-    for drive, one in zip(drives, pushes(tree), strict=True):
-        slopes.append(one.by_control)
+    drives, every = tree.tree.drives.actuators, pushes(tree)
+    free = [flag for _, flag in joint_pushes(tree, every)]
+    slopes = [one.by_control for one in every]
+    for k, (drive, one) in enumerate(zip(drives, every, strict=True)):
         if h is not None and not is_zero(one.by_rate_by_control):
-            rate = total([gear * rates[k] for k, _, gear in drive.gears])
-            slopes[-1] = one.by_control + h * one.by_rate_by_control * rate
+            rate = total([gear * rates[at] * free[at] for at, _, gear in drive.gears])
+            slopes[k] = slopes[k] + h * one.by_rate_by_control * rate
     return [
-        total([entries[row + k] * gear for k, _, gear in drive.gears]) * slope
+        total([entries[row + k] * (gear * free[k]) for k, _, gear in drive.gears]) * slope
         for row in range(0, len(entries), tree.nv)
         for drive, slope in zip(drives, slopes, strict=True)
     ]
@@ -335,11 +340,11 @@ def added_mass(tree: Unrolled) -> SparseMatrix:
         return added
     for k in range(tree.nv):
         force = joint_force(tree, k)
-        if force is not None and not is_zero(force.by_v):
-            added.add(k, k, -(h * force.by_v))
-    for row, column, gears, one in _pairs(tree):
+        if force is not None and not is_zero(force.D):
+            added.add(k, k, h * force.D)
+    for row, column, gears, free, one in _pairs(tree):
         if not is_zero(one.by_rate):
-            added.add(row, column, -(h * gears) * one.by_rate)
+            added.add(row, column, -(h * gears) * one.by_rate * free[row] * free[column])
     return added
 
 
@@ -383,11 +388,13 @@ def _step(tree: Unrolled) -> Scalar | None:
     return None if given is None else given[0]
 
 
-def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Push]]:
-    """(row, column, product of gears, push) of every two joints of an actuator."""
+def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Sequence[Scalar], Push]]:
+    """(row, column, product of gears, where effort does not clip, push) of every two joints of an actuator."""
     if CONTROLS.name not in tree.inputs:
         return
-    for drive, one in zip(tree.tree.drives.actuators, pushes(tree), strict=True):
+    every = pushes(tree)
+    free = [flag for _, flag in joint_pushes(tree, every)]
+    for drive, one in zip(tree.tree.drives.actuators, every, strict=True):
         for row, _, x in drive.gears:
             for column, _, y in drive.gears:
-                yield row, column, x * y, one
+                yield row, column, x * y, free, one

@@ -23,7 +23,8 @@ from condyle.compile.targets import fall_back
 from condyle.derivatives import taking
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_of, quantities
-from condyle.functions.quantities import Q, V
+from condyle.functions.quantities import Q, V, push_of
+from condyle.functions.steps import STEP
 from condyle.identity import Identified, Parts
 from condyle.model.contact import Contact
 from condyle.model.state import quaternions_of
@@ -35,6 +36,7 @@ from condyle.runtime.native import Function as FastPath
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
 from condyle.specification import F_EXT, Derivative, Function, Port
+from condyle.specification.ports import CONTROLS
 from condyle.trace.straight import layout_of, sizes
 
 if TYPE_CHECKING:
@@ -141,6 +143,10 @@ class Dynamics(Identified, Methods):
         tree = self._compiler.tree
         return [function for function in FUNCTIONS.values() if not unbound(tree, function.taking(*self._numbers))]
 
+    def driven(self, function: Function) -> Function:
+        """A function as it is called here: by u in place of tau where actuators push."""
+        return function.taking(CONTROLS) if CONTROLS.name in self._numbers else function
+
     def function(self, name: str | Function) -> Callable[..., Any]:
         """Return the method of a function by its short name, such as "fd", or of a derivative, such as "vjp_fd".
 
@@ -206,8 +212,8 @@ class Dynamics(Identified, Methods):
         self,
         q: ArrayLike,
         v: ArrayLike,
-        tau: ArrayLike,
-        dt: ArrayLike,
+        tau: ArrayLike | None = None,
+        dt: ArrayLike | None = None,
         *,
         f_ext: ArrayLike | None = None,
         every: int = 1,
@@ -220,7 +226,8 @@ class Dynamics(Identified, Methods):
         """Return (q, v) after each of T steps of `step`, by the integrator of `compile`.
 
         q (..., nq), v (..., nv): before the first step. tau (..., T, nv): constant during each step. steps=T: tau
-        (..., nv) is constant during all T steps instead, unless by_time names it. dt (...) [s]: length of a step. f_ext
+        (..., nv) is constant during all T steps instead, unless by_time names it. With actuators u (..., T, nu) stands
+        in place of tau. dt (...) [s]: length of a step. f_ext
         (..., n_bodies, 6): external forces, constant during all steps. by_time: names of further inputs with a value
         for each step, "f_ext" or "dt"; their time axis stands before their own axes.
         numbers: what `compile(inputs=)` made arguments, constant during all steps; those of the robot where they are
@@ -235,11 +242,13 @@ class Dynamics(Identified, Methods):
         """
         of_step = self._rollouts.of_step()
         options: dict[str, Any] = {"by_time": by_time, "every": every, "last": last, "steps": steps, "out": out}
-        states = of_step(q, v, tau, dt, f_ext=f_ext, **options, **cast("dict[str, Any]", numbers))
+        (push,) = push_of(self.driven(STEP))
+        pushed = {name: x for name, x in ((push, tau), ("dt", dt)) if x is not None}
+        states = of_step(q, v, f_ext=f_ext, **pushed, **options, **cast("dict[str, Any]", numbers))
         if self._compiler.tree.contacts and not isinstance(states.v, Packed):
             from condyle.calls.rollouts import stop_torn
 
-            longest = np.max(dt, axis=-1) if "dt" in by_time else np.asarray(dt)
+            longest = np.max(cast(Any, dt), axis=-1) if "dt" in by_time else np.asarray(dt)
             stop_torn(states, longest, last, (q, v, tau, f_ext, *numbers.values()))
         return states
 

@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.calls.call import Call, Engine
 from condyle.compile.options import bound_arguments, opened_by
 from condyle.errors import AccuracyWarning, ShapeError, ShapeWarning, UnsupportedError
-from condyle.functions.quantities import TAU, Q, V
+from condyle.functions.quantities import PUSHES, Q, V, push_of
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
 from condyle.runtime.arrays import as_array
 from condyle.specification import F_EXT, Function
-from condyle.specification.ports import ACTIVE, CONTROLS, OPEN, RISING
+from condyle.specification.ports import ACTIVE, OPEN, RISING
 from condyle.text import few
 
 if TYPE_CHECKING:
@@ -112,10 +112,11 @@ def timed_names(
     arguments: the inputs by name. ShapeError, or a call of `warn`, for torques that the caller may mean otherwise.
     """
     named = names(by_time) if by_time else ()
-    if TAU.name in always and TAU.name not in named:
-        q, v, tau = (_shape(name, arguments[name]) for name in (Q.name, V.name, TAU.name))
+    push = next((name for name in always if name in PUSHES), None)
+    if push is not None and push not in named:
+        q, v, tau = (_shape(name, arguments[name]) for name in (Q.name, V.name, push))
         if len(tau) == max(len(q), len(v)) + (steps is not None):
-            message = _other_reading(q, v, tau, steps)
+            message = _other_reading(push, q, v, tau, steps)
             if message:
                 warn(message)
     if steps is not None or not always:
@@ -123,8 +124,10 @@ def timed_names(
     return (*always, *(name for name in named if name not in always)) if named else always
 
 
-def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
+def _other_reading(push: str, q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps: int | None) -> str:
     """What is said of torques that have the other reading's shape, by the shapes of q, v and tau; else nothing.
+
+    push: their name.
 
     With one row both readings are the same. ShapeError where batch axes would be taken for other ones.
     """
@@ -133,11 +136,16 @@ def _other_reading(q: Sequence[int], v: Sequence[int], tau: Sequence[int], steps
     if not alike or math.prod(rows) < 2:
         return ""
     if steps is None:
-        said = f"tau has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
-        cure = "steps=T holds one row for each state for T steps; by_time=('tau',) says that tau has a time axis"
+        said = f"{push} has shape {tuple(tau)}, one row for each state, and is read as {tau[-2]} time steps"
+        cure = f"steps=T holds one row for each state for T steps; by_time=({push!r},) says that {push} has a time axis"
     else:
-        said = f"tau has shape {tuple(tau)} and is held for steps={steps}: what looks like a time axis is one of states"
-        cure = "leave steps= out, or add by_time=('tau',), if tau has a time axis; give q the same batch if it has none"
+        said = (
+            f"{push} has shape {tuple(tau)} and is held for steps={steps}: what looks like a time axis is one of states"
+        )
+        cure = (
+            f"leave steps= out, or add by_time=({push!r},), if {push} has a time axis; give q the same batch if it has "
+            "none"
+        )
     if len(batch) > (steps is None):
         raise ShapeError(f"rollout: {said}: {cure}")
     return f"rollout: {said}: {cure}"
@@ -189,7 +197,7 @@ def _length(name: str, value: Any, dims: int) -> int:
     shape = _shape(name, value)
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
-        held = "; steps=T holds it for T steps" if name == TAU.name else ""
+        held = "; steps=T holds it for T steps" if name in PUSHES else ""
         raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes}){held}")
     steps = shape[len(shape) - dims - 1]
     if steps < 1:
@@ -213,6 +221,7 @@ class Owner(Engine, Protocol):
     """What computes, and forgets: `Dynamics`."""
 
     def forget(self, kept: Collection[Function]) -> None: ...
+    def driven(self, function: Function) -> Function: ...
 
 
 class Rollouts:
@@ -220,9 +229,7 @@ class Rollouts:
 
     def __init__(self, engine: Owner, numbers: Mapping[str, Any]) -> None:
         """numbers: of the robot, those that are inputs, and its own."""
-        self._engine = engine
-        self._numbers = {name: own for name, own in numbers.items() if name != CONTROLS.name}
-        self.controls = (CONTROLS,) if CONTROLS.name in numbers else ()
+        self._engine, self._numbers = engine, numbers
         self._variants: dict[tuple[Function, bool, bool], tuple[Function, dict[str, Any]]] = {}
         self._ready: dict[tuple[object, ...], tuple[Function, Callable[..., Any]]] = {}
         self._timed: dict[tuple[Function, tuple[str, ...]], list[tuple[int, str, int]]] = {}
@@ -259,7 +266,7 @@ class Rollouts:
         if variant is None:
             own = {name: value for name, value in self._numbers.items() if name in function.numbers}
             forces, more = () if f_ext is None else (F_EXT,), (RISING,) if rises else ()
-            variant = self._variants[key] = function.taking(*forces, *self.controls, *own, *more), own
+            variant = self._variants[key] = function.taking(*forces, *own, *more), own
         forced, own = variant
         wrong = next((name for name in numbers if name not in own), None)
         if wrong is not None:
@@ -273,6 +280,7 @@ class Rollouts:
 
     def rollout_of(self, function: Function, kind: str = "", by_time: tuple[str, ...] = ()) -> Rollout:
         """Rollouts of a function, kept as long as they are."""
+        function = self._engine.driven(function)
         key = function, kind, by_time
         rollout = self._by_function.get(key)
         if rollout is None:
@@ -281,7 +289,7 @@ class Rollouts:
 
     def of_step(self, kind: str = "") -> Rollout:
         """`Dynamics.rollout`, or its vjp."""
-        return self.rollout_of(STEP, kind, (CONTROLS.name if self.controls else TAU.name,))
+        return self.rollout_of(STEP, kind, push_of(self._engine.driven(STEP)))
 
     def named(self, function: Function) -> Callable[..., Any]:
         """A rollout of so many steps, or its vjp."""
@@ -328,8 +336,8 @@ class Rollout(RolloutCall):
         self._rollouts, self._function, self._kind = rollouts, function, kind
         self._called = f"{kind}_rollout" if kind else "rollout"
         cotangents = [f"{port.name}_bar" for port in function.outputs] if kind else []
-        self._taken = [*(port.name for port in function.taking(*rollouts.controls).inputs), *cotangents]
-        self._options = {"out", *function.takes}.difference(self._taken)
+        self._taken = [*(port.name for port in function.inputs), *cotangents]
+        self._options = {"out", *function.takes}
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
@@ -340,7 +348,7 @@ class Rollout(RolloutCall):
         return {**bound_arguments(self._called, self.__signature__, args, rest), **optional}
 
     def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
-        numbers = {name: arguments[name] for name in self._function.numbers if name in arguments.keys() & self._options}
+        numbers = {name: arguments[name] for name in self._function.numbers if name in arguments}
         of, extra, timed = self._rollouts.extended(self._function, arguments.get(F_EXT.name), numbers, options.by_time)
         n, inputs = len(self._function.inputs), [arguments[name] for name in self._taken]
         inputs = [*inputs[:n], *extra, *inputs[n:]]

@@ -119,6 +119,11 @@ def bound_of(
     return Bound(names, reference_frame, force_frame, integrator, held, drives)
 
 
+def bound_of_compiled(given: CompileArguments) -> Bound:
+    """The options that functions of a compiled robot depend on."""
+    return bound_of(given.robot, **{name: getattr(given, name) for name in compile_options(UNBOUND)})
+
+
 def drives_of(
     robot: Robot,
     joint_forces: Sequence[str],
@@ -138,24 +143,30 @@ def drives_of(
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{name}={value!r}: give True or False")
     width = positive("friction_velocity", (friction_velocity,), 1)[0]
-    k, d, w = positive("stops", stops, 3)
+    k, t, w = positive("stops", stops, 3)
     laws = tuple(word for word in JOINT_FORCES if word in words or "all" in words)
     if actuators and not robot.actuators:
         raise UnsupportedError(
             f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
             "gives it some"
         )
-    options = {"friction_velocity": width, "stops": (k, d, w), "implicit": implicit}
+    drives = Drives(friction_velocity=width, stops=(k, t, w), implicit=implicit)
     if not laws and not actuators:
-        return Drives(**options)
+        return drives
     check_drives(robot, laws)
     positions = positions_of(tree_of(robot))
-    lower, upper = (
-        tuple(float(limit[at]) if at >= 0 else side for at in positions)
-        for limit, side in ((robot.lower, -np.inf), (robot.upper, np.inf))
+    return drives._replace(
+        forces=laws,
+        damping=tuple(robot.damping.tolist()),
+        friction=tuple(robot.friction.tolist()),
+        stiffness=tuple(robot.stiffness.tolist()),
+        reference=tuple(robot.spring_reference.tolist()),
+        lower=tuple(float(robot.lower[at]) if at >= 0 else -np.inf for at in positions),
+        upper=tuple(float(robot.upper[at]) if at >= 0 else np.inf for at in positions),
+        positions=positions,
+        actuators=_pushing(robot) if actuators else (),
+        effort=tuple(robot.effort.tolist()) if actuators else (),
     )
-    own = (tuple(map(float, x)) for x in (robot.damping, robot.friction, robot.stiffness, robot.spring_reference))
-    return Drives(laws, *own, lower, upper, positions, _pushing(robot) if actuators else (), **options)
 
 
 DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit")
@@ -203,7 +214,7 @@ def positive(name: str, values: Sequence[float], length: int) -> tuple[float, ..
 def numbers_of(
     robot: Robot, inputs: Sequence[str], dtype: str, contacts: Sequence[Contact] = (), drives: Drives = UNBOUND.drives
 ) -> dict[str, NDArray[np.floating]]:
-    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts, and controls, always do.
+    """Numbers of the robot and its contacts that become inputs, and its own; flags of contacts and controls always do.
 
     UnsupportedError for what is none, or said twice, and for a contact that is drawn back to no anchor.
     """
@@ -228,6 +239,12 @@ def numbers_of(
     zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
+
+
+def numbers_of_compiled(given: CompileArguments) -> dict[str, NDArray[np.floating]]:
+    """What a compiled robot takes as keywords, and its own."""
+    numbers = numbers_of(given.robot, given.inputs, given.dtype, given.contacts, bound_of_compiled(given).drives)
+    return {name: own for name, own in numbers.items() if name != CONTROLS.name}
 
 
 def _own(robot: Robot, name: str) -> NDArray[np.floating]:
@@ -340,10 +357,8 @@ def unbound(tree: Tree, function: Function) -> str:
     """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
     if "contacts" in function.options and not tree.contacts:
         return "contacts"
-    if CONTROLS in function.inputs and not tree.drives.actuators:
-        return "actuators"
-    if function.needs.drives == "forces" and function.plain is function and not tree.drives.forces:
-        return "joint_forces"
+    if undriven := _undriven(tree.drives, function):
+        return undriven
     if "frames" in function.options and not tree.frames:
         return "frames"
     if function.needs.reference_frames and tree.reference_frame not in function.needs.reference_frames:
@@ -353,6 +368,31 @@ def unbound(tree: Tree, function: Function) -> str:
     if not tree.links and function.root.needs.mass:  # masses as inputs are none too
         return "mass"
     return "mass" if function.needs.mass and not tree.mass > 0.0 else ""
+
+
+def _undriven(drives: Drives, function: Function) -> str:
+    """Which option of joint forces and actuators it lacks."""
+    if CONTROLS in function.inputs and not drives.actuators:
+        return "actuators"
+    if function.needs.drives == "forces" and function.plain is function and not drives.forces:
+        return "joint_forces"
+    return ""
+
+
+def check_driven(called: str, drives: Drives, function: Function, compile_by: str = "compile") -> None:
+    """UnsupportedError for forces of joints or actuators that the robot was compiled without."""
+    wanting = _undriven(drives, function)
+    if wanting == "actuators":
+        raise UnsupportedError(
+            f"{called}: the robot was compiled without actuators; {compile_by}(actuators=True) takes those of "
+            "robot.actuators, and u in place of tau"
+        )
+    if wanting == "joint_forces":
+        words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
+        raise UnsupportedError(
+            f"{called}: the robot was compiled without joint forces; {compile_by}(joint_forces=('all',)) has all that "
+            f"the robot has; allowed is {words}"
+        )
 
 
 def kinds_of(tree: Tree) -> list[str]:
@@ -393,17 +433,7 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
             f"{function.called}: the robot has no contacts; compile(contacts=(condyle.Contact({tip!r}, 'point'),)) "
             "gives it one"
         )
-    if wanting == "actuators":
-        raise UnsupportedError(
-            f"{function.called}: the robot was compiled without actuators; compile(actuators=True) takes those of "
-            "robot.actuators, and u in place of tau"
-        )
-    if wanting == "joint_forces":
-        words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
-        raise UnsupportedError(
-            f"{function.called}: the robot was compiled without joint forces; compile(joint_forces=('all',)) has all "
-            f"that the robot has; allowed is {words}"
-        )
+    check_driven(function.called, tree.drives, function)
     if wanting == "reference_frame":
         known = " or ".join(map(repr, function.needs.reference_frames))
         raise UnsupportedError(

@@ -31,7 +31,7 @@ from condyle.functions.constraints import (
     contact_function,
     flat,
 )
-from condyle.functions.dynamics import INVERSE_DYNAMICS, MASS_MATRIX
+from condyle.functions.dynamics import INVERSE_DYNAMICS, MASS_MATRIX, MOVING_MASS
 from condyle.functions.quantities import (
     DA_DQ,
     DA_DTAU,
@@ -52,14 +52,11 @@ from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
 from condyle.specification.ports import (
     ACTIVE,
     ACTUATOR_GAINS,
-    ARMATURE,
     CONTROLS,
     DRIVEN,
     EXTRA,
     F_EXT,
     FRICTION_NUMBERS,
-    IMPLICIT,
-    INERTIAS,
     NUMBERS,
 )
 
@@ -96,7 +93,6 @@ BODIES = tuple(name for name in NUMBERS if name != ACTUATOR_GAINS.name)
 GAINED, PULLED = (*NUMBERS, "gains", "anchors"), (*BODIES, "gains", "anchors")
 """What motion with contacts depends on beside the state; without actuators."""
 DRIVES = SOLVING.needs._replace(options=(*SOLVING.needs.options, "drives"))
-MOVING_MASS = (INERTIAS.name, ARMATURE.name)
 
 
 def _by(port: Port, by: Port, unit: str) -> Port:
@@ -128,7 +124,9 @@ CONSTRAINED_FORWARD_DYNAMICS = contact_function(
 )
 
 CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES = contact_function(
-    replace(SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes=(F_EXT.name, *DRIVEN, *GAINED), needs=DRIVES),
+    replace(
+        SOLVING, source=f"{BOOK}; Singh, Russell, Wensing 2022", takes=(F_EXT.name, *DRIVEN, *GAINED), needs=DRIVES
+    ),
     "dcfd",
     "constrained_forward_dynamics_derivatives",
     "derivatives of a and force by q, v and tau: -K^-1 times those of the residuals",

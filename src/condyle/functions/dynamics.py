@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from condyle import algorithms
 from condyle.derivatives import hessian, jacobian, jvp, vjp
@@ -212,7 +212,8 @@ JOINT_FORCE_LAWS = Function(
 ACTUATOR_FORCES = Function(
     "af",
     "actuator_forces",
-    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), length = gear q, rate = gear v",
+    "gear^T clip(gain clip(u, control) + b0 + b1 length + b2 rate, force range), clipped at effort; length = gear q, "
+    "rate = gear v",
     (Q, V, CONTROLS),
     (Port("actuator_force", ("nv",), DOF_UNIT, "joint", "force of all actuators"),),
     Ways(lambda: {"laws": Route(_af)}),
@@ -277,7 +278,7 @@ def _mminvgen(inverse: bool, tree: Unrolled) -> Answers:
 
 def _fd(solver: Callable[..., Solver], tree: Sweeps) -> Answers:
     if algorithms.drives.couples(tree):
-        solver = algorithms.solvers.ByFactors
+        solver = cast("Callable[..., Solver]", algorithms.solvers.ByFactors)
     return (solver(algorithms.drives.driven(tree)).acceleration(),)
 
 
@@ -369,6 +370,10 @@ MOVING = (F_EXT.name, "inertias", "gravity", "armature")
 """What no D depends on, so that in a step, too, only inverse dynamics changes with it."""
 
 
+MOVING_MASS = ("inertias", "armature")
+"""What M depends on, beside q."""
+
+
 class _Variant:
     """Functions with what is given behind their own inputs: external forces, numbers of the robot."""
 
@@ -435,7 +440,7 @@ def _jacobian_fd(calls: Any, inputs: ByName) -> ByName:
 def _hessian_fd(calls: Any, inputs: ByName) -> ByName:
     """Twice differentiated, tau = id(q, v, a(q, v, tau)) says that 0 = J^T G J + M a'', J being a's derivative below I.
 
-    G is symmetric, and of its blocks with a that with q alone is not zero.
+    G is symmetric; of its blocks with a those with q, and with what moves M, are not zero.
     """
     if DRIVEN.keys() & inputs.keys():
         return {}
@@ -444,25 +449,32 @@ def _hessian_fd(calls: Any, inputs: ByName) -> ByName:
     factors = [-x for x in of.solved(inputs["lam"])]
     (second,) = of.call(INVERSE_DYNAMICS, *of.state, of.acceleration, derived=hessian, more=(factors,))
     size = 3 * n + sum(map(len, of.extra.values()))
-    by_a = [second[i * size + 2 * n + j] for i in range(n) for j in range(n)]
+    moving, begin = list(range(n)), 3 * n
+    for name, x in of.extra.items():
+        moving += range(begin, begin + len(x)) if name in MOVING_MASS else ()
+        begin += len(x)
+    by_a = [second[i * size + 2 * n + j] for i in moving for j in range(n)]
     columns = [product(by_a, block, n) for block in jacobians.values()]
-    widths = [len(block) // n if n else 0 for block in columns]
-    both = [[x for block, m in zip(columns, widths, strict=True) for x in block[i * m : i * m + m]] for i in range(n)]
+    widths = [len(block) // n if n else 0 for block in jacobians.values()]
+    both = {
+        i: [x for block, m in zip(columns, widths, strict=True) for x in block[k * m : k * m + m]]
+        for k, i in enumerate(moving)
+    }
 
     def entry(i: int, j: int) -> Any:
         """i >= j."""
         own = 0.0 if 2 * n <= i < 3 * n or 2 * n <= j < 3 * n else second[i * size + j]
-        return own + (both[j][i] if j < n else 0.0) + (both[i][j] if i < n else 0.0)
+        return own + (both[j][i] if j in both else 0.0) + (both[i][j] if i in both else 0.0)
 
     return {"H": [entry(max(i, j), min(i, j)) for i in range(size) for j in range(size)]}
 
 
 def product(left: Values, right: Values, n: int) -> list[Any]:
-    """Of flat matrices, left being n x n."""
+    """Of flat matrices, left having rows of n entries."""
     if n == 0:  # a robot without joints
         return []
     from condyle.scalar import matrix_product
 
     m = len(right) // n
-    rows = matrix_product([left[k * n : k * n + n] for k in range(n)], [right[j::m] for j in range(m)])
+    rows = matrix_product([left[k : k + n] for k in range(0, len(left), n)], [right[j::m] for j in range(m)])
     return [x for row in rows for x in row]

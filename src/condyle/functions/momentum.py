@@ -9,7 +9,7 @@ from condyle import algorithms
 from condyle.functions.dynamics import INVERSE_DYNAMICS_DERIVATIVES
 from condyle.functions.quantities import DOF_UNIT, A, ByName, Q, V, call
 from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
-from condyle.specification.ports import F_EXT, NUMBERS
+from condyle.specification.ports import F_EXT
 
 if TYPE_CHECKING:
     from condyle.algorithms.sweeps import Matrix, Sweeps, Vector

@@ -43,7 +43,16 @@ def derivative(port: Port, by: str, unit: str) -> Port:
     """The nv x nv derivative of a joint-space vector by another one."""
     zeros = "coupled" if port is TAU else "connected"
     doc = f"derivative of {port.name} by {by}, row = {port.name}"
-    return Port(f"d{port.name}_d{by}", ("nv", "nv"), unit, "joint", doc, zeros=zeros, symmetric=by == "tau", by=by if by == "tau" else "")
+    return Port(
+        f"d{port.name}_d{by}",
+        ("nv", "nv"),
+        unit,
+        "joint",
+        doc,
+        zeros=zeros,
+        symmetric=by == "tau",
+        by=by if by == "tau" else "",
+    )
 
 
 DTAU_DQ, DTAU_DV = derivative(TAU, "q", DOF_UNIT), derivative(TAU, "v", DOF_UNIT + " s")
@@ -75,6 +84,15 @@ def call(
     extra = [name for name in function.takes if name in inputs]
     behind = (inputs[name] for name in extra if name != CONTROLS.name)
     return calls.call(derived(function.taking(*extra)), *arguments, *behind, *more)
+
+
+PUSHES = (TAU.name, CONTROLS.name)
+"""What pushes: torques, or controls of actuators in their place."""
+
+
+def push_of(function: Function) -> tuple[str, ...]:
+    """Which of them a function takes."""
+    return tuple(port.name for port in function.inputs if port.name in PUSHES)
 
 
 def pushed(inputs: Mapping[str, Sequence[Any]]) -> Sequence[Any]:

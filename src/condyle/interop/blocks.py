@@ -16,11 +16,11 @@ from condyle import specification
 from condyle.calls.dynamics import Dynamics
 from condyle.calls.methods import result_type
 from condyle.calls.rollouts import Options, RolloutCall, length, names
-from condyle.compile.options import numbers_of
+from condyle.compile.options import numbers_of_compiled
 from condyle.derivatives import derivative
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.functions import function_of
-from condyle.functions.quantities import TAU
+from condyle.functions.quantities import push_of
 from condyle.functions.steps import STEP
 from condyle.interop.wrapped import answered_ports, bound, by_method
 from condyle.runtime.arrays import as_array
@@ -125,7 +125,7 @@ class Method:
         base = function_for(target, Task("", task.function, task.output))
         self._base = base
         options = dyn.__reduce__()[1]
-        own = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
+        own = numbers_of_compiled(options)
         self._robot_numbers = {name: value for name, value in own.items() if name in base.numbers}
         self._takes_forces = base.may_take_f_ext if task.kind else base.takes_f_ext
         self._always = task.by is not None and F_EXT.name in task.by
@@ -242,7 +242,7 @@ class Functions:
     @property
     def rollout(self) -> Rollout:
         """See `Dynamics.rollout`; by blocks of rollouts."""
-        return Rollout(self._dyn, self._runner, "", STEP, (TAU.name,))
+        return self._rollout("")
 
     def jvp(self, name: str | specification.Function) -> Method:
         """See `Dynamics.jvp`."""
@@ -251,8 +251,12 @@ class Functions:
     def vjp(self, name: str | specification.Function) -> Method:
         """See `Dynamics.vjp`: cotangents of inputs that are one for all states are sums over them."""
         if name == "rollout":
-            return Rollout(self._dyn, self._runner, "vjp", STEP, (TAU.name,))
+            return self._rollout("vjp")
         return self._derivative("vjp", name)
+
+    def _rollout(self, kind: str) -> Rollout:
+        step = self._dyn.driven(STEP)
+        return Rollout(self._dyn, self._runner, kind, step, push_of(step))
 
     def jacobian(self, name: str | specification.Function, by: Sequence[str] | str | None = None) -> Method:
         """See `Dynamics.jacobian`."""
@@ -265,7 +269,7 @@ class Functions:
     def _derivative(
         self, kind: str, base: str | specification.Function, by: Sequence[str] | str | None = None
     ) -> Method:
-        task = Task(kind, function_of(base), by=None if by is None else names(by))
+        task = Task(kind, self._dyn.driven(function_of(base)), by=None if by is None else names(by))
         return Method(self._dyn, self._runner, task)
 
 

@@ -18,7 +18,7 @@ from condyle import specification
 from condyle.backends.common.facts import Facts
 from condyle.calls.dynamics import Dynamics
 from condyle.compile.compiler import Compiler
-from condyle.compile.options import bound_of, numbers_of, routes_of
+from condyle.compile.options import bound_of_compiled, numbers_of_compiled, routes_of
 from condyle.errors import DTypeError, UnsupportedError
 from condyle.exports.externals import source_of, source_of_user
 from condyle.functions import function_of
@@ -77,9 +77,7 @@ class Functions:
     def __init__(self, dyn: Dynamics, casadi: Any) -> None:
         given = dyn.__reduce__()[1]
         self._dyn, self._casadi, self._robot = dyn, casadi, cast(Any, given.robot)
-        words = given.reference_frame, given.force_frame, given.integrator
-        self._bound = bound_of(self._robot, given.frames, *words, given.contacts)
-        self._inputs = tuple(numbers_of(self._robot, given.inputs, given.dtype, given.contacts))
+        self._bound, self._inputs = bound_of_compiled(given), tuple(numbers_of_compiled(given))
         self._routes = routes_of(given.routes)
         self._built: dict[specification.Function, Any] = {}
 
@@ -99,7 +97,7 @@ class Functions:
             raise UnsupportedError("rollout: take step.mapaccum(T) of what `wrap` answers")
         function = function_of(name)
         if function not in self._built:
-            opened = function.taking(*self._inputs)
+            opened = self._dyn.driven(function).taking(*self._inputs)
             compiler = _compiler(self._robot, self._bound, self._routes)
             own = _named(function.name, self._dyn.identity)
             text = source_of(self._robot, compiler, (opened,), self._bound, own)

@@ -16,7 +16,7 @@ from condyle.calls.rollouts import Options, RolloutCall, length, shape_warning
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_of
-from condyle.functions.quantities import TAU
+from condyle.functions.quantities import push_of
 from condyle.functions.steps import STEP
 from condyle.specification import F_EXT, Derivative, Port
 from condyle.user.function import CompiledFunction
@@ -153,7 +153,7 @@ def answered_ports(function: specification.Function) -> tuple[Port, ...]:
 def by_method(dyn: Dynamics) -> dict[str, specification.Function]:
     """The functions that can be called, by their methods."""
     there = dyn.signature
-    return {function.method: function for function in FUNCTIONS.values() if function.name in there}
+    return {function.method: dyn.driven(function) for function in FUNCTIONS.values() if function.name in there}
 
 
 class Method:
@@ -218,7 +218,7 @@ class Functions:
             with_forces = function.taking(F_EXT, *own) if function.takes_f_ext else None
             setattr(self, method, Method(self._maker, function.taking(*own), with_forces, own))
         if STEP.method in methods:
-            self.rollout = Rollout(self._maker, STEP, (TAU.name,))
+            self.rollout = Rollout(self._maker, methods[STEP.method], push_of(methods[STEP.method]))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle, and a copy, is made from the robot and the options."""
@@ -251,7 +251,7 @@ class Functions:
         names = (by,) if isinstance(by, str) else None if by is None else tuple(by)
         key = kind, base, names
         if key not in self._derivatives:
-            function = function_of(base)
+            function = self._dyn.driven(function_of(base))
             own = self._maker.numbers_of(function)
             forced = derivative(kind, function.taking(F_EXT, *own), names) if function.may_take_f_ext else None
             always = names is not None and F_EXT.name in names

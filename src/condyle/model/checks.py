@@ -359,7 +359,7 @@ def refuse_impossible(robot: RobotData) -> None:
 
 
 def check_drives(robot: RobotData, forces: Sequence[str]) -> None:
-    """ModelError for numbers of joints with which these forces push without end, or make no sense: all that is wrong."""
+    """ModelError for numbers of joints that these forces cannot have: negative ones, and limits upside down."""
     findings: list[Finding] = []
     for law, name in (("damping", "damping"), ("friction", "friction"), ("springs", "stiffness")):
         for joint in robot.joints if law in forces else ():

@@ -1,4 +1,4 @@
-"""Dead code elimination: nodes that no output needs are removed; the others keep their order."""
+"""What every trace is cleaned by: nodes that no output needs are removed, and signs are absorbed."""
 
 from __future__ import annotations
 
@@ -55,3 +55,19 @@ def dce(program: Program) -> Program:
     if all(live):
         return replace(program)
     return renumbered(program, [k for k, alive in enumerate(live) if alive])
+
+
+def absorb_signs(program: Program) -> Program:
+    """-(a - b) becomes b - a where nothing else uses a - b.
+
+    Before: t2 = sub t0 t1; t3 = neg t2.  After: t2 = sub t1 t0.
+    """
+    uses = uses_of(program)
+    nodes = list(program.nodes)
+    for k, node in enumerate(nodes):
+        if node[0] == "neg":
+            (inner,) = operands(node)
+            if nodes[inner][0] == "sub" and uses[inner] == 1:
+                a, b = operands(nodes[inner])
+                nodes[k] = ("sub", b, a)
+    return dce(replace(program, nodes=tuple(nodes)))

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from condyle.ir.program import Program, verify
 from condyle.passes.contract import contract
-from condyle.passes.dce import dce
-from condyle.passes.signs import absorb_signs
+from condyle.passes.dce import absorb_signs, dce
 
 Pass = Callable[[Program], Program]
 

@@ -12,12 +12,18 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle.specification import names
+from condyle.specification.bound import UNBOUND as UNBOUND
+from condyle.specification.bound import Bound as Bound
+from condyle.specification.bound import Drive as Drive
+from condyle.specification.bound import Drives as Drives
 from condyle.specification.ports import (
     ARMATURE,
     CONTACT_NUMBERS,
     CONTROLS,
+    DRIVEN,
     EXTRA,
     F_EXT,
+    IMPLICIT,
     INERTIAS,
     NEXT,
     Port,
@@ -26,66 +32,6 @@ from condyle.specification.ports import (
 from condyle.specification.routes import Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]
-
-
-class Drive(NamedTuple):
-    """An actuator in numbers, see `condyle.Actuator`. gears: (entry of v, entry of q, gear) of each joint."""
-
-    is_damper: bool
-    gears: tuple[tuple[int, int, float], ...]
-    gains: tuple[float, float, float, float]
-    control: tuple[float, float]
-    force: tuple[float, float]
-
-
-class Drives(NamedTuple):
-    """Forces of joints that belong to the equation of motion, and actuators that push in place of tau.
-
-    forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
-    limits infinite where there are none. positions: the entry of q whose rate an entry of v is; -1 where there is none.
-    friction_velocity: w of dry friction. stops: k, d, w of limits. implicit: whether steps take what depends on v at
-    their end.
-    """
-
-    forces: tuple[str, ...] = ()
-    damping: tuple[float, ...] = ()
-    friction: tuple[float, ...] = ()
-    stiffness: tuple[float, ...] = ()
-    reference: tuple[float, ...] = ()
-    lower: tuple[float, ...] = ()
-    upper: tuple[float, ...] = ()
-    positions: tuple[int, ...] = ()
-    actuators: tuple[Drive, ...] = ()
-    friction_velocity: float = 1e-2
-    stops: tuple[float, float, float] = (1e4, 10.0, 1e-3)
-    implicit: bool = True
-
-    @property
-    def are_empty(self) -> bool:
-        """Whether nothing acts beside tau."""
-        return not self.forces and not self.actuators
-
-
-class Bound(NamedTuple):
-    """What is fixed when a robot is compiled.
-
-    frames: names of the robot's frames, in the order of the answers. reference_frame: the axes and the point of
-    velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
-    the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
-    how steps of time are made (`condyle.specification.integrators`). contacts: frames that are held, in the order of
-    their flags, each a `condyle.Contact`. drives: joint forces and actuators.
-    """
-
-    frames: tuple[str, ...] = ()
-    reference_frame: str = "local"
-    force_frame: str = "local"
-    integrator: str = "semi_implicit_euler"
-    contacts: tuple[Any, ...] = ()
-    drives: Drives = Drives()
-
-
-UNBOUND = Bound()
-"""What `compile` takes by default."""
 
 
 class Call(NamedTuple):
@@ -358,8 +304,8 @@ class Function:
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Names of the robot's numbers that can be taken."""
-        return tuple(name for name in self.takes if name != F_EXT.name)
+        """Names of the robot's numbers that can be taken, and of controls."""
+        return tuple(name for name in self.takes if name not in (F_EXT.name, IMPLICIT.name))
 
     @property
     def plain(self) -> Function:
@@ -464,6 +410,7 @@ class Function:
 
 def _taking(function: Function, taken: tuple[str, ...]) -> Function:
     numbers, has_forces = [name for name in taken if name != F_EXT.name], F_EXT.name in taken
+    dropped = (*taken, *(() if DRIVEN.keys() >= set(numbers) else (F_EXT.name,)))
     of_bodies, of_contacts = INERTIAS.name in numbers, bool(CONTACT_NUMBERS.keys() & set(numbers))
     more = [("force_frame", has_forces), ("contacts", of_contacts)]
     fixed = [*function.options, *(option for option, depends in more if depends)]
@@ -474,8 +421,8 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         method=function.method + name.removeprefix(function.name),
         inputs=_inputs(function, taken),
         outputs=(*_outputs(function, taken), *(function.f_ext_outputs if has_forces else ())),
-        f_ext_outputs=(),
-        takes=tuple(port for port in function.numbers if port not in taken),
+        f_ext_outputs=() if F_EXT.name in dropped else function.f_ext_outputs,
+        takes=tuple(port for port in function.takes if port not in dropped),
         needs=function.needs._replace(options=tuple(dict.fromkeys(fixed))),
         inverse=None,
         call=function.called,

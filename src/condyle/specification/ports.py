@@ -71,9 +71,7 @@ STIFFNESS = Port(
 ACTUATOR_GAINS = Port(
     "actuator_gains", ("nu", "4"), "mixed", "joint", "gain, b0, b1, b2 of each actuator, see `condyle.Actuator`"
 )
-NUMBERS = {
-    port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING, DRY_FRICTION, STIFFNESS, ACTUATOR_GAINS)
-}
+NUMBERS = {port.name: port for port in (INERTIAS, GRAVITY, ARMATURE, DAMPING, DRY_FRICTION, STIFFNESS, ACTUATOR_GAINS)}
 """Numbers of a robot that may be inputs, in the order in which functions take them, behind external forces."""
 
 CONTROLS = Port("u", ("nu",), "mixed", "joint", "controls of the actuators, in place of tau")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from condyle.algorithms.stepping import first_order
 from condyle.calls.methods import as_result
-from condyle.compile.options import bound_arguments, tip_frame
+from condyle.compile.options import bound_arguments, check_driven, tip_frame
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.kinematics import ByCalls
@@ -24,7 +24,7 @@ from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.specification import F_EXT, Bound, Function
 from condyle.specification.integrators import METHODS
-from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, FRICTION_NUMBERS
+from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, CONTROLS, FRICTION_NUMBERS
 from condyle.symbolic.comparisons import numpy as np
 
 HELD = (Q.name, V.name)
@@ -93,7 +93,7 @@ class State:
 
     def _method(self, function: Function, frame: str) -> Callable[..., Any]:
         """A function that takes what the state has not; frame: of which one."""
-        signature = _signature(function)
+        signature = _signature(function.taking(CONTROLS) if self._bound.drives.actuators else function)
 
         def method(*args: object, **named: object) -> object:
             return self._answers(function, bound_arguments(f"at.{function.method}", signature, args, named), frame)
@@ -104,6 +104,7 @@ class State:
     def _answers(self, function: Function, arguments: Mapping[str, object], frame: str) -> Any:
         arguments = self._held_by_contacts(function, arguments)
         called = function.taking(*(name for name, value in arguments.items() if value is not None))
+        check_driven(f"at.{function.method}", self._bound.drives, called, "robot.function")
         inputs = [getattr(self, port.name) if port.name in HELD else arguments[port.name] for port in called.inputs]
         answers = self._caller.call(called, inputs, frame)
         if frame:
@@ -181,5 +182,7 @@ def _signature(function: Function) -> Signature:
     names = [port.name for port in function.inputs if port.name not in HELD]
     either = Parameter.POSITIONAL_OR_KEYWORD
     more = [Parameter(F_EXT.name, either, default=None)] if function.takes_f_ext else []
-    numbers = [Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in function.numbers]
+    numbers = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=None) for name in function.numbers if name != CONTROLS.name
+    ]
     return Signature([*(Parameter(name, either) for name in names), *more, *numbers])

@@ -10,7 +10,7 @@ import numpy as np
 
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
-from condyle.compile.options import numbers_of
+from condyle.compile.options import numbers_of_compiled
 from condyle.errors import DTypeError, ShapeError
 from condyle.functions.repeat import repeat
 from condyle.interop.gradients import is_plain, layout_of
@@ -39,7 +39,7 @@ class JaxMaker(Maker):
             import_module("condyle.interop.jax.gpu")
         self.engine = Engine(dyn, held, content, is_tangent or is_plain(layout_of(options.robot)))
         self.sizes, self.dtype = self.engine.sizes, dyn.dtype
-        self.numbers = numbers_of(options.robot, options.inputs, options.dtype, options.contacts)
+        self.numbers = numbers_of_compiled(options)
 
     def what(self, function: specification.Function) -> What:
         chain = ""

@@ -9,7 +9,7 @@ from typing import Any, cast
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
 from condyle.calls.rollouts import shape_warning
-from condyle.compile.options import numbers_of
+from condyle.compile.options import numbers_of_compiled
 from condyle.errors import DTypeError, ShapeError
 from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.torch.calls import Engine, repeated
@@ -44,7 +44,7 @@ class TorchMaker(Maker):
         compiled = Options(options.target, options.dtype, options.threads, options.device)
         self.charts = None if is_tangent or is_plain(layout) else charts_of(layout, compiled)
         self.dtype: Any = getattr(torch, str(dyn.dtype))
-        own = numbers_of(options.robot, options.inputs, options.dtype)
+        own = numbers_of_compiled(options)
         self.numbers = {name: torch.from_numpy(value) for name, value in own.items()}
 
     def what(self, function: specification.Function) -> str:
