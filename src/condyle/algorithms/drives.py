@@ -77,16 +77,15 @@ class Force(NamedTuple):
 NONE = number(0.0)
 
 
-def damper(d: Scalar, v: Scalar) -> Force:
-    """- d v."""
-    return Force(-(d * v), NONE, -d, d, NONE, NONE)
-
-
-def dry(f: Scalar, w: float, v: Scalar) -> Force:
-    """- f v / sqrt(v^2 + w^2)."""
+def resistance(d: Scalar | None, f: Scalar | None, w: float, v: Scalar) -> Force:
+    """- d v - f v / sqrt(v^2 + w^2)."""
+    if f is None:
+        d = NONE if d is None else d
+        return Force(-(d * v), NONE, -d, d, NONE, NONE)
     s = reciprocal(sqrt(v * v + w * w))
-    D, square = f * s, s * s
-    return Force(-(D * v), NONE, -(w * w * D * square), D, NONE, -(D * square * v))
+    dry, square = f * s, s * s
+    D, slope = (dry, w * w * dry * square) if d is None else (d + dry, d + w * w * dry * square)
+    return Force(-(D * v), NONE, -slope, D, NONE, -(dry * square * v))
 
 
 def spring(k: Scalar, r: float, q: Scalar) -> Force:
@@ -100,10 +99,10 @@ def stop(limits: tuple[float, float], numbers: tuple[float, float, float], q: Sc
     ahead = q + t * v
     e = ahead - _clipped(ahead, limits)[0]
     part = minimum(maximum(e, -2.0 * w), 2.0 * w)
-    size = absolute(part)
-    ramp, slope = size * (e - 0.5 * part), (0.5 * k / w) * size
-    bends = select(-size, 0.0, select(size - 2.0 * w, 0.0, select(e, 0.5 * k / w, -0.5 * k / w)))
-    return Force(-(0.5 * k / w) * ramp, -slope, -t * slope, t * slope, t * bends, t * t * bends)
+    size, stiffness, damping = absolute(part), 0.5 * k / w, 0.5 * k * t / w
+    bends = select(-size, 0.0, select(size - 2.0 * w, 0.0, select(e, damping, -damping)))
+    value = -(stiffness * (size * (e - 0.5 * part)))
+    return Force(value, -(stiffness * size), -(damping * size), damping * size, bends, t * bends)
 
 
 def joint_force(tree: Unrolled, k: int) -> Force | None:
@@ -111,10 +110,8 @@ def joint_force(tree: Unrolled, k: int) -> Force | None:
     drives, at = tree.tree.drives, tree.tree.drives.positions[k] if tree.tree.drives.positions else -1
     terms: list[Force] = []
     (d, f, stiffness), v = (_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
-    if d is not None:
-        terms.append(damper(d, v[k]))
-    if f is not None:
-        terms.append(dry(f, drives.friction_velocity, v[k]))
+    if d is not None or f is not None:
+        terms.append(resistance(d, f, drives.friction_velocity, v[k]))
     if at >= 0 and stiffness is not None:
         terms.append(spring(stiffness, drives.reference[k], tree.inputs["q"][at]))
     limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else UNLIMITED
