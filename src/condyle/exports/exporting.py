@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import DTypeLike
 
@@ -145,7 +146,7 @@ def export(
     options |= {"bus_clock": bus_clock}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
-    drives = {"joint_forces": joint_forces or None, "actuators": actuators or None}
+    drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
     drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit}
     options |= drives
     said = {option: value for option, value in options.items() if value is not None}

@@ -226,12 +226,12 @@ def _ranges(robot: RobotData) -> list[Range]:
             continue
         following = (other.placement.translation for other in robot.joints if other.parent == index)
         end = joint.after.apply(next(following, robot.bodies[index].com))
-        across = end - joint.axis * float(joint.axis @ end)
-        if np.linalg.norm(across) < SHORT:
-            across = np.cross(joint.axis, np.eye(3)[int(np.argmin(np.abs(joint.axis)))])
-        across = across / np.linalg.norm(across)
-        axes = joint.placement.rotation @ np.stack([across, np.cross(joint.axis, across), joint.axis], axis=1)
+        ways = (way - joint.axis * float(joint.axis @ way) for way in (end, np.eye(3)[np.abs(joint.axis).argmin()]))
+        across = next(way / np.linalg.norm(way) for way in ways if np.linalg.norm(way) > SHORT)
+        axes = np.stack([across, across, joint.axis], axis=1)
+        axes[:, 1] = np.cross(joint.axis, across)
         centre, hand = Point(joint.parent, joint.placement.translation), moved_origin(joint, index)
         direction = transpose(joint.after.rotation) @ across
-        found.append(Range(joint.name, joint.type == "prismatic", lower, upper, centre, axes, hand, direction))
+        turned = joint.placement.rotation @ axes
+        found.append(Range(joint.name, joint.type == "prismatic", lower, upper, centre, turned, hand, direction))
     return found
