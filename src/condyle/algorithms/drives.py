@@ -107,13 +107,13 @@ def stop(limits: tuple[float, float], numbers: tuple[float, float, float], q: Sc
 
 def joint_force(tree: Unrolled, k: int) -> Force | None:
     """Of degree of freedom k by all laws that hold; None where there is none."""
-    drives, at = tree.tree.drives, tree.tree.drives.positions[k] if tree.tree.drives.positions else -1
+    drives, at = tree.tree.drives, tree.tree.positions[k]
     terms: list[Force] = []
     (d, f, stiffness), v = (_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
     if d is not None or f is not None:
         terms.append(resistance(d, f, drives.friction_velocity, v[k]))
     if at >= 0 and stiffness is not None:
-        terms.append(spring(stiffness, drives.reference[k], tree.inputs["q"][at]))
+        terms.append(spring(stiffness, drives.reference[k] if drives.reference else 0.0, tree.inputs["q"][at]))
     limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else UNLIMITED
     if at >= 0 and limits != UNLIMITED:
         terms.append(stop(limits, drives.stops, tree.inputs["q"][at], v[k]))

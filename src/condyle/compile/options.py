@@ -19,7 +19,7 @@ from condyle.model.checks import check_drives, idle_coordinates
 from condyle.model.contact import CONTACT_KINDS, Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.named import suggest
 from condyle.model.robot import Frame, Robot
-from condyle.model.tree import Tree, positions_of, tree_of
+from condyle.model.tree import Tree, tree_of
 from condyle.runtime.native import MOST_PORTS
 from condyle.specification import UNBOUND, Bound, Drive, Drives, Function, Repeat
 from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES
@@ -150,20 +150,19 @@ def drives_of(
             f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
             "gives it some"
         )
-    drives = Drives(friction_velocity=width, stops=(k, t, w), implicit=implicit)
+    reference = tuple(robot.spring_reference.tolist()) if robot.spring_reference.any() else ()
+    drives = Drives(reference=reference, friction_velocity=width, stops=(k, t, w), implicit=implicit)
     if not laws and not actuators:
         return drives
     check_drives(robot, laws)
-    positions = positions_of(tree_of(robot))
+    positions = tree_of(robot).positions
     return drives._replace(
         forces=laws,
         damping=tuple(robot.damping.tolist()),
         friction=tuple(robot.friction.tolist()),
         stiffness=tuple(robot.stiffness.tolist()),
-        reference=tuple(robot.spring_reference.tolist()),
         lower=tuple(float(robot.lower[at]) if at >= 0 else -np.inf for at in positions),
         upper=tuple(float(robot.upper[at]) if at >= 0 else np.inf for at in positions),
-        positions=positions,
         actuators=_pushing(robot) if actuators else (),
         effort=tuple(robot.effort.tolist()) if actuators else (),
     )

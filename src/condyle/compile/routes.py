@@ -19,6 +19,7 @@ from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.model.tree import Tree
 from condyle.specification import Columns, Function, Route, Size
+from condyle.specification.ports import DRIVEN
 from condyle.trace.straight import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -172,7 +173,7 @@ class Router:
 
     def is_hopeless(self, function: Function) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        driven = self._is_driven(function)
+        driven = self.is_driven(function)
         if function.without_forces not in LIBRARY or "contacts" in function.options or driven:
             return self._size(function) > LARGEST and (driven or not has_joint_loops(function))
         most = HOPELESS[function.is_vector] if has_joint_loops(function) else LONGEST
@@ -199,11 +200,12 @@ class Router:
     def _has_joint_loops(self, function: Function) -> bool:
         """Whether loops serve the robot; they take no forces in the world's axes, nor of joints."""
         known = has_joint_loops(function) and not self.tree.has_shared_coordinates
-        return known and not self._is_driven(function) and not (function.has_forces and self.tree.has_world_forces)
+        return known and not self.is_driven(function) and not (function.has_forces and self.tree.has_world_forces)
 
-    def _is_driven(self, function: Function) -> bool:
-        """Whether joint forces or actuators act in it, which loops over joints do not have."""
-        return "drives" in function.options and not self.tree.drives.are_empty
+    def is_driven(self, function: Function) -> bool:
+        """Whether joint forces or actuators act in it, which loops over joints and scans do not have."""
+        act = self.tree.drives.forces or any(port.name in DRIVEN for port in function.inputs)
+        return "drives" in function.options and bool(act)
 
     def is_long_straight(self, function: Function) -> bool:
         """Whether it is straight code for want of loops, and long, by estimates alone."""
@@ -238,7 +240,7 @@ class Router:
     def _joint_loops(self, function: Function) -> Traced:
         from condyle.trace.joint_loops import roll, rolled_route
 
-        if not has_joint_loops(function) or self._is_driven(function):
+        if not has_joint_loops(function) or self.is_driven(function):
             having = ", ".join(name for name, other in FUNCTIONS.items() if has_joint_loops(other))
             raise UnsupportedError(
                 f"{function} has no form of loops over joints, which robots as long as this need; {having} do"

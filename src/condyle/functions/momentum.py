@@ -242,14 +242,14 @@ def _jacobian_com(calls: Any, inputs: ByName) -> ByName:
 def _jacobian_g(calls: Any, inputs: ByName) -> ByName:
     """Inverse dynamics at rest."""
     still = [0.0] * calls.tree.nv
-    if not calls.tree.drives.are_empty:
+    if calls.tree.drives.forces:
         return {}
     return {"dg_dq": call(calls, inputs, INVERSE_DYNAMICS_DERIVATIVES, inputs["q"], still, still)[0]}
 
 
 def _jacobian_nle(calls: Any, inputs: ByName) -> ByName:
     """Inverse dynamics without acceleration."""
-    if not calls.tree.drives.are_empty:
+    if calls.tree.drives.forces:
         return {}
     by_q, by_v = call(calls, inputs, INVERSE_DYNAMICS_DERIVATIVES, inputs["q"], inputs["v"], [0.0] * calls.tree.nv)
     return {"dnle_dq": by_q, "dnle_dv": by_v}

@@ -175,8 +175,9 @@ def crossovers() -> dict[tuple[str, str, str, Function], Crossover]:
 class LinkParallelCompiler(Compiler):
     """Compiler for links="scan" and links="auto".
 
-    A route may be a scan's name or a serial one; a function whose route is serial is not scanned. "scan" refuses robots
-    with mimic joints (UnsupportedError); "auto" scans only what `crossovers` says is faster, and serves every robot.
+    A route may be a scan's name or a serial one; a function whose route is serial is not scanned, nor one in which
+    joint forces or actuators act. "scan" refuses robots with mimic joints (UnsupportedError); "auto" scans only what
+    `crossovers` says is faster, and serves every robot.
     """
 
     auto: bool = False
@@ -216,7 +217,7 @@ class LinkParallelCompiler(Compiler):
     def scanned(self, function: Function, target: Target) -> bool:
         """Whether the target has this scan, for this robot: NumPy has all, machine code segments of a chain or of
         branches; GPUs a chain's for forward dynamics, and most functions of as many links as a block has threads."""
-        if function.without_forces not in self.scans:
+        if function.without_forces not in self.scans or self.is_driven(function):
             return False
         if target.scans in (Scans.NONE, Scans.ALL):
             return target.scans is Scans.ALL

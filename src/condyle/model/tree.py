@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -215,14 +216,14 @@ class Tree:
         used = [coordinate.entry for link in self.links for coordinate in link.v]
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
 
-
-def positions_of(tree: Tree) -> tuple[int, ...]:
-    """For each entry of v the entry of q whose rate it is; -1 where there is none, as of quaternions."""
-    positions = [-1] * tree.nv
-    for kind, at, rates in tree.configurations:
-        for place, rate in zip(at, rates, strict=True) if kind.is_flat else ():
-            positions[rate] = place
-    return tuple(positions)
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """For each entry of v the entry of q whose rate it is; -1 where there is none, as of quaternions."""
+        positions = [-1] * self.nv
+        for kind, at, rates in self.configurations:
+            for place, rate in zip(at, rates, strict=True) if kind.is_flat else ():
+                positions[rate] = place
+        return tuple(positions)
 
 
 def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:

@@ -19,9 +19,9 @@ class Drives(NamedTuple):
     """Forces of joints that belong to the equation of motion, and actuators that push in place of tau.
 
     forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
-    limits infinite where there are none. effort: the same, the limit of what actuators push by. positions: the entry of
-    q whose rate an entry of v is; -1 where there is none. friction_velocity: w of dry friction. stops: k, t, w of
-    limits. implicit: whether steps take what depends on v at their end.
+    limits infinite where there are none. reference: nothing where all are zero, and there also without forces, for
+    stiffness that is an input. effort: the same as limits, of what actuators push by. friction_velocity: w of dry
+    friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at their end.
     """
 
     forces: tuple[str, ...] = ()
@@ -31,17 +31,11 @@ class Drives(NamedTuple):
     reference: tuple[float, ...] = ()
     lower: tuple[float, ...] = ()
     upper: tuple[float, ...] = ()
-    positions: tuple[int, ...] = ()
     actuators: tuple[Drive, ...] = ()
     effort: tuple[float, ...] = ()
     friction_velocity: float = 1e-2
     stops: tuple[float, float, float] = (1e4, 1e-2, 1e-3)
     implicit: bool = True
-
-    @property
-    def are_empty(self) -> bool:
-        """Whether nothing acts beside tau."""
-        return not self.forces and not self.actuators
 
 
 class Bound(NamedTuple):
