@@ -110,7 +110,7 @@ class Robot(model.Robot):
             for each behind the inertias', in this order.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
-            and no function applies, such as friction (docs/models.md).
+            and functions leave out, such as friction (docs/models.md).
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
@@ -226,13 +226,13 @@ class Robot(model.Robot):
         well; heights (nx, ny) [m]: of its grid. contact_forces: of each contact, then of each foot, (C, 6) in the
         contact's axes or (C, 3) [N] in world axes; before these N, T or N, T. frames: names of those that are drawn;
         None is all. spacing [m]: between robots; 0: all at one place; None: by their size. layers: what is drawn, some
-        of "bodies", "links", "axes" (of joints), "frames", "names", "com", "contacts", "ground", "forces"; None is all,
-        on a page names only if they are few. file: .svg, or .png with matplotlib. view: "iso", "front", "side", "top",
-        of a file. theme: "auto", "light", "dark". port: of the page on this machine, or the next free one. browser:
-        whether it is opened. meshes: the robot's model file, whose shapes the page shows; meshes are read from its
-        folder and from assets. The page needs `condyle[view]`. The call does not wait; the handle has `update(q)`,
-        `time`, `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a
-        word, a file or a missing package; ModelWarning for a mesh that is not drawn.
+        of "bodies", "links", "axes" and "limits" (of joints), "frames", "names", "com", "contacts", "ground", "forces";
+        None is all but limits, on a page names only if they are few. file: .svg, or .png with matplotlib. view: "iso",
+        "front", "side", "top", of a file. theme: "auto", "light", "dark". port: of the page on this machine, or the
+        next free one. browser: whether it is opened. meshes: the robot's model file, whose shapes the page shows;
+        meshes are read from its folder and from assets. The page needs `condyle[view]`. The call does not wait; the
+        handle has `update(q)`, `time`, `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame;
+        UnsupportedError for a word, a file or a missing package; ModelWarning for a mesh that is not drawn.
         """
         from condyle import view as seen  # at first use
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import DTypeLike
 
@@ -26,7 +27,6 @@ from condyle.exports.projects import Job, check_folder, folder_of, functions_of
 from condyle.exports.targets import EXPORTS, check_taken, options_of, planned, write
 from condyle.functions import DEFAULT
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
-from condyle.functions.quantities import TAU
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
@@ -200,9 +200,9 @@ def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str])
 
 
 def _timed(function: Function, rollout: Repeat) -> tuple[str, ...]:
-    """What has a time axis: controls where the function takes them in place of tau."""
-    controlled = any(port.name == CONTROLS.name for port in function.inputs)
-    return tuple(CONTROLS.name if controlled and name == TAU.name else name for name in rollout.by_time)
+    """What has a time axis: controls in place of tau, where the function takes them."""
+    inputs = {port.name for port in function.inputs}
+    return tuple(name if name in inputs else CONTROLS.name for name in rollout.by_time)
 
 
 def facts_of(robot: model.Robot, name: str) -> Facts:
