@@ -178,6 +178,6 @@ def normal_form(tree: Tree, form: NormalForm, own_inertia: bool = False) -> Tree
     return _joint_space(tree, own_inertia)
 
 
-@lru_cache(maxsize=64)  # every trace of a tree asks for it
+@lru_cache(maxsize=8)  # every trace of a tree asks for it
 def _joint_space(tree: Tree, own_inertia: bool) -> Tree:
     return reframed(tree if own_inertia else regrouped(tree))
