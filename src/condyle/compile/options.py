@@ -22,7 +22,7 @@ from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.native import MOST_PORTS
 from condyle.specification import UNBOUND, Bound, Drive, Drives, Function, Repeat
-from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES
+from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES, REGRESSOR
 from condyle.specification.ports import (
     ACTIVE,
     ACTUATOR_GAINS,
@@ -65,6 +65,7 @@ class CompileArguments(NamedTuple):
     stops: tuple[float, float, float]
     implicit: bool
     joint_rows: bool
+    regressor: tuple[str, ...]
 
 
 SPEED = ("threads", "device", "check")
@@ -102,6 +103,7 @@ def bound_of(
     stops: Sequence[float] = UNBOUND.drives.stops,
     implicit: bool = UNBOUND.drives.implicit,
     joint_rows: bool = UNBOUND.drives.joint_rows,
+    regressor: Sequence[str] = (),
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -118,7 +120,8 @@ def bound_of(
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
     drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit, joint_rows)
-    return Bound(names, reference_frame, force_frame, integrator, held, drives)
+    columns = words_of("regressor", regressor, REGRESSOR)
+    return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
 
 
 def bound_of_compiled(given: CompileArguments) -> Bound:
@@ -138,16 +141,13 @@ def drives_of(
     """What acts beside tau, in numbers. UnsupportedError for other words and numbers, and for a robot without
     actuators; ModelError for numbers of joints that no force can have.
     """
-    listed = isinstance(joint_forces, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
-    words = (joint_forces,) if isinstance(joint_forces, str) else tuple(joint_forces) if listed else (joint_forces,)
-    for word in words:
-        check_choice("joint_forces", word, (*JOINT_FORCES, "all"))
+    words = words_of("joint_forces", joint_forces, (*JOINT_FORCES, "all"))
     for name, value in (("actuators", actuators), ("implicit", implicit), ("joint_rows", joint_rows)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{name}={value!r}: give True or False")
     width = positive("friction_velocity", (friction_velocity,), 1)[0]
     k, t, w = positive("stops", stops, 3)
-    laws = tuple(word for word in JOINT_FORCES if word in words or "all" in words)
+    laws = JOINT_FORCES if "all" in words else words
     if actuators and not robot.actuators:
         raise UnsupportedError(
             f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
@@ -186,6 +186,15 @@ def compile_options(bound: Bound) -> dict[str, Any]:
     drives = bound.drives
     values = drives.forces, bool(drives.actuators), *drives[-4:]
     return {**dict(zip(Bound._fields[:-1], bound, strict=False)), **dict(zip(DRIVE_OPTIONS, values, strict=True))}
+
+
+def words_of(name: str, value: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    """The words of an option, one alone too, in the order of those that are allowed; UnsupportedError for others."""
+    listed = isinstance(value, Iterable) and not isinstance(value, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+    words: tuple[Any, ...] = tuple(value) if listed else (value,)
+    for word in words:
+        check_choice(name, word, allowed)
+    return tuple(word for word in allowed if word in words)
 
 
 def _pushing(robot: Robot) -> tuple[Drive, ...]:

@@ -47,7 +47,8 @@ class Bound(NamedTuple):
     velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
     the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
     how steps of time are made (`condyle.specification.integrators`). contacts: frames that are held, in the order of
-    their flags, each a `condyle.Contact`. drives: joint forces and actuators.
+    their flags, each a `condyle.Contact`. regressor: numbers of joints that have columns in the regressor. drives:
+    joint forces and actuators.
     """
 
     frames: tuple[str, ...] = ()
@@ -55,6 +56,7 @@ class Bound(NamedTuple):
     force_frame: str = "local"
     integrator: str = "semi_implicit_euler"
     contacts: tuple[Any, ...] = ()
+    regressor: tuple[str, ...] = ()
     drives: Drives = Drives()
 
 
