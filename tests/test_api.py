@@ -167,7 +167,8 @@ def test_signature_and_memory(dyn: Dynamics) -> None:
         "dfd": "(nq),(nv),(nv)->(nv,nv),(nv,nv),(nv,nv)",
         "difd": "(nq),(nv),(nv),(nv,nv)->(nv,nv),(nv,nv)",
     }
-    assert dyn.signature["ke"] == "(nq),(nv)->()" and dyn.signature["reg"] == "(nq),(nv),(nv)->(nv,10 n_bodies)"
+    assert dyn.signature["ke"] == "(nq),(nv)->()"
+    assert dyn.signature["reg"] == "(nq),(nv),(nv)->(nv,10 n_bodies + n_regressor nv)"
     assert dyn.memory(10)["id"] == 10 * 8 * 16
     assert dyn.memory(10)["dfd"] == 10 * 8 * (12 + 48)
 

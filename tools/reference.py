@@ -31,7 +31,7 @@ The functions of a robot: short name, method of `Dynamics`, equation, inputs and
 * **Frames.** joint: joint coordinates. body: the link frame of each body. world: world axes. reference: the
   `reference_frame` of `compile`. contact: the axes of the contact.
 * **Sizes.** nq, nv: of q and v. n_bodies: moving bodies. n_frames: frames of `compile(frames=)`. n_contacts: contacts.
-  n_rows: entries that the contacts hold.
+  n_rows: entries that the contacts hold. n_regressor: words of `compile(regressor=)`.
 * A function that takes external forces has the argument [`f_ext`](#f_ext).
 """
 DERIVATIVES = """## Derivatives

@@ -69,6 +69,8 @@ class Robot(model.Robot):
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
         implicit: bool = True,
+        joint_rows: bool = False,
+        regressor: Sequence[str] = (),
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
@@ -102,6 +104,10 @@ class Robot(model.Robot):
         friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
         stops: of the stops at limits: stiffness [N m/rad or N/m], time ahead [s] and blend [rad or m].
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
+        joint_rows: in `contact_solve`, "friction" and "limits" of joint_forces hold exactly, as rows of its conditions,
+            in place of their smooth forces (docs/friction.md).
+        regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
+            for each behind the inertias', in this order.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and functions leave out, such as friction (docs/models.md).
@@ -109,8 +115,8 @@ class Robot(model.Robot):
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
             check_choice(name, value, allowed)
-        drives = joint_forces, actuators, friction_velocity, stops, implicit
-        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives)
+        drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
+        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives, regressor)
         asked = TARGETS[target]
         if not asked.on_device and (device, kernels) != (None, "auto"):
             raise UnsupportedError(
@@ -141,7 +147,8 @@ class Robot(model.Robot):
             check,
             bound.drives.forces,
             actuators,
-            *bound.drives[-3:],
+            *bound.drives[-4:],
+            bound.regressor,
         )
         kind = Dynamics
         if asked.on_device:
@@ -252,6 +259,8 @@ class Robot(model.Robot):
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
         implicit: bool = True,
+        joint_rows: bool = False,
+        regressor: Sequence[str] = (),
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
@@ -262,8 +271,8 @@ class Robot(model.Robot):
         `compile`.
         Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
-        drives = joint_forces, actuators, friction_velocity, stops, implicit
-        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives)
+        drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
+        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives, regressor)
         from condyle.user import UserFunction  # at first use
 
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))

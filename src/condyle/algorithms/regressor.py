@@ -2,7 +2,13 @@
 
 Atkeson, An, Hollerbach 1986. pi of a body is (m, m c, Ixx, Ixy, Iyy, Ixz, Iyz, Izz) in its own frame [kg, kg m, kg m²],
 with the rotational inertia about the frame's origin. Column k of a body's block is Jᵀ times the force for a unit of
-parameter k. Armature is not among the parameters.
+parameter k.
+
+Numbers of the joints may have columns behind: damping d, dry friction f, armature and stiffness k, of which
+
+    tau = Y pi = M a + c + d v + f v / sqrt(v^2 + w^2) + k (q - r)
+
+is linear too. Each column has one entry, in the row of its degree of freedom; where a spring has no meaning, none.
 """
 
 from __future__ import annotations
@@ -10,12 +16,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from condyle.algorithms import drives
 from condyle.algorithms.jacobians import columns_at, from_parent
 from condyle.algorithms.joint import Joint
 from condyle.algorithms.kinematics import WORLD, Pose, inside
-from condyle.algorithms.rnea import Motion, at_rest, motion, spin
-from condyle.algorithms.sweeps import Field, Sweeps
-from condyle.scalar import Scalar
+from condyle.algorithms.rnea import Motion, at_rest, motion, rotor_rates, spin
+from condyle.algorithms.sweeps import Field
+from condyle.algorithms.unrolled import Unrolled
+from condyle.model.tree import TreeColumns
+from condyle.scalar import Scalar, number
 from condyle.spatial import twist
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Transform
@@ -56,8 +65,26 @@ def _columns(x: Vector) -> list[Vector]:
     return columns
 
 
-def regressor(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
-    """Y, row by row: (nv, 10 n_bodies)."""
+def joint_column(tree: Unrolled, columns: TreeColumns) -> list[Scalar]:
+    """The entries of a number's columns, one for each degree of freedom: what a unit of it adds to tau."""
+    unit, q, v = number(1.0), tree.inputs["q"], tree.inputs["v"]
+    if columns.name == "damping":
+        return [-drives.resistance(unit, None, 0.0, rate).value for rate in v]
+    if columns.name == "friction":
+        return [-drives.resistance(None, unit, columns.constants[0], rate).value for rate in v]
+    if columns.name == "stiffness":
+        places = zip(columns.constants, tree.tree.positions, strict=True)
+        return [-drives.spring(unit, r, q[at]).value if at >= 0 else drives.NONE for r, at in places]
+    entries = [drives.NONE] * tree.nv
+    for link, rates in zip(tree.tree.links, tree.each(rotor_rates, tree.input("v"), tree.input("a")), strict=True):
+        for coordinate, rate in zip(link.v, rates, strict=True):
+            if coordinate.is_independent:
+                entries[coordinate.entry] = rate
+    return entries
+
+
+def regressor(tree: Unrolled, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar]]) -> list[Scalar]:
+    """Y, row by row: (nv, 10 n_bodies + n_regressor nv)."""
 
     def start(placement: Transform, motion: Motion) -> Seen:
         into = placement.rotation.into
@@ -72,4 +99,9 @@ def regressor(tree: Sweeps, v: Field[Sequence[Scalar]], a: Field[Sequence[Scalar
 
     motions = tree.forward(motion, at_rest(tree.gravity), v, a)
     matrices = tree.body_columns(start, meet, rise, motions)
-    return [row[k] for k in range(tree.nv) for matrix in matrices for row in matrix]
+    beside = [joint_column(tree, columns) for columns in tree.tree.regressor]
+    rows: list[Scalar] = []
+    for k in range(tree.nv):
+        rows += [row[k] for matrix in matrices for row in matrix]
+        rows += [entries[k] if k == column else drives.NONE for entries in beside for column in range(tree.nv)]
+    return rows

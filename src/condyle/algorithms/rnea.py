@@ -45,7 +45,12 @@ def has_turning_rotors(joint: Joint) -> bool:
 
 def rates(joint: Joint, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[Scalar, ...]:
     """The factor of armature for each degree of freedom: a, or a + w x v."""
-    if not has_turning_rotors(joint):
+    return rotor_rates(joint, v, a) if has_turning_rotors(joint) else tuple(a)
+
+
+def rotor_rates(joint: Joint, v: Sequence[Scalar], a: Sequence[Scalar]) -> tuple[Scalar, ...]:
+    """The same for a joint that may have any armature."""
+    if len(joint.dofs) != FREE:
         return tuple(a)
     slide, spin = joint.rate(v)
     left = vec.cross(spin, slide)

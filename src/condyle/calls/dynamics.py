@@ -117,7 +117,7 @@ class Dynamics(Identified, Methods):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """The sizes by name: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts)."""
+        """The sizes by name: nq, nv, n_bodies, n_frames, n_contacts, n_rows (of all contacts), n_regressor (words)."""
         return sizes(self._compiler.tree)
 
     @property

@@ -69,7 +69,7 @@ def draw(
     generator = np.random.default_rng(rng)
     q, v = robot.random_state(n, generator)
     sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": frames}
-    sizes |= {"n_contacts": len(contacts), "n_rows": sum(len(one.rows) for one in contacts)}
+    sizes |= {"n_contacts": len(contacts), "n_rows": sum(len(one.rows) for one in contacts), "n_regressor": 0}
     sizes |= {"nu": len(robot.actuators)}
     flags = contact_numbers(len(contacts), n, np.random.default_rng(rng))
     quantities: dict[str, Array] = {"q": q, "v": v}

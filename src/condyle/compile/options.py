@@ -22,7 +22,7 @@ from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.native import MOST_PORTS
 from condyle.specification import UNBOUND, Bound, Drive, Drives, Function, Repeat
-from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES
+from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES, REGRESSOR
 from condyle.specification.ports import (
     ACTIVE,
     ACTUATOR_GAINS,
@@ -64,6 +64,8 @@ class CompileArguments(NamedTuple):
     friction_velocity: float
     stops: tuple[float, float, float]
     implicit: bool
+    joint_rows: bool
+    regressor: tuple[str, ...]
 
 
 SPEED = ("threads", "device", "check")
@@ -100,6 +102,8 @@ def bound_of(
     friction_velocity: float = UNBOUND.drives.friction_velocity,
     stops: Sequence[float] = UNBOUND.drives.stops,
     implicit: bool = UNBOUND.drives.implicit,
+    joint_rows: bool = UNBOUND.drives.joint_rows,
+    regressor: Sequence[str] = (),
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -115,8 +119,9 @@ def bound_of(
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
-    drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit)
-    return Bound(names, reference_frame, force_frame, integrator, held, drives)
+    drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit, joint_rows)
+    columns = words_of("regressor", regressor, REGRESSOR)
+    return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
 
 
 def bound_of_compiled(arguments: CompileArguments) -> Bound:
@@ -131,27 +136,32 @@ def drives_of(
     friction_velocity: float,
     stops: Sequence[float],
     implicit: bool,
+    joint_rows: bool,
 ) -> Drives:
     """What acts beside tau, in numbers. UnsupportedError for other words and numbers, and for a robot without
     actuators; ModelError for numbers of joints that no force can have.
     """
-    listed = isinstance(joint_forces, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
-    words = (joint_forces,) if isinstance(joint_forces, str) else tuple(joint_forces) if listed else (joint_forces,)
-    for word in words:
-        check_choice("joint_forces", word, (*JOINT_FORCES, "all"))
-    for name, value in (("actuators", actuators), ("implicit", implicit)):
+    words = words_of("joint_forces", joint_forces, (*JOINT_FORCES, "all"))
+    for name, value in (("actuators", actuators), ("implicit", implicit), ("joint_rows", joint_rows)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{name}={value!r}: give True or False")
     width = positive("friction_velocity", (friction_velocity,), 1)[0]
     k, t, w = positive("stops", stops, 3)
-    laws = tuple(word for word in JOINT_FORCES if word in words or "all" in words)
+    laws = JOINT_FORCES if "all" in words else words
     if actuators and not robot.actuators:
         raise UnsupportedError(
             f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
             "gives it some"
         )
+    if joint_rows and not {"friction", "limits"} & {*laws}:
+        raise UnsupportedError(
+            f"joint_rows=True: joint_forces={joint_forces!r} has neither 'friction' nor 'limits', which become rows of "
+            "contact_solve; give joint_forces=('friction', 'limits') or one of them"
+        )
     reference = tuple(robot.spring_reference.tolist()) if robot.spring_reference.any() else ()
-    drives = Drives(reference=reference, friction_velocity=width, stops=(k, t, w), implicit=implicit)
+    drives = Drives(
+        reference=reference, friction_velocity=width, stops=(k, t, w), implicit=implicit, joint_rows=joint_rows
+    )
     if not laws and not actuators:
         return drives
     check_drives(robot, laws)
@@ -168,14 +178,23 @@ def drives_of(
     )
 
 
-DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit")
+DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit", "joint_rows")
 
 
 def compile_options(bound: Bound) -> dict[str, Any]:
     """The arguments of `Robot.compile` that are bound so."""
-    *_, width, stops, implicit = drives = bound.drives
-    values = drives.forces, bool(drives.actuators), width, stops, implicit
+    drives = bound.drives
+    values = drives.forces, bool(drives.actuators), *drives[-4:]
     return {**dict(zip(Bound._fields[:-1], bound, strict=False)), **dict(zip(DRIVE_OPTIONS, values, strict=True))}
+
+
+def words_of(name: str, value: Sequence[str], allowed: Sequence[str]) -> tuple[str, ...]:
+    """The words of an option, one alone too, in the order of those that are allowed; UnsupportedError for others."""
+    listed = isinstance(value, Iterable) and not isinstance(value, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+    words: tuple[Any, ...] = tuple(value) if listed else (value,)
+    for word in words:
+        check_choice(name, word, allowed)
+    return tuple(word for word in allowed if word in words)
 
 
 def _pushing(robot: Robot) -> tuple[Drive, ...]:
@@ -355,7 +374,7 @@ SHOWN = 8
 
 def unbound(tree: Tree, function: Function) -> str:
     """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
-    if "contacts" in function.options and not tree.contacts:
+    if lacks_contacts(function, tree.contacts, tree.drives):
         return "contacts"
     if undriven := _undriven(tree.drives, function):
         return undriven
@@ -393,6 +412,12 @@ def check_driven(called: str, drives: Drives, function: Function, compile_by: st
             f"{called}: the robot was compiled without joint forces; {compile_by}(joint_forces=('all',)) has all that "
             f"the robot has; allowed is {words}"
         )
+
+
+def lacks_contacts(function: Function, contacts: Sequence[object], drives: Drives) -> bool:
+    """Whether a function has no meaning for want of contacts: rows of joints do where it may have these."""
+    by_rows = function.root.needs.joint_rows and drives.joint_rows
+    return "contacts" in function.options and not contacts and not by_rows
 
 
 def kinds_of(tree: Tree) -> list[str]:

@@ -91,11 +91,13 @@ def export(
     integrator: str | None = None,
     inputs: Sequence[str] = (),
     contacts: Sequence[Contact] | None = None,
+    regressor: Sequence[str] = (),
     joint_forces: Sequence[str] = (),
     actuators: bool = False,
     friction_velocity: float | None = None,
     stops: Sequence[float] | None = None,
     implicit: bool | None = None,
+    joint_rows: bool | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -109,8 +111,8 @@ def export(
     functions: short names, or the functions; for "c" and "cuda" "rollout" too, which is step repeated.
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
-    frames, reference_frame, integrator, contacts: as in `Robot.compile`, for "c", "cuda" and "casadi".
-    joint_forces, actuators, friction_velocity, stops, implicit: as in `Robot.compile`, for the same three.
+    frames, reference_frame, integrator, contacts, regressor: as in `Robot.compile`, for "c", "cuda" and "casadi".
+    joint_forces, actuators, friction_velocity, stops, implicit, joint_rows: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
 
@@ -146,8 +148,9 @@ def export(
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
     drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
-    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit}
+    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
+    options |= {"regressor": regressor or None}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()
@@ -158,6 +161,7 @@ def export(
         reference_frame or "local",
         integrator=step_by,
         contacts=held,
+        regressor=regressor,
         **{option: value for option, value in drives.items() if value is not None},
     )
     numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts, bound.drives))

@@ -13,6 +13,7 @@ from condyle.specification.ports import F_EXT
 
 if TYPE_CHECKING:
     from condyle.algorithms.sweeps import Matrix, Sweeps, Vector
+    from condyle.algorithms.unrolled import Unrolled
     from condyle.scalar import Scalar
 
 EXACT, ROUNDED = Accuracy(1e-12, 2e-5), Accuracy(1e-11, 5e-5)
@@ -156,7 +157,7 @@ INVERSE_DYNAMICS_REGRESSOR = Function(
     (
         Port(
             "Y",
-            ("nv", "10 n_bodies"),
+            ("nv", "10 n_bodies + n_regressor nv"),
             "tau / pi",
             "joint",
             "regressor; pi of a body: m, m c, Ixx Ixy Iyy Ixz Iyz Izz about its frame's origin",
@@ -166,6 +167,7 @@ INVERSE_DYNAMICS_REGRESSOR = Function(
     Numerics(Size(200, 140), ROUNDED),
     "Atkeson, An, Hollerbach 1986",
     takes=("gravity",),
+    needs=Needs(("regressor",)),
 )
 
 MOMENTA = (
@@ -228,7 +230,7 @@ def _cor(tree: Sweeps) -> tuple[Matrix]:
     return (algorithms.energy.coriolis_matrix(tree, tree.input("v")),)
 
 
-def _reg(tree: Sweeps) -> tuple[Sequence[Scalar]]:
+def _reg(tree: Unrolled) -> tuple[Sequence[Scalar]]:
     return (algorithms.regressor.regressor(tree, tree.input("v"), tree.input("a")),)
 
 

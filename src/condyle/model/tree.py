@@ -149,6 +149,16 @@ class TreeContact(NamedTuple):
         return self.rows == (0, 1, 2)
 
 
+class TreeColumns(NamedTuple):
+    """Columns of the regressor, one for each degree of freedom, for a number of the joints.
+
+    constants: of the law that it belongs to: w of "friction", the references of "stiffness", nothing of others.
+    """
+
+    name: str
+    constants: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Tree:
     """Links in order, parents first; the frames, axes and contacts that were asked for, see `Bound`."""
@@ -164,6 +174,7 @@ class Tree:
     integrator: str = "semi_implicit_euler"
     contacts: tuple[TreeContact, ...] = ()
     drives: Drives = UNBOUND.drives
+    regressor: tuple[TreeColumns, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -201,6 +212,15 @@ class Tree:
             if all(c.ratio == 1.0 and c.offset == 0.0 for c in link.q):
                 yield link.kind, [c.entry for c in link.q], [c.entry for c in link.v]
 
+    @cached_property
+    def positions(self) -> tuple[int, ...]:
+        """For each entry of v the entry of q whose rate it is; -1 where there is none, as of quaternions."""
+        positions = [-1] * self.nv
+        for kind, at, rates in self.configurations:
+            for place, rate in zip(at, rates, strict=True) if kind.is_flat else ():
+                positions[rate] = place
+        return tuple(positions)
+
     @property
     def has_free_rotors(self) -> bool:
         """Whether some free joint has armature along its linear axes."""
@@ -215,15 +235,6 @@ class Tree:
         """Whether two links move with one coordinate (mimic joints)."""
         used = [coordinate.entry for link in self.links for coordinate in link.v]
         return len(used) != len(set(used)) or any(c.ratio != 1.0 for link in self.links for c in link.v)
-
-    @cached_property
-    def positions(self) -> tuple[int, ...]:
-        """For each entry of v the entry of q whose rate it is; -1 where there is none, as of quaternions."""
-        positions = [-1] * self.nv
-        for kind, at, rates in self.configurations:
-            for place, rate in zip(at, rates, strict=True) if kind.is_flat else ():
-                positions[rate] = place
-        return tuple(positions)
 
 
 def carried(parents: Sequence[int], values: Sequence[N]) -> list[N]:
@@ -252,7 +263,13 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         bound.integrator,
         tuple(builder.contact(one) for one in bound.contacts),
         bound.drives,
+        _columns(robot, bound),
     )
+
+
+def _columns(robot: RobotData, bound: Bound) -> tuple[TreeColumns, ...]:
+    constants = {"friction": (bound.drives.friction_velocity,), "stiffness": tuple(map(float, robot.spring_reference))}
+    return tuple(TreeColumns(name, constants.get(name, ())) for name in bound.regressor)
 
 
 class _TreeBuilder:

@@ -75,6 +75,8 @@ FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = tuple(METHODS)
 JOINT_FORCES = ("damping", "friction", "springs", "limits")
 """What `compile(joint_forces=)` takes; "all" is every one that the robot has."""
+REGRESSOR = ("damping", "friction", "armature", "stiffness")
+"""What `compile(regressor=)` takes, in the order of the columns."""
 LAYERS = ("bodies", "links", "axes", "limits", "frames", "names", "com", "contacts", "ground", "forces")
 """What is drawn of a robot."""
 USUAL = tuple(layer for layer in LAYERS if layer != "limits")

@@ -38,6 +38,7 @@ def sizes(tree: Tree) -> dict[str, int]:
         "n_frames": len(tree.frames),
         "n_contacts": len(tree.contacts),
         "n_rows": tree.n_rows,
+        "n_regressor": len(tree.regressor),
         **controls,
     }
 
