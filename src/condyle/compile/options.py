@@ -124,9 +124,9 @@ def bound_of(
     return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
 
 
-def bound_of_compiled(arguments: CompileArguments) -> Bound:
+def bound_of_compiled(given: CompileArguments) -> Bound:
     """The options that functions of a compiled robot depend on."""
-    return bound_of(arguments.robot, **{name: getattr(arguments, name) for name in compile_options(UNBOUND)})
+    return bound_of(given.robot, **{name: getattr(given, name) for name in compile_options(UNBOUND)})
 
 
 def drives_of(
@@ -248,7 +248,7 @@ def numbers_of(
             f"{loose.title}: kp={loose.gains[0]:g} draws it back to its anchor, which is not known: give anchor=, or "
             f"compile(inputs=({ANCHORS.name!r},)) and one a state"
         )
-    own = {name: np.array(_number_of(robot, name), dtype) for name in NUMBERS if name in names}
+    own = {name: np.array(_own(robot, name), dtype) for name in NUMBERS if name in names}
     if drives.actuators:
         own = {CONTROLS.name: np.zeros(len(drives.actuators), dtype), **own}
     if not contacts:
@@ -259,14 +259,13 @@ def numbers_of(
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 
 
-def numbers_of_compiled(arguments: CompileArguments) -> dict[str, NDArray[np.floating]]:
+def numbers_of_compiled(given: CompileArguments) -> dict[str, NDArray[np.floating]]:
     """What a compiled robot takes as keywords, and its own."""
-    drives = bound_of_compiled(arguments).drives
-    numbers = numbers_of(arguments.robot, arguments.inputs, arguments.dtype, arguments.contacts, drives)
+    numbers = numbers_of(given.robot, given.inputs, given.dtype, given.contacts, bound_of_compiled(given).drives)
     return {name: own for name, own in numbers.items() if name != CONTROLS.name}
 
 
-def _number_of(robot: Robot, name: str) -> NDArray[np.floating]:
+def _own(robot: Robot, name: str) -> NDArray[np.floating]:
     """The robot's own number of this name."""
     if name == ACTUATOR_GAINS.name:
         return np.array([gains_of_actuator(one) for one in robot.actuators])
