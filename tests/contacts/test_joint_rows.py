@@ -3,19 +3,32 @@ impulses, stops over many steps, a robot on its feet, targets, derivatives, what
 
 from __future__ import annotations
 
+import pickle
+import subprocess
 from collections.abc import Sequence
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.common.facts import Facts
+from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import TARGET
+from condyle.compile.compiler import Compiler
+from condyle.compile.gpu import GpuFunction, GpuKernels
+from condyle.compile.options import bound_of
+from condyle.functions import FUNCTIONS
+from condyle.model.tree import tree_of
+from tests.backends.cuda.simulate import simulate
 from tests.contacts.test_friction import DT, FEET, MU, excess, states, world_jacobian
 from tests.ground.robots import quadruped
 from tests.processor import slow
+from tests.programs import needs, tool
 
-ROWS = {"joint_forces": ("friction", "limits"), "joint_rows": True}
+ROWS: dict[str, Any] = {"joint_forces": ("friction", "limits"), "joint_rows": True}
 NONE = np.zeros(0)
 """Flags and frictions of no contacts."""
 G = 9.81
@@ -287,6 +300,43 @@ def test_targets_agree(target: str) -> None:
             )
             assert found.v.dtype == dtype and np.abs(found.v - want.v).max() < close * np.abs(want.v).max()
             assert np.abs(found.residual - want.residual).max() < close
+
+
+@pytest.mark.parametrize("contacts", [(), (condyle.Contact("link2"),)])
+def test_a_kernel_of_a_gpu_agrees(contacts: tuple[condyle.Contact, ...]) -> None:
+    """As PTX that is interpreted; without contacts, too, where arrays of flags are empty."""
+    robot, function = arm(), FUNCTIONS["cfric"]
+    q, v, tau = np.random.default_rng(0).uniform(-1.0, 1.0, (3, 5, 3))
+    none = np.zeros((5, len(contacts)))
+    tree = tree_of(robot, bound_of(robot, contacts=contacts, **ROWS))
+    kernels = GpuKernels(Compiler(tree, Facts(robot.nq, robot.nv), {}), TARGET)
+    parts = GpuFunction(kernels, function, "float64", 132).launches(Form(1, kernels.usual(function)))
+    found = simulate(parts, [q, v, tau, none, np.full((5, 1), DT), none])
+    want = robot.compile("numpy", contacts=contacts, **ROWS).contact_solve(q, v, tau, none, DT, none)
+    np.testing.assert_allclose(found[0], want.v, rtol=0, atol=1e-14)
+
+
+def test_functions_of_ones_own_and_copies_have_the_rows() -> None:
+    robot, (q, v, tau) = arm(), np.random.default_rng(0).uniform(-1.0, 1.0, (3, 3))
+
+    def solve(at: Any, tau: Any) -> Any:
+        return at.contact_solve(tau, NONE, DT, NONE).v
+
+    want = solved(robot, q, v, tau).v
+    sizes = {"q": "nq", "v": "nv", "tau": "nv"}
+    np.testing.assert_allclose(robot.function(solve, sizes, **ROWS).compile()(q, v, tau), want, rtol=0, atol=1e-14)
+    copy = pickle.loads(pickle.dumps(robot.compile("numpy", **ROWS)))
+    assert np.array_equal(copy.contact_solve(q, v, tau, NONE, DT, NONE).v, want)
+    with pytest.raises(condyle.UnsupportedError, match="contact_solve: the robot has no contacts"):
+        robot.function(solve, sizes, joint_forces=("friction",))
+
+
+@needs("cc")
+def test_an_export_without_contacts_computes_the_same(tmp_path: Path) -> None:
+    """Its own test compares with known answers."""
+    condyle.export(arm(), "c", tmp_path, functions=("cfric",), name="arm", **ROWS)
+    build = f"{tool('cc')} -std=c99 -O1 -o known *.c -lm && ./known"
+    assert subprocess.run(build, shell=True, cwd=tmp_path, capture_output=True, check=False).returncode == 0
 
 
 def test_derivatives_are_those_of_differences() -> None:
