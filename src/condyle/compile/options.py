@@ -124,9 +124,9 @@ def bound_of(
     return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
 
 
-def bound_of_compiled(given: CompileArguments) -> Bound:
+def bound_of_compiled(options: CompileArguments) -> Bound:
     """The options that functions of a compiled robot depend on."""
-    return bound_of(given.robot, **{name: getattr(given, name) for name in compile_options(UNBOUND)})
+    return bound_of(options.robot, **{name: getattr(options, name) for name in compile_options(UNBOUND)})
 
 
 def drives_of(
@@ -234,9 +234,10 @@ def numbers_of(
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 
 
-def numbers_of_compiled(given: CompileArguments) -> dict[str, NDArray[np.floating]]:
+def numbers_of_compiled(options: CompileArguments) -> dict[str, NDArray[np.floating]]:
     """What a compiled robot takes as keywords, and its own."""
-    numbers = numbers_of(given.robot, given.inputs, given.dtype, given.contacts, bound_of_compiled(given).drives)
+    bound = bound_of_compiled(options)
+    numbers = numbers_of(options.robot, options.inputs, options.dtype, bound.contacts, bound.drives)
     return {name: own for name, own in numbers.items() if name != CONTROLS.name}
 
 
