@@ -1,4 +1,4 @@
-"""The pictures of docs/viewer.md: the bundled robots, an arm on its way, a four-bar that is open and closed.
+"""The pictures of docs/viewer.md and docs/drives.md: bundled robots, an arm on its way, an open and a closed four-bar.
 
 python -m benchmarks.robot_figures     writes docs/figures/robot-*.svg
 """
@@ -90,8 +90,15 @@ def atlas(folder: Path) -> None:
     robot.show(layers=("bodies", "links", "axes", "com"), file=folder / "robot-atlas.svg")
 
 
+def limits(folder: Path) -> None:
+    """HyQ's joints in the middle of their ranges."""
+    robot = condyle.load("hyq")
+    middle = 0.5 * (robot.lower + robot.upper)
+    robot.show(middle, layers=("bodies", "links", "limits"), file=folder / "robot-limits.svg")
+
+
 def main(folder: Path = FOLDER) -> None:
-    for draw in (iiwa14, trajectory, hyq, linkage, atlas):
+    for draw in (iiwa14, trajectory, hyq, linkage, atlas, limits):
         draw(folder)
 
 

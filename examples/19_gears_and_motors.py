@@ -58,11 +58,11 @@ with np.errstate(all="ignore"):
     ends = [stiff.compile(actuators=True, implicit=way).rollout(q, v, target, DT) for way in (True, False)]
 print("without rotors:", *(f"{np.abs(end.q - target).max():.3g} rad" for end in ends), "(implicit, explicit)")
 
-# a leg: the torque of a motor is effort (u - v / velocity), between -effort and effort, and limits have stops
+# a leg: the torque of a motor is effort (u - v / velocity), clipped at the joint's effort, and limits have stops
 hyq = condyle.load("hyq")
 leg = hyq.lock({name: 1.0 for name in hyq.joint_names if not name.startswith("lf")})
 leg = leg.with_actuators(
-    condyle.Actuator(j.name, {j.name: 1.0}, "general", e, (0.0, 0.0, -e / s), (-1.0, 1.0), (-e, e))
+    condyle.Actuator(j.name, {j.name: 1.0}, "general", e, (0.0, 0.0, -e / s), control=(-1.0, 1.0))
     for j, e, s in zip(leg.joints, leg.effort, leg.velocity, strict=True)
 )
 dyn = leg.compile(joint_forces=("limits",), actuators=True)

@@ -54,7 +54,7 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga"])
+@pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga", "drives"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga":
         skip_without("iverilog", "make")

@@ -69,6 +69,7 @@ class Robot(model.Robot):
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
         implicit: bool = True,
+        joint_rows: bool = False,
         regressor: Sequence[str] = (),
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
@@ -103,16 +104,18 @@ class Robot(model.Robot):
         friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
         stops: of the stops at limits: stiffness [N m/rad or N/m], time ahead [s] and blend [rad or m].
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
+        joint_rows: in `contact_solve`, "friction" and "limits" of joint_forces hold exactly, as rows of its conditions,
+            in place of their smooth forces (docs/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
-            and no function applies, such as friction (docs/models.md).
+            and functions leave out, such as friction (docs/models.md).
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
             check_choice(name, value, allowed)
-        drives = joint_forces, actuators, friction_velocity, stops, implicit
+        drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
         bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives, regressor)
         asked = TARGETS[target]
         if not asked.on_device and (device, kernels) != (None, "auto"):
@@ -144,7 +147,7 @@ class Robot(model.Robot):
             check,
             bound.drives.forces,
             actuators,
-            *bound.drives[-3:],
+            *bound.drives[-4:],
             bound.regressor,
         )
         kind = Dynamics
@@ -223,13 +226,13 @@ class Robot(model.Robot):
         well; heights (nx, ny) [m]: of its grid. contact_forces: of each contact, then of each foot, (C, 6) in the
         contact's axes or (C, 3) [N] in world axes; before these N, T or N, T. frames: names of those that are drawn;
         None is all. spacing [m]: between robots; 0: all at one place; None: by their size. layers: what is drawn, some
-        of "bodies", "links", "axes" (of joints), "frames", "names", "com", "contacts", "ground", "forces"; None is all,
-        on a page names only if they are few. file: .svg, or .png with matplotlib. view: "iso", "front", "side", "top",
-        of a file. theme: "auto", "light", "dark". port: of the page on this machine, or the next free one. browser:
-        whether it is opened. meshes: the robot's model file, whose shapes the page shows; meshes are read from its
-        folder and from assets. The page needs `condyle[view]`. The call does not wait; the handle has `update(q)`,
-        `time`, `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame; UnsupportedError for a
-        word, a file or a missing package; ModelWarning for a mesh that is not drawn.
+        of "bodies", "links", "axes" and "limits" (of joints), "frames", "names", "com", "contacts", "ground", "forces";
+        None is all but limits, on a page names only if they are few. file: .svg, or .png with matplotlib. view: "iso",
+        "front", "side", "top", of a file. theme: "auto", "light", "dark". port: of the page on this machine, or the
+        next free one. browser: whether it is opened. meshes: the robot's model file, whose shapes the page shows;
+        meshes are read from its folder and from assets. The page needs `condyle[view]`. The call does not wait; the
+        handle has `update(q)`, `time`, `wait()` and `close()`. Errors: ShapeError, StateError; ModelError for a frame;
+        UnsupportedError for a word, a file or a missing package; ModelWarning for a mesh that is not drawn.
         """
         from condyle import view as seen  # at first use
 
@@ -256,6 +259,7 @@ class Robot(model.Robot):
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
         implicit: bool = True,
+        joint_rows: bool = False,
         regressor: Sequence[str] = (),
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
@@ -267,7 +271,7 @@ class Robot(model.Robot):
         `compile`.
         Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
-        drives = joint_forces, actuators, friction_velocity, stops, implicit
+        drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
         bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives, regressor)
         from condyle.user import UserFunction  # at first use
 

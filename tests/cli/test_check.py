@@ -57,6 +57,14 @@ def test_joint_forces_and_actuators_are_checked_where_they_are_asked_for(run, tm
     named = [row["what"].split()[0] for row in ran.json["checks"] if "reference" in row["what"]]
     assert named == ["id", "step_u", "jf", "af", "vjp_fd_u"]
     assert run("check", str(path), "--functions", "jf").status == 2
+    options = ("--joint-forces", "all", "--actuators")
+    counts = {row["function"] for row in run("info", str(path), "--counts", "--json", *options).json["counts"]}
+    assert {"jf", "af", "fd_u", "m"} <= counts and "fd" not in counts
+    assert run("explain", str(path), "step", "--json", *options).json["function"] == "step_u"
+    timed = run("bench", str(path), "--functions", "fd,jf", "--batch", "16", "--json", *options).json["rows"]
+    assert [row["function"] for row in timed] == ["fd_u", "jf"]
+    assert "not applied" not in run("info", str(path), *options).out
+    assert "(to apply: compile(joint_forces=('all',), actuators=True))" in run("info", str(path)).out
 
 
 def test_float32_is_fine_too(run, pendulum) -> None:

@@ -195,6 +195,17 @@ def test_what_is_kept_is_kept_by_all_that_the_columns_depend_on() -> None:
     assert np.allclose(one[:, 0, of_springs] - third[:, 0, of_springs], 0.5, rtol=0, atol=FEW_ROUNDINGS)
 
 
+def test_users_functions_have_the_columns(tmp_path: Path) -> None:
+    robot = condyle.load("panda")
+    q, v, a, _ = states(robot)
+    sizes = {"q": "nq", "v": "nv", "a": "nv"}
+    f = robot.function(lambda at, a: at.inverse_dynamics_regressor(a), sizes, regressor=("armature",))
+    Y = robot.compile("cpu", regressor=("armature",)).inverse_dynamics_regressor(q, v, a)
+    assert relative(f.compile("cpu")(q, v, a), Y) < ROUNDING
+    f.export("c", tmp_path, name="mine")
+    assert json.loads((tmp_path / "robot.json").read_text())["regressor"] == ["armature"]
+
+
 def test_exports_have_the_columns(tmp_path: Path) -> None:
     robot = condyle.load("panda")
     condyle.export(robot, "c", tmp_path, functions=("reg",), regressor="damping")

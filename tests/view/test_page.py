@@ -177,6 +177,14 @@ def test_layers_are_switched(page) -> None:
     assert not any(ball.visible for ball in balls)
 
 
+def test_ranges_begin_hidden_on_the_body_before_and_their_hands_on_the_next(page) -> None:
+    lines = page._stage.layers["limits"]
+    assert len(lines) == 2 * 7 * 2 and not any(line.visible for line in lines)
+    assert [line.name.split("/")[-2] for line in lines[:4]] == [str(LAST + 1), "0", "0", "1"]
+    page._stage.show("limits", True)
+    assert all(line.visible for line in lines)
+
+
 def test_forces_without_length_are_hidden() -> None:
     pytest.importorskip("viser", reason="needs viser: pip install 'condyle[view]'")
     force = {"iiwa_link_7": np.array([(0.0, 0.0, 0.0), (0.0, 0.0, 50.0)])}

@@ -10,6 +10,7 @@ from condyle.errors import ModelError
 from condyle.model.parts import Body
 from condyle.model.placement import Placement
 from condyle.view.robot_parts import WORLD, ellipsoid, parts_of
+from condyle.view.scene import poses_by, scene_of
 
 MASS, RADII = 2.5, np.array([0.1, 0.2, 0.4])
 
@@ -78,3 +79,30 @@ def test_every_type_of_joint_has_parts(kind) -> None:
     parts = parts_of(robot)
     assert len(parts.ellipsoids) == 4
     assert len(parts.axes) == sum(joint.kind.axes for joint in robot.joints)
+
+
+def test_a_hand_lies_on_the_end_of_its_range_where_q_does() -> None:
+    """At both limits; the ranges themselves stand on the body before, with metres along a joint that slides."""
+    robot = condyle.load("panda")
+    size, ranges = 0.2, {one.name: one for one in parts_of(robot).ranges}
+    assert list(ranges) == list(robot.joint_names)
+    moving = [joint for joint in robot.joints if joint.mimic is None]
+    for corner, q in ((1, robot.lower), (-2, robot.upper)):
+        made = scene_of(robot, poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames)), q)
+        for one in (ranges[joint.name] for joint in moving):
+            outline, hand = (made.points(of(size))[0, 0] for of in (one.outline, one.pointing))
+            if one.slides:
+                np.testing.assert_allclose(hand.mean(axis=0), outline[2 if corner == 1 else 3], atol=1e-12)
+                assert np.linalg.norm(outline[3] - outline[2]) == pytest.approx(one.upper - one.lower)
+            else:
+                np.testing.assert_allclose(hand[0] + (hand[1] - hand[0]) / 1.2, outline[corner], atol=1e-12)
+
+
+def test_joints_without_two_limits_have_no_range() -> None:
+    one_side = condyle.Builder()
+    for name in "ab":
+        one_side.body(name, mass=1.0, inertia=1e-3 * np.eye(3))
+    one_side.joint("up", parent="world", child="a", type="prismatic", axis=(0, 0, 1), lower=0.0)
+    one_side.joint("turn", parent="a", child="b", type="continuous", axis=(0, 0, 1))
+    assert not parts_of(one_side.build()).ranges
+    assert len(parts_of(condyle.load("hyq", floating_base=True)).ranges) == 12

@@ -82,7 +82,7 @@ def test_names_are_escaped(tmp_path) -> None:
 def test_layers_can_be_left_out(tmp_path, layer) -> None:
     robot = condyle.load("iiwa14")
     kind = {"bodies": "body", "links": "link", "axes": "axis", "frames": "x", "names": "name", "forces": "force"}
-    kind["contacts"] = "contact"
+    kind |= {"contacts": "contact", "limits": "limit"}
     more = {"forces": {"iiwa_link_7": (0, 0, 10)}}
     if layer in ("contacts", "ground"):
         more |= {"contacts": [Contact("iiwa_link_7")], "ground": Plane()}
@@ -169,7 +169,7 @@ def test_the_pictures_of_the_page_are_those_of_the_program(tmp_path) -> None:
     robot_figures.main(tmp_path)
     for path in tmp_path.iterdir():
         assert path.read_text() == (robot_figures.FOLDER / path.name).read_text(), path.name
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.iterdir())) == 6
 
 
 def test_a_folder_that_takes_no_file() -> None:

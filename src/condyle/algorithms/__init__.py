@@ -15,7 +15,8 @@ numbers or symbols), `joint` (a joint, its body, the wrench on it), `matrix` (va
 | derivatives of inverse dynamics | `derivatives` (by name), `rnea_derivatives`, `rnea_adjoint`, `rnea_columns`, |
 | | `rnea_refactored` |
 | contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination` |
-| contacts: derivatives, products with K^-1, friction | `contact_derivatives`, `contact_products`, `contact_friction` |
+| contacts: derivatives, products with K^-1 | `contact_derivatives`, `contact_products` |
+| contacts and joints that stick and slip, stops | `contact_friction`, `joint_rows` |
 | q ⊕ dv, q1 ⊖ q0, one step of time | `stepping` |
 """
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.algorithms import drives as drives
     from condyle.algorithms import energy as energy
     from condyle.algorithms import jacobians as jacobians
+    from condyle.algorithms import joint_rows as joint_rows
     from condyle.algorithms import kinematics as kinematics
     from condyle.algorithms import ltl as ltl
     from condyle.algorithms import matrix as matrix

@@ -8,6 +8,11 @@ With v_f = v + h M^-1 (tau - c), J of the contacts' points and impulses p, along
 Moreau 1988; Jean 1999. Solved by `SWEEPS` sweeps of projected Gauss-Seidel over the contacts; at each contact p_n
 first, then p_t. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) the conditions hold if and only if p is
 the projection of p - rho u' onto the cone, for any rho > 0 (Acary, Brogliato 2008, section 3.9).
+
+Rows of joints (`joint_rows`), if there are any, are unit vectors below the contacts' rows in J. A sweep comes to them
+before the contacts, so that impulses of contacts are all that a start needs, and once more at the end, so that joints
+are exact where sweeps do not suffice. Before every `BETWEEN` sweeps and at the end, all joints that rest are solved for
+together, a step of a semi-smooth Newton method (Alart, Curnier 1991).
 """
 
 from __future__ import annotations
@@ -18,20 +23,29 @@ from functools import cached_property, reduce
 from condyle.algorithms.contact_forces import Constrained, Regular
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.drives import driven
-from condyle.algorithms.ltl import half_solved
+from condyle.algorithms.joint_rows import JointRow
+from condyle.algorithms.ltl import half_solved, ltl, solve
+from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import net_force
-from condyle.scalar import Scalar, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.algorithms.unrolled import Unrolled
+from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Matrix, Vector
 
 SWEEPS = 25
 """Sweeps over all contacts."""
+BETWEEN = 5
+"""Sweeps between two solves for all joints that rest."""
 SMALL = 1e-24
 """Added to squares of lengths: a length of zero has a derivative then, and nothing is divided by zero."""
 
 
 class Frictional(Constrained):
-    """Point contacts with friction; the rows of each are along two tangents and the normal."""
+    """Point contacts with friction, the rows of each along two tangents and the normal; then rows of joints."""
+
+    def __init__(self, tree: Unrolled, active: Sequence[Scalar], joints: Sequence[JointRow] = ()) -> None:
+        super().__init__(tree, active)
+        self.joints, self.first = joints, len(self.active)
 
     @cached_property
     def axes(self) -> list[Matrix]:
@@ -48,12 +62,13 @@ class Frictional(Constrained):
             for axis in axes:
                 turn = vec.transposed_times(one.side.frame.axes, vec.transposed_times(link, axis))
                 found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
-        return found
+        return found + [{joint.entry: number(1.0)} for joint in self.joints]
 
     @cached_property
     def regular(self) -> Regular:
-        """With the same mu D for all rows: the result then does not depend on the choice of tangents."""
-        return self.regularised(self.G, alike=True)
+        """Of the contacts, with the same mu D for all rows: so the result does not depend on the choice of tangents."""
+        contacts = ((i, j, x) for i, j, x in self.G if max(i, j) < self.first)
+        return self.regularised(SparseMatrix.from_entries(self.first, contacts), alike=True)
 
     @cached_property
     def rows(self) -> list[list[Scalar]]:
@@ -66,7 +81,7 @@ class Frictional(Constrained):
         """Step lengths (p_n, p_t) of each contact: 1 / G_nn, and 1 / the largest eigenvalue of the tangents' 2 x 2
         block."""
         found = list[tuple[Scalar, Scalar]]()
-        for k in range(0, self.G.size, 3):
+        for k in range(0, self.first, 3):
             least = self.regular.damped[k] + (1.0 - self.active[k])
             xx, xy, yy, nn = self.rows[k][k], self.rows[k][k + 1], self.rows[k + 1][k + 1], self.rows[k + 2][k + 2]
             half = 0.5 * (xx - yy)
@@ -84,25 +99,29 @@ class Frictional(Constrained):
         for k, gap in enumerate(self.tree.inputs.get("gaps", ())):
             b[3 * k + 2] = b[3 * k + 2] + self.active[3 * k] * gap * reciprocal(h)
         p = self._start(b, friction)
-        for _ in range(SWEEPS):
+        for k in range(SWEEPS):
+            p = self._joints_swept(b, p)
+            if k % BETWEEN == 0:
+                p = self._rested(b, p)
             p = self._sweep(b, p, friction)
-        p = self._without_gain(b, p)
+        p = self._without_gain(b, self._rested(b, self._joints_swept(b, p)))
         moved = self.moved(half, p)
         found = [x + y for x, y in zip(v, moved, strict=True)]
         return found, self._in_world(p), self._residual(b, p, friction)
 
     def _start(self, b: Sequence[Scalar], friction: Sequence[Scalar]) -> list[Scalar]:
-        """The first p: the input impulse0, else that of sticking contacts (w = 0, u_t = 0); cut off at the cones."""
+        """The first p: the input impulse0, else that of sticking contacts (w = 0, u_t = 0); cut off at the cones. Zero
+        of joints."""
         given = self.tree.inputs.get("impulse0")
         if given is None:
-            p = self.forces([-x for x in b])
+            p = self.forces([-x for x in b[: self.first]]) if friction else []
         else:
             p = [x for k, axes in enumerate(self.axes) for x in vec.times(axes, vec.three(given, 3 * k))]
         found = list[Scalar]()
         for k, mu in enumerate(friction):
             push = maximum(p[3 * k + 2], 0.0)
             found += [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
-        return found
+        return found + [number(0.0) for _ in self.joints]
 
     def _velocity(self, i: int, b: Sequence[Scalar], p: Sequence[Scalar]) -> Scalar:
         return total([b[i], *(x * y for x, y in zip(self.rows[i], p, strict=True) if not is_zero(x))])
@@ -116,15 +135,55 @@ class Frictional(Constrained):
             p[x], p[y] = shortened(moved, mu * p[n])
         return p
 
+    def _without(self, i: int, b: Sequence[Scalar], p: Sequence[Scalar]) -> Scalar:
+        """The velocity of a row without its own impulse."""
+        return self._velocity(i, b, p) - self.rows[i][i] * p[i]
+
+    def _joints_swept(self, b: Sequence[Scalar], p: Sequence[Scalar]) -> list[Scalar]:
+        p = list(p)
+        for i, joint in enumerate(self.joints, self.first):
+            w, g = self._without(i, b, p), self.rows[i][i]
+            p[i] = (joint.velocity(w, g) - w) * reciprocal(g)
+        return p
+
+    def _rested(self, b: Sequence[Scalar], p: Sequence[Scalar]) -> list[Scalar]:
+        """p with all joints that rest or are at a stop solved for together, then swept over."""
+        if not self.joints:
+            return list(p)
+        flags, ends, moved = list[Scalar](), list[Scalar](), list(p)
+        for i, joint in enumerate(self.joints, self.first):
+            w, g = self._without(i, b, p), self.rows[i][i]
+            flags.append(joint.rests(w, g))
+            ends.append(joint.velocity(w, g))
+            moved[i] = select(flags[-1] - 0.5, p[i], (ends[-1] - w) * reciprocal(g))
+        held, misses = SparseMatrix(len(flags)), list[Scalar]()
+        for i, (flag, end) in enumerate(zip(flags, ends, strict=True)):
+            row = self.rows[self.first + i]
+            misses.append(flag * (end - self._velocity(self.first + i, b, moved)))
+            for j, (other, x) in enumerate(zip(flags, row[self.first :], strict=True)):
+                if i == j:
+                    held.put(i, i, flag * x + (1.0 - flag))
+                elif not is_zero(x):
+                    held.put(i, j, flag * other * x)
+        for i, change in enumerate(solve(ltl(held), misses), self.first):
+            moved[i] = moved[i] + change
+        return self._joints_swept(b, moved)
+
     def _without_gain(self, b: Sequence[Scalar], p: Sequence[Scalar]) -> list[Scalar]:
-        """p times the largest factor up to 1 at which the energy of the impulses, pᵀ (b + G p / 2), is not positive."""
+        """p times the largest factor up to 1 at which the energy of the impulses, pᵀ (b + G p / 2), is not positive.
+
+        Velocities of joints beyond a limit count from that which brings them back.
+        """
         given = total([x * y for x, y in zip(p, b, strict=True)])
+        for push, joint in zip(p[self.first :], self.joints, strict=True):
+            given = given - push * joint.cut(number(0.0))
         taken = total([x * (self._velocity(i, b, p) - b[i]) for i, x in enumerate(p)])
         part = minimum(maximum(-2.0 * given * reciprocal(taken + SMALL), 0.0), 1.0)
         return [part * x for x in p]
 
     def _residual(self, b: Sequence[Scalar], p: Sequence[Scalar], friction: Sequence[Scalar]) -> Scalar:
-        """The largest |p - nearest(p - rho u')| / rho [m/s] of the active contacts."""
+        """The largest |p - nearest(p - rho u')| / rho [m/s] of the active contacts; of joints, how far u is from where
+        p leaves it."""
         found = list[Scalar]()
         for k, mu in enumerate(friction):
             ux, uy, un = (self._velocity(3 * k + i, b, p) for i in range(3))
@@ -134,6 +193,9 @@ class Frictional(Constrained):
             back = nearest(vec.sub(own, vec.scale(rho, (ux, uy, un + mu * across))), mu)
             miss = vec.sub(own, back)
             found.append(self.active[3 * k] * sqrt(vec.dot(miss, miss) + SMALL * rho * rho) * reciprocal(rho))
+        for i, joint in enumerate(self.joints, self.first):
+            u, g = self._velocity(i, b, p), self.rows[i][i]
+            found.append(absolute(u - joint.velocity(u - g * p[i], g)))
         return reduce(maximum, found)
 
     def _in_world(self, p: Sequence[Scalar]) -> list[Scalar]:

@@ -108,7 +108,7 @@ def joint_force(tree: Unrolled, k: int) -> Force | None:
     """Of degree of freedom k by all laws that hold; None where there is none."""
     drives, at = tree.tree.drives, tree.tree.positions[k]
     terms: list[Force] = []
-    (d, f, stiffness), v = (_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
+    (d, f, stiffness), v = (law_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
     if d is not None or f is not None:
         terms.append(resistance(d, f, drives.friction_velocity, v[k]))
     if at >= 0 and stiffness is not None:
@@ -119,7 +119,7 @@ def joint_force(tree: Unrolled, k: int) -> Force | None:
     return reduce(plus, terms) if terms else None
 
 
-def _number(tree: Unrolled, law: str, k: int) -> Scalar | None:
+def law_number(tree: Unrolled, law: str, k: int) -> Scalar | None:
     """The number of a law, from the inputs if it is one; None where the law does not hold, or does nothing."""
     given = tree.inputs.get(LAW_OF[law])
     if given is not None:

@@ -275,7 +275,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name is None and api.prefix_of(loaded.robot) == UNNAMED:
         say(f"every exported name begins with {UNNAMED!r}; --name chooses another beginning")
     functions = arguments.functions
-    if functions == tuple(FUNCTIONS) and arguments.target != "verilog":
+    if arguments.target == "verilog":
+        functions = with_plans(functions, loaded.robot)
+    elif functions == tuple(FUNCTIONS):
         functions = those_there(FUNCTIONS.values(), arguments)
     progress("generating ...")
     with warnings.catch_warnings(record=True) as caught:
@@ -284,7 +286,7 @@ def run(arguments: argparse.Namespace) -> int:
             loaded.robot,
             target=arguments.target,
             out=arguments.out,
-            functions=with_plans(functions, loaded.robot) if arguments.target == "verilog" else functions,
+            functions=functions,
             name=arguments.name,
             dtype=arguments.dtype,
             frames=arguments.frames,

@@ -50,7 +50,7 @@ def fill(command: argparse.ArgumentParser) -> None:
         "--layers",
         metavar="NAME,NAME",
         type=_layers,
-        help=f"what is drawn, some of {','.join(LAYERS)} (default: all; on a page, names only if they are few)",
+        help=f"what is drawn, some of {','.join(LAYERS)} (default: all but limits; on a page few names only)",
     )
     command.add_argument(
         "--spacing",

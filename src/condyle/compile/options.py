@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.identity import digest
-from condyle.model.actuator import Actuator
+from condyle.model.actuator import in_numbers
 from condyle.model.checks import check_drives, idle_coordinates
 from condyle.model.contact import CONTACT_KINDS, Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.named import suggest
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.native import MOST_PORTS
-from condyle.specification import UNBOUND, Bound, Drive, Drives, Function, Repeat
+from condyle.specification import UNBOUND, Bound, Drives, Function, Repeat
 from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES, REGRESSOR
 from condyle.specification.ports import (
     ACTIVE,
@@ -64,6 +64,7 @@ class CompileArguments(NamedTuple):
     friction_velocity: float
     stops: tuple[float, float, float]
     implicit: bool
+    joint_rows: bool
     regressor: tuple[str, ...]
 
 
@@ -101,6 +102,7 @@ def bound_of(
     friction_velocity: float = UNBOUND.drives.friction_velocity,
     stops: Sequence[float] = UNBOUND.drives.stops,
     implicit: bool = UNBOUND.drives.implicit,
+    joint_rows: bool = UNBOUND.drives.joint_rows,
     regressor: Sequence[str] = (),
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
@@ -117,7 +119,7 @@ def bound_of(
             known = tuple(robot.frames)
             raise UnsupportedError(f"frames: there is no frame {name!r}{suggest(str(name), known)}")
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
-    drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit)
+    drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit, joint_rows)
     columns = words_of("regressor", regressor, REGRESSOR)
     return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
 
@@ -134,28 +136,31 @@ def drives_of(
     friction_velocity: float,
     stops: Sequence[float],
     implicit: bool,
+    joint_rows: bool,
 ) -> Drives:
-    """What acts beside tau, in numbers. UnsupportedError for other words and numbers, and for a robot without
-    actuators; ModelError for numbers of joints that no force can have.
-    """
+    """What acts beside tau. UnsupportedError for other words and numbers; ModelError for odd numbers of joints."""
     words = words_of("joint_forces", joint_forces, (*JOINT_FORCES, "all"))
-    for name, value in (("actuators", actuators), ("implicit", implicit)):
+    for name, value in (("actuators", actuators), ("implicit", implicit), ("joint_rows", joint_rows)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{name}={value!r}: give True or False")
     width = positive("friction_velocity", (friction_velocity,), 1)[0]
     k, t, w = positive("stops", stops, 3)
     laws = JOINT_FORCES if "all" in words else words
     if actuators and not robot.actuators:
-        raise UnsupportedError(
-            f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
-            "gives it some"
-        )
+        cure = "robot.with_actuators((condyle.Actuator(...),)) gives it some"
+        raise UnsupportedError(f"actuators=True: robot {robot.name!r} has no actuators; {cure}")
+    if joint_rows and not {"friction", "limits"} & {*laws}:
+        cure = "give joint_forces=('friction', 'limits') or one of them, which become rows of contact_solve"
+        raise UnsupportedError(f"joint_rows=True: joint_forces={joint_forces!r} has neither; {cure}")
     reference = tuple(robot.spring_reference.tolist()) if robot.spring_reference.any() else ()
-    drives = Drives(reference=reference, friction_velocity=width, stops=(k, t, w), implicit=implicit)
+    drives = Drives(
+        reference=reference, friction_velocity=width, stops=(k, t, w), implicit=implicit, joint_rows=joint_rows
+    )
     if not laws and not actuators:
         return drives
     check_drives(robot, laws)
     positions = tree_of(robot).positions
+    places = {joint.name: (joint.v_index, joint.q_index) for joint in robot.joints}
     return drives._replace(
         forces=laws,
         damping=tuple(robot.damping.tolist()),
@@ -163,18 +168,18 @@ def drives_of(
         stiffness=tuple(robot.stiffness.tolist()),
         lower=tuple(float(robot.lower[at]) if at >= 0 else -np.inf for at in positions),
         upper=tuple(float(robot.upper[at]) if at >= 0 else np.inf for at in positions),
-        actuators=_pushing(robot) if actuators else (),
+        actuators=in_numbers(robot.actuators, places) if actuators else (),
         effort=tuple(robot.effort.tolist()) if actuators else (),
     )
 
 
-DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit")
+DRIVE_OPTIONS = ("joint_forces", "actuators", "friction_velocity", "stops", "implicit", "joint_rows")
 
 
 def compile_options(bound: Bound) -> dict[str, Any]:
     """The arguments of `Robot.compile` that are bound so."""
-    *_, width, stops, implicit = drives = bound.drives
-    values = drives.forces, bool(drives.actuators), width, stops, implicit
+    drives = bound.drives
+    values = drives.forces, bool(drives.actuators), *drives[-4:]
     return {**dict(zip(Bound._fields[:-1], bound, strict=False)), **dict(zip(DRIVE_OPTIONS, values, strict=True))}
 
 
@@ -185,26 +190,6 @@ def words_of(name: str, value: Sequence[str], allowed: Sequence[str]) -> tuple[s
     for word in words:
         check_choice(name, word, allowed)
     return tuple(word for word in allowed if word in words)
-
-
-def _pushing(robot: Robot) -> tuple[Drive, ...]:
-    """The actuators in numbers."""
-    joints = {joint.name: joint for joint in robot.joints}
-    return tuple(
-        Drive(
-            one.kind == "damper",
-            tuple((joints[name].v_index, joints[name].q_index, gear) for name, gear in one.transmission.items()),
-            gains_of_actuator(one),
-            one.control,
-            one.force,
-        )
-        for one in robot.actuators
-    )
-
-
-def gains_of_actuator(actuator: Actuator) -> tuple[float, float, float, float]:
-    """gain, b0, b1, b2."""
-    return (actuator.gain, *(actuator.bias or (0.0, 0.0, 0.0)))
 
 
 def positive(name: str, values: Sequence[float], length: int) -> tuple[float, ...]:
@@ -259,7 +244,7 @@ def numbers_of_compiled(options: CompileArguments) -> dict[str, NDArray[np.float
 def _own(robot: Robot, name: str) -> NDArray[np.floating]:
     """The robot's own number of this name."""
     if name == ACTUATOR_GAINS.name:
-        return np.array([gains_of_actuator(one) for one in robot.actuators])
+        return np.array([one.gains for one in robot.actuators])
     return getattr(robot, "friction" if name == DRY_FRICTION.name else name)
 
 
@@ -364,7 +349,7 @@ SHOWN = 8
 
 def unbound(tree: Tree, function: Function) -> str:
     """Which option, or "mass", keeps a robot from having a function; nothing if it has it."""
-    if "contacts" in function.options and not tree.contacts:
+    if lacks_contacts(function, tree.contacts, tree.drives):
         return "contacts"
     if undriven := _undriven(tree.drives, function):
         return undriven
@@ -402,6 +387,12 @@ def check_driven(called: str, drives: Drives, function: Function, compile_by: st
             f"{called}: the robot was compiled without joint forces; {compile_by}(joint_forces=('all',)) has all that "
             f"the robot has; allowed is {words}"
         )
+
+
+def lacks_contacts(function: Function, contacts: Sequence[object], drives: Drives) -> bool:
+    """Whether a function has no meaning for want of contacts: rows of joints do where it may have these."""
+    by_rows = function.root.needs.joint_rows and drives.joint_rows
+    return "contacts" in function.options and not contacts and not by_rows
 
 
 def kinds_of(tree: Tree) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import DTypeLike
 
@@ -26,7 +27,6 @@ from condyle.exports.projects import Job, check_folder, folder_of, functions_of
 from condyle.exports.targets import EXPORTS, check_taken, options_of, planned, write
 from condyle.functions import DEFAULT
 from condyle.functions.open_rollouts import OpenRollout, open_rollout
-from condyle.functions.quantities import TAU
 from condyle.model import robot as model
 from condyle.model.array import dtype_name
 from condyle.model.contact import Contact
@@ -97,6 +97,7 @@ def export(
     friction_velocity: float | None = None,
     stops: Sequence[float] | None = None,
     implicit: bool | None = None,
+    joint_rows: bool | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -111,7 +112,7 @@ def export(
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
     frames, reference_frame, integrator, contacts, regressor: as in `Robot.compile`, for "c", "cuda" and "casadi".
-    joint_forces, actuators, friction_velocity, stops, implicit: as in `Robot.compile`, for the same three.
+    joint_forces, actuators, friction_velocity, stops, implicit, joint_rows: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
 
@@ -146,8 +147,8 @@ def export(
     options |= {"bus_clock": bus_clock}
     options |= {"frames": tuple(frames) or None, "reference_frame": reference_frame, "integrator": integrator}
     options |= {"inputs": tuple(inputs) or None, "contacts": None if contacts is None else tuple(contacts)}
-    drives = {"joint_forces": joint_forces or None, "actuators": actuators or None}
-    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit}
+    drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
+    drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
     options |= {"regressor": regressor or None}
     said = {option: value for option, value in options.items() if value is not None}
@@ -199,9 +200,9 @@ def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str])
 
 
 def _timed(function: Function, rollout: Repeat) -> tuple[str, ...]:
-    """What has a time axis: controls where the function takes them in place of tau."""
-    controlled = any(port.name == CONTROLS.name for port in function.inputs)
-    return tuple(CONTROLS.name if controlled and name == TAU.name else name for name in rollout.by_time)
+    """What has a time axis: controls in place of tau, where the function takes them."""
+    inputs = {port.name for port in function.inputs}
+    return tuple(name if name in inputs else CONTROLS.name for name in rollout.by_time)
 
 
 def facts_of(robot: model.Robot, name: str) -> Facts:

@@ -153,7 +153,7 @@ CONTACT_SOLVE = contact_function(
     replace(
         SOLVING,
         source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
-        needs=DRIVES._replace(contact_kinds=("point",)),
+        needs=DRIVES._replace(contact_kinds=("point",), joint_rows=True),
         takes=(F_EXT.name, CONTROLS.name, *NUMBERS, *FRICTION_NUMBERS),
     ),
     "cfric",
@@ -281,8 +281,9 @@ def _impact(kind: Way, tree: Unrolled) -> Answers:
 
 
 def _cfric(tree: Unrolled) -> Answers:
+    tree, rows = algorithms.joint_rows.apart(tree)
     tree = algorithms.drives.stepping(tree)
-    v, impulse, residual = algorithms.contact_friction.Frictional(tree, tree.inputs[ACTIVE.name]).step()
+    v, impulse, residual = algorithms.contact_friction.Frictional(tree, tree.inputs[ACTIVE.name], rows).step()
     return v, impulse, [residual]
 
 

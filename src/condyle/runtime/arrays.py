@@ -110,7 +110,7 @@ def check_ranges(method: str, specs: Iterable[ArraySpec], inputs: Sequence[objec
     for spec, array in zip(specs, inputs, strict=False):
         if not isinstance(array, np.ndarray):
             continue
-        if spec.is_fraction or spec.is_positive:
+        if (spec.is_fraction or spec.is_positive) and spec.size:
             _check(method, spec, shaped(cast("Floats", array), (-1, spec.size)))
         for first, joint in spec.quaternions:
             rows = shaped(cast("Floats", array), (-1, spec.dims[-1]))

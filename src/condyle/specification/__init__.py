@@ -158,6 +158,7 @@ class Needs(NamedTuple):
 
     options: what it depends on of `Bound`. reference_frames, contact_kinds: those that it has a meaning for, where
     these are not all. mass: a robot without mass has no such quantity. drives: "forces" or "actuators" of `Drives`.
+    joint_rows: with these it has a meaning without contacts.
     """
 
     options: tuple[str, ...] = ()
@@ -165,6 +166,7 @@ class Needs(NamedTuple):
     contact_kinds: tuple[str, ...] = ()
     mass: bool = False
     drives: str = ""
+    joint_rows: bool = False
 
 
 NO_WAYS, USUAL, NOTHING = Ways(), Numerics(), Needs()

@@ -22,6 +22,7 @@ class Drives(NamedTuple):
     limits infinite where there are none. reference: nothing where all are zero, and there also without forces, for
     stiffness that is an input. effort: the same as limits, of what actuators push by. friction_velocity: w of dry
     friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at their end.
+    joint_rows: whether `contact_solve` has dry friction and limits as rows.
     """
 
     forces: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Drives(NamedTuple):
     friction_velocity: float = 1e-2
     stops: tuple[float, float, float] = (1e4, 1e-2, 1e-3)
     implicit: bool = True
+    joint_rows: bool = False
 
 
 class Bound(NamedTuple):

@@ -77,8 +77,10 @@ JOINT_FORCES = ("damping", "friction", "springs", "limits")
 """What `compile(joint_forces=)` takes; "all" is every one that the robot has."""
 REGRESSOR = ("damping", "friction", "armature", "stiffness")
 """What `compile(regressor=)` takes, in the order of the columns."""
-LAYERS = ("bodies", "links", "axes", "frames", "names", "com", "contacts", "ground", "forces")
+LAYERS = ("bodies", "links", "axes", "limits", "frames", "names", "com", "contacts", "ground", "forces")
 """What is drawn of a robot."""
+USUAL = tuple(layer for layer in LAYERS if layer != "limits")
+"""What is drawn unless something else is asked for: ranges of all joints cover much of a robot."""
 VIEWS = ("iso", "front", "side", "top")
 THEMES = ("auto", "light", "dark")
 """Of pictures; auto: light, or dark where the reader's system prefers that."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 
 from condyle.algorithms.stepping import first_order
 from condyle.calls.methods import as_result
-from condyle.compile.options import bound_arguments, check_driven, tip_frame
+from condyle.compile.options import bound_arguments, check_driven, lacks_contacts, tip_frame
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.kinematics import ByCalls
@@ -114,7 +114,8 @@ class State:
     def _held_by_contacts(self, function: Function, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """With all contacts on where a function may take their flags; UnsupportedError where there are none."""
         said = [name for name in (*CONTACT_NUMBERS, *FRICTION_NUMBERS) if arguments.get(name) is not None]
-        if not self.contacts and ("contacts" in function.options or said):
+        beside = said and not self.contacts and "contacts" not in function.options
+        if beside or lacks_contacts(function, self.contacts, self._bound.drives):
             raise UnsupportedError(
                 f"at.{function.method}: the robot has no contacts; give contacts=(condyle.Contact({self._tip!r}),), "
                 "say, to robot.function"

@@ -242,6 +242,7 @@ def _function(
         tuple(frame for frame in (seen[0] if seen else ()) if all(frame in frames for frames in seen)),
         next((one.needs.contact_kinds for one in asked if one.needs.contact_kinds), ()),
         any(one.needs.mass for one in asked),
+        joint_rows=all(one.root.needs.joint_rows for one in asked if "contacts" in one.options),
     )
     function = Function(
         _name(content),

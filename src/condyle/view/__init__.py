@@ -9,7 +9,7 @@ from pathlib import Path
 from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
 from condyle.readers.visuals import read_visuals
-from condyle.specification.integrators import LAYERS, THEMES
+from condyle.specification.integrators import THEMES, USUAL
 from condyle.text import write_whole
 from condyle.view.drawing import draw
 from condyle.view.ground import HardPlane, SmoothGround
@@ -42,7 +42,7 @@ def save(scene: Scene, file: str | PathLike[str], view: str, layers: Sequence[st
     if not path.parent.is_dir():
         raise UnsupportedError(f"{path}: there is no folder {str(path.parent)!r}: make it, or name another")
     check_theme(theme)
-    picture = draw(scene, view, LAYERS if layers is None else layers)
+    picture = draw(scene, view, USUAL if layers is None else layers)
     try:
         if path.suffix == ".png":
             write_png(picture, path, theme)

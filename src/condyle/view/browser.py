@@ -15,7 +15,7 @@ from condyle.model.array import Array
 from condyle.specification.integrators import LAYERS
 from condyle.text import printable
 from condyle.view.contacts import ContactMark, said
-from condyle.view.drawing import AXIS, FORCE, TRIAD
+from condyle.view.drawing import AXIS, FORCE, RANGE, TRIAD
 from condyle.view.meshes import Shell
 from condyle.view.picture import DARK, LIGHT
 from condyle.view.robot_parts import Mark, Point
@@ -265,6 +265,14 @@ class Stage:
             along = axis.direction * AXIS * scene.size
             ends = np.stack([axis.point.position - 0.5 * along, axis.point.position + along])[None]
             self.layers["axes"].append(self._arrows(f"{at[axis.point.body]}/axis{k}", ends, "axis", 0.006))
+        radius = RANGE * scene.size
+        for k, one in enumerate(scene.parts.ranges):
+            for what, points in (("range", one.outline(radius)), ("hand", one.pointing(radius))):
+                corners = np.array([point.position for point in points])
+                ends, name = np.stack([corners[:-1], corners[1:]], axis=1), f"{at[points[0].body]}/{what}{k}"
+                thick = 0.005 * scene.size
+                line = self.server.scene.add_line_segments(name, ends, self.colour("limit"), thickness=thick)
+                self.layers["limits"].append(line)
         for k, mark in enumerate(scene.parts.marks):
             place = {"wxyz": quaternion(mark.axes), "position": mark.origin.position}
             length = TRIAD * scene.size

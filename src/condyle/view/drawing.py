@@ -8,13 +8,13 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.model.array import Array
-from condyle.specification.integrators import LAYERS
+from condyle.specification.integrators import LAYERS, USUAL
 from condyle.text import printable
 from condyle.view.ground import Ground, draw_ground
 from condyle.view.picture import HEIGHT, MARGIN, WIDTH, Picture, Sheet, Words, camera
 from condyle.view.scene import NORMAL, Scene, Shot, draw_contacts, draw_surface
 
-AXIS, TRIAD, FORCE = 0.11, 0.06, 0.5
+AXIS, RANGE, TRIAD, FORCE = 0.11, 0.07, 0.06, 0.5
 """Lengths as a share of the robot's size; of a force: that of its weight."""
 PATH = 400
 """Points of a path, at most."""
@@ -32,14 +32,14 @@ def checked_layers(layers: Sequence[str]) -> tuple[str, ...]:
     return tuple(layers)
 
 
-def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = LAYERS) -> Picture:
+def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = USUAL) -> Picture:
     """The picture of a scene; of a trajectory at most five times, the last one opaque. UnsupportedError."""
     layers, seen_by = checked_layers(layers), camera(view)
     shown = sorted({round(k) for k in np.linspace(0, scene.times - 1, min(SHOTS, scene.times)).tolist()})
     some = scene.taken(shown)
     fades = np.linspace(0.25, 1.0, len(shown)).tolist() if len(shown) > 1 else [1.0]
     shots = [Shot(time, robot, fade) for time, fade in enumerate(fades) for robot in range(scene.robots)]
-    box = _box(some)
+    box = np.concatenate([_box(some), *(_outlines(some) if "limits" in layers else ())])
     ground = Ground.under(box, scene.floor)
     sheet = Sheet.around(seen_by, seen_by.flat(np.concatenate([box, ground.corners, ground.upright(seen_by)])))
     draw_ground(sheet, ground)
@@ -87,10 +87,9 @@ def _robot(sheet: Sheet, scene: Scene, shot: Shot, layers: tuple[str, ...]) -> N
         solid += _links(sheet, scene, shot)
     for _, put in sorted(solid, key=lambda one: one[0]):
         put()
-    if "axes" in layers:
-        _axes(sheet, scene, shot)
-    if "frames" in layers:
-        _frames(sheet, scene, shot)
+    for layer, lay in {"axes": _axes, "limits": _limits, "frames": _frames}.items():
+        if layer in layers:
+            lay(sheet, scene, shot)
     if "contacts" in layers:
         draw_contacts(sheet, scene, shot, shot.time == scene.times - 1)
     if "com" in layers:
@@ -136,6 +135,20 @@ def _axes(sheet: Sheet, scene: Scene, shot: Shot) -> None:
         sheet.arrow(at - 0.5 * along, at + along, "axis", shot.opacity, title)
 
 
+def _outlines(scene: Scene) -> list[Array]:
+    """Points (n, 3) of what is drawn of limits."""
+    radius = RANGE * scene.size
+    return [np.reshape(scene.points(one.outline(radius)), (-1, 3)) for one in scene.parts.ranges]
+
+
+def _limits(sheet: Sheet, scene: Scene, shot: Shot) -> None:
+    radius = RANGE * scene.size
+    for one in scene.parts.ranges:
+        title = f"{printable(one.name)}: {one.lower:.4g} to {one.upper:.4g} {'m' if one.slides else 'rad'}"
+        for points in (one.outline(radius), one.pointing(radius)):
+            sheet.line(list(scene.points(points)[shot.time, shot.robot]), "limit", shot.opacity, title)
+
+
 def _frames(sheet: Sheet, scene: Scene, shot: Shot) -> None:
     for mark in scene.parts.marks:
         at = scene.points([mark.origin])[shot.time, shot.robot, 0]
@@ -169,6 +182,7 @@ def _legend(sheet: Sheet, scene: Scene, layers: tuple[str, ...]) -> None:
         "bodies": ("body", "body: ellipsoid of its inertia"),
         "links": ("link", "link"),
         "axes": ("axis", "joint axis"),
+        "limits": ("limit", "range of a joint, and its q") if scene.parts.ranges else None,
         "com": ("com", "centre of mass"),
         "forces": ("force", f"force ({scene.weight:.4g} N: {FORCE * scene.size:.3g} m)") if scene.forces else None,
     }

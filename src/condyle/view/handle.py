@@ -22,7 +22,7 @@ import numpy as np
 
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.model.array import Array
-from condyle.specification.integrators import LAYERS
+from condyle.specification.integrators import LAYERS, USUAL
 from condyle.text import printable
 from condyle.view.browser import HOST, MESHES, Stage, viser
 from condyle.view.contacts import ContactMark
@@ -115,6 +115,7 @@ HINTS = {
     "bodies": "ellipsoids with the mass and inertia of each body",
     "links": "from joint to joint",
     "axes": "of joints, in their positive direction",
+    "limits": "where joints can go, and their q",
     "frames": "x red, y green, z blue",
     "names": "of frames",
     "com": "centre of mass of what moves",
@@ -148,7 +149,7 @@ class View:
     ) -> None:
         """again: makes the scene of other arguments. DeviceError where the port cannot be had."""
         labels = len(scene.parts.marks) * scene.robots
-        usual = LAYERS if labels <= MOST_NAMES else tuple(layer for layer in LAYERS if layer != "names")
+        usual = USUAL if labels <= MOST_NAMES else tuple(layer for layer in USUAL if layer != "names")
         shown = usual if layers is None else checked_layers(layers)
         package = viser()
         free = free_port(HOST, port)  # viser hangs where a port is none or cannot be had

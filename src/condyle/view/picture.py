@@ -177,19 +177,19 @@ def _overlap(first: tuple[float, float, float, float], second: tuple[float, floa
 
 LIGHT = {
     "paper": "#ffffff", "ink": "#23282d", "quiet": "#5d666e", "grid": "#d9dde1", "body": "#7fa8bd", "edge": "#1f6f8b",
-    "link": "#39434c", "axis": "#7a5195", "com": "#b3261e", "force": "#c8702a", "contact": "#b01f7a",
-    "ground": "#8a7a55", "x": "#d03a3a", "y": "#3a8f3a",
+    "link": "#39434c", "axis": "#7a5195", "limit": "#2f7d4f", "com": "#b3261e", "force": "#c8702a",
+    "contact": "#b01f7a", "ground": "#8a7a55", "x": "#d03a3a", "y": "#3a8f3a",
     "z": "#2f5fd0",
 }  # fmt: skip
 DARK = {
     "paper": "#15181b", "ink": "#e6e9ec", "quiet": "#a3adb5", "grid": "#353c43", "body": "#3f7f9b", "edge": "#8fcbe3",
-    "link": "#c9d1d8", "axis": "#c79bea", "com": "#ff8a80", "force": "#f2a35e", "contact": "#ff8fd0",
-    "ground": "#b3a27c", "x": "#ff7b7b", "y": "#7fd67f",
+    "link": "#c9d1d8", "axis": "#c79bea", "limit": "#7fd39b", "com": "#ff8a80", "force": "#f2a35e",
+    "contact": "#ff8fd0", "ground": "#b3a27c", "x": "#ff7b7b", "y": "#7fd67f",
     "z": "#8fb0ff",
 }  # fmt: skip
 LINES = {
-    "link": 4.0, "axis": 1.8, "force": 2.6, "x": 1.6, "y": 1.6, "z": 1.6, "grid": 1.0, "path": 1.2, "contact": 1.6,
-    "ground": 1.0,
+    "link": 4.0, "axis": 1.8, "limit": 1.4, "force": 2.6, "x": 1.6, "y": 1.6, "z": 1.6, "grid": 1.0, "path": 1.2,
+    "contact": 1.6, "ground": 1.0,
 }  # fmt: skip
 """Widths [px] of the styles that are lines."""
 STROKES = {"path": "com", "com": "com", "body": "edge"}

@@ -1,7 +1,8 @@
-"""What is drawn of a robot, fixed on its bodies: ellipsoids, links, joint axes, frames. Numbers only, no drawing."""
+"""What is drawn of a robot, fixed on its bodies: ellipsoids, links, joint axes, their ranges, frames. Numbers only."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ from condyle.model.placement import Placement
 WORLD = -1
 SHORT = 1e-3
 """Links shorter than this [m] are not drawn."""
+CORNERS = 33
+"""Points of an arc."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +63,42 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """Where a joint with limits can go: an arc about its axis, or a line along it, and a hand at its q.
+
+    centre: of the joint's frame, on the body before. axes (3, 3): columns are the hand at q = 0, a third direction, and
+    the joint's axis, on that body. hand: the centre on the joint's own body, direction: of the hand there.
+    """
+
+    name: str
+    slides: bool
+    lower: float
+    upper: float
+    centre: Point
+    axes: Array
+    hand: Point
+    direction: Array
+
+    def outline(self, radius: float) -> list[Point]:
+        """From end to end: a sector, at most one turn, or a line with its two ends across."""
+        if self.slides:
+            steps = [
+                (k, q) for q, ways in ((self.lower, (-0.3, 0.3, 0.0)), (self.upper, (0.0, 0.3, -0.3))) for k in ways
+            ]
+            corners = np.array([(k * radius, 0.0, q) for k, q in steps])
+        else:
+            angles = np.linspace(self.lower, min(self.upper, self.lower + 2.0 * math.pi), CORNERS)
+            corners = np.zeros((CORNERS + 2, 3))
+            corners[1:-1, :2] = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        return [Point(self.centre.body, self.centre.position + self.axes @ corner) for corner in corners]
+
+    def pointing(self, radius: float) -> list[Point]:
+        """The two ends of the hand."""
+        ends = (-0.5, 0.5) if self.slides else (0.0, 1.2)
+        return [Point(self.hand.body, self.hand.position + k * radius * self.direction) for k in ends]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Mark:
     """A named frame: its origin, and its axes in the body (columns)."""
 
@@ -75,6 +114,7 @@ class Parts:
     ellipsoids: tuple[Ellipsoid, ...]
     links: tuple[Link, ...]
     axes: tuple[Axis, ...]
+    ranges: tuple[Range, ...]
     marks: tuple[Mark, ...]
 
 
@@ -93,7 +133,8 @@ def parts_of(robot: RobotData, frames: Iterable[str] | None = None) -> Parts:
     ]
     bodies = [*enumerate(robot.bodies), *(() if robot.base is None else ((WORLD, robot.base),))]
     ellipsoids = [ellipsoid(body, index) for index, body in bodies]
-    return Parts(tuple(e for e in ellipsoids if e is not None), tuple(_links(robot)), tuple(_axes(robot)), tuple(marks))
+    solid = tuple(e for e in ellipsoids if e is not None)
+    return Parts(solid, tuple(_links(robot)), tuple(_axes(robot)), tuple(_ranges(robot)), tuple(marks))
 
 
 def _placement_of(robot: RobotData, name: str) -> Placement:
@@ -171,4 +212,26 @@ def _axes(robot: RobotData) -> list[Axis]:
         if joint.second_axis is not None:  # fixed on the body, which turns about it last
             on_body = transpose(joint.after.rotation) @ joint.second_axis
             found.append(Axis(joint.name, joint.type, moved_origin(joint, index), on_body))
+    return found
+
+
+def _ranges(robot: RobotData) -> list[Range]:
+    """Of joints that turn or slide between two limits; the hand points to the next joint, or to the com."""
+    found: list[Range] = []
+    for index, joint in enumerate(robot.joints):
+        if joint.type not in ("revolute", "prismatic"):
+            continue
+        lower, upper = float(joint.lower[0]), float(joint.upper[0])
+        if not (math.isfinite(lower) and math.isfinite(upper)):
+            continue
+        following = (other.placement.translation for other in robot.joints if other.parent == index)
+        end = joint.after.apply(next(following, robot.bodies[index].com))
+        ways = (way - joint.axis * float(joint.axis @ way) for way in (end, np.eye(3)[np.abs(joint.axis).argmin()]))
+        across = next(way / np.linalg.norm(way) for way in ways if np.linalg.norm(way) > SHORT)
+        axes = np.stack([across, across, joint.axis], axis=1)
+        axes[:, 1] = np.cross(joint.axis, across)
+        centre, hand = Point(joint.parent, joint.placement.translation), moved_origin(joint, index)
+        direction = transpose(joint.after.rotation) @ across
+        turned = joint.placement.rotation @ axes
+        found.append(Range(joint.name, joint.type == "prismatic", lower, upper, centre, turned, hand, direction))
     return found
