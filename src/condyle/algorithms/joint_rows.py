@@ -84,6 +84,6 @@ def _rows(tree: Unrolled) -> list[JointRow]:
     return rows
 
 
-def _rate(tree: Unrolled, at: int, limit: float, h: Scalar) -> Scalar:
+def _rate(tree: Unrolled, place: int, limit: float, h: Scalar) -> Scalar:
     """The velocity that reaches a limit in one step."""
-    return (limit - tree.inputs["q"][at]) * reciprocal(h)
+    return (limit - tree.inputs["q"][place]) * reciprocal(h)
