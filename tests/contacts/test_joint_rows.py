@@ -34,12 +34,14 @@ NONE = np.zeros(0)
 G = 9.81
 
 
-def slider(angle: float, friction: float, damping: float = 0.0) -> condyle.Robot:
+def slider(
+    angle: float, friction: float, damping: float = 0.0, lower: float = -0.5, upper: float = 0.5
+) -> condyle.Robot:
     """2 kg on a slope; q goes downhill."""
     builder = condyle.Builder(gravity=(0.0, 0.0, -G))
     builder.body("block", mass=2.0, inertia=0.01 * np.eye(3))
     axis = (np.cos(angle), 0.0, -np.sin(angle))
-    numbers: dict[str, Any] = {"friction": friction, "damping": damping, "lower": -0.5, "upper": 0.5}
+    numbers: dict[str, Any] = {"friction": friction, "damping": damping, "lower": lower, "upper": upper}
     builder.joint("slope", parent="world", child="block", type="prismatic", axis=axis, **numbers)
     return builder.build()
 
@@ -371,6 +373,14 @@ def test_a_contact_that_is_off_changes_nothing() -> None:
     dyn = robot.compile("numpy", contacts=[condyle.Contact("link2")], **ROWS)
     np.testing.assert_allclose(dyn.contact_solve(q, v, tau, [0.0], DT, [0.7]).v, alone.v, rtol=0, atol=1e-13)
     assert alone.impulse.shape == (20, 0, 3)
+
+
+def test_a_robot_without_friction_and_limits_moves_freely() -> None:
+    """It has no row, and the answer is a step of forward dynamics."""
+    robot = slider(0.3, 0.0, lower=-np.inf, upper=np.inf)
+    found = solved(robot, [0.0], [1.0], [0.5], target="cpu")
+    np.testing.assert_allclose(found.v, [1.0 + DT * (G * np.sin(0.3) + 0.25)], rtol=0, atol=1e-15)
+    assert found.residual == 0.0
 
 
 def test_other_functions_keep_the_smooth_forces() -> None:
