@@ -43,6 +43,7 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
 def pytest_configure(config: pytest.Config) -> None:
     gc.set_threshold(10_000)  # Programs are many objects that stay: a sixth of the time goes into looking at them
     os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], HERE])
+    os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # JAX compiles around our calls, each once
     config.pluginmanager.register(Processor())
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -34,6 +37,29 @@ def traced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(pipeline, "verify", counted)
     return sizes
+
+
+def test_compilers_of_equal_trees_trace_once(traced: list[int]) -> None:
+    """As those of both number types do; a tree with other numbers is traced for itself."""
+    fd, first, second = FUNCTIONS["fd"], compiler_of(condyle.chain(3, 5)), compiler_of(condyle.chain(3, 5))
+    best = first.best(fd)
+    assert traced
+    del traced[:]
+    assert second.best(fd) is best and not traced
+    assert second.best(fd.taking("f_ext")).code != best.code
+    assert compiler_of(condyle.chain(3, 6)).best(fd).code != best.code
+
+
+def test_what_was_traced_goes_with_the_last_that_uses_it() -> None:
+    fd, compilers = FUNCTIONS["fd"], [compiler_of(condyle.chain(3, 5)) for _ in range(2)]
+    code = weakref.ref(compilers[0].best(fd).code)
+    assert compilers[1].best(fd).code is code()
+    compilers.pop(0)
+    gc.collect()
+    assert code() is not None
+    compilers.pop()
+    gc.collect()
+    assert code() is None
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from condyle.model.tree import Tree, tree_of
 from condyle.specification import Bound, Port
 from condyle.trace.reference import evaluate
 from condyle.trace.straight import sizes
+from tests.driven import driven, needs_drives, smooth_drives
 from tests.held import held
 
 Array: TypeAlias = np.ndarray
@@ -26,10 +27,14 @@ DIFFERENCES = 1e-10
 """What differences of fourth order lose, in long double numbers and with these steps."""
 
 
+PUSHED = ("fd_u", "step_u")
+"""Joint forces and actuators in the equation of motion, and in an implicit step."""
+
+
 def every_function() -> list[str]:
-    """The library's own, those with external forces too where the answers are the same."""
+    """The library's own, those with external forces too where the answers are the same; and `PUSHED`."""
     forces = [f"{name}_f_ext" for name, function in FUNCTIONS.items() if function.may_take_f_ext]
-    return [*FUNCTIONS, *forces]
+    return [*FUNCTIONS, *forces, *PUSHED]
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,10 @@ class State:
         frames = [name for name, frame in self.robot.frames.items() if frame.body >= 0]
         contacts = held(self.robot, self.function)
         bound = Bound((frames[-1], frames[0]), self.reference_frame, integrator=self.integrator, contacts=contacts)
-        return tree_of(self.robot, bound)
+        if not needs_drives(function_of(self.function)):
+            return tree_of(self.robot, bound)
+        moved = driven(self.robot)
+        return tree_of(moved, bound._replace(drives=smooth_drives(moved)))
 
     @cached_property
     def point(self) -> list[Array]:

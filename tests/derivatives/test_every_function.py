@@ -27,7 +27,7 @@ ROBOTS: dict[str, Callable[[], Robot]] = {
 }
 LONG = ("step_f_ext", "cfric", "cfric_f_ext", "cfd_f_ext", "dcfd", "dcfd_f_ext")
 """Seconds for a Hessian; step without forces is quick."""
-SMALL = ("step", "cid", "cfd", "impact")
+SMALL = ("step", "step_u", "cid", "cfd", "impact")
 """Their Hessians are held to an arm first."""
 MIMIC = (("every joint", "id"), ("every joint", "difference"))
 

@@ -76,7 +76,8 @@ def is_long(kind: str, function: str) -> bool:
 
 SWEPT = ("cfric",)
 """Its residual is zero but for rounding at a solution, and has no derivative there; tests/contacts/test_friction.py."""
-EVERY = [function for function in FUNCTIONS if function not in SWEPT]
+EVERY = [name for name, one in FUNCTIONS.items() if name not in SWEPT and not one.needs.drives]
+"""Those of joint forces and actuators are in tests/drives."""
 NAMES = [f"{kind}_{function}" for kind in DERIVATIVE_KINDS for function in EVERY]
 FORCED = [
     f"{kind}_{function}_f_ext" for kind in DERIVATIVE_KINDS for function in EVERY if function_of(function).takes_f_ext

@@ -93,7 +93,7 @@ def test_many_states_and_one_for_all(floating: Case) -> None:
         assert all(same(x[k, j], y) for x, y in zip(found, alone(q[k, j], floating.v[0], tau[k, j]), strict=True))
     none = along(q[:, :0], floating.v[0], tau[:, :0])
     assert [x.shape for x in none] == [(n, 0, STEPS, floating.robot.nq), (n, 0, STEPS, nv)]
-    mapped = jax.vmap(along, (0, None, 0))(q, floating.v[0], tau)
+    mapped = jax.jit(jax.vmap(along, (0, None, 0)))(q, floating.v[0], tau)
     assert all(map(same, mapped, found))
 
 

@@ -117,7 +117,8 @@ QUICK = ("floating", "placed", "two arms", "gantry")
 DERIVED = ("vjp_h", "vjp_fk", *(f"jacobian_{name}" for name in ("h", "dh", "cmm", "com", "jac", "fk")))
 OPENED = ("com_inertias", "h_inertias", "cmm_inertias", "dh_inertias")
 FORCED = tuple(f"{name}_f_ext" for name, one in FUNCTIONS.items() if one.takes_f_ext)
-EVERY = (*FUNCTIONS, *AUXILIARY, *DERIVED, *OPENED, *FORCED)
+OF_BODIES = tuple(name for name, one in FUNCTIONS.items() if not one.needs.drives)
+EVERY = (*OF_BODIES, *AUXILIARY, *DERIVED, *OPENED, *FORCED)
 LONG = ("dstep", "dcfd", "dcfd_f_ext", "dcres", *(name for name in DERIVED if name.startswith("jacobian")))
 """Quick in float32, which sees a place by twenty times what is allowed."""
 
@@ -136,13 +137,13 @@ LAW = [
 ]
 MOMENTA = ("com", "h", "dh", "cmm")
 TARGETS = [("floating", one) for one in (*MOMENTA, "jac", "djac", "cjac", "cerr", "vjp_h")] + [("two arms", "h")]
-MORE = [(name, one) for name in ("floating", "two arms") for one in FUNCTIONS if (name, one) not in TARGETS]
+MORE = [(name, one) for name in ("floating", "two arms") for one in OF_BODIES if (name, one) not in TARGETS]
 OTHERS = [
     *(("cpu", *one) for one in TARGETS),
     *(slow("c", *one) for one in TARGETS),  # gcc takes longer, and reads the same Program
     *(slow("cpu", *one) for one in MORE),
 ]
-GPU = [*MOMENTA, *(slow(one) for one in FUNCTIONS if one not in (*MOMENTA, *LONG, "kkt"))]  # these: up to 40 s each
+GPU = [*MOMENTA, *(slow(one) for one in OF_BODIES if one not in (*MOMENTA, *LONG, "kkt"))]  # these: up to 40 s each
 SCANS = [(name, one) for name in ("chain", "floating") for one in ("id", "fd", "m", "did")]
 SCANS += [("gantry", one) for one in ("id", "m", "did")]  # a body without mass makes no element of fd's scan
 

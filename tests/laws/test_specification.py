@@ -27,7 +27,8 @@ from tests.laws.robots import NAMES, Array, States, relative, robot_named, state
 from tests.model.kinematics import frames_at
 from tests.processor import slow
 
-EVERY = (*FUNCTIONS, FIRST_MOMENT.name)
+EVERY = (*(name for name, one in FUNCTIONS.items() if not one.needs.drives), FIRST_MOMENT.name)
+"""Those of joint forces and actuators are in tests/drives."""
 QUICK = ("zoo", "floating-3")
 """Every joint type, a floating base; armature."""
 LONG = ("did", "dfd", "difd", "dstep", "dcfd")

@@ -13,10 +13,11 @@ from condyle.cli.states import draw
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.model.physical import varied
-from condyle.specification.ports import NUMBERS
+from condyle.specification.ports import ACTUATOR_GAINS, NUMBERS
 from tests.backends.cuda.test_cpp_export import build_example
 from tests.programs import call, needs
 
+BODIES = tuple(name for name in NUMBERS if name != ACTUATOR_GAINS.name)
 FUNCTIONS_OF_MASSES = ("fd", "m", "vjp_fd", "jacobian_id_by_q", "rollout")
 WANTED = (
     "iiwa14_fd_inertias_gravity(",
@@ -43,15 +44,18 @@ def test_in_c(tmp_path: Path, dtype: str) -> None:
 @pytest.mark.slow  # the C++ compiler takes seconds
 @needs("g++")
 def test_in_cuda(tmp_path: Path) -> None:
-    condyle.export(condyle.load("iiwa14"), "cuda", tmp_path, functions=FUNCTIONS_OF_MASSES[:3], inputs=tuple(NUMBERS))
+    condyle.export(condyle.load("iiwa14"), "cuda", tmp_path, functions=FUNCTIONS_OF_MASSES[:3], inputs=BODIES)
     said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
     assert said.count(" right ") >= 6 and "WRONG" not in said
 
 
 def test_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["export", "iiwa14", "--target", "c", "--functions", "id", "--inputs"]
-    assert main([*words, ",".join(NUMBERS), "--out", str(tmp_path / "c")]) == 0
-    assert "iiwa14_id_inertias_gravity_armature_damping(" in (tmp_path / "c" / "iiwa14.h").read_text()
+    assert main([*words, ",".join(BODIES), "--out", str(tmp_path / "c")]) == 0
+    assert (
+        "iiwa14_id_inertias_gravity_armature_damping_dry_friction_stiffness("
+        in (tmp_path / "c" / "iiwa14.h").read_text()
+    )
     with pytest.raises(SystemExit):
         main([*words, "mass", "--out", str(tmp_path / "d")])
     assert "'mass' is not one of inertias, gravity, armature, damping" in capsys.readouterr().err
@@ -66,7 +70,7 @@ def test_numbers_that_are_drawn_are_of_robots() -> None:
     found = varied(robot, 50, np.random.default_rng(0))
     assert condyle.physical_inertias(found["inertias"]).all()
     assert {name: array.shape[1:] for name, array in found.items()} == {
-        name: port.shape({"n_bodies": len(robot.bodies), "nv": robot.nv}) for name, port in NUMBERS.items()
+        name: port.shape({"n_bodies": len(robot.bodies), "nv": robot.nv, "nu": 0}) for name, port in NUMBERS.items()
     }
     fd, m = (FUNCTIONS[name].taking("inertias", "armature") for name in ("fd", "m"))
     drawn = draw(robot, 20, "float64", (fd,))

@@ -20,17 +20,20 @@ from tests.laws.test_specification import allowed, arguments, bound_of, parts, p
 from tests.processor import slow
 
 Array = np.ndarray
-OPEN = [name for name, function in FUNCTIONS.items() if function.numbers and name != "cfric"]
-"""Sweeps of `contact_solve` carry rounding far where cones bend: its open numbers are tested in tests/contacts."""
+OPEN = [name for name, one in FUNCTIONS.items() if one.numbers and name != "cfric" and not one.needs.drives]
+"""Sweeps of `contact_solve` carry rounding far where cones bend: its open numbers are tested in tests/contacts, those
+of joint forces and actuators in tests/drives."""
+PHYSICAL = ("inertias", "gravity", "armature")
+BODIES = tuple(name for name in NUMBERS if name != "actuator_gains")
 
 
 def other_numbers(robot: Robot, seed: int = 1) -> dict[str, Array]:
-    """Random ones that a robot can have; damping is zero, as robots do not apply theirs."""
+    """Random ones that a robot can have; zero where robots do not apply theirs."""
     rng = np.random.default_rng(seed)
     found = changed(robot, armature=True)
     inertias = robot.inertias * rng.uniform(0.5, 1.5, (len(robot.bodies), 1))
-    gravity, none = rng.normal(size=3), np.zeros(robot.nv)
-    return {"inertias": inertias, "gravity": gravity, "armature": found.armature, "damping": none}
+    none = dict.fromkeys(("damping", "dry_friction", "stiffness"), np.zeros(robot.nv))
+    return {"inertias": inertias, "gravity": rng.normal(size=3), "armature": found.armature, **none}
 
 
 def rebuilt(robot: Robot, numbers: dict[str, Array]) -> Robot:
@@ -48,12 +51,12 @@ def rebuilt(robot: Robot, numbers: dict[str, Array]) -> Robot:
 @pytest.mark.parametrize("name", ["tree-1", slow("zoo"), slow("hyq_floating"), slow("floating-2")])
 def test_they_are_those_of_a_robot_built_with_them(name: str, function: str, target: str) -> None:
     robot = robot_named(name)
-    numbers, known = other_numbers(robot), [name for name in FUNCTIONS[function].numbers if name in NUMBERS]
-    own = {key: value if key in known else getattr(robot, key) for key, value in numbers.items()}
+    numbers, known = other_numbers(robot), [name for name in FUNCTIONS[function].numbers if name in BODIES]
+    own = {key: value if key in known or key not in PHYSICAL else getattr(robot, key) for key, value in numbers.items()}
     given = states(robot, 5)
     inputs, bound = arguments(robot, function, given), bound_of(robot, function)
     want = parts(rebuilt(robot, own).compile(target="numpy", **bound).function(function)(*inputs))
-    dyn = robot.compile(target=target, **bound, inputs=tuple(NUMBERS))
+    dyn = robot.compile(target=target, **bound, inputs=BODIES)
     call = dyn.function(function)
     found = parts(call(*inputs, **{key: own[key] for key in known}))
     most = max(allowed(function, "float64"), 1e-9)
@@ -174,7 +177,7 @@ def test_steps_and_rollouts_take_them() -> None:
     numbers = other_numbers(robot)
     q, v, tau, f_ext = states(robot, 3)
     torques = np.stack([tau, -tau, 0 * tau], axis=1)
-    dyn = robot.compile(inputs=tuple(NUMBERS))
+    dyn = robot.compile(inputs=BODIES)
     other = rebuilt(robot, numbers).compile(target="numpy")
     state, last = (q, v), dyn.rollout(q, v, torques, 1e-3, last=True, **numbers)
     for k in range(3):
@@ -205,7 +208,10 @@ def test_calls_are_checked() -> None:
     robot = condyle.load("iiwa14")
     q, v, tau, _ = states(robot, 3)
     for wrong in (("mass",), ("inertias", "inertias"), 3, None, [["inertias"]]):
-        with pytest.raises(UnsupportedError, match="'inertias', 'gravity', 'armature', 'damping', each once"):
+        with pytest.raises(
+            UnsupportedError,
+            match="'inertias', 'gravity', 'armature', 'damping', 'dry_friction', 'stiffness', each once",
+        ):
             robot.compile(inputs=wrong)  # type: ignore[arg-type]
     dyn = robot.compile(inputs=("inertias",))
     with pytest.raises(ShapeError, match="inertias"):
@@ -269,7 +275,7 @@ def test_one_compile_serves_all_and_nothing_else_changes() -> None:
     q, v, tau, _ = states(robot, 3)
     assert np.array_equal(again.forward_dynamics(q, v, tau), dyn.forward_dynamics(q, v, tau))
     fd, fk = FUNCTIONS["fd"], FUNCTIONS["fk"]
-    assert fd.taking(*NUMBERS).name == "fd_inertias_gravity_armature_damping" and fk.taking(*NUMBERS) is fk
+    assert fd.taking(*BODIES).name == "fd_" + "_".join(BODIES) and fk.taking(*NUMBERS) is fk
     assert fd.taking("gravity", "f_ext").name == "fd_f_ext_gravity"
 
 

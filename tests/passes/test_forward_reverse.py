@@ -12,9 +12,8 @@ from condyle.ir.interp import run
 from condyle.ir.program import Array
 from condyle.operations import OPERATIONS, TRACED
 from condyle.passes.dce import dce
-from condyle.passes.forward import forward
+from condyle.passes.forward_reverse import forward, reverse
 from condyle.passes.partials import PARTIALS, rules
-from condyle.passes.reverse import reverse
 
 pytestmark = pytest.mark.smoke
 

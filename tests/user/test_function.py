@@ -14,6 +14,7 @@ import pytest
 import condyle
 from condyle.derivatives import vjp
 from condyle.functions import FUNCTIONS, function_or_none
+from condyle.specification.ports import CONTROLS
 from condyle.user import CompiledFunction, UserFunction
 from condyle.user.state import HELD
 from condyle.user.traced import renamed
@@ -123,14 +124,15 @@ def test_derivatives_are_those_of_differences(arm: condyle.Robot, compiled: Comp
 def every_method(at: Any, x: Any) -> dict[str, Any]:
     """All that a state has, by the specifications: every function, with its arguments made of x."""
     found: dict[str, Any] = {}
+    sized = {("nq",): at.q, ("nu",): x[: len(at.robot.actuators)]}
     for name, function in FUNCTIONS.items():
         if "frames" in function.options:
             continue
         given = []
-        for port in function.inputs:
+        for port in function.taking(CONTROLS).inputs:
             if port.name in HELD:
                 continue
-            of_size = {0: 0.1 * x[0], 1: at.q if port.dims == ("nq",) else x, 2: at.mass_matrix_inverse()}
+            of_size = {0: 0.1 * x[0], 1: sized.get(port.dims, x), 2: at.mass_matrix_inverse()}
             flags = port.dims == ("n_contacts",)
             given.append(np.full(1, 0.9) + 0.01 * x[:1] if flags else of_size[len(port.dims)])
         answers = getattr(at, function.method)(*given)
@@ -141,7 +143,9 @@ def every_method(at: Any, x: Any) -> dict[str, Any]:
 
 def test_a_state_has_every_function(small: condyle.Robot) -> None:
     tip = condyle.Contact(list(small.frames)[-1])
-    f = small.function(every_method, inputs={"q": "nq", "v": "nv", "x": "nv"}, contacts=[tip])
+    moved = small.with_actuators([condyle.Actuator(j.name, {j.name: 2.0}) for j in small.joints if j.nv == 1])
+    options = {"joint_forces": ("all",), "actuators": True, "contacts": [tip]}
+    f = moved.function(every_method, inputs={"q": "nq", "v": "nv", "x": "nv"}, **options)
     given = states(small, 2)
     for one, other in zip(f.compile(target="numpy")(*given), f.reference(*given), strict=True):
         np.testing.assert_allclose(one, other, 1e-9, 1e-9)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import cast
 
 from condyle.algorithms.joint import Inertia, inertia_to_parent
@@ -174,4 +175,9 @@ def normal_form(tree: Tree, form: NormalForm, own_inertia: bool = False) -> Tree
     """
     if form != "joint_space":
         return tree
+    return _joint_space(tree, own_inertia)
+
+
+@lru_cache(maxsize=8)  # every trace of a tree asks for it
+def _joint_space(tree: Tree, own_inertia: bool) -> Tree:
     return reframed(tree if own_inertia else regrouped(tree))

@@ -227,9 +227,8 @@ class Dynamics(Identified, Methods):
 
         q (..., nq), v (..., nv): before the first step. tau (..., T, nv): constant during each step. steps=T: tau
         (..., nv) is constant during all T steps instead, unless by_time names it. With actuators u (..., T, nu) stands
-        in place of tau. dt (...) [s]: length of a step. f_ext
-        (..., n_bodies, 6): external forces, constant during all steps. by_time: names of further inputs with a value
-        for each step, "f_ext" or "dt"; their time axis stands before their own axes.
+        in place of tau. dt (...) [s]: length of a step. f_ext (..., n_bodies, 6): external forces, constant during all
+        steps. by_time: names of further inputs with a value for each step; their time axis stands before their own.
         numbers: what `compile(inputs=)` made arguments, constant during all steps; those of the robot where they are
         left out.
         Answers: q (..., T, nq), v (..., T, nv). every=k: those of steps k, 2 k, ... and of the last one. last=True:
@@ -243,8 +242,7 @@ class Dynamics(Identified, Methods):
         of_step = self._rollouts.of_step()
         options: dict[str, Any] = {"by_time": by_time, "every": every, "last": last, "steps": steps, "out": out}
         (push,) = push_of(self.driven(STEP))
-        pushed = {name: x for name, x in ((push, tau), ("dt", dt)) if x is not None}
-        states = of_step(q, v, f_ext=f_ext, **pushed, **options, **cast("dict[str, Any]", numbers))
+        states = of_step(q, v, dt=dt, f_ext=f_ext, **{push: tau, **options, **cast("dict[str, Any]", numbers)})
         if self._compiler.tree.contacts and not isinstance(states.v, Packed):
             from condyle.calls.rollouts import stop_torn
 

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from condyle.errors import ShapeError, SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.identity import digest
-from condyle.model.actuator import Actuator
+from condyle.model.actuator import in_numbers
 from condyle.model.checks import check_drives, idle_coordinates
 from condyle.model.contact import CONTACT_KINDS, Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.named import suggest
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.native import MOST_PORTS
-from condyle.specification import UNBOUND, Bound, Drive, Drives, Function, Repeat
+from condyle.specification import UNBOUND, Bound, Drives, Function, Repeat
 from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES, REGRESSOR
 from condyle.specification.ports import (
     ACTIVE,
@@ -124,9 +124,9 @@ def bound_of(
     return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
 
 
-def bound_of_compiled(given: CompileArguments) -> Bound:
+def bound_of_compiled(options: CompileArguments) -> Bound:
     """The options that functions of a compiled robot depend on."""
-    return bound_of(given.robot, **{name: getattr(given, name) for name in compile_options(UNBOUND)})
+    return bound_of(options.robot, **{name: getattr(options, name) for name in compile_options(UNBOUND)})
 
 
 def drives_of(
@@ -138,9 +138,7 @@ def drives_of(
     implicit: bool,
     joint_rows: bool,
 ) -> Drives:
-    """What acts beside tau, in numbers. UnsupportedError for other words and numbers, and for a robot without
-    actuators; ModelError for numbers of joints that no force can have.
-    """
+    """What acts beside tau. UnsupportedError for other words and numbers; ModelError for odd numbers of joints."""
     words = words_of("joint_forces", joint_forces, (*JOINT_FORCES, "all"))
     for name, value in (("actuators", actuators), ("implicit", implicit), ("joint_rows", joint_rows)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -149,15 +147,11 @@ def drives_of(
     k, t, w = positive("stops", stops, 3)
     laws = JOINT_FORCES if "all" in words else words
     if actuators and not robot.actuators:
-        raise UnsupportedError(
-            f"actuators=True: robot {robot.name!r} has no actuators; robot.with_actuators((condyle.Actuator(...),)) "
-            "gives it some"
-        )
+        cure = "robot.with_actuators((condyle.Actuator(...),)) gives it some"
+        raise UnsupportedError(f"actuators=True: robot {robot.name!r} has no actuators; {cure}")
     if joint_rows and not {"friction", "limits"} & {*laws}:
-        raise UnsupportedError(
-            f"joint_rows=True: joint_forces={joint_forces!r} has neither 'friction' nor 'limits', which become rows of "
-            "contact_solve; give joint_forces=('friction', 'limits') or one of them"
-        )
+        cure = "give joint_forces=('friction', 'limits') or one of them, which become rows of contact_solve"
+        raise UnsupportedError(f"joint_rows=True: joint_forces={joint_forces!r} has neither; {cure}")
     reference = tuple(robot.spring_reference.tolist()) if robot.spring_reference.any() else ()
     drives = Drives(
         reference=reference, friction_velocity=width, stops=(k, t, w), implicit=implicit, joint_rows=joint_rows
@@ -166,6 +160,7 @@ def drives_of(
         return drives
     check_drives(robot, laws)
     positions = tree_of(robot).positions
+    places = {joint.name: (joint.v_index, joint.q_index) for joint in robot.joints}
     return drives._replace(
         forces=laws,
         damping=tuple(robot.damping.tolist()),
@@ -173,7 +168,7 @@ def drives_of(
         stiffness=tuple(robot.stiffness.tolist()),
         lower=tuple(float(robot.lower[at]) if at >= 0 else -np.inf for at in positions),
         upper=tuple(float(robot.upper[at]) if at >= 0 else np.inf for at in positions),
-        actuators=_pushing(robot) if actuators else (),
+        actuators=in_numbers(robot.actuators, places) if actuators else (),
         effort=tuple(robot.effort.tolist()) if actuators else (),
     )
 
@@ -195,26 +190,6 @@ def words_of(name: str, value: Sequence[str], allowed: Sequence[str]) -> tuple[s
     for word in words:
         check_choice(name, word, allowed)
     return tuple(word for word in allowed if word in words)
-
-
-def _pushing(robot: Robot) -> tuple[Drive, ...]:
-    """The actuators in numbers."""
-    joints = {joint.name: joint for joint in robot.joints}
-    return tuple(
-        Drive(
-            one.kind == "damper",
-            tuple((joints[name].v_index, joints[name].q_index, gear) for name, gear in one.transmission.items()),
-            gains_of_actuator(one),
-            one.control,
-            one.force,
-        )
-        for one in robot.actuators
-    )
-
-
-def gains_of_actuator(actuator: Actuator) -> tuple[float, float, float, float]:
-    """gain, b0, b1, b2."""
-    return (actuator.gain, *(actuator.bias or (0.0, 0.0, 0.0)))
 
 
 def positive(name: str, values: Sequence[float], length: int) -> tuple[float, ...]:
@@ -259,16 +234,17 @@ def numbers_of(
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 
 
-def numbers_of_compiled(given: CompileArguments) -> dict[str, NDArray[np.floating]]:
+def numbers_of_compiled(options: CompileArguments) -> dict[str, NDArray[np.floating]]:
     """What a compiled robot takes as keywords, and its own."""
-    numbers = numbers_of(given.robot, given.inputs, given.dtype, given.contacts, bound_of_compiled(given).drives)
+    bound = bound_of_compiled(options)
+    numbers = numbers_of(options.robot, options.inputs, options.dtype, bound.contacts, bound.drives)
     return {name: own for name, own in numbers.items() if name != CONTROLS.name}
 
 
 def _own(robot: Robot, name: str) -> NDArray[np.floating]:
     """The robot's own number of this name."""
     if name == ACTUATOR_GAINS.name:
-        return np.array([gains_of_actuator(one) for one in robot.actuators])
+        return np.array([one.gains for one in robot.actuators])
     return getattr(robot, "friction" if name == DRY_FRICTION.name else name)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, cast
+from weakref import WeakValueDictionary
 
 from condyle.backends.common.facts import Facts
 from condyle.compile.kernels.composed import multiplied, refused
@@ -58,6 +59,10 @@ class Traced:
     counts: Counts
 
 
+_TRACED: WeakValueDictionary[tuple[Tree, Function, str], Traced] = WeakValueDictionary()
+"""What routers in use have traced: another one of an equal tree takes it, such as that of the other number type."""
+
+
 @dataclass
 class Router:
     """The functions of one tree before any target; what was traced is kept.
@@ -81,6 +86,13 @@ class Router:
         return [function for function in FUNCTIONS.values() if not unbound(self.tree, function)]
 
     def _traced(self, function: Function, route: str) -> Traced:
+        key = (self.tree, function, route)
+        known = _TRACED.get(key)
+        if known is None:
+            known = _TRACED[key] = self._trace(function, route)
+        return known
+
+    def _trace(self, function: Function, route: str) -> Traced:
         from condyle.passes import pipeline
         from condyle.trace.straight import trace
 

@@ -47,7 +47,7 @@ class _Run:
         self.function, self.derive = function, derive
 
     def __call__(self, sweeps: Any) -> tuple[object, ...]:
-        recorded = program_of(_Same(sweeps.tree), self.function, self.derive)
+        recorded = program_of(sweeps.tree, self.function, self.derive)
         inputs = [cast("Sequence[Scalar]", sweeps.inputs[array.name]) for array in recorded.inputs]
         return tuple(replayed(recorded, inputs))
 
@@ -57,23 +57,10 @@ class _Run:
         return partial(_answers, function=self.function) if _has_rule(self.function) else None
 
 
-class _Same:
-    """A tree, told from others by identity: to compare all its numbers takes as long as a trace."""
-
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.tree is self.tree
-
-    def __hash__(self) -> int:
-        return id(self.tree)
-
-
 @lru_cache(maxsize=256)
-def program_of(tree: _Same, function: Function, derive: Derive) -> Program:
+def program_of(tree: Tree, function: Function, derive: Derive) -> Program:
     """A derived function as one Program."""
-    return program(tree.tree, function, partial(_answers, function=function), derive)
+    return program(tree, function, partial(_answers, function=function), derive)
 
 
 def _answers(

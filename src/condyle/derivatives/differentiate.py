@@ -14,9 +14,8 @@ from condyle.derivatives.products import Entries, Keeps, LargeProduct, entries, 
 from condyle.derivatives.recording import Call, Recording, recorded
 from condyle.ir.expr import Expr, Value
 from condyle.model.tree import Tree
-from condyle.passes.forward import Directions, forward
+from condyle.passes.forward_reverse import Cotangents, Directions, forward, reverse
 from condyle.passes.partials import is_zero
-from condyle.passes.reverse import Cotangents, reverse
 from condyle.scalar import Scalar
 from condyle.specification import Derivative, Port
 

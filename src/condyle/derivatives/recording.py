@@ -97,7 +97,6 @@ class Recording:
         self._of_port: dict[int, Call | LargeProduct] = {}
         self._answers: dict[tuple[object, ...], tuple[list[Value], ...]] = {}
         self._zeros: dict[int, Value] = {}
-        self._forms: dict[str, Tree] = {}
 
     def leaves(self, size: int) -> list[Value]:
         """Fresh symbols."""
@@ -230,9 +229,8 @@ class Recording:
         """A function computed on scalars of any kind, its answers flat."""
         route = function.routes[self._route(function)]
         inputs = {port.name: cast("Sequence[Scalar]", x) for port, x in zip(function.inputs, arguments, strict=True)}
-        if function.normal_form not in self._forms:
-            self._forms[function.normal_form] = normal_form(self.tree, function.normal_form)
-        answers = cast("tuple[Output, ...]", route.run(Unrolled(self._forms[function.normal_form], inputs)))
+        swept = normal_form(self.tree, function.normal_form)
+        answers = cast("tuple[Output, ...]", route.run(Unrolled(swept, inputs)))
         return cast("list[list[Value]]", [dense(x) for x in answers])
 
     def _route(self, function: Function) -> str:

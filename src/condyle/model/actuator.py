@@ -14,6 +14,7 @@ from condyle.errors import Finding, ModelError
 from condyle.model.array import LARGEST, frozen, short
 from condyle.model.joints import JointType
 from condyle.model.named import suggest
+from condyle.specification import Drive
 
 KINDS = ("motor", "position", "velocity", "damper", "general")
 UNLIMITED = (-np.inf, np.inf)
@@ -62,6 +63,11 @@ class Actuator:
         values = (MappingProxyType(gears), gain, (b0, b1, b2), control, force)
         for name, value in zip(("transmission", "gain", "bias", "control", "force"), values, strict=True):
             object.__setattr__(self, name, value)
+
+    @property
+    def gains(self) -> tuple[float, float, float, float]:
+        """gain, b0, b1, b2."""
+        return (self.gain, *(self.bias or (0.0, 0.0, 0.0)))
 
     def __hash__(self) -> int:
         return hash((self.name, frozenset(self.transmission.items()), self.kind, self.gain, self.bias))
@@ -190,3 +196,17 @@ def left_out(before: Iterable[Actuator], after: Iterable[Actuator], file: str | 
     kept = {one.name for one in after}
     text = "drives nothing and is left out: what it would move is fixed, or its gears cancel"
     return [Finding("note", text, file, element=f"actuator {one.name!r}") for one in before if one.name not in kept]
+
+
+def in_numbers(actuators: Iterable[Actuator], places: Mapping[str, tuple[int, int]]) -> tuple[Drive, ...]:
+    """Actuators as the equation of motion has them. places: the entries of v and q of each joint."""
+    return tuple(
+        Drive(
+            one.kind == "damper",
+            tuple((*places[name], gear) for name, gear in one.transmission.items()),
+            one.gains,
+            one.control,
+            one.force,
+        )
+        for one in actuators
+    )

@@ -220,13 +220,15 @@ def contact_numbers(count: int, n: int, rng: np.random.Generator) -> dict[str, A
 def varied(robot: RobotData, n: int, rng: np.random.Generator) -> dict[str, Array]:
     """Of n robots, by the names of `condyle.specification.ports.NUMBERS`: M has about the condition of the robot's own.
 
-    Bodies have half to one and a half of their mass; gravity, armature and damping are a little more or less.
+    Bodies have half to one and a half of their mass; gravity, armature, and what acts at joints, a little more or less.
     """
     own = parameters(robot)
+    gains = np.reshape([(one.gain, *(one.bias or (0.0, 0.0, 0.0))) for one in robot.actuators], (-1, 4))
     bodies = np.where(own[:, :1] > 0.0, own, BALL)
     return {
         "inertias": bodies * rng.uniform(0.5, 1.5, (n, len(bodies), 1)),
         "gravity": robot.gravity + rng.uniform(-1.0, 1.0, (n, 3)),
         "armature": robot.armature + rng.uniform(0.0, 0.1, (n, robot.nv)),
-        "damping": rng.uniform(0.0, 1.0, (n, robot.nv)),
+        **{name: rng.uniform(0.0, 1.0, (n, robot.nv)) for name in ("damping", "dry_friction", "stiffness")},
+        "actuator_gains": gains * rng.uniform(0.9, 1.1, (n, *gains.shape)),
     }
