@@ -396,7 +396,7 @@ def test_what_is_refused() -> None:
     robot = arm()
     with pytest.raises(condyle.UnsupportedError, match="joint_rows=1: give True or False"):
         robot.compile(joint_forces=("friction",), joint_rows=1)  # type: ignore[arg-type]
-    with pytest.raises(condyle.UnsupportedError, match="has neither 'friction' nor 'limits'"):
+    with pytest.raises(condyle.UnsupportedError, match=r"has neither; give joint_forces=\('friction', 'limits'\)"):
         robot.compile(joint_forces=("damping",), joint_rows=True)
     with pytest.raises(condyle.UnsupportedError, match="the robot has no contacts"):
         robot.compile(joint_forces=("friction",)).contact_solve(*np.zeros((3, 3)), NONE, DT, NONE)
