@@ -34,12 +34,14 @@ NONE = np.zeros(0)
 G = 9.81
 
 
-def slider(angle: float, friction: float, damping: float = 0.0) -> condyle.Robot:
+def slider(
+    angle: float, friction: float, damping: float = 0.0, lower: float = -0.5, upper: float = 0.5
+) -> condyle.Robot:
     """2 kg on a slope; q goes downhill."""
     builder = condyle.Builder(gravity=(0.0, 0.0, -G))
     builder.body("block", mass=2.0, inertia=0.01 * np.eye(3))
     axis = (np.cos(angle), 0.0, -np.sin(angle))
-    numbers: dict[str, Any] = {"friction": friction, "damping": damping, "lower": -0.5, "upper": 0.5}
+    numbers: dict[str, Any] = {"friction": friction, "damping": damping, "lower": lower, "upper": upper}
     builder.joint("slope", parent="world", child="block", type="prismatic", axis=axis, **numbers)
     return builder.build()
 
@@ -373,6 +375,14 @@ def test_a_contact_that_is_off_changes_nothing() -> None:
     assert alone.impulse.shape == (20, 0, 3)
 
 
+def test_a_robot_without_friction_and_limits_moves_freely() -> None:
+    """It has no row, and the answer is a step of forward dynamics."""
+    robot = slider(0.3, 0.0, lower=-np.inf, upper=np.inf)
+    found = solved(robot, [0.0], [1.0], [0.5], target="cpu")
+    np.testing.assert_allclose(found.v, [1.0 + DT * (G * np.sin(0.3) + 0.25)], rtol=0, atol=1e-15)
+    assert found.residual == 0.0
+
+
 def test_other_functions_keep_the_smooth_forces() -> None:
     robot = arm()
     smooth, rows = (robot.compile("numpy", **{**ROWS, "joint_rows": by_rows}) for by_rows in (False, True))
@@ -386,7 +396,7 @@ def test_what_is_refused() -> None:
     robot = arm()
     with pytest.raises(condyle.UnsupportedError, match="joint_rows=1: give True or False"):
         robot.compile(joint_forces=("friction",), joint_rows=1)  # type: ignore[arg-type]
-    with pytest.raises(condyle.UnsupportedError, match="has neither 'friction' nor 'limits'"):
+    with pytest.raises(condyle.UnsupportedError, match=r"has neither; give joint_forces=\('friction', 'limits'\)"):
         robot.compile(joint_forces=("damping",), joint_rows=True)
     with pytest.raises(condyle.UnsupportedError, match="the robot has no contacts"):
         robot.compile(joint_forces=("friction",)).contact_solve(*np.zeros((3, 3)), NONE, DT, NONE)

@@ -174,6 +174,8 @@ class Frictional(Constrained):
 
         Velocities of joints beyond a limit count from that which brings them back.
         """
+        if not p:
+            return []
         given = total([x * y for x, y in zip(p, b, strict=True)])
         for push, joint in zip(p[self.first :], self.joints, strict=True):
             given = given - push * joint.cut(number(0.0))
@@ -196,7 +198,7 @@ class Frictional(Constrained):
         for i, joint in enumerate(self.joints, self.first):
             u, g = self._velocity(i, b, p), self.rows[i][i]
             found.append(absolute(u - joint.velocity(u - g * p[i], g)))
-        return reduce(maximum, found)
+        return reduce(maximum, found) if found else number(0.0)
 
     def _in_world(self, p: Sequence[Scalar]) -> list[Scalar]:
         """Impulses in the world's axes; zero for inactive contacts."""

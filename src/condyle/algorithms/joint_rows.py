@@ -75,15 +75,15 @@ def apart(tree: Unrolled) -> tuple[Unrolled, list[JointRow]]:
 
 def _rows(tree: Unrolled) -> list[JointRow]:
     drives, (h,), rows = tree.tree.drives, tree.inputs["dt"], list[JointRow]()
-    for k, at in enumerate(tree.tree.positions):
+    for k, place in enumerate(tree.tree.positions):
         f = law_number(tree, "friction", k) if "friction" in drives.forces else None
         limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else ()
-        ends = [_rate(tree, at, limit, h) if isfinite(limit) else None for limit in limits] or [None, None]
+        ends = [_rate(tree, place, limit, h) if isfinite(limit) else None for limit in limits] or [None, None]
         if f is not None or any(end is not None for end in ends):
             rows.append(JointRow(k, None if f is None else h * maximum(f, 0.0), *ends))
     return rows
 
 
-def _rate(tree: Unrolled, at: int, limit: float, h: Scalar) -> Scalar:
+def _rate(tree: Unrolled, place: int, limit: float, h: Scalar) -> Scalar:
     """The velocity that reaches a limit in one step."""
-    return (limit - tree.inputs["q"][at]) * reciprocal(h)
+    return (limit - tree.inputs["q"][place]) * reciprocal(h)
