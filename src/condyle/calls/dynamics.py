@@ -242,7 +242,8 @@ class Dynamics(Identified, Methods):
         of_step = self._rollouts.of_step()
         options: dict[str, Any] = {"by_time": by_time, "every": every, "last": last, "steps": steps, "out": out}
         (push,) = push_of(self.driven(STEP))
-        states = of_step(q, v, dt=dt, f_ext=f_ext, **{push: tau, **options, **cast("dict[str, Any]", numbers)})
+        options |= {name: x for name, x in ((push, tau), ("dt", dt)) if x is not None}
+        states = of_step(q, v, f_ext=f_ext, **options, **cast("dict[str, Any]", numbers))
         if self._compiler.tree.contacts and not isinstance(states.v, Packed):
             from condyle.calls.rollouts import stop_torn
 
