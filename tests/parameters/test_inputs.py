@@ -100,6 +100,28 @@ def test_damping_is_taken_from_tau() -> None:
         assert np.abs(slopes.da_dv[:, :, k] - (ends[0] - ends[1]) / (2.0 * h)).max() < 1e-5 * np.abs(slopes.da_dv).max()
 
 
+@pytest.mark.parametrize("target", ["numpy", "cpu"])
+def test_a_hessian_of_forward_dynamics_by_what_moves_the_mass_matrix(target: str) -> None:
+    """Inertias and armature: along one direction it is the difference of cotangents."""
+    robot = condyle.random_tree(3, 4, types=("revolute", "prismatic"))
+    dyn, rng = robot.compile(target, inputs=("inertias", "armature")), np.random.default_rng(3)
+    q, v, tau, _ = states(robot, 2)
+    numbers = other_numbers(robot)
+    point = [q, v, tau, np.tile(numbers["inertias"], (2, 1, 1)), np.tile(numbers["armature"] + 0.1, (2, 1))]
+    factors, along = rng.normal(size=(2, robot.nv)), [0.1 * rng.normal(size=x.shape) for x in point]
+
+    def cotangents(step: float) -> Array:
+        *moved, pi, rotors = (x + step * dx for x, dx in zip(point, along, strict=True))
+        bars = dyn.vjp("fd")(*moved, factors, inertias=pi, armature=rotors)
+        return np.concatenate([x.reshape(2, -1) for x in bars], 1)
+
+    H = dyn.hessian("fd")(*point[:3], factors, inertias=point[3], armature=point[4])
+    direction = np.concatenate([x.reshape(2, -1) for x in along], 1)
+    expected = (cotangents(1e-5) - cotangents(-1e-5)) / 2e-5
+    assert np.array_equal(H, np.swapaxes(H, 1, 2))
+    assert relative(np.einsum("nij,nj->ni", H, direction), expected) < 1e-6  # of central differences
+
+
 def test_derivatives_by_parameters() -> None:
     """The regressor is the Jacobian of id; that of fd is -M^-1 Y; cotangents are products with it."""
     robot = robot_named("floating-2")

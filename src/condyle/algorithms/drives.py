@@ -41,7 +41,6 @@ from condyle.specification import Drive
 from condyle.specification.integrators import METHODS
 from condyle.specification.ports import (
     ACTUATOR_GAINS,
-    ARMATURE,
     CONTROLS,
     DAMPING,
     DRY_FRICTION,
@@ -358,21 +357,6 @@ def with_added_rotors(tree: S) -> S:
         for joint, link in zip(tree.joints, tree.tree.links, strict=True)
     ]
     return cast(S, heavier)
-
-
-def with_added_armature(tree: Unrolled) -> Mapping[str, Sequence[Scalar]]:
-    """The inputs, the diagonal of h D added to the armature."""
-    if IMPLICIT.name not in tree.inputs:
-        return tree.inputs
-    armature = list(tree.inputs.get(ARMATURE.name) or [NONE] * tree.nv)
-    if ARMATURE.name not in tree.inputs:
-        for link in tree.tree.links:
-            for c, own in zip(link.v, link.numbers.armature, strict=True):
-                armature[c.entry] = own if c.is_independent else armature[c.entry]
-    for row, column, value in added_mass(tree):
-        if row == column:
-            armature[row] = armature[row] + value
-    return {**tree.inputs, ARMATURE.name: armature}
 
 
 def _heavier(dof: Dof, more: Scalar | None) -> Dof:

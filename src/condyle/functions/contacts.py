@@ -257,7 +257,7 @@ def _turned(way: Constrained, f: Sequence[Scalar]) -> Rows:
     tree, n, size = way.tree, way.tree.nv, len(f)
     (slopes_of_G,) = call(
         Calls(tree.tree),
-        algorithms.drives.with_added_armature(tree),
+        tree.inputs,
         DELASSUS_MATRIX,
         tree.inputs["q"],
         tree.inputs[ACTIVE.name],

@@ -235,7 +235,9 @@ class StepDerivatives:
         held = self.held
         derivatives = CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES if held else FORWARD_DYNAMICS_DERIVATIVES
         extra = self.extra - {ACTIVE.name}
-        if not extra:
+        # no closed form says how the filter of dependent rows changes with D
+        filtered = held and IMPLICIT.name in self.inputs and algorithms.contact_forces.depends(self.calls.tree)
+        if not extra and not filtered:
             return call(self.calls, self.inputs, derivatives, *state, *held)[: len(self.widths)]
         every = not held and extra <= self.widths.keys() and IMPLICIT.name not in self.inputs
         by = None if every else tuple(self.widths)
