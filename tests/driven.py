@@ -42,4 +42,4 @@ def needs_drives(function: Function) -> bool:
 
 def smooth_drives(robot: Robot) -> Drives:
     """Those of `driven`, whose derivatives differences of 1e-4 see."""
-    return drives_of(robot, SMOOTH, True, 0.5, (1e4, 1e-2, 1e-3), True)
+    return drives_of(robot, SMOOTH, True, 0.5, (1e4, 1e-2, 1e-3), True, False)

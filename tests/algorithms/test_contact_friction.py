@@ -41,6 +41,7 @@ def test_impulses_without_gain_are_the_longest_ones() -> None:
         half, p, b = rng.normal(size=(6, 6)), rng.normal(size=6), 6.0 * rng.normal(size=6)
         G = half @ half.T
         contacts = object.__new__(Frictional)
+        contacts.joints, contacts.first = (), 6
         contacts.__dict__["rows"] = [[float(x) for x in row] for row in G]
         kept = np.array(contacts._without_gain(b.tolist(), p.tolist()))
         energy = kept @ b + 0.5 * kept @ G @ kept

@@ -53,7 +53,9 @@ def test_arrays_of_the_processor(fake: FakeDriver, reference: condyle.Dynamics, 
 
 def test_float32(fake: FakeDriver) -> None:
     robot, (q, v, a) = condyle.load("iiwa14"), given("id", N)
-    dyn = robot.compile(target="cuda", dtype="float32", inputs=tuple(NUMBERS))
+    dyn = robot.compile(
+        target="cuda", dtype="float32", inputs=tuple(name for name in NUMBERS if name != "actuator_gains")
+    )
     got = dyn.inverse_dynamics(*(x.astype("f4") for x in (q, v, a)), damping=np.ones(7, "f4"))
     want = robot.compile().inverse_dynamics(q, v, a) + v
     np.testing.assert_allclose(got, want, rtol=0, atol=2e-5 * np.abs(want).max())

@@ -11,6 +11,7 @@ import condyle
 from condyle import Dynamics, ModelWarning, Robot
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.functions.contacts import CONSTRAINED
+from condyle.functions.dynamics import DRIVE_FORCES
 from condyle.model.robot import Joint
 from condyle.specification.integrators import PAPERS
 from tests.accuracies import allowed
@@ -82,8 +83,8 @@ ON_A_MANIFOLD = ("integrate", "difference")
 
 IN_TIME = ("step", "dstep")
 """Held to Pinocchio's aba and integrate, and to crocoddyl, in tests/cli/rivals/test_steps.py."""
-HELD = tuple(one.name for one in CONSTRAINED)
-"""Functions of contacts are held to Pinocchio's in test_pinocchio_contacts.py."""
+HELD = tuple(one.name for one in (*CONSTRAINED, *DRIVE_FORCES))
+"""Functions of contacts are held to Pinocchio's in test_pinocchio_contacts.py, drives to MuJoCo in tests/drives."""
 
 
 @pytest.mark.parametrize("forces", [False, True], ids=["no_forces", "f_ext"])
