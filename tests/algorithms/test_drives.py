@@ -146,7 +146,11 @@ def difference(f: Callable[[Array], Array], x: Array, move: Callable[[Array, Arr
     return np.stack([(f(move(x, dx)) - f(move(x, -dx))) / 2e-6 for dx in steps], axis=-1)
 
 
-@pytest.fixture(scope="module", params=ROBOTS, ids=lambda name: name.replace(" ", "_"))
+LONG = {"hyq", "hyq actuated"}
+CASES = [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in ROBOTS]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda name: name.replace(" ", "_"))
 def case(request: pytest.FixtureRequest) -> Case:
     return Case(ROBOTS[request.param]())
 
