@@ -12,8 +12,9 @@ import condyle
 from benchmarks.humanoid import humanoid
 from condyle.api import compiler_of
 from condyle.compile import routes as routing
+from condyle.compile.options import bound_of
 from condyle.compile.routes import LONGEST, NOTHING, Router
-from condyle.functions import DEFAULT, FUNCTIONS
+from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Rolled
@@ -148,3 +149,14 @@ def test_a_variant_with_forces_has_loops_by_its_name_too() -> None:
 def test_a_function_without_loops_says_which_have_them() -> None:
     with pytest.raises(condyle.UnsupportedError, match=r"integrate has no form of loops .*; id, fd, .* do$"):
         compiler_of(condyle.chain(2))._joint_loops(FUNCTIONS["integrate"])
+
+
+def test_a_function_without_drives_is_that_of_the_robot_without_any() -> None:
+    """Also its derivatives, whose rules call functions that have drives: what is kept on disk has one name for both."""
+    plain = condyle.load("ur5e")
+    robot = plain.with_drives({name: condyle.Drive(damping=1.0) for name in plain.joint_names})
+    driven = compiler_of(robot, bound=bound_of(robot, joint_forces=("all",)))
+    for name in ("m", "nle", "jacobian_nle", "vjp_g", "jacobian_g"):
+        function = function_of(name)
+        assert driven.best(function) is compiler_of(robot).best(function)
+    assert driven.best(FUNCTIONS["fd"]).code != compiler_of(robot).best(FUNCTIONS["fd"]).code

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -19,7 +19,7 @@ from condyle.ir.program import Program, verify
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
 from condyle.model.tree import Tree
-from condyle.specification import Columns, Function, Route, Size
+from condyle.specification import UNBOUND, Columns, Function, Route, Size
 from condyle.specification.ports import DRIVEN
 from condyle.trace.straight import product_size, products, straight_size, written
 
@@ -86,7 +86,7 @@ class Router:
         return [function for function in FUNCTIONS.values() if not unbound(self.tree, function)]
 
     def _traced(self, function: Function, route: str) -> Traced:
-        key = (self.tree, function, route)
+        key = (self.swept(function), function, route)
         known = _TRACED.get(key)
         if known is None:
             known = _TRACED[key] = self._trace(function, route)
@@ -96,7 +96,7 @@ class Router:
         from condyle.passes import pipeline
         from condyle.trace.straight import trace
 
-        program = pipeline.apply(verify(trace(self.tree, function, route)), pipeline.CLEAN)
+        program = pipeline.apply(verify(trace(self.swept(function), function, route)), pipeline.CLEAN)
         return Traced(route, program, count(program))
 
     def candidates(self, function: Function) -> Sequence[str]:
@@ -166,7 +166,7 @@ class Router:
     def _recorded(self, function: Function, route: Route) -> Code:
         from condyle.derivatives.code import code
 
-        return code(self.tree, function, cast(Any, route.run).record, derivative)
+        return code(self.swept(function), function, cast(Any, route.run).record, derivative)
 
     def _straight(self, function: Function) -> Traced:
         """The same, unless it is longer by far; loops where they may be."""
@@ -218,6 +218,15 @@ class Router:
         """Whether joint forces or actuators act in it, which loops over joints and scans do not have."""
         act = self.tree.drives.forces or any(port.name in DRIVEN for port in function.inputs)
         return "drives" in function.options and bool(act)
+
+    def swept(self, function: Function) -> Tree:
+        """The tree, without drives where the function has none: its code then is that of the robot without any."""
+        has_drives = "drives" in function.options or function.root not in LIBRARY
+        return self.tree if has_drives or self.tree.drives == UNBOUND.drives else self._undriven
+
+    @cached_property
+    def _undriven(self) -> Tree:
+        return replace(self.tree, drives=UNBOUND.drives)
 
     def is_long_straight(self, function: Function) -> bool:
         """Whether it is straight code for want of loops, and long, by estimates alone."""
