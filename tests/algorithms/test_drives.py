@@ -308,8 +308,8 @@ def test_only_what_is_asked_for_acts() -> None:
 
 def test_errors() -> None:
     robot = condyle.load("iiwa14")
-    with pytest.raises(condyle.UnsupportedError, match="joint_forces='dampin': allowed is 'damping'"):
-        robot.compile("numpy", joint_forces=("dampin",))
+    with pytest.raises(condyle.UnsupportedError, match="joint_forces='dumping': allowed is 'damping'"):
+        robot.compile("numpy", joint_forces=("dumping",))
     with pytest.raises(condyle.UnsupportedError, match=r"has no actuators; robot\.with_actuators"):
         robot.compile("numpy", actuators=True)
     with pytest.raises(condyle.UnsupportedError, match=r"friction_velocity=0.0: give a number above 0"):
