@@ -31,7 +31,7 @@ from condyle.functions.constraints import (
     contact_function,
     flat,
 )
-from condyle.functions.dynamics import INVERSE_DYNAMICS, MASS_MATRIX, MOVING_MASS
+from condyle.functions.dynamics import BODIES, INVERSE_DYNAMICS, MASS_MATRIX, MOVING_MASS
 from condyle.functions.quantities import (
     DA_DQ,
     DA_DTAU,
@@ -51,7 +51,6 @@ from condyle.functions.quantities import (
 from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
 from condyle.specification.ports import (
     ACTIVE,
-    ACTUATOR_GAINS,
     CONTROLS,
     DRIVEN,
     EXTRA,
@@ -89,7 +88,6 @@ PUSH = Port("impulse", ("n_contacts", "3"), "N s", "world", "impulse on the body
 RESIDUAL = Port("residual", (), "m/s", "-", "distance from complementarity: zero at an exact solution", beside="v")
 
 SOLVED, DERIVED = Accuracy(1e-8, 5e-4), Accuracy(1e-7, 5e-3)
-BODIES = tuple(name for name in NUMBERS if name != ACTUATOR_GAINS.name)
 GAINED, PULLED = (*NUMBERS, "gains", "anchors"), (*BODIES, "gains", "anchors")
 """What motion with contacts depends on beside the state; without actuators."""
 DRIVES = SOLVING.needs._replace(options=(*SOLVING.needs.options, "drives"))

@@ -204,7 +204,7 @@ JOINT_FORCE_LAWS = Function(
     (Port("joint_force", ("nv",), DOF_UNIT, "joint", "force of damping, friction, springs and stops"),),
     Ways(lambda: {"laws": Route(_jf)}),
     Numerics(Size(40)),
-    "Hunt, Crossley 1975",
+    "decision 118",
     takes=("damping", "dry_friction", "stiffness"),
     needs=DRIVES._replace(drives="forces"),
 )
