@@ -160,3 +160,11 @@ def test_a_function_without_drives_is_that_of_the_robot_without_any() -> None:
         function = function_of(name)
         assert driven.best(function) is compiler_of(robot).best(function)
     assert driven.best(FUNCTIONS["fd"]).code != compiler_of(robot).best(FUNCTIONS["fd"]).code
+
+
+@pytest.mark.parametrize("name", ["atlas", "talos"])
+def test_derivatives_of_a_step_are_code_for_humanoids(name: str) -> None:
+    """NumPy would take 500 times as long; that is left to robots whose code is longer by far."""
+    compiler = compiler_of(condyle.load(name, floating_base=True))
+    assert not compiler.is_too_long(FUNCTIONS["dstep"])
+    assert compiler_of(condyle.chain(60, 1)).is_too_long(FUNCTIONS["dstep"])

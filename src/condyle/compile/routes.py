@@ -185,8 +185,8 @@ class Router:
 
     def is_hopeless(self, function: Function) -> bool:
         """Whether it is loops for sure, by estimates alone."""
-        driven = self.is_driven(function)
-        if function.without_forces not in LIBRARY or "contacts" in function.options or driven:
+        driven, recorded = self.is_driven(function), any(route.recorded for route in function.routes.values())
+        if function.without_forces not in LIBRARY or "contacts" in function.options or driven or recorded:
             return self._size(function) > LARGEST and (driven or not has_joint_loops(function))
         most = HOPELESS[function.is_vector] if has_joint_loops(function) else LONGEST
         long = self._size(function) > most or self._multiplies_long(function)
