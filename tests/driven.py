@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import condyle
 from condyle import Actuator, Drive, Robot
-from condyle.compile.options import drives_of
+from condyle.compile.options import bound_of
 from condyle.model.robot import Robot as Model
 from condyle.specification import Drives, Function
 from condyle.specification.ports import CONTROLS
@@ -40,6 +42,10 @@ def needs_drives(function: Function) -> bool:
     return bool(function.root.needs.drives) or CONTROLS in function.inputs or CONTROLS in function.root.inputs
 
 
+OPTIONS: Mapping[str, Any] = {"joint_forces": SMOOTH, "actuators": True, "friction_velocity": 0.5}
+"""Of `compile`, for `driven`: differences of 1e-4 see the derivatives."""
+
+
 def smooth_drives(robot: Robot) -> Drives:
-    """Those of `driven`, whose derivatives differences of 1e-4 see."""
-    return drives_of(robot, SMOOTH, True, 0.5, (1e4, 1e-2, 1e-3), True, False)
+    """The same in numbers."""
+    return bound_of(robot, **OPTIONS).drives

@@ -9,6 +9,7 @@ import condyle
 from condyle.compile.targets import TARGETS
 from condyle.functions import function_of
 from tests.derivatives.differences import State, every_function
+from tests.driven import OPTIONS, driven, needs_drives
 from tests.held import held
 from tests.processor import slow
 
@@ -24,7 +25,8 @@ def test_every_kind(function: str, dtype: str) -> None:
     """What float32 may lose where M is solved with grows with the condition of M, which is small here."""
     state = State(TREE, function)
     frames = [name for name, frame in TREE.frames.items() if frame.body >= 0]
-    dyn = TREE.compile(dtype=dtype, frames=(frames[-1], frames[0]), contacts=held(TREE, function))
+    robot, options = (driven(TREE), OPTIONS) if needs_drives(function_of(function)) else (TREE, {})
+    dyn = robot.compile(dtype=dtype, frames=(frames[-1], frames[0]), contacts=held(TREE, function), **options)
     more = {"jvp": state.tangent, "vjp": state.cotangent, "hessian": state.cotangent}
     for kind in DERIVATIVE_KINDS:
         name = f"{kind}_{function}"
