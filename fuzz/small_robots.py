@@ -18,6 +18,8 @@ C_FUNCTIONS = ("id", "m")
 """The functions tried on target c, whose compiler takes seconds."""
 N_FRAMES = 2
 """Frames that functions of frames answer for."""
+DRIVEN = 3
+"""The number of the robot with damping, friction, springs and stops at its joints."""
 N_CONTACTS, N_ROWS = 2, 6
 """Points of robots whose base is free: with few joints rows would be dependent, and their answers without digits."""
 
@@ -32,6 +34,8 @@ def robots() -> tuple[Robot, ...]:
         ("cylindrical", "translation"),
     )
     made = [condyle.random_tree(2, k, types=types, floating_base=k % 2 == 1) for k, types in enumerate(kinds)]
+    drive = condyle.Drive(damping=0.5, friction=0.3)
+    made[DRIVEN] = made[DRIVEN].with_drives(dict.fromkeys(made[DRIVEN].joint_names, drive))
     return (*made, condyle.random_tree(3, 5, types=("free", "continuous", "revolute")))
 
 
@@ -40,7 +44,8 @@ def compiled(robot: int, target: str, dtype: str) -> Dynamics:
     chosen = robots()[robot]
     frames = tuple(chosen.frames)[-N_FRAMES:]
     held = [Contact(frame) for frame in frames] if chosen.nv > N_ROWS else []
-    return chosen.compile(target, dtype=dtype, threads=2, frames=frames, contacts=held)
+    forces = ("all",) if robot == DRIVEN else ()
+    return chosen.compile(target, dtype=dtype, threads=2, frames=frames, contacts=held, joint_forces=forces)
 
 
 def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
@@ -48,8 +53,9 @@ def chosen(rng: np.random.Generator) -> tuple[Robot, Dynamics, str]:
     number, dtype = int(rng.integers(len(robots()))), "float64" if rng.random() < 0.6 else "float32"
     if rng.random() < 0.03:
         return robots()[0], compiled(0, "c", "float64"), str(rng.choice(C_FUNCTIONS))
-    held = robots()[number].nv > N_ROWS
-    name = str(rng.choice([name for name, one in FUNCTIONS.items() if held or "contacts" not in one.options]))
+    held, drives = robots()[number].nv > N_ROWS, ("", "forces") if number == DRIVEN else ("",)
+    known = [name for name, one in FUNCTIONS.items() if held or "contacts" not in one.options]
+    name = str(rng.choice([name for name in known if FUNCTIONS[name].needs.drives in drives]))
     return robots()[number], compiled(number, str(rng.choice(TARGETS)), dtype), name
 
 
@@ -66,7 +72,7 @@ def called(name: str, ports: Sequence[Port]) -> Function:
 
 def dims(robot: Robot, port: Port) -> tuple[int, ...]:
     sizes = {"nq": robot.nq, "nv": robot.nv, "n_bodies": len(robot.bodies), "n_frames": N_FRAMES}
-    return port.shape({**sizes, "n_contacts": N_CONTACTS, "n_rows": N_ROWS})
+    return port.shape({**sizes, "n_contacts": N_CONTACTS, "n_rows": N_ROWS, "n_regressor": 0})
 
 
 def values(rng: np.random.Generator, robot: Robot, port: Port, batch: tuple[int, ...]) -> np.ndarray:
