@@ -82,9 +82,10 @@ def resistance(d: Scalar | None, f: Scalar | None, w: float, v: Scalar) -> Force
         d = NONE if d is None else d
         return Force(-(d * v), NONE, -d, d, NONE, NONE)
     s = reciprocal(sqrt(v * v + w * w))
-    dry, square = f * s, s * s
-    D, slope = (dry, w * w * dry * square) if d is None else (d + dry, d + w * w * dry * square)
-    return Force(-(D * v), NONE, -slope, D, NONE, -(dry * square * v))
+    dry = f * s
+    cube, D = dry * (s * s), dry if d is None else d + dry
+    slope = (w * w) * cube if d is None else d + (w * w) * cube
+    return Force(-(D * v), NONE, -slope, D, NONE, -(cube * v))
 
 
 def spring(k: Scalar, r: float, q: Scalar) -> Force:
