@@ -107,29 +107,29 @@ def stop(limits: tuple[float, float], numbers: tuple[float, float, float], q: Sc
 
 def joint_force(tree: Unrolled, k: int) -> Force | None:
     """Of degree of freedom k by all laws that hold; None where there is none."""
-    drives, at = tree.tree.drives, tree.tree.positions[k]
+    drives, place = tree.tree.drives, tree.tree.positions[k]
     terms: list[Force] = []
     (d, f, stiffness), v = (law_number(tree, law, k) for law in LAW_OF), tree.inputs.get("v", ())
     if d is not None or f is not None:
         terms.append(resistance(d, f, drives.friction_velocity, v[k]))
-    if at >= 0 and stiffness is not None:
-        terms.append(spring(stiffness, drives.reference[k] if drives.reference else 0.0, tree.inputs["q"][at]))
+    if place >= 0 and stiffness is not None:
+        terms.append(spring(stiffness, drives.reference[k] if drives.reference else 0.0, tree.inputs["q"][place]))
     limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else UNLIMITED
-    if at >= 0 and limits != UNLIMITED:
-        terms.append(stop(limits, drives.stops, tree.inputs["q"][at], v[k]))
+    if place >= 0 and limits != UNLIMITED:
+        terms.append(stop(limits, drives.stops, tree.inputs["q"][place], v[k]))
     return reduce(plus, terms) if terms else None
 
 
 def law_number(tree: Unrolled, law: str, k: int) -> Scalar | None:
     """The number of a law, from the inputs if it is one; None where the law does not hold, or does nothing."""
-    given = tree.inputs.get(LAW_OF[law])
-    if given is not None:
-        return given[k]
+    entries = tree.inputs.get(LAW_OF[law])
+    if entries is not None:
+        return entries[k]
     drives = tree.tree.drives
     if law not in drives.forces:
         return None
-    own = {"damping": drives.damping, "friction": drives.friction, "springs": drives.stiffness}[law][k]
-    return number(own) if own != 0.0 else None
+    constant = {"damping": drives.damping, "friction": drives.friction, "springs": drives.stiffness}[law][k]
+    return number(constant) if constant != 0.0 else None
 
 
 # Actuators.
@@ -178,8 +178,8 @@ def pushes(tree: Unrolled) -> list[Push]:
     answers: list[Push] = []
     for k, drive in enumerate(drives):
         length, rate = number(0.0), number(0.0)
-        for at, place, gear in drive.gears:
-            length, rate = length + gear * inputs["q"][place], rate + gear * inputs["v"][at]
+        for entry, place, gear in drive.gears:
+            length, rate = length + gear * inputs["q"][place], rate + gear * inputs["v"][entry]
         answers.append(push(drive, gains[GAINS * k : GAINS * k + GAINS], inputs[CONTROLS.name][k], length, rate))
     return answers
 
@@ -284,7 +284,7 @@ def by_controls(tree: Unrolled, by_tau: T, a: Vector) -> T | list[Scalar]:
     slopes = [one.by_control for one in every]
     for k, (drive, one) in enumerate(zip(drives, every, strict=True)):
         if h is not None and not is_zero(one.by_rate_by_control):
-            rate = total([gear * rates[at] * free[at] for at, _, gear in drive.gears])
+            rate = total([gear * rates[entry] * free[entry] for entry, _, gear in drive.gears])
             slopes[k] = slopes[k] + h * one.by_rate_by_control * rate
     return [
         total([entries[row + k] * (gear * free[k]) for k, _, gear in drive.gears]) * slope
@@ -299,8 +299,8 @@ def by_controls(tree: Unrolled, by_tau: T, a: Vector) -> T | list[Scalar]:
 def has_rates(tree: Tree, inputs: Collection[str]) -> bool:
     """Whether some force depends on v, by the robot and the names of inputs alone."""
     drives = tree.drives
-    own = {"damping": drives.damping, "friction": drives.friction}
-    if any(name in inputs or (law in drives.forces and any(own[law])) for law, name in RESISTING.items()):
+    constants = {"damping": drives.damping, "friction": drives.friction}
+    if any(name in inputs or (law in drives.forces and any(constants[law])) for law, name in RESISTING.items()):
         return True
     if "limits" in drives.forces and any(isfinite(x) for x in (*drives.lower, *drives.upper)):
         return True
@@ -366,8 +366,8 @@ def _heavier(dof: Dof, more: Scalar | None) -> Dof:
 
 def _step(tree: Unrolled) -> Scalar | None:
     """h, where forces are taken at the end of a step."""
-    given = tree.inputs.get(IMPLICIT.name)
-    return None if given is None else given[0]
+    length = tree.inputs.get(IMPLICIT.name)
+    return None if length is None else length[0]
 
 
 def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Sequence[Scalar], Push]]:

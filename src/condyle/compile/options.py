@@ -138,7 +138,7 @@ def drives_of(
     implicit: bool,
     joint_rows: bool,
 ) -> Drives:
-    """What acts beside tau. UnsupportedError for other words and numbers; ModelError for odd numbers of joints."""
+    """What acts beside tau. UnsupportedError for other words and numbers; ModelError for impossible joints."""
     words = words_of("joint_forces", joint_forces, (*JOINT_FORCES, "all"))
     for name, value in (("actuators", actuators), ("implicit", implicit), ("joint_rows", joint_rows)):
         if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -267,7 +267,7 @@ class Stage:
             self.layers["axes"].append(self._arrows(f"{at[axis.point.body]}/axis{k}", ends, "axis", 0.006))
         radius = RANGE * scene.size
         for k, one in enumerate(scene.parts.ranges):
-            for what, points in (("range", one.outline(radius)), ("hand", one.pointing(radius))):
+            for what, points in (("range", one.outline(radius)), ("pointer", one.pointing(radius))):
                 corners = np.array([point.position for point in points])
                 ends, name = np.stack([corners[:-1], corners[1:]], axis=1), f"{at[points[0].body]}/{what}{k}"
                 thick = 0.005 * scene.size

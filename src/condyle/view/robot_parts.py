@@ -64,10 +64,10 @@ class Axis:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Range:
-    """Where a joint with limits can go: an arc about its axis, or a line along it, and a hand at its q.
+    """Where a joint with limits can go: an arc about its axis, or a line along it, and a pointer at its q.
 
-    centre: of the joint's frame, on the body before. axes (3, 3): columns are the hand at q = 0, a third direction, and
-    the joint's axis, on that body. hand: the centre on the joint's own body, direction: of the hand there.
+    centre: of the joint's frame, on the body before. axes (3, 3): columns are the pointer at q = 0, a third direction,
+    and the joint's axis, on that body. pointer: the centre on the joint's own body, direction: of the pointer there.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Range:
     upper: float
     centre: Point
     axes: Array
-    hand: Point
+    pointer: Point
     direction: Array
 
     def outline(self, radius: float) -> list[Point]:
@@ -93,9 +93,9 @@ class Range:
         return [Point(self.centre.body, self.centre.position + self.axes @ corner) for corner in corners]
 
     def pointing(self, radius: float) -> list[Point]:
-        """The two ends of the hand."""
+        """The two ends of the pointer."""
         ends = (-0.5, 0.5) if self.slides else (0.0, 1.2)
-        return [Point(self.hand.body, self.hand.position + k * radius * self.direction) for k in ends]
+        return [Point(self.pointer.body, self.pointer.position + k * radius * self.direction) for k in ends]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +216,7 @@ def _axes(robot: RobotData) -> list[Axis]:
 
 
 def _ranges(robot: RobotData) -> list[Range]:
-    """Of joints that turn or slide between two limits; the hand points to the next joint, or to the com."""
+    """Of joints that turn or slide between two limits; the pointer points to the next joint, or to the com."""
     found: list[Range] = []
     for index, joint in enumerate(robot.joints):
         if joint.type not in ("revolute", "prismatic"):
@@ -230,8 +230,8 @@ def _ranges(robot: RobotData) -> list[Range]:
         across = next(way / np.linalg.norm(way) for way in ways if np.linalg.norm(way) > SHORT)
         axes = np.stack([across, across, joint.axis], axis=1)
         axes[:, 1] = np.cross(joint.axis, across)
-        centre, hand = Point(joint.parent, joint.placement.translation), moved_origin(joint, index)
+        centre, pointer = Point(joint.parent, joint.placement.translation), moved_origin(joint, index)
         direction = transpose(joint.after.rotation) @ across
         turned = joint.placement.rotation @ axes
-        found.append(Range(joint.name, joint.type == "prismatic", lower, upper, centre, turned, hand, direction))
+        found.append(Range(joint.name, joint.type == "prismatic", lower, upper, centre, turned, pointer, direction))
     return found
