@@ -14,6 +14,8 @@ from condyle.specification import Accuracy, Function, Port, Repeat, Ways, names
 
 MOST = 1 << 24
 """Steps."""
+ITERATIONS = "iterations"
+"""The answer that says how many steps were taken."""
 
 
 def repeat(
@@ -36,6 +38,30 @@ def repeat(
     summed = _chosen("sum", summed, _others(function.outputs, carried), "outputs that are not carried")
     origin = Repeat(function, steps, carried, by_time, 0 if last else every, summed)
     return _repeated(origin)
+
+
+def iterate(
+    function: Function,
+    most: int,
+    until: str = "done",
+    together: bool = False,
+    by_time: Iterable[str] = (),
+    summed: Iterable[str] = (),
+) -> Function:
+    """A function repeated until its output `until` is above 0, `most` times at the most; see `Repeat`.
+
+    UnsupportedError for what cannot be.
+    """
+    ends = next((port for port in function.outputs if port.name == until), None)
+    if ends is None or ends.dims:
+        numbers = ", ".join(port.name for port in function.outputs if not port.dims) or "it has none"
+        raise UnsupportedError(f"iterate: until={until!r}; name an output that is one number: {numbers}")
+    if any(port.name == ITERATIONS for port in function.outputs):
+        raise UnsupportedError(f"iterate: the function has an output {ITERATIONS!r}: give it another name")
+    plain = repeat(function, most, by_time, last=True, summed=summed)
+    origin = plain.repeat
+    assert origin is not None
+    return _repeated(origin._replace(until=until, together=together))
 
 
 def _whole(what: str, number: object) -> int:
@@ -63,14 +89,21 @@ def _repeated(repeat: Repeat) -> Function:
     times = "once" if repeat.steps == 1 else f"{repeat.steps} times"
     loosest = (1e-3, 0.05)
     accuracy = Accuracy(*(min(repeat.steps * x, most) for x, most in zip(base.accuracy, loosest, strict=True)))
+    name = names.rollout(base.name, repeat.steps, repeat.by_time, repeat.summed, repeat.every)
+    method, call, more = f"{base.method}_rollout", "rollout", ()
+    if repeat.until:
+        ends = repeat.until, repeat.together, repeat.by_time, repeat.summed
+        name, times = names.iterate(base.name, repeat.steps, *ends), f"until {repeat.until} > 0, at most {times}"
+        method, call = f"{base.method}_iterated", "iterate"
+        more = (Port(ITERATIONS, (), "1", "none", "how many times it was computed"),)
     return base.another(
         repeat,
-        name=names.rollout(base.name, repeat.steps, repeat.by_time, repeat.summed, repeat.every),
-        method=f"{base.method}_rollout",
-        call="rollout",
+        name=name,
+        method=method,
+        call=call,
         equation=f"{base.method.replace('_', ' ')} {times}, one after the other",
         inputs=tuple(_input(port, repeat) for port in base.inputs),
-        outputs=tuple(_output(port, repeat) for port in base.outputs),
+        outputs=(*(_output(port, repeat) for port in base.outputs), *more),
         ways=Ways(),
         numerics=base.numerics._replace(accuracy=accuracy),
     )

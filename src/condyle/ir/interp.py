@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.ir.segments import Product, Segmented, View
 from condyle.ir.sweep import Code, Columns, Joint, Loop, Mirror, Ref, Rolled, Step, Sweep, Walk
-from condyle.ir.time_loops import Repeated, Take, TimeLoop
+from condyle.ir.time_loops import COUNT, Repeated, Take, TimeLoop
 from condyle.operations import MEANING
 
 Array = NDArray[np.floating]
@@ -233,22 +233,28 @@ def repeat(
     step: runs the body on its inputs, each (n or 1, size), sizes being `sizes`. Its result is read until the next call.
     """
     before: Sequence[Array] | None = None
+    running = np.ones((len(answers[0]), 1), np.bool_)
     with np.errstate(all="ignore"):
-        for t in loop.times():
+        for number, t in enumerate(loop.times(), 1):
             given = [
                 _taken(loop, take, t, array, size, before)
                 for take, array, size in zip(loop.takes, inputs, sizes, strict=True)
             ]
             found = step(given)
             for give, answer in zip(loop.gives, answers, strict=True):
-                made = found[give.output]
+                made = found[give.output] if give.output != COUNT else np.full((1, 1), number, answer.dtype)
                 if give.summed:
-                    answer[...] = made if before is None else answer + made
+                    np.copyto(answer, made if before is None else answer + made, where=running)
                 elif give.every and loop.row(give.every, t) >= 0:
                     _row(answer, loop.row(give.every, t), made.shape[1])[...] = made
-                elif not give.every and t == loop.last:
-                    answer[...] = made
+                elif not give.every and (t == loop.last or loop.until >= 0):
+                    np.copyto(answer, made, where=running)
             before = found
+            if loop.until >= 0:
+                done = found[loop.until] > 0.0
+                running = running & ~(np.any(done) if loop.together else done)
+                if not np.any(running):
+                    return
 
 
 def _row(array: Array, row: int, size: int) -> Array:

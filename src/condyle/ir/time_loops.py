@@ -23,9 +23,13 @@ class Take(NamedTuple):
     every: int = 0
 
 
+COUNT = -1
+"""In place of the number of an output: how many steps were taken."""
+
+
 class Give(NamedTuple):
     """One output of the loop, from output number `output` of the body. every = k: a row for each kept step; 0: the
-    value of the last step.
+    value of the last step. output = COUNT: the number of steps that were taken, as one number.
 
     summed: the sum over all steps instead, added in the order in which they run.
     """
@@ -37,12 +41,19 @@ class Give(NamedTuple):
 
 @dataclass(frozen=True)
 class TimeLoop:
-    """How a body is repeated. takes: one for each input of the body. backwards: from the last step to the first."""
+    """How a body is repeated. takes: one for each input of the body. backwards: from the last step to the first.
+
+    until: number of an output of one entry; -1 where all steps are taken. The first step at which it is above 0 is the
+    last one of that state: its answers are those of this step. steps: the most that are taken. together: such a step of
+    any state is the last one of all states of a call.
+    """
 
     steps: int
     takes: tuple[Take, ...]
     gives: tuple[Give, ...]
     backwards: bool = False
+    until: int = -1
+    together: bool = False
 
     def times(self) -> Iterator[int]:
         """The steps in the order in which they run."""
@@ -84,7 +95,12 @@ def verify_repeated(code: Repeated) -> Repeated:
         assert take.carried < 0 or body.arrays[take.carried].size == own.size, f"{code.name}: {own.name}"
         assert array.size == own.size * (loop.rows(take.every) if take.every else 1), f"{code.name}: {array.name}"
     assert len(loop.gives) == len(code.arrays), code.name
+    assert loop.until < 0 or body.arrays[loop.until].size == 1, f"{code.name}: until"
     for give, array in zip(loop.gives, code.arrays, strict=True):
+        if give.output == COUNT:
+            assert array.size == 1 and not give.every, f"{code.name}: {array.name}"
+            continue
+        assert loop.until < 0 or not give.every, f"{code.name}: {array.name} has a row for each step"
         assert 0 <= give.output < len(body.arrays) and give.every >= 0 and not (give.summed and give.every), give
         rows = loop.rows(give.every) if give.every else 1
         assert array.size == body.arrays[give.output].size * rows, f"{code.name}: {array.name}"

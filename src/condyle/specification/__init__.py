@@ -96,6 +96,9 @@ class Repeat(NamedTuple):
     at the first one they are given. by_time: inputs with a value for each step, the time axis first; others are held.
     every: answers are those of every so many steps and of the last one, with a time axis; 0: of the last alone. summed:
     outputs whose answers are sums over all steps, without time axis. backwards: it is the vjp of all that.
+    until: an output of one number; the first step that answers more than 0 is the last one of that state, after which
+    its answers stay; steps are then the most that are taken, and how many were is one more answer, `iterations`.
+    together: such a step ends the loop for all states of a call, which are candidates of one query.
     """
 
     function: Function
@@ -105,6 +108,8 @@ class Repeat(NamedTuple):
     every: int = 1
     summed: tuple[str, ...] = ()
     backwards: bool = False
+    until: str = ""
+    together: bool = False
 
     @property
     def rows(self) -> int:

@@ -4,6 +4,7 @@ A name is a short name ("fd"), or
     FUNCTION_PORTS                          more inputs: "fd_f_ext_inertias"
     jvp_FUNCTION, vjp_FUNCTION, hessian_FUNCTION, jacobian_FUNCTION, jacobian_FUNCTION_by_PORTS
     rollout_STEPS[_by_PORTS][_sum_PORTS][_every_N or _last]_of_FUNCTION
+    iterate_STEPS_until_PORT[_together][_by_PORTS][_sum_PORTS]_of_FUNCTION
 People may write the name of a function's method in place of a short name: "vjp_forward_dynamics".
 Only names that people wrote are read. What is read is printed again and compared, so that a name never means another
 function than the one that it is printed from.
@@ -23,6 +24,7 @@ DERIVATIVE_KINDS = ("jvp", "vjp", "jacobian", "hessian")
 LONGEST = 500
 """Letters of a name that is read."""
 _BY, _SUM, _OF = "_by_", "_sum_", "_of_"
+_UNTIL, _TOGETHER = "_until_", "_together"
 _ROLLOUT = re.compile(r"rollout_([1-9][0-9]{0,7})((?:_.*)?)", re.ASCII)
 _KEPT = re.compile(r"(.*?)(?:_every_([1-9][0-9]{0,7})|(_last))", re.ASCII)
 
@@ -41,6 +43,12 @@ def rollout(function: str, steps: int, by_time: Sequence[str], summed: Sequence[
     """A rollout; every: 0 for the last step alone."""
     kept = "_last" if not every else f"_every_{every}" if every > 1 else ""
     return f"rollout_{steps}{_listed(_BY, by_time)}{_listed(_SUM, summed)}{kept}{_OF}{function}"
+
+
+def iterate(function: str, most: int, until: str, together: bool, by_time: Sequence[str], summed: Sequence[str]) -> str:
+    """A function repeated until it answers that it is done."""
+    ends = f"{_UNTIL}{until}{_TOGETHER if together else ''}"
+    return f"iterate_{most}{ends}{_listed(_BY, by_time)}{_listed(_SUM, summed)}{_OF}{function}"
 
 
 def ends_in_ports(function: str) -> bool:

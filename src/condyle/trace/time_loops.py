@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.ir.sweep import Code
-from condyle.ir.time_loops import Give, Repeated, Take, TimeLoop, verify_repeated
+from condyle.ir.time_loops import COUNT, Give, Repeated, Take, TimeLoop, verify_repeated
 from condyle.model.tree import Tree
 from condyle.specification import Function, Port, Repeat
 from condyle.trace.straight import arrays
@@ -21,7 +21,10 @@ def time_loop(repeat: Repeat) -> TimeLoop:
         for port in base.inputs
     ]
     gives = [Give(k, summed=True) if name in repeat.summed else Give(k, repeat.every) for k, name in enumerate(outputs)]
-    return TimeLoop(repeat.steps, tuple(takes), tuple(gives))
+    if not repeat.until:
+        return TimeLoop(repeat.steps, tuple(takes), tuple(gives))
+    until = outputs.index(repeat.until)
+    return TimeLoop(repeat.steps, tuple(takes), (*gives, Give(COUNT)), until=until, together=repeat.together)
 
 
 def repeated(tree: Tree, function: Function, body: Code) -> Repeated:

@@ -273,7 +273,7 @@ def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
 
 def repeated(kernel: NativeKernel, loop: TimeLoop) -> NativeKernel | None:
     """The kernel of a loop around this one; None if it is no kernel of tiles."""
-    if kernel.body is None:
+    if kernel.body is None or loop.until >= 0:
         return None
     tiles, single, of, columns = kernel.body
     numbers = _numbers(loop)
