@@ -116,6 +116,8 @@ class GpuFunction:
 
     def repeated(self, loop: TimeLoop) -> GpuRollout | None:
         """A loop around it in one kernel; None where a step is too long for that."""
+        if loop.until >= 0:
+            return None
         made = GpuRollout(self, loop)
         with suppress(UnsupportedError):
             made.launches(made.form(1))

@@ -457,7 +457,7 @@ def _check_carried(tree: Tree, repeat: Repeat) -> None:
     for port in base.outputs:
         if port.name in repeat.carried and port.shape(known) != inputs[port.name]:
             raise ShapeError(
-                f"rollout of {base.method}: output {port.name} has shape {port.shape(known)}, input {port.name} has "
+                f"{'iterate' if repeat.until else 'rollout'} of {base.method}: output {port.name} has shape {port.shape(known)}, input {port.name} has "
                 f"shape {inputs[port.name]}: the next step takes what a step answers; give both one shape, or the "
                 "output another name"
             )
