@@ -54,7 +54,8 @@ class _Run:
     @property
     def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
         """What a closed rule calls is known when it is differentiated again."""
-        return partial(_answers, function=self.function) if _has_rule(self.function) else None
+        keeps = _has_rule(self.function) or is_composed(origin_of(self.function).function)
+        return partial(_answers, function=self.function) if keeps else None
 
 
 @lru_cache(maxsize=256)
