@@ -279,7 +279,10 @@ def _iteration(work: Straight, space: Workspace, iteration: Iteration, words: li
     low = work.add(iteration.body, (), room)
     begin = len(words)
     words += _copied(work, space.iterated(low, room.first, work.size))
-    _add_words(work, words, begin)
+    if len(words) > begin:  # a step of its own, also behind the words before the loop
+        work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+    if len(work.steps) // 3 == again:  # the body changes nothing
+        return
     flag = -1 if iteration.until < 0 else space.bases[iteration.body.arrays[iteration.until].name]
     work.steps += (AGAIN, WORDS + len(words), AGAIN_WORDS)
     words += (again, flag, iteration.most)
