@@ -1,6 +1,6 @@
 """Dense linear systems of a few rows on any scalar: straight code, without what is zero in every state.
 
-Golub, Van Loan 2013, sections 4.2 (Cholesky), 3.4 (elimination with row pivots) and 5.2 (reflections).
+Golub, Van Loan 2013, sections 4.2 (Cholesky) and 3.4 (elimination with row pivots).
 """
 
 from __future__ import annotations
@@ -8,16 +8,13 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.scalar import Scalar, absolute, is_zero, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, number, reciprocal, select, sqrt
 
 Vector: TypeAlias = "Sequence[Scalar]"
 Rows: TypeAlias = "Sequence[Sequence[Scalar]]"
-
-PIVOTED = 8
-"""Rows of the largest matrix that is eliminated with pivots; reflections, which choose nothing, are fewer beyond."""
 
 
 def _less(start: Scalar, left: Iterable[Scalar], right: Iterable[Scalar]) -> Scalar:
@@ -53,6 +50,11 @@ class Cholesky:
             self.L.append(row)
             self.inverse.append(reciprocal(row[i]))
 
+    @property
+    def lower(self) -> list[list[Scalar]]:
+        """L with its zeros."""
+        return [[*row, *[number(0.0)] * (len(self.L) - len(row))] for row in self.L]
+
     def solve(self, b: Vector) -> list[Scalar]:
         """x of S x = b."""
         halfway = list[Scalar]()
@@ -65,49 +67,6 @@ class Cholesky:
 
 
 # General matrices.
-
-
-class Factors(Protocol):
-    """What a square matrix A was made of."""
-
-    def solve(self, b: Vector) -> list[Scalar]:
-        """x of A x = b."""
-        ...
-
-    def solve_transposed(self, b: Vector) -> list[Scalar]:
-        """x of Aᵀ x = b."""
-        ...
-
-
-def factors(A: Rows) -> Factors:
-    """Those of a matrix, by its size; UnsupportedError where it is singular in every state."""
-    check_rank(A)
-    return Eliminated(A) if len(A) <= PIVOTED else Reflected(A)
-
-
-def check_rank(A: Rows) -> None:
-    """UnsupportedError where entries that are zero in every state make it singular: some rows share too few columns."""
-    row_of: dict[int, int] = {}
-
-    def place(row: int, tried: set[int]) -> bool:
-        """Gives the row a column of its own; others may move."""
-        for column, x in enumerate(A[row]):
-            if column not in tried and not is_zero(x):
-                tried.add(column)
-                if column not in row_of or place(row_of[column], tried):
-                    row_of[column] = row
-                    return True
-        return False
-
-    if not all([place(row, set()) for row in range(len(A))]):
-        raise singular()
-
-
-def singular() -> UnsupportedError:
-    return UnsupportedError(
-        "np.linalg.solve, inv: the matrix is singular in every state; check its rows and columns, such as those of a "
-        "Jacobian that are zero for this frame, or add a small number to its diagonal"
-    )
 
 
 class Eliminated:
@@ -155,10 +114,14 @@ class Eliminated:
                 x[k], x[i] = _exchanged(by, x[k], x[i])
             else:
                 x[i] = _less(x[i], [by], [x[k]])
-        return _upwards(self.U, [_inverse(row[k]) for k, row in enumerate(self.U)], x)
+        for k in reversed(range(len(x))):
+            x[k] = _less(x[k], self.U[k][k + 1 :], x[k + 1 :]) * self._inverse(k)
+        return x
 
     def solve_transposed(self, b: Vector) -> list[Scalar]:
-        x = _downwards(self.U, [_inverse(row[k]) for k, row in enumerate(self.U)], b)
+        x = list[Scalar]()
+        for k, start in enumerate(b):
+            x.append(_less(start, [row[k] for row in self.U[:k]], x) * self._inverse(k))
         for exchanges, k, i, by in reversed(self.steps):
             if exchanges:
                 x[k], x[i] = _exchanged(by, x[k], x[i])
@@ -166,65 +129,14 @@ class Eliminated:
                 x[k] = _less(x[k], [by], [x[i]])
         return x
 
-
-class Reflected:
-    """D A = Q R by Householder's reflections. D divides rows by the sum of their magnitudes: rows may differ in size.
-
-    A reflection of entries k .. n - 1 is (v, beta): x - beta v (v · x).
-    """
-
-    def __init__(self, A: Rows) -> None:
-        self.D = [reciprocal(total([_magnitude(x) for x in row if not is_zero(x)])) for row in A]
-        self.R = [[x * scale for x in row] for row, scale in zip(A, self.D, strict=True)]
-        self.inverse, self.reflections = list[Scalar](), list[tuple[list[Scalar], Scalar]]()
-        for k in range(len(A)):
-            v = [row[k] for row in self.R[k:]]
-            if all(map(is_zero, v)):
-                raise singular()
-            length = sqrt(total([x * x for x in v if not is_zero(x)]))
-            length = -length if is_zero(v[0]) else select(v[0], length, -length)
-            v[0] = v[0] + length
-            beta = reciprocal(length * v[0])
-            self.inverse.append(-(beta * v[0]))
-            self.reflections.append((v, beta))
-            for column in range(k + 1, len(A)):
-                reflected = _reflection(k, v, beta, [row[column] for row in self.R])
-                for row, x in zip(self.R, reflected, strict=True):
-                    row[column] = x
-
-    def solve(self, b: Vector) -> list[Scalar]:
-        x = [scale * entry for scale, entry in zip(self.D, b, strict=True)]
-        for k, (v, beta) in enumerate(self.reflections):
-            x = _reflection(k, v, beta, x)
-        return _upwards(self.R, self.inverse, x)
-
-    def solve_transposed(self, b: Vector) -> list[Scalar]:
-        x = _downwards(self.R, self.inverse, b)
-        for k, (v, beta) in reversed(list(enumerate(self.reflections))):
-            x = _reflection(k, v, beta, x)
-        return [scale * entry for scale, entry in zip(self.D, x, strict=True)]
-
-
-def _upwards(U: Rows, inverse: Vector, b: Vector) -> list[Scalar]:
-    """x of U x = b; U: the right upper triangle of it is read. inverse: 1 / U_kk."""
-    x = list(b)
-    for k in reversed(range(len(x))):
-        x[k] = _less(x[k], U[k][k + 1 :], x[k + 1 :]) * inverse[k]
-    return x
-
-
-def _downwards(U: Rows, inverse: Vector, b: Vector) -> list[Scalar]:
-    """x of Uᵀ x = b."""
-    x = list[Scalar]()
-    for k, start in enumerate(b):
-        x.append(_less(start, [U[j][k] for j in range(k)], x) * inverse[k])
-    return x
-
-
-def _reflection(k: int, v: Vector, beta: Scalar, x: Vector) -> list[Scalar]:
-    terms = [y * z for y, z in zip(v, x[k:], strict=True) if not (is_zero(y) or is_zero(z))]
-    by = total(terms) * beta if terms else number(0.0)
-    return [*x[:k], *(_less(z, [by], [y]) for y, z in zip(v, x[k:], strict=True))]
+    def _inverse(self, k: int) -> Scalar:
+        if is_zero(self.U[k][k]):
+            raise UnsupportedError(
+                "np.linalg.solve, inv: the matrix is singular in every state; see which of its rows or columns are "
+                "zero (those of a Jacobian are for joints that do not move the frame), or add a small number to its "
+                "diagonal"
+            )
+        return reciprocal(self.U[k][k])
 
 
 def _exchanged(ahead: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
@@ -232,12 +144,6 @@ def _exchanged(ahead: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
     if isinstance(ahead, float):
         return (x, y) if ahead >= 0.0 else (y, x)
     return select(ahead, x, y), select(ahead, y, x)
-
-
-def _inverse(pivot: Scalar) -> Scalar:
-    if is_zero(pivot):
-        raise singular()
-    return reciprocal(pivot)
 
 
 def _magnitude(x: Scalar) -> Scalar:
