@@ -9,6 +9,7 @@ from itertools import chain
 from condyle.backends.common.loops import Bank, layout
 from condyle.backends.common.segment_layout import Copy, Workspace, on_the_left, own_inputs, product_table
 from condyle.backends.cpu.assemble import (
+    AGAIN,
     LOOPS,
     Assembled,
     Kernel,
@@ -23,9 +24,9 @@ from condyle.backends.cpu.operations import expanded, inline_angles
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program, input_of, operands
-from condyle.ir.segments import Product, Segmented
+from condyle.ir.segments import Iteration, Product, Segmented
 from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
-from condyle.ir.time_loops import TimeLoop
+from condyle.ir.time_loops import COUNT, TimeLoop
 from condyle.operations import TRIGONOMETRIC
 from condyle.runtime import machine
 from condyle.runtime._native import Entry
@@ -33,6 +34,8 @@ from condyle.runtime.native import PACKED_IN, PACKED_OUT, PIECE_NS, NativeKernel
 from condyle.runtime.packed import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
+AGAIN_WORDS = 3
+"""The step to go back to, the slot of the flag that ends it or -1, and how many times at most."""
 WORDS = 6
 """Number of words before the records: see tiles/loops.h."""
 MINUS, SAME, HELD = 1, 2, 4
@@ -234,15 +237,15 @@ def assemble_segments(
         begin = len(words)
         if isinstance(segment, Program):
             words += _program(work, space, code, segment)
+        elif isinstance(segment, Iteration):
+            _iteration(work, space, segment, words)
+            continue
         else:
             left, right = segment.left.array, space.bases[segment.right.array]
             base = begins[left] if left in begins else space.bases[left]
             kind = SAME if left in begins else HELD if left in code.held else 0
             words += product_words(segment, base, right, space.multiplied(segment), work.slots, kind)
-        if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
-            work.steps[-1] += len(words) - begin
-        elif len(words) > begin:
-            work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+        _add_words(work, words, begin)
     tiles = BESIDE if any(product.left.array in code.held | begins.keys() for product in code.products) else 1
     alone = sum(1 << k for k, array in enumerate(code.inputs) if array.name in on_the_left(code))
     head = (0, tiles, space.size, 0, len(packed_constants(work.constants.values, isa, bits)), alone)
@@ -259,6 +262,32 @@ def _program(work: Straight, space: Workspace, code: Segmented, program: Program
     return _copied(work, space.programmed(low, room.first, work.size))
 
 
+def _add_words(work: Straight, words: Sequence[int], begin: int) -> None:
+    """The words from this one on are commands of the last step, or of a new one."""
+    if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
+        work.steps[-1] += len(words) - begin
+    elif len(words) > begin:
+        work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+
+
+def _iteration(work: Straight, space: Workspace, iteration: Iteration, words: list[int]) -> None:
+    """Adds the kernels of the body, and the words before and behind it: the last ones say where it is done again."""
+    begin = len(words)
+    words += _copied(work, space.begun(iteration))
+    _add_words(work, words, begin)
+    room, again = space.room(iteration.body, is_body=True), len(work.steps) // 3
+    low = work.add(iteration.body, (), room)
+    begin = len(words)
+    words += _copied(work, space.iterated(low, room.first, work.size))
+    if len(words) > begin:  # a step of its own, also behind the words before the loop
+        work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+    if len(work.steps) // 3 == again:  # the body changes nothing
+        return
+    flag = -1 if iteration.until < 0 else space.bases[iteration.body.arrays[iteration.until].name]
+    work.steps += (AGAIN, WORDS + len(words), AGAIN_WORDS)
+    words += (again, flag, iteration.most)
+
+
 def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
     words: list[int] = []
     for copy in copies:
@@ -271,16 +300,24 @@ def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
 # Loops over time around a kernel of tiles; the same machine code is used for any number of steps.
 
 
+GUESS = 8
+"""Steps that a loop takes that ends earlier."""
+TILES, ALL = 64, 1 << 40
+"""How many tiles of it a thread takes at once, since lanes are idle at the end of these; states that end together."""
+
+
 def repeated(kernel: NativeKernel, loop: TimeLoop) -> NativeKernel | None:
     """The kernel of a loop around this one; None if it is no kernel of tiles."""
-    if kernel.body is None or loop.until >= 0:
+    if kernel.body is None:
         return None
     tiles, single, of, columns = kernel.body
     numbers = _numbers(loop)
     plan = machine.repeat(tiles, numbers)
     shape = _looped(of, of, loop, plan.work_bytes)
-    packed = plan_entry(plan, _looped(columns, of, loop, plan.work_bytes), kernel.dtype, PACKED_IN + PACKED_OUT)
-    text = f"{loop.steps} steps a tile, {kernel.description}"
+    packed = None
+    if not loop.together:
+        packed = plan_entry(plan, _looped(columns, of, loop, plan.work_bytes), kernel.dtype, PACKED_IN + PACKED_OUT)
+    text = f"{_said(loop)}, {kernel.description}"
     made = NativeKernel(plan_entry(plan, shape, kernel.dtype), kernel.dtype, text, plan, packed)
     if single is not None:
         alone = machine.repeat(single, numbers)
@@ -300,15 +337,34 @@ def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape
     outputs = [
         loop.rows(give.every) * whole.out_sizes[give.output]
         if give.every
+        else 1
+        if give.output == COUNT
         else (whole if give.summed else once).out_sizes[give.output]
         for give in loop.gives
     ]
-    state_ns = loop.steps * whole.state_ns
-    return replace(whole, in_sizes=tuple(inputs), out_sizes=tuple(outputs), work_bytes=work_bytes, state_ns=state_ns)
+    state_ns = whole.state_ns * (loop.steps if loop.until < 0 else min(loop.steps, GUESS))
+    least = 0 if loop.until < 0 else ALL if loop.together else TILES * whole.lanes
+    return replace(
+        whole,
+        in_sizes=tuple(inputs),
+        out_sizes=tuple(outputs),
+        work_bytes=work_bytes,
+        state_ns=state_ns,
+        least=least,
+    )
+
+
+def _said(loop: TimeLoop) -> str:
+    if loop.until < 0:
+        return f"{loop.steps} steps a tile"
+    if loop.together:
+        return f"at most {loop.steps} steps, all states until one is done"
+    refilled = "" if any(take.every for take in loop.takes) else ", lanes refilled"
+    return f"at most {loop.steps} steps a tile{refilled}"
 
 
 def _numbers(loop: TimeLoop) -> tuple[int, ...]:
     """The loop as the numbers that tiles/repeat.h describes."""
     takes = chain.from_iterable((take.carried, take.every) for take in loop.takes)
     gives = chain.from_iterable((give.output, give.every, int(give.summed)) for give in loop.gives)
-    return (loop.steps, int(loop.backwards), len(loop.gives), *takes, *gives)
+    return (loop.steps, int(loop.backwards), len(loop.gives), loop.until, int(loop.together), *takes, *gives)
