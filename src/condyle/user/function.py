@@ -296,8 +296,8 @@ class CompiledFunction(Identified):
         """
         if of == "iterate":
             raise UnsupportedError(
-                "vjp('iterate'): an iteration that ends has no such derivative: take f.vjp() and f.jacobian() at the last "
-                "answer x = f(x, u), where dx/du = (1 - df/dx)^-1 df/du, or vjp('rollout') of a fixed number of steps"
+                "vjp('iterate'): an iteration that ends has no such derivative: take vjp('rollout') of a fixed number of "
+                "steps, or f.jacobian() at the answer x = f(x, u), where dx/du = (1 - df/dx)^-1 df/du"
             )
         if of not in ("", "rollout"):
             raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
