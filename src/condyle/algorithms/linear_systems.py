@@ -185,4 +185,7 @@ def _dot(x: Vector, y: Vector) -> Scalar:
 
 def scales(A: Rows) -> list[Scalar]:
     """By which rows are multiplied before they are reflected, since they may differ in size."""
-    return [reciprocal(total([absolute(x) for x in row if not is_zero(x)] or [number(0.0)])) for row in A]
+    sizes = [[absolute(x) for x in row if not is_zero(x)] for row in A]
+    if not all(sizes):
+        raise singular()
+    return [reciprocal(total(row)) for row in sizes]

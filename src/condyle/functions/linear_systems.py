@@ -92,9 +92,10 @@ def _reflected(kind: str, calls: Any, inputs: ByName) -> list[list[Any]]:
 
 def _triangular(calls: Any, T: Any, panels: Mapping[int, Panel], x: Any, is_lower: bool) -> Any:
     """x of T x = b, written into b."""
-    for k, panel in panels.items() if is_lower else reversed(panels.items()):
+    way = 1 if is_lower else -1
+    for k, panel in list(panels.items())[::way]:
         end = k + len(panel.V)
-        for i in range(k, end) if is_lower else reversed(range(k, end)):
+        for i in range(k, end)[::way]:
             x[i] = x[i] * panel.inverse[i - k]
             within = slice(i + 1, end) if is_lower else slice(k, i)
             x[within] -= np.outer(T[within, i], x[i])

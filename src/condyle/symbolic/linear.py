@@ -188,7 +188,7 @@ def solve_symmetric(S: Any, b: Any) -> Any:
 
 def _is_definite(S: Any) -> bool:
     try:
-        return bool(np.isfinite(np.linalg.cholesky(S)).all())
+        return bool(numpy.isfinite(numpy.linalg.cholesky(S)).all())
     except np.linalg.LinAlgError:
         return False
 
