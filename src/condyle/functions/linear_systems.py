@@ -13,8 +13,8 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from condyle.algorithms.linear_systems import Cholesky, Eliminated, Panel, Vector, scales
+from condyle.derivatives.composed import Composed
 from condyle.derivatives.products import multiplied, shaped
-from condyle.derivatives.recording import Composed
 from condyle.functions.quantities import ByName, Values
 from condyle.ir.expr import Value
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
