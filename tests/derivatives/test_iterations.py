@@ -9,12 +9,16 @@ import pytest
 
 import condyle
 from condyle.backends.common.facts import Facts
+from condyle.backends.cpu.assemble import AGAIN
+from condyle.backends.cpu.build import load, object_code, supported
+from condyle.backends.cpu.loops import assemble_segments
 from condyle.compile.compiler import Compiler
 from condyle.derivatives.recording import Composed
 from condyle.errors import UnsupportedError
 from condyle.functions.repeat import iterate, repeat
 from condyle.ir.segments import Iteration, Segmented, verify_segments
 from condyle.model.tree import tree_of
+from condyle.runtime import machine
 from condyle.scalar import absolute, maximum, reciprocal, select
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.user.function import UserFunction
@@ -177,3 +181,38 @@ def test_an_iteration_keeps_its_rules() -> None:
         segments = tuple(broken if isinstance(part, Iteration) else part for part in code.segments)
         with pytest.raises(AssertionError):
             verify_segments(Segmented(code.name, code.inputs, code.arrays, code.constants, segments))
+
+
+@pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
+def test_a_loop_that_leads_elsewhere_is_refused() -> None:
+    """The step to go back to, the slot of the flag, how many times; another loop inside."""
+    code, isa = Compiler(tree_of(ROBOT), Facts(ROBOT.nq, ROBOT.nv)).code(ROOT), supported()[0]
+    assert isinstance(code, Segmented)
+    made = object_code(code, assemble_segments(code, isa, 64), isa.name, 64)
+    load(made)
+    numbers = np.frombuffer(made.numbers, np.int64)
+    steps = 6 + 4 * int(numbers[1] + numbers[2])
+    (place,) = (k for k in range(int(numbers[3])) if numbers[steps + 3 * k] == AGAIN)
+    words = len(numbers) - int(numbers[5]) + int(numbers[steps + 3 * place + 1])
+
+    def refused(changes: dict[int, int]) -> None:
+        bad = numbers.copy()
+        for k, value in changes.items():
+            bad[k] = value
+        with pytest.raises(ValueError, match="do not fit"):
+            machine.plan(
+                made.isa,
+                64,
+                made.text,
+                made.constants,
+                np.frombuffer(made.slots, np.uint32).tolist(),
+                made.values,
+                bad.tolist(),
+            )
+
+    for wrong in ({words: place}, {words: -1}, {words + 1: -2}, {words + 1: 1 << 40}, {words + 2: 0}):
+        refused(wrong)
+    refused({steps + 3 * place + 2: 2})
+    refused({steps + 3 * place + 1: int(numbers[5]) - 2})
+    inner = steps + 3 * (place - 1)
+    refused({inner: AGAIN, inner + 1: int(numbers[steps + 3 * place + 1]), inner + 2: 3})
