@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt
@@ -32,16 +33,22 @@ PIVOT = 1e-14
 """The least pivot of a factor, beside the diagonal entry there."""
 SLACK, MULTIPLIER = 0.3, 0.3
 """Least slacks at the start, and their multipliers, in the units of the scaled problem."""
+WARM = 1e-2
+"""Both, where it starts from multipliers."""
 LEAST = 1e-15
 """The least slack: differences of rounded numbers may be zero."""
 KEPT = 0.995
 """The part of the longest step that is taken."""
 STEP = 1e-5
 """The last step is this small beside x; the error that it leaves is smaller by a factor of ten or more."""
+SOLVED = 1e-6
+"""The residual of what is called solved, in the units of the scaled problem."""
 CLEAR = 1e6
 """theta z, beside 1 + mu, where no feasible x is near."""
 FAR = 1e4
 """Where a certificate says that no feasible x is nearer than this, in scaled units, the problem is called infeasible."""
+STIFF = 1e8
+"""Of derivatives: a side that holds x is a spring so many times as stiff as H."""
 TINY, LARGE = 1e-30, 1e20
 """Denominators are not below it; limits not above it."""
 
@@ -178,8 +185,8 @@ def stiffened(problem: Problem) -> Problem:
     return problem._replace(hessian=hessian)
 
 
-def scaled(problem: Problem, x: Vector, z: Vector, y: Vector) -> tuple[Problem, State, Units]:
-    """The problem with all numbers of order 1, and the state at the start: at x, and multipliers, or at none ([])."""
+def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, Units]:
+    """The problem with all numbers of order 1, and the state at x; start: multipliers as `answers` gives them, or []."""
     sides, n = problem.sides, len(problem.gradient)
     norms = [_inverse_norm(row) for row in problem.rows]
     equal_norms = [_inverse_norm(row) for row in problem.equal]
@@ -215,17 +222,29 @@ def scaled(problem: Problem, x: Vector, z: Vector, y: Vector) -> tuple[Problem, 
         sides,
         [h * by_length for h in limits],
     )
-    least = _most([SLACK - r * by_length for r in room])
-    theta = maximum(least, 0.0) if sides else number(0.0)
-    slack = [r * by_length + theta for r in room]
-    multipliers = [SLACK * MULTIPLIER * reciprocal(s) for s in slack]
-    pulled = _pulled(small, by_place(small, multipliers))
-    gradient = [s * by_force + p for s, p in zip(slope, pulled, strict=True)]
-    none: Vector = [number(0.0)] * len(equal)
-    state = State(
-        [v * by_length for v in x], [v * by_length for v in w], multipliers, theta, gradient, none, [r * by_length for r in gap]
-    )
+    slack, product = (WARM, WARM * WARM) if start else (SLACK, SLACK * MULTIPLIER)
+    theta = maximum(_most([slack - r * by_length for r in room]), 0.0) if sides else number(0.0)
+    z = [product * reciprocal(r * by_length + theta) for r in room]
+    y: Vector = [number(0.0)] * len(equal)
+    if start:
+        places, fixed = split(problem, start)
+        places = [*places[:n], *[v / norm for v, norm in zip(places[n:], norms, strict=True)]]
+        z = [maximum(a, (places[k.place] if k.sign > 0.0 else -places[k.place]) * by_force) for a, k in zip(z, sides, strict=True)]
+        y = [v / norm * by_force for v, norm in zip(fixed, equal_norms, strict=True)]
+    x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
+    state = State(x, w, z, theta, _slope(small, x, z, y), y, gap)
     return small, state, Units(length, force, norms, equal_norms)
+
+
+def split(problem: Problem, multipliers: Vector) -> tuple[Vector, Vector]:
+    """Multipliers by place of [x; A x], and those of equalities."""
+    n, m = len(problem.gradient), len(problem.rows)
+    box = multipliers[m : m + n] if has_box(problem) else [number(0.0)] * n
+    return [*box, *multipliers[:m]], multipliers[len(multipliers) - len(problem.equal) :]
+
+
+def has_box(problem: Problem) -> bool:
+    return any(side.place < len(problem.gradient) for side in problem.sides)
 
 
 def _inverse_norm(row: Vector) -> Scalar:
@@ -306,3 +325,131 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
 
 def _moved(start: Vector, length: Scalar, along: Vector) -> Vector:
     return [a + length * b for a, b in zip(start, along, strict=True)]
+
+
+def balanced(problem: Problem, state: State) -> State:
+    """The state at the minimum of a scaled problem without sides: one factor, and corrections by it."""
+    stiff = stiffened(problem)
+    factored = factor(condensed(stiff, [number(0.0)] * len(state.x)))
+    n = len(state.x)
+    columns = _transposed(problem.equal, n)
+    x, y, gap, gradient = state.x, state.y, state.gap, state.gradient
+    for _ in range(3):
+        lifted = [r * (1.0 / DELTA) for r in gap]
+        dx = solved(factored, [-g - dot(column, lifted) for g, column in zip(gradient, columns, strict=True)])
+        change = _times(problem.equal, dx)
+        x = [a + b for a, b in zip(x, dx, strict=True)]
+        y = [a + (b + c) * (1.0 / DELTA) for a, b, c in zip(y, change, gap, strict=True)]
+        gap = [a + b for a, b in zip(gap, change, strict=True)]
+        gradient = _slope(problem, x, state.z, y)
+    return state._replace(x=x, y=y, gap=gap, gradient=gradient)
+
+
+def _slope(problem: Problem, x: Vector, z: Vector, y: Vector) -> Vector:
+    """The gradient of the Lagrangian."""
+    columns, pulled = _transposed(problem.equal, len(x)), _pulled(problem, by_place(problem, z))
+    rows = zip(problem.hessian, problem.gradient, pulled, columns, strict=True)
+    return [dot(row, x) + g + p + dot(column, y) for row, g, p, column in rows]
+
+
+def answers(problem: Problem, limits: Vector, state: State, units: Units, done: Scalar) -> tuple[Vector, Vector, Scalar, Scalar]:
+    """(x, multipliers of rows, of the box if there is one, of equalities; residual; status) of the problem before it was
+    scaled. limits: its limits."""
+    sides, n = problem.sides, len(state.x)
+    x, z, y = state.x, state.z, state.y
+    values = [*x, *_times(problem.rows, x)]
+    room = [h - values[k.place] if k.sign > 0.0 else h + values[k.place] for h, k in zip(problem.limits, sides, strict=True)]
+    gap = [dot(row, x) - e for row, e in zip(problem.equal, problem.target, strict=True)]
+    slack = [absolute(a * maximum(r, 0.0)) for a, r in zip(z, room, strict=True)]
+    residual = _most([_largest(_slope(problem, x, z, y)), *[-r for r in room], *map(absolute, gap), *slack])
+    columns = _transposed(problem.equal, n)
+    pulled = _pulled(problem, by_place(problem, z))
+    normal = _sum([absolute(p + dot(column, y)) for p, column in zip(pulled, columns, strict=True)])
+    apart = -dot(problem.limits, z) - dot(problem.target, y) - FAR * normal - TINY
+    solved = select(minimum(SOLVED - residual, done - 0.5), 1.0, 0.0)
+    status = select(solved - 0.5, 1.0, select(apart, -1.0, 0.0)) if sides or gap else solved
+    x = [v * units.x for v in x]
+    for side, limit in zip(sides, limits, strict=True):
+        if side.place < n:
+            x[side.place] = minimum(x[side.place], limit) if side.sign > 0.0 else maximum(x[side.place], -limit)
+    places = [v * units.gradient for v in by_place(problem, z)]
+    rows = [a * b for a, b in zip(places[n:], units.rows, strict=True)]
+    box = places[:n] if has_box(problem) else []
+    equal = [a * units.gradient * b for a, b in zip(y, units.equal, strict=True)]
+    return x, [*rows, *box, *equal], residual, status
+
+
+class Held(NamedTuple):
+    """A solution, and what holds it: sides as springs, equalities as rows with the stiffest.
+
+    rows: those of A, then of E. places: stiffness of each entry of [x; rows]. d: of each side. y: multipliers of these
+    rows. A side whose multiplier and slack are both 0 holds nothing.
+    """
+
+    x: Vector
+    y: Vector
+    rows: Matrix
+    places: Vector
+    d: Vector
+    factored: tuple[Matrix, Vector]
+
+
+def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
+    """The linear system of derivatives at a solution: problem and answers as the user has them."""
+    n, m = len(x), len(problem.rows)
+    stiff = STIFF * maximum(_most([problem.hessian[k][k] for k in range(n)]), TINY)
+    rows = [*problem.rows, *problem.equal]
+    most = [stiff] * n + [stiff * reciprocal(maximum(dot(row, row), TINY)) for row in rows]
+    values = [*x, *_times(problem.rows, x)]
+    forces, fixed = split(problem, multipliers)
+    d: Vector = []
+    for side, limit in zip(problem.sides, problem.limits, strict=True):
+        z, s = (v if side.sign > 0.0 else -v for v in (forces[side.place], values[side.place]))
+        z, s, top = maximum(z, 0.0), maximum(limit - s, 0.0), most[side.place]
+        d.append(top * z * reciprocal(top * s + z + TINY))
+    places = [*by_place(problem, d, signed=False), *most[n + m :]]
+    merged = problem._replace(rows=rows)
+    matrix = condensed(merged, places)
+    for k in range(n):
+        matrix[k][k] = matrix[k][k] + stiff * (DAMPED / STIFF)
+    return Held(x, [*multipliers[:m], *fixed], rows, places, d, factor(matrix))
+
+
+def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector]:
+    """Changes of x and of the multipliers along one of the problem, whose limits are signed alike."""
+    n = len(at.x)
+    rows = [*change.rows, *change.equal]
+    shift = _shifts(problem, at, change)
+    turned = [d * v - s for d, v, s in zip(at.places[n:], _times(rows, at.x), shift[n:], strict=True)]
+    merged = problem._replace(rows=at.rows)
+    pulled = _pulled(merged, [*[-s for s in shift[:n]], *turned])
+    columns = _transposed(rows, n)
+    force = [dot(row, at.x) + g + dot(column, at.y) for row, g, column in zip(change.hessian, change.gradient, columns, strict=True)]
+    dx = solved(at.factored, [-f - p for f, p in zip(force, pulled, strict=True)])
+    dy = [d * v + t for d, v, t in zip(at.places[n:], _times(at.rows, dx), turned, strict=True)]
+    box = [d * v - s for d, v, s in zip(at.places, dx, shift, strict=False)]
+    m = len(problem.rows)
+    return dx, [*dy[:m], *(box if has_box(problem) else []), *dy[m:]]
+
+
+def _shifts(problem: Problem, at: Held, change: Problem) -> Vector:
+    """By place, forces of limits that move."""
+    forces = [d * h for d, h in zip(at.d, change.limits, strict=True)]
+    n, m = len(at.x), len(problem.rows)
+    targets = [d * e for d, e in zip(at.places[n + m :], change.target, strict=True)]
+    return [*by_place(problem, forces), *targets]
+
+
+def cotangent(problem: Problem, at: Held, x_bar: Vector, multipliers_bar: Vector) -> Problem:
+    """The cotangents of a problem, its limits signed, by those of x and of the multipliers. hessian: the lower triangle,
+    of a symmetric matrix."""
+    n, m = len(at.x), len(problem.rows)
+    both = [*chain(*split(problem, multipliers_bar))]
+    merged = problem._replace(rows=at.rows)
+    u = solved(at.factored, [a + b for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)])
+    moved = [a - b for a, b in zip([*u, *_times(at.rows, u)], both, strict=True)]
+    turned = [-d * v for d, v in zip(at.places[n:], moved[n:], strict=True)]
+    bars = [[t * x - y * v for x, v in zip(at.x, u, strict=True)] for t, y in zip(turned, at.y, strict=True)]
+    hessian = [[-(u[i] * at.x[j] + u[j] * at.x[i]) if i != j else -u[i] * at.x[i] for j in range(i + 1)] for i in range(n)]
+    limits = [d * (moved[k.place] if k.sign > 0.0 else -moved[k.place]) for d, k in zip(at.d, problem.sides, strict=True)]
+    return Problem(hessian, [-v for v in u], bars[:m], bars[m:], [-t for t in turned[m:]], problem.sides, limits)
