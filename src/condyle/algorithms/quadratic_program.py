@@ -33,16 +33,16 @@ PIVOT = 1e-14
 """The least pivot of a factor, beside the diagonal entry there."""
 SLACK, MULTIPLIER = 0.3, 0.3
 """Least slacks at the start, and their multipliers, in the units of the scaled problem."""
-WARM = 1e-2
-"""Both, where it starts from multipliers."""
+NEAREST, WRONG = 0.01, 0.3
+"""Of a start with multipliers: the least slack, and the residual from which on the multipliers are left out."""
 LEAST = 1e-15
 """The least slack: differences of rounded numbers may be zero."""
 KEPT = 0.999
 """The part of the longest step that is taken."""
 SMALL = 1e-7
 """s z before the last step, at most."""
-NEAR, CURVED = 2e-7, 1e-2
-"""The last step leaves this error beside x, and this part of itself beyond what it does not take."""
+NEAR, CURVED = 6e-7, 1e-3
+"""The last step leaves this error beside x, by what it does not take and by its curvature, at least this part of it."""
 SOLVED = 1e-6
 """The residual of what is called solved, in the units of the scaled problem."""
 CLEAR = 1e6
@@ -230,16 +230,22 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
         sides,
         [h * by_length for h in limits],
     )
-    slack, product = (WARM, WARM * WARM) if start else (SLACK, SLACK * MULTIPLIER)
-    theta = maximum(_most([slack - r * by_length for r in room]), 0.0) if sides else number(0.0)
-    z = [product * reciprocal(r * by_length + theta) for r in room]
+    x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
+    z: Vector = [number(0.0)] * len(sides)
     y: Vector = [number(0.0)] * len(equal)
+    slack, product = number(SLACK), number(SLACK * MULTIPLIER)
     if start:
         places, fixed = split(problem, start)
-        places = [*places[:n], *[v / norm for v, norm in zip(places[n:], norms, strict=True)]]
-        z = [maximum(a, (places[k.place] if k.sign > 0.0 else -places[k.place]) * by_force) for a, k in zip(z, sides, strict=True)]
-        y = [v / norm * by_force for v, norm in zip(fixed, equal_norms, strict=True)]
-    x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
+        places = [v * by_force / norm for v, norm in zip(places, [*[1.0] * n, *norms], strict=True)]
+        z = [maximum(places[k.place] if k.sign > 0.0 else -places[k.place], 0.0) for k in sides]
+        y = [v * by_force / norm for v, norm in zip(fixed, equal_norms, strict=True)]
+        wrong = maximum(_largest(_slope(small, x, z, y)), missed * by_length)
+        slack = minimum(maximum(wrong, NEAREST), SLACK)
+        product = slack * slack
+        z = [select(WRONG - wrong, v, 0.0) for v in z]
+        y = [select(WRONG - wrong, v, 0.0) for v in y]
+    theta = maximum(_most([slack - r * by_length for r in room]), 0.0) if sides else number(0.0)
+    z = [maximum(product * reciprocal(r * by_length + theta), v) for r, v in zip(room, z, strict=True)]
     state = State(x, w, z, theta, number(1.0), y, gap)
     return small, state, Units(length, force, norms, equal_norms)
 
@@ -298,7 +304,8 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     ratios = [a * b for a, b in zip(ds, by_s, strict=True)]
     # ds / s is the ratio and dz / z is -1 - ratio: both bound the step
     longest = reciprocal(maximum(1.0, maximum(-_least(ratios), _most(ratios) + 1.0)))
-    bent = [a * (r * r + r) for a, r in zip(z, ratios, strict=True)]
+    bends = [r * r + r for r in ratios]
+    bent = [a * b for a, b in zip(z, bends, strict=True)]
     ahead = (1.0 - longest) * mu - longest * longest * (dot(s, bent) * share)
     centre = ahead * reciprocal(maximum(mu, TINY))
     centre = centre * centre * centre * mu
@@ -319,7 +326,7 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
         _moved(state.y, taken, dy),
         _moved(state.gap, taken, change),
     )
-    missed = _largest(dx) * (rest + CURVED) - NEAR * maximum(_largest(after.x), 0.01)
+    missed = _largest(dx) * (rest + CURVED - _least(bends)) - NEAR * maximum(_largest(after.x), 0.01)
     far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(gap) - 1e-8 for gap in after.gap]]
     wide = theta * _sum(z) + _sum([absolute(a * b) for a, b in zip(after.y, after.gap, strict=True)])
     going = minimum(_most(far), CLEAR * (1.0 + mu) - wide)
