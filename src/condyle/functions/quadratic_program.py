@@ -166,7 +166,8 @@ def _held(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> tuple[Problem
 def _jvp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
     problem, solution = _held(shape, calls, inputs)
     dx, dy = algorithm.tangent(problem, solution, _problem(shape, inputs, prefix="d"))
-    return {"dx": dx, "dmultipliers": dy, "dresidual": [0.0], "dstatus": [0.0]}
+    parts = {"dx": dx, "dmultipliers": dy, "dresidual": [0.0], "dstatus": [0.0]}
+    return {f"d{port.name}": parts[f"d{port.name}"] for port in quadratic_program(shape).outputs}
 
 
 def _vjp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
@@ -184,4 +185,4 @@ def _vjp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat
         "limits": limits,
         **zeros,
     }
-    return {f"{name}_bar": values for name, values in parts.items()}
+    return {f"{port.name}_bar": parts[port.name] for port in quadratic_program(shape).inputs}
