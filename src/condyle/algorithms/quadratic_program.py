@@ -20,6 +20,7 @@ from functools import reduce
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from condyle.algorithms.linear_systems import Cholesky
 from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt
 
 Vector: TypeAlias = "list[Scalar]"
@@ -123,33 +124,6 @@ def _least(values: Sequence[Scalar]) -> Scalar:
 
 def _largest(values: Sequence[Scalar]) -> Scalar:
     return _most([absolute(x) for x in values])
-
-
-def factor(matrix: Matrix) -> tuple[Matrix, Vector]:
-    """Cholesky's L below the diagonal, and the reciprocals on it; pivots are kept above zero."""
-    n = len(matrix)
-    rows: Matrix = [[number(0.0)] * k for k in range(n)]
-    inverse: Vector = []
-    for j in range(n):
-        pivot = matrix[j][j] - dot(rows[j], rows[j])
-        inverse.append(reciprocal(sqrt(maximum(pivot, PIVOT * matrix[j][j]))))
-        for i in range(j + 1, n):
-            rest = dot(rows[i][:j], rows[j])
-            entry = matrix[i][j] if is_zero(rest) else matrix[i][j] - rest
-            rows[i][j] = entry if is_zero(entry) else entry * inverse[j]
-    return rows, inverse
-
-
-def solved(factored: tuple[Matrix, Vector], right: Vector) -> Vector:
-    """The solution with a matrix of this factor."""
-    rows, inverse = factored
-    y: Vector = []
-    for k, row in enumerate(rows):
-        y.append((right[k] - dot(row, y)) * inverse[k])
-    n = len(rows)
-    for k in reversed(range(n)):
-        y[k] = (y[k] - dot([rows[i][k] for i in range(k + 1, n)], y[k + 1 :])) * inverse[k]
-    return y
 
 
 def by_place(problem: Problem, values: Sequence[Scalar], signed: bool = True) -> Vector:
@@ -285,14 +259,14 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     by_z = [a * b for a, b in zip(s, inverse, strict=True)]
     d = [a * b for a, b in zip(z, by_s, strict=True)]
     weights = by_place(problem, d, signed=False)
-    factored = factor(condensed(problem, weights))
+    factored = Cholesky(condensed(problem, weights), PIVOT)
     lifted = [g * (1.0 / DELTA) for g in state.gap]
     columns = _transposed(problem.equal, n)
     right = [-(g * state.left) - dot(column, lifted) for g, column in zip(problem.gradient, columns, strict=True)]
 
     def moved(places: Vector) -> tuple[Vector, Vector, Vector]:
         """Changes of x, of A x and of slacks, where these forces are on places."""
-        dx = solved(factored, [r - p for r, p in zip(right, _pulled(problem, places), strict=True)])
+        dx = factored.solve([r - p for r, p in zip(right, _pulled(problem, places), strict=True)])
         dw = _times(problem.rows, dx)
         both = [*dx, *dw]
         return dx, dw, [-theta - both[k.place] if k.sign > 0.0 else both[k.place] - theta for k in sides]
@@ -340,13 +314,13 @@ def _moved(start: Vector, length: Scalar, along: Vector) -> Vector:
 def balanced(problem: Problem, state: State) -> State:
     """The state at the minimum of a scaled problem without sides: one factor, and corrections by it."""
     stiff = stiffened(problem, state)
-    factored = factor(condensed(stiff, [number(0.0)] * len(state.x)))
+    factored = Cholesky(condensed(stiff, [number(0.0)] * len(state.x)), PIVOT)
     n = len(state.x)
     columns = _transposed(problem.equal, n)
     x, y, gap, gradient = state.x, state.y, state.gap, stiff.gradient
     for _ in range(3):
         lifted = [r * (1.0 / DELTA) for r in gap]
-        dx = solved(factored, [-g - dot(column, lifted) for g, column in zip(gradient, columns, strict=True)])
+        dx = factored.solve([-g - dot(column, lifted) for g, column in zip(gradient, columns, strict=True)])
         change = _times(problem.equal, dx)
         x = [a + b for a, b in zip(x, dx, strict=True)]
         y = [a + (b + c) * (1.0 / DELTA) for a, b, c in zip(y, change, gap, strict=True)]
@@ -401,7 +375,7 @@ class Held(NamedTuple):
     rows: Matrix
     places: Vector
     d: Vector
-    factored: tuple[Matrix, Vector]
+    factored: Cholesky
 
 
 def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
@@ -422,7 +396,7 @@ def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
     matrix = condensed(merged, places)
     for k in range(n):
         matrix[k][k] = matrix[k][k] + stiff * (DAMPED / STIFF)
-    return Held(x, [*multipliers[:m], *fixed], rows, places, d, factor(matrix))
+    return Held(x, [*multipliers[:m], *fixed], rows, places, d, Cholesky(matrix, PIVOT))
 
 
 def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector]:
@@ -435,7 +409,7 @@ def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector
     pulled = _pulled(merged, [*[-s for s in shift[:n]], *turned])
     columns = _transposed(rows, n)
     force = [dot(row, at.x) + g + dot(column, at.y) for row, g, column in zip(change.hessian, change.gradient, columns, strict=True)]
-    dx = solved(at.factored, [-f - p for f, p in zip(force, pulled, strict=True)])
+    dx = at.factored.solve([-f - p for f, p in zip(force, pulled, strict=True)])
     dy = [d * v + t for d, v, t in zip(at.places[n:], _times(at.rows, dx), turned, strict=True)]
     box = [d * v - s for d, v, s in zip(at.places, dx, shift, strict=False)]
     m = len(problem.rows)
@@ -456,7 +430,7 @@ def cotangent(problem: Problem, at: Held, x_bar: Vector, multipliers_bar: Vector
     n, m = len(at.x), len(problem.rows)
     both = [*chain(*split(problem, multipliers_bar))]
     merged = problem._replace(rows=at.rows)
-    u = solved(at.factored, [a + b for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)])
+    u = at.factored.solve([a + b for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)])
     moved = [a - b for a, b in zip([*u, *_times(at.rows, u)], both, strict=True)]
     turned = [-d * v for d, v in zip(at.places[n:], moved[n:], strict=True)]
     bars = [[t * x - y * v for x, v in zip(at.x, u, strict=True)] for t, y in zip(turned, at.y, strict=True)]
