@@ -12,8 +12,9 @@ from condyle.backends.common.facts import NAME as SYMBOL
 from condyle.backends.common.facts import RESERVED
 from condyle.derivatives import derivative
 from condyle.derivatives.code import code
+from condyle.derivatives.composed import Composed
 from condyle.derivatives.products import entries, multiplied, shaped
-from condyle.derivatives.recording import Composed, Recording, is_composed
+from condyle.derivatives.recording import Recording, is_composed
 from condyle.errors import UnsupportedError
 from condyle.functions import function_or_none
 from condyle.functions.repeat import iterate
