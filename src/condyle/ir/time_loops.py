@@ -24,7 +24,7 @@ class Take(NamedTuple):
 
 
 EARLY, SHARE = 8, 16
-"""Steps that are expected of a loop that ends by itself, and which part of the most that it may take, if that is more."""
+"""Steps that are expected of a loop that ends by itself, or if that is more a part of the most that it may take."""
 COUNT = -1
 """In place of the number of an output: how many steps were taken."""
 
