@@ -184,6 +184,7 @@ static int begin_step(lanes_call *c)
     repeat_call *const call = c->call;
     const size_t tiles = (size_t)c->group->tiles;
     const int begins = c->clock == 0;
+    int takes;
     unsigned running = 0;
     int64_t time;
     size_t t, l;
@@ -200,8 +201,9 @@ static int begin_step(lanes_call *c)
             put_tile(c, t);
             continue;
         }
-        for (l = 0; l < LANES && c->running[t] != ALL_LANES; l++) {
-            if (!(c->running[t] >> l & 1) && (begins || (c->next < c->rows && (c->refills || !running)))) {
+        takes = begins || (c->next < c->rows && c->running[t] != ALL_LANES && (c->refills || !running));
+        for (l = 0; takes && l < LANES; l++) {
+            if (!(c->running[t] >> l & 1)) {
                 put_lane(c, t, l);
             }
         }
