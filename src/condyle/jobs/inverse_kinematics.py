@@ -35,12 +35,13 @@ Reals = NDArray[np.floating]
 
 DAMPING, LEAST = 0.03, 1e-6
 """mu by |e|^2, and what is added [m^2]."""
-PATIENCE, SETTLING = 14.0, 40.0
+PATIENCE, SETTLING = 14.0, 30.0
 """Iterations of an attempt; with a posture at rest, which takes more of them."""
 SHARE = 0.8
 """Of the joints' ranges, about their middle, where attempts start: near limits fewer succeed."""
-PULL, SETTLED = 0.5, 5e-3
-"""The part of the way to the posture at rest that an iteration takes; it is done when it moves by less [rad, m]."""
+PULL, FADE, SETTLED = 0.7, 0.2, 1e-2
+"""The part of the way to the posture at rest that the first iteration takes, how fast it becomes less, and how little
+the last one moves [rad, m]."""
 NEAR = 1e-6
 """|R - goal|^2 where they count as equal: a matrix that is no rotation is never reached."""
 ROTATION = 1e-3
@@ -127,20 +128,22 @@ class InverseKinematics:
 
         damping [m^2]: is added to mu. home (nq): where quaternions of the next attempt start.
         """
-        q = np.clip(at.q, self.lower, self.upper)
+        q = self._within(at.q)
         at = at.moved_to(q, 0.0 * start)
         error, J, reached = self._errors(at, translation, rotation)
         rows = np.flatnonzero(self._weights(rotation is not None))
         weights = self._weights(rotation is not None).ravel()[rows]
         e, J = error[rows] * weights, J[rows] * weights[:, None]
-        free = self._free(q, J.T @ e)
-        J = J * free
         mu = DAMPING * (e @ e) + damping + LEAST
-        away = None if self.rest is None else PULL * free * at.difference(q, self.rest)
-        dq = damped_step(J, e if away is None else e - J @ away, mu)
-        dq = dq if away is None else dq + away
         done = reached & (np.abs(error[rows]) < self.tolerance).all()
-        if away is not None:
+        if self.rest is None:
+            dq = damped_step(J * self._free(q, J.T @ e), e, mu)
+        else:
+            away = PULL * np.exp(-FADE * np.abs(age)) * at.difference(q, self.rest)
+            dq = damped_step(J, e - J @ away, mu) + away
+            free = self._free(q, dq)
+            J, away = J * free, away * free
+            dq = damped_step(J, e - J @ away, mu) + away
             done = done & (np.abs(dq) < SETTLED).all()
         age = age + 1.0
         stuck = age >= (PATIENCE if self.rest is None else SETTLING)
@@ -176,15 +179,24 @@ class InverseKinematics:
     def _weights(self, posed: bool) -> Reals:
         return self.weights * ([1.0] * 3 + [float(posed)] * 3)
 
+    def _within(self, q: Any) -> Any:
+        """The nearest configuration within the limits."""
+        entries = [q[k] for k in range(self.robot.nq)]
+        for k, _ in self._limited:
+            if np.isfinite(self.lower[k]):
+                entries[k] = np.maximum(entries[k], self.lower[k])
+            if np.isfinite(self.upper[k]):
+                entries[k] = np.minimum(entries[k], self.upper[k])
+        return np.stack(entries)
+
     def _free(self, q: Any, slope: Any) -> Any:
-        """1 for each degree of freedom, 0 for one that is at a limit and would leave it; slope: J^T e."""
+        """1 for each degree of freedom, 0 for one that is at a limit and would leave it; slope: where it would go."""
         free: list[Any] = [1.0] * self.robot.nv
         for k, i in self._limited:
-            low, high = self.lower[k], self.upper[k]
-            out = (q[k] >= high) & (slope[i] > 0.0) if low == -np.inf else (q[k] <= low) & (slope[i] < 0.0)
-            if np.isfinite(low) and np.isfinite(high):
-                out = out | ((q[k] >= high) & (slope[i] > 0.0))
-            free[i] = np.where(out, 0.0, 1.0)
+            if np.isfinite(self.lower[k]):
+                free[i] = np.where((q[k] <= self.lower[k]) & (slope[i] < 0.0), 0.0, free[i])
+            if np.isfinite(self.upper[k]):
+                free[i] = np.where((q[k] >= self.upper[k]) & (slope[i] > 0.0), 0.0, free[i])
         return np.stack(free)
 
     @cached_property
