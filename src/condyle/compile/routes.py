@@ -41,8 +41,15 @@ AMPLE = 1.25
 SURELY = 1.05
 """So many times LONGEST, counted by the entries of did: a little more than straight code has."""
 
-FORMS: Mapping[type, str] = {Program: "", Rolled: ", rolled", Segmented: ", products rolled"}
-"""What is said of a form beside the route."""
+
+def form_of(code: Code) -> str:
+    """What is said of a form beside the route."""
+    if not isinstance(code, Segmented):
+        return ", rolled" if isinstance(code, Rolled) else ""
+    iterations = [f"a loop of at most {part.most} times" for part in code.iterations]
+    products = ["products rolled"] if any(code.products) else []
+    return "".join(f", {words}" for words in (*products, *iterations))
+
 
 NOTHING = Size(0)
 
@@ -317,7 +324,7 @@ class Router:
         best = self.best(function)
         return {
             "function": function.name,
-            "route": best.route + FORMS[type(best.code)],
+            "route": best.route + form_of(best.code),
             **{name: getattr(best.counts, name) for name in Counts._fields},
         }
 

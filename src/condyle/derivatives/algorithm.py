@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from condyle.derivatives.code import code, program
 from condyle.derivatives.differentiate import DIFFERENTIATE, Recorded
-from condyle.derivatives.recording import Derive, Recording, replayed
+from condyle.derivatives.recording import Derive, Recording, is_composed, replayed
 from condyle.ir.expr import Value
 from condyle.ir.program import Program
 from condyle.model.tree import Tree
@@ -19,7 +19,7 @@ from condyle.specification import Derivative, Function, Route
 def ways(function: Function, derive: Derive) -> Mapping[str, Route]:
     """The route to a derivative. derive: makes derivatives of what is called."""
     of = origin_of(function).function
-    is_large = any(route.whole for route in of.routes.values())
+    is_large = any(route.whole for route in of.routes.values()) or is_composed(of)
     route = Route(_Run(function, derive), whole=partial(_whole, function, derive) if is_large else None)
     return {"closed rule" if _has_rule(function) else "differentiated": route}
 
@@ -54,7 +54,8 @@ class _Run:
     @property
     def record(self) -> Callable[..., Sequence[Sequence[Value]]] | None:
         """What a closed rule calls is known when it is differentiated again."""
-        return partial(_answers, function=self.function) if _has_rule(self.function) else None
+        keeps = _has_rule(self.function) or is_composed(origin_of(self.function).function)
+        return partial(_answers, function=self.function) if keeps else None
 
 
 @lru_cache(maxsize=256)

@@ -1,46 +1,44 @@
-"""A function as code from a recording: a Program, or segments where it has large products."""
+"""A function as code from a recording: a Program, or segments where it has large products or loops over time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple, TypeAlias, cast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, cast
 
 import numpy as np
 
+from condyle.derivatives.iterations import KeptIteration
 from condyle.derivatives.products import (
     Entries,
     LargeProduct,
     ProductGraph,
     entries,
-    multiplied,
     nonzero,
     shaped,
-    written_out,
 )
-from condyle.derivatives.recording import Derive, Multiply, Recording
+from condyle.derivatives.recording import Derive, Record, Recording
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Array, Output, Program, input_of, operands, verify
-from condyle.ir.segments import Constant, Product, Segment, Segmented, View, verify_segments, whole
+from condyle.ir.segments import Constant, Iteration, Product, Segment, Segmented, View, verify_segments, whole
 from condyle.model.tree import Tree
 from condyle.operations import LEAVES, Node
 from condyle.passes import pipeline
 from condyle.specification import Function
 from condyle.trace.straight import arrays, rows_of
 
-# A trace with recorded products, cut into segments: before each product a Program of what it needs and nobody had.
+# A trace with recorded products and loops, cut into segments: before each a Program of what it needs and nobody had.
 
 
 def code_of(graph: ProductGraph, name: str, arrays: Sequence[Array], values: Sequence[Entries]) -> Program | Segmented:
-    """The function whose output arrays have these values: a Program where it needs no recorded product.
+    """The function whose output arrays have these values: a Program where it needs no recorded product or loop.
 
     Cleaned, not contracted.
     """
     wanted = [Wanted(array, entries(value)) for array, value in zip(arrays, values, strict=True)]
-    products = _needed(graph, [entry for one in wanted for entry in one.entries])
-    cut = _Cut(graph, name, products)
-    return cut.segmented(wanted) if products else cut.straight(wanted)
+    blocks = graph.blocks([entry for one in wanted for entry in one.entries])
+    cut = _Cut(graph, name, blocks)
+    return cut.segmented(wanted) if blocks else cut.straight(wanted)
 
 
 class Wanted(NamedTuple):
@@ -52,13 +50,13 @@ class Wanted(NamedTuple):
 
 @dataclass
 class _Stage:
-    """A Program in the making, and the product behind it.
+    """A Program in the making, and the product or the loop behind it.
 
     nodes: those that it computes. kept: of those that later stages read, where they stand side by side.
     """
 
     wanted: list[Wanted]
-    product: Product | None = None
+    block: Product | Iteration | None = None
     nodes: list[int] = field(default_factory=list[int])
     kept: dict[int, int] = field(default_factory=dict[int, int])
 
@@ -66,8 +64,8 @@ class _Stage:
 class _Cut:
     """stage_of: for each node that some stage computes its number."""
 
-    def __init__(self, graph: ProductGraph, name: str, products: Sequence[LargeProduct]) -> None:
-        self.graph, self.name, self.products = graph, name, products
+    def __init__(self, graph: ProductGraph, name: str, blocks: Sequence[LargeProduct | KeptIteration]) -> None:
+        self.graph, self.name, self.blocks = graph, name, blocks
         self.arrays = dict(enumerate(graph.inputs))
         self.constants: dict[tuple[float, ...], str] = {}
         self.names: dict[tuple[object, ...], str] = {}
@@ -81,8 +79,9 @@ class _Cut:
         return self._program(0, stage, self.name, self.graph.inputs)
 
     def segmented(self, answers: list[Wanted]) -> Segmented:
-        for recorded in self.products:
-            self.stages.append(self._stage(recorded))
+        for block in self.blocks:
+            is_loop = isinstance(block, KeptIteration)
+            self.stages.append(self._iteration(block) if is_loop else self._stage(block))
         self.stages.append(_Stage(answers))
         for number, stage in enumerate(self.stages):
             self._assign(number, stage)
@@ -95,10 +94,10 @@ class _Cut:
         for number, stage in enumerate(self.stages):
             program = self._program(number, stage, f"{self.name}_{number}")
             segments += [program] if program.arrays else []
-            segments += [stage.product] if stage.product else []
+            segments += [stage.block] if stage.block else []
         constants = tuple(Constant(name, values) for values, name in self.constants.items())
         arrays = tuple(one.array for one in answers)
-        held = self.graph.held(self.products)
+        held = self.graph.held([block for block in self.blocks if isinstance(block, LargeProduct)])
         return verify_segments(Segmented(self.name, self.graph.inputs, arrays, constants, tuple(segments), held))
 
     def _stage(self, recorded: LargeProduct) -> _Stage:
@@ -111,6 +110,36 @@ class _Cut:
         product = Product(left, right, f"product {k}", rows, across)
         self.arrays[recorded.port] = product.array
         return _Stage(wanted, product)
+
+    def _iteration(self, kept: KeptIteration) -> _Stage:
+        """The loop, and what it begins with and holds beside arrays that are there."""
+        wanted: list[Wanted] = []
+        body = kept.body
+        starts, held = (
+            [self._vector(values, f"{word} {array.name}", wanted) for array, values in zip(arrays, parts, strict=True)]
+            for word, arrays, parts in (
+                ("start", body.arrays, kept.starts),
+                ("held", body.inputs[len(body.arrays) :], kept.held),
+            )
+        )
+        inputs = (*body.arrays, *(Array(name, (len(part),)) for name, part in zip(held, kept.held, strict=True)))
+        for k, array in enumerate(body.arrays):
+            self.arrays[kept.port + k] = array
+        return _Stage(wanted, Iteration(replace(body, inputs=inputs), tuple(starts), kept.most, kept.until))
+
+    def _vector(self, values: Sequence[Value], name: str, wanted: list[Wanted]) -> str:
+        """The array that has these entries: one that is there, else one that is wanted now."""
+        leaves = [self.graph.nodes[x.index] for x in values if isinstance(x, Expr)]
+        if len(leaves) == len(values) and all(node[0] == "input" for node in leaves):
+            places = [input_of(node) for node in leaves]
+            array = self.arrays[places[0][0]]
+            if array.size == len(places) and places == [(places[0][0], k) for k in range(len(places))]:
+                return array.name
+        key = ("vector", *((x.index, 0.0) if isinstance(x, Expr) else (-1, x) for x in values))
+        if key not in self.names:
+            self.names[key] = name
+            wanted.append(Wanted(Array(name, (len(values),)), list(values)))
+        return self.names[key]
 
     def _operand(self, values: Entries, name: str, wanted: list[Wanted], constant: bool = False) -> View:
         """Where an operand lies: in an array that is there or a constant, else in one that is wanted now."""
@@ -218,20 +247,10 @@ def _kept(stage: int) -> str:
     return f"kept {stage}"
 
 
-def _needed(graph: ProductGraph, answers: Sequence[Value]) -> list[LargeProduct]:
-    """The products that the answers depend on, in the order of the trace."""
-    needed = set(graph.needed(answers))
-    return [product for product in graph.products if product.first in needed]
-
-
-Record: TypeAlias = "Callable[[Recording, Mapping[str, Sequence[Value]]], Sequence[Sequence[Value]]]"
-"""The answers of a function, each flat, in a recording, given its inputs by name."""
-
-
 def program(tree: Tree, function: Function, record: Record, derive: Derive) -> Program:
     """All calls opened, large products written out. Cleaned, not contracted. derive: see `Recording`."""
     graph = Graph()
-    answers = _opened(tree, function, record, derive, graph, written_out)
+    answers = _opened(tree, function, record, derive, graph, None)
     values = [(k, i, value) for k, answer in enumerate(answers) for i, value in enumerate(answer)]
     inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
     return pipeline.apply(verify(graph.program(function.name, inputs, outputs, values)), pipeline.CLEAN)
@@ -240,13 +259,13 @@ def program(tree: Tree, function: Function, record: Record, derive: Derive) -> P
 def code(tree: Tree, function: Function, record: Record, derive: Derive) -> Program | Segmented:
     """The same with large products kept."""
     graph, outputs = ProductGraph(arrays(tree, function.inputs)), arrays(tree, function.named_outputs)
-    answers = _opened(tree, function, record, derive, graph, partial(multiplied, graph))
+    answers = _opened(tree, function, record, derive, graph, graph)
     found = [shaped(answer, array.shape) for answer, array in zip(answers, outputs, strict=True)]
     return code_of(graph, function.name, outputs, found)
 
 
 def _opened(
-    tree: Tree, function: Function, record: Record, derive: Derive, graph: Graph, multiply: Multiply
+    tree: Tree, function: Function, record: Record, derive: Derive, graph: Graph, keeps: ProductGraph | None
 ) -> list[list[Value]]:
     """The answers, each flat, as symbols of a graph whose ports are the inputs."""
     at = Recording(tree, derive)
@@ -255,5 +274,5 @@ def _opened(
     known: dict[int, Value] = {}
     for port, leaves in enumerate(given.values()):
         known.update((cast(Expr, leaf).index, graph.input(port, k)) for k, leaf in enumerate(leaves))
-    flat = iter(at.opened([x for answer in answers for x in answer], known, multiply))
+    flat = iter(at.opened([x for answer in answers for x in answer], known, keeps))
     return [[next(flat) for _ in answer] for answer in answers]

@@ -11,7 +11,7 @@ from typing import TypeAlias, cast
 import numpy as np
 
 from condyle.derivatives.products import Entries, Keeps, LargeProduct, entries, multiplied, shaped
-from condyle.derivatives.recording import Call, Recording, recorded
+from condyle.derivatives.recording import Call, Recording, is_composed, recorded
 from condyle.ir.expr import Expr, Value
 from condyle.model.tree import Tree
 from condyle.passes.forward_reverse import Cotangents, Directions, forward, reverse
@@ -180,7 +180,7 @@ class ChainRule:
     ) -> list[Directions]:
         """The tangents of all answers of a call: one by one where there are few, else by its Jacobian."""
         found: list[Directions] = [{} for _ in range(call.end - call.first)]
-        if len(directions) <= 2:
+        if len(directions) <= 2 or is_composed(call.function):
             for direction in directions:
                 given = [[entry.get(direction, 0.0) for entry in part] for part in tangents]
                 answers = self.recording.call(self.recording.derive("jvp", call.function), *call.arguments, *given)
@@ -281,7 +281,7 @@ class Recorded:
         self.changes: dict[str, Values] = {}
         moved: list[Values] = []
         for port in origin.function.inputs:
-            entries: Values = inputs[port.name]
+            entries: Values = [x if isinstance(x, Expr) else recording.equal([x])[0] for x in inputs[port.name]]
             if port.is_configuration:
                 entries, self.changes[port.name] = self.rule.moved(entries)
             else:

@@ -1,4 +1,4 @@
-"""Large products in a graph of symbols: each stays one operation, whose entries are leaves of their own.
+"""Large products in a graph of symbols: each stays one operation, whose entries are leaves of their own. So do loops.
 
 On the left stands what is the same for all states, if one of the two can be: numbers, else an input's matrix. So its
 factors are read once for many states: x W is computed as (W' x')'.
@@ -13,9 +13,11 @@ from typing import Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.derivatives.iterations import Compute, KeptIteration, kept
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Array, input_of, operands
 from condyle.scalar import matrix_product
+from condyle.specification import Function
 
 LEAST = 1024
 """Products of two entries from which on a product of matrices is an operation: see docs/decisions/0045."""
@@ -27,7 +29,7 @@ Entries: TypeAlias = "NDArray[np.object_]"
 """Symbols and numbers."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LargeProduct:
     """A product left right. first: the node of its first entry; they stand side by side, row major."""
 
@@ -57,7 +59,8 @@ class ProductGraph(Graph):
     def __init__(self, inputs: Sequence[Array], least: int = LEAST) -> None:
         super().__init__()
         self.inputs, self.least = tuple(inputs), least
-        self.products: list[LargeProduct] = []
+        self._blocks: list[LargeProduct | KeptIteration] = []
+        """By port behind those of the inputs."""
 
     def symbols(self) -> Mapping[str, Entries]:
         """An array of symbols for every input, by name."""
@@ -74,8 +77,8 @@ class ProductGraph(Graph):
         return self._recorded(left, right)
 
     def _recorded(self, left: Entries, right: Entries) -> Entries:
-        port = len(self.inputs) + len(self.products)
-        self.products.append(LargeProduct(left, right, port, len(self.nodes)))
+        port = len(self.inputs) + len(self._blocks)
+        self._blocks.append(LargeProduct(left, right, port, len(self.nodes)))
         leaves = self._leaves(port, (len(left), right.shape[1]))
         return np.where(_terms(left, right) > 0, leaves, 0.0)
 
@@ -83,6 +86,27 @@ class ProductGraph(Graph):
         leaves = np.empty(shape, dtype=object)
         leaves.ravel()[:] = [self.input(port, k) for k in range(leaves.size)]
         return leaves
+
+    def iterated(
+        self, function: Function, arguments: Sequence[Sequence[Value]], sizes: Mapping[str, int], compute: Compute
+    ) -> list[list[Value]]:
+        """The answers of a function repeated over time, which stays a loop; see `iterations.kept`."""
+        port = len(self.inputs) + len(self._blocks)
+        body, starts, held = kept(function, arguments, sizes, compute, port)
+        until = (
+            [array.name for array in body.arrays].index(f"loop {port} {function.repeat.until}")
+            if (function.repeat and function.repeat.until)
+            else -1
+        )
+        most = function.repeat.steps if function.repeat else 1
+        block = KeptIteration(body, most, until, tuple(starts), tuple(held), port, len(self.nodes))
+        self._blocks += [block] * len(body.arrays)
+        return [entries(self._leaves(port + k, array.shape)) for k, array in enumerate(body.arrays)]
+
+    def blocks(self, answers: Iterable[Value]) -> list[LargeProduct | KeptIteration]:
+        """The products and loops that these values depend on, in the order of the trace."""
+        needed = set(self.needed(answers))
+        return [block for block in dict.fromkeys(self._blocks) if block.first in needed]
 
     def _rank(self, operand: Entries) -> int:
         """How surely it is the same for all states: numbers are, a matrix in an input may be, others are not."""
@@ -103,23 +127,23 @@ class ProductGraph(Graph):
         shared = [one for one in products if self._rank(one.left) == 1 and self._rank(one.right) == 0]
         return frozenset(self.inputs[self._input(entries(one.left)[0])].name for one in shared)
 
-    def product_of(self, node: int) -> LargeProduct | None:
-        """The product whose entry a leaf is; None for other nodes."""
+    def block_of(self, node: int) -> LargeProduct | KeptIteration | None:
+        """The product, or the loop, whose entry a leaf is; None for other nodes."""
         if self.nodes[node][0] != "input":
             return None
         number = input_of(self.nodes[node])[0] - len(self.inputs)
-        return self.products[number] if number >= 0 else None
+        return self._blocks[number] if number >= 0 else None
 
     def used(self, node: int) -> Sequence[int]:
-        """The nodes that a node depends on at once: a product's entries on their first, and that on its factors."""
-        product = self.product_of(node)
-        if product is None:
+        """The nodes that a node depends on at once: a block's entries on their first, and that on what it reads."""
+        block = self.block_of(node)
+        if block is None:
             return operands(self.nodes[node])
-        return product.reads if node == product.first else (product.first,)
+        return block.reads if node == block.first else (block.first,)
 
     def needed(self, values: Iterable[Value]) -> list[int]:
-        """All nodes that these depend on, ascending; of a product every entry."""
-        return needed(values, self.used, self.product_of)
+        """All nodes that these depend on, ascending; of a block every entry."""
+        return needed(values, self.used, self.block_of)
 
 
 class Block(Protocol):

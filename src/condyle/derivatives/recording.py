@@ -9,33 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.normal_form import normal_form
 from condyle.algorithms.unrolled import Unrolled
+from condyle.derivatives.iterations import written_out
 from condyle.derivatives.products import (
     LEAST,
     SHARED,
     Entries,
     LargeProduct,
+    ProductGraph,
     entries,
+    multiplied,
     needed,
     shaped,
     size_of,
-    written_out,
 )
+from condyle.derivatives.products import written_out as product_written_out
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.ir.program import Array, Program, constant_of, input_of, operands
 from condyle.model.tree import Tree
 from condyle.passes.rotations import slopes
 from condyle.scalar import Scalar, number, operation
-from condyle.specification import Function, Port
+from condyle.specification import Derivative, Function, Port
 from condyle.trace.reference import Output
 from condyle.trace.straight import arrays, straight_size
 
 Values: TypeAlias = Sequence[Value]
-Multiply: TypeAlias = Callable[[Entries, Entries], Entries]
+Record: TypeAlias = "Callable[[Recording, Mapping[str, Values]], Sequence[Values]]"
+"""The answers of a function, each flat, in a recording, given its inputs by name."""
 
 
 class Derive(Protocol):
@@ -187,11 +191,12 @@ class Recording:
         return found
 
     def opened(
-        self, wanted: Sequence[Value], leaves: Mapping[int, Value], multiply: Multiply = written_out
+        self, wanted: Sequence[Value], leaves: Mapping[int, Value], graph: ProductGraph | None = None
     ) -> list[Value]:
         """These values as symbols of another graph (numbers and arrays too), all calls opened.
 
-        leaves: by node, what stands there for leaves of inputs. multiply: what becomes of large products.
+        leaves: by node, what stands there for leaves of inputs. graph: that graph, where large products and loops stay
+        what they are; else they are written out.
         """
         values: dict[int, Value] = {**self._zeros, **leaves}
         nodes = self.graph.nodes
@@ -206,7 +211,7 @@ class Recording:
             if node[0] == "input":
                 call = self.call_of(k)
                 assert call is not None and k == call.first, f"node {k} is a leaf that nothing is known of"
-                answers = self._answered(call, value_of, multiply)
+                answers = self._opened(call, value_of, graph)
                 values.update(zip(range(call.first, call.end), (x for part in answers for x in part), strict=True))
             elif node[0] == "const":
                 values[k] = self.graph.value(k)
@@ -215,15 +220,57 @@ class Recording:
                 values[k] = cast(Value, operation(node[0], given))
         return [value_of(value) for value in wanted]
 
-    def _answered(
-        self, call: Call | LargeProduct, value_of: Callable[[Value], Value], multiply: Multiply
+    def _opened(
+        self, call: Call | LargeProduct, value_of: Callable[[Value], Value], graph: ProductGraph | None
     ) -> Sequence[Values]:
         """The answers of a call, or the entries of a product, on other scalars."""
         if isinstance(call, LargeProduct):
             left, right = (shaped([value_of(x) for x in entries(part)], part.shape) for part in (call.left, call.right))
-            return [entries(multiply(left, right))]
-        given = [[value_of(x) for x in part] for part in call.arguments]
-        return given if call.is_equal else self.answered(call.function, given)
+            product = product_written_out(left, right) if graph is None else multiplied(graph, left, right)
+            return [entries(product)]
+        arguments = [[value_of(x) for x in part] for part in call.arguments]
+        if call.is_equal:
+            return arguments
+        if call.function.repeat is not None:
+            return self._iterated(call.function, arguments, graph)
+        if is_composed(call.function):
+            names = [port.name for port in call.function.inputs]
+            record = self._composed(call.function)
+            return Recording(self.tree, self.derive).computed(record, dict(zip(names, arguments, strict=True)), graph)
+        return self.answered(call.function, arguments)
+
+    def _iterated(
+        self, function: Function, arguments: Sequence[Values], graph: ProductGraph | None
+    ) -> Sequence[Values]:
+        """The answers of a function repeated over time."""
+        if graph is None:
+            return written_out(function, arguments, self.answered)
+        sizes = {port.name: array.size for port, array in zip(function.outputs, self._arrays(function), strict=True)}
+        return graph.iterated(function, arguments, sizes, self.answered)
+
+    def _arrays(self, function: Function) -> Sequence[Array]:
+        return arrays(self.tree, function.outputs)
+
+    def _composed(self, function: Function) -> Record:
+        route = function.routes[function.route_names(self.tree.has_shared_coordinates)[0]]
+        return cast(Record, cast(Any, route.run).record)
+
+    def computed(
+        self, record: Record, inputs: Mapping[str, Values], graph: ProductGraph | None = None
+    ) -> list[list[Value]]:
+        """The answers of a record on scalars of any kind, each flat; numbers are numbers in the recording. graph: see
+        `opened`."""
+        leaves, recorded = dict[int, Value](), dict[str, list[Value]]()
+        for name, values in inputs.items():
+            recorded[name] = list(values)
+            for k, value in enumerate(values):
+                if not isinstance(value, float):
+                    leaf = self.leaves(1)[0]
+                    recorded[name][k] = leaf
+                    leaves[cast(Expr, leaf).index] = value
+        answers = record(self, recorded)
+        flat = iter(self.opened([x for answer in answers for x in answer], leaves, graph))
+        return [[next(flat) for _ in answer] for answer in answers]
 
     def answered(self, function: Function, arguments: Sequence[Values]) -> list[list[Value]]:
         """A function computed on scalars of any kind, its answers flat."""
@@ -243,12 +290,39 @@ class Recording:
         return names[0] if size(names[0]) <= LONG else min(names, key=size)
 
 
+@dataclass(frozen=True)
+class Composed:
+    """The run of a route that calls other functions, loops over time among them; `Route.recorded` says that its code is
+    made by `record`."""
+
+    record: Record
+
+    def __call__(self, sweeps: Any) -> tuple[object, ...]:
+        """The answers on the scalars that a sweep has, loops written out."""
+        from condyle.derivatives.derived import derivative
+
+        return tuple(Recording(sweeps.tree, derivative).computed(self.record, sweeps.inputs))
+
+
+def is_composed(function: Function) -> bool:
+    """Whether it, or what it is a derivative of, calls loops over time."""
+    primal = function.origin.function if isinstance(function.origin, Derivative) else None
+    if primal is not None:
+        return primal.repeat is None and is_composed(primal)
+    return any(isinstance(route.run, Composed) for route in function.routes.values())
+
+
 def _identity(value: Value) -> object:
     return (value.index,) if isinstance(value, Expr) else value
 
 
 def recorded(recording: Recording, function: Function, arguments: Sequence[Values]) -> Sequence[Values]:
-    """A function's answers in a recording: calls of a composed function stay closed, an algorithm is run."""
+    """A function's answers in a recording: calls of a composed function stay closed, an algorithm is run.
+
+    What is differentiated by its own rule alone is called.
+    """
+    if is_composed(function) and "jvp" in function.closed:
+        return recording.call(function, *arguments)
     route = function.routes[function.route_names(recording.tree.has_shared_coordinates)[0]]
     record = getattr(route.run, "record", None)
     if record is not None:

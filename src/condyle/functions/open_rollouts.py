@@ -55,8 +55,8 @@ class OpenRollout(NamedTuple):
 
     def repeated(self, steps: int, every: int) -> Function:
         """The rollout of so many steps; every: 0 for the last one alone."""
-        of, _, _, by_time, _, summed, _ = self.repeat
-        return repeated(of, steps, by_time, every or 1, not every, summed)
+        of = self.repeat
+        return repeated(of.function, steps, of.by_time, every or 1, not every, of.summed)
 
 
 def open_rollout(function: Function, by_time: Iterable[str] = (), summed: Iterable[str] = ()) -> OpenRollout:

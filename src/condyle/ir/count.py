@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.ir.program import Program, operands
-from condyle.ir.segments import Product, Segmented
+from condyle.ir.segments import Iteration, Product, Segment, Segmented
 from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
 from condyle.operations import OPERATIONS, TRIGONOMETRIC
 
@@ -63,11 +63,18 @@ def tally(code: Code) -> Counter[str]:
     total: Counter[str] = Counter()
     if isinstance(code, Segmented):
         for part in code.segments:
-            total += tally(part) if isinstance(part, Program) else _of_product(part)
+            total += _of_segment(part)
         return total
     for loop in code.loops:
         total += _of_joint_loop(code, loop)
     return total
+
+
+def _of_segment(segment: Segment) -> Counter[str]:
+    """Of an iteration all times that it may run."""
+    if isinstance(segment, Iteration):
+        return _times(tally(segment.body), segment.most)
+    return tally(segment) if isinstance(segment, Program) else _of_product(segment)
 
 
 def _of_product(product: Product) -> Counter[str]:

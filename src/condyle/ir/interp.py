@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.ir.program import Program, constant_of, input_of, operands
-from condyle.ir.segments import Product, Segmented, View
+from condyle.ir.segments import Iteration, Product, Segmented, View
 from condyle.ir.sweep import Code, Columns, Joint, Loop, Mirror, Ref, Rolled, Step, Sweep, Walk
 from condyle.ir.time_loops import COUNT, Repeated, Take, TimeLoop
 from condyle.operations import MEANING
@@ -55,6 +55,8 @@ def run_segments(code: Segmented, inputs: Sequence[Array], dtype: type[np.floati
             given = [known[array.name] for array in segment.inputs]
             found = run(segment, given or [np.zeros((n, 0), dtype)], dtype)
             known |= {a.name: np.reshape(x, (len(x), a.size)) for a, x in zip(segment.arrays, found, strict=True)}
+        elif isinstance(segment, Iteration):
+            known |= _iterated(segment, known, n, dtype)
         else:
             made = product(segment, known[segment.left.array], known[segment.right.array])
             known[segment.result] = np.reshape(made, (len(made), segment.array.size))
@@ -63,6 +65,17 @@ def run_segments(code: Segmented, inputs: Sequence[Array], dtype: type[np.floati
         for array in code.arrays
         for x in (known[array.name],)
     ]
+
+
+def _iterated(iteration: Iteration, arrays: Mapping[str, Array], n: int, dtype: type[np.floating]) -> dict[str, Array]:
+    """The answers of an iteration, each (n, size), by name."""
+    body, held = iteration.body, [arrays[array.name] for array in iteration.held]
+    carried = [np.broadcast_to(arrays[name], (n, arrays[name].shape[1])) for name in iteration.starts]
+    for _ in range(iteration.most):
+        carried = [np.reshape(x, (len(x), -1)) for x in run(body, [*carried, *held], dtype)]
+        if iteration.until >= 0 and np.all(carried[iteration.until] > 0.0):
+            break
+    return {array.name: x for array, x in zip(body.arrays, carried, strict=True)}
 
 
 def product(what: Product, left: Array, right: Array) -> Array:

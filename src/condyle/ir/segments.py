@@ -1,7 +1,7 @@
-"""Segments: straight-line Programs and dense matrix products in order, with arrays between them.
+"""Segments: straight-line Programs, dense matrix products and loops over time in order, with arrays between them.
 
-The form for functions with large products. A product becomes a loop, while each instruction of straight-line code would
-be fetched from memory and used once. Every array is written by one segment and read by later ones.
+The form for functions with large products and with iterations. They stay loops, while each instruction of straight-line
+code would be fetched from memory and used once. Every array is written by one segment and read by later ones.
 """
 
 from __future__ import annotations
@@ -117,15 +117,45 @@ class Constant(NamedTuple):
     values: tuple[float, ...]
 
 
-Segment: TypeAlias = Program | Product
+class Iteration(NamedTuple):
+    """A Program applied to its own outputs, in place.
+
+    body: its output arrays are the answers; each is carried into the input of its number. Inputs behind these are
+    arrays of earlier segments, by their names. starts: names of arrays of earlier segments that carried inputs are at
+    the first time. most: how many times at most. until: number of an output of one entry, -1 for none: the loop ends
+    where it is above 0 in all states that run together; the body keeps the answers of a state where it is.
+    """
+
+    body: Program
+    starts: tuple[str, ...]
+    most: int
+    until: int = -1
+
+    @property
+    def name(self) -> str:
+        return self.body.name
+
+    @property
+    def carried(self) -> tuple[Array, ...]:
+        """The inputs of the body that are its outputs of the time before."""
+        return self.body.inputs[: len(self.starts)]
+
+    @property
+    def held(self) -> tuple[Array, ...]:
+        """The other ones."""
+        return self.body.inputs[len(self.starts) :]
+
+
+Segment: TypeAlias = Program | Product | Iteration
 
 
 @dataclass(frozen=True)
 class Segmented:
     """One function as segments in order.
 
-    A Program reads inputs of the function and arrays of earlier segments, by their names, and writes arrays. The left
-    operand of a product may also be a constant. The function's outputs are arrays that segments write.
+    A Program reads inputs of the function and arrays of earlier segments, by their names, and writes arrays; so does an
+    iteration. The left operand of a product may also be a constant. The function's outputs are arrays that segments
+    write.
 
     held: inputs that usually have one value for all states of a call, such as weights. With one value, products read
     the caller's array in place; a value for each state gives the same results. In exported code they are one row.
@@ -143,17 +173,28 @@ class Segmented:
         return (segment for segment in self.segments if isinstance(segment, Program))
 
     @property
+    def iterations(self) -> Iterator[Iteration]:
+        return (segment for segment in self.segments if isinstance(segment, Iteration))
+
+    @property
     def products(self) -> Iterator[Product]:
         return (segment for segment in self.segments if isinstance(segment, Product))
 
     def rewritten(self, rewrite: Callable[[Program], Program]) -> Segmented:
         """The same code with every Program rewritten."""
-        changed = (rewrite(part) if isinstance(part, Program) else part for part in self.segments)
-        return replace(self, segments=tuple(changed))
+        return replace(self, segments=tuple(_rewritten(part, rewrite) for part in self.segments))
+
+
+def _rewritten(segment: Segment, rewrite: Callable[[Program], Program]) -> Segment:
+    if isinstance(segment, Iteration):
+        return segment._replace(body=rewrite(segment.body))
+    return rewrite(segment) if isinstance(segment, Program) else segment
 
 
 def gives(segment: Segment) -> tuple[Array, ...]:
     """The arrays that a segment writes."""
+    if isinstance(segment, Iteration):
+        return segment.body.arrays
     return segment.arrays if isinstance(segment, Program) else (segment.array,)
 
 
@@ -161,6 +202,8 @@ def reads(segment: Segment) -> tuple[str, ...]:
     """The names of the arrays that a segment reads."""
     if isinstance(segment, Program):
         return tuple(array.name for array in segment.inputs)
+    if isinstance(segment, Iteration):
+        return (*segment.starts, *(array.name for array in segment.held))
     return segment.left.array, segment.right.array
 
 
@@ -172,6 +215,8 @@ def verify_segments(code: Segmented) -> Segmented:
     for segment in code.segments:
         if isinstance(segment, Product):
             _verify_product(segment, sizes | constants, sizes)
+        elif isinstance(segment, Iteration):
+            _verify_iteration(segment, sizes)
         else:
             assert all(sizes.get(array.name) == array.size for array in segment.inputs), f"{code.name}: {segment.name}"
         for array in gives(segment):
@@ -179,6 +224,16 @@ def verify_segments(code: Segmented) -> Segmented:
             sizes[array.name] = array.size
     assert all(sizes.get(array.name) == array.size for array in code.arrays), f"{code.name}: an answer is missing"
     return code
+
+
+def _verify_iteration(iteration: Iteration, sizes: Mapping[str, int]) -> None:
+    """Checks that what is carried fits, and that what is read is there."""
+    body, until = iteration.body, iteration.until
+    assert iteration.most >= 1 and len(iteration.starts) == len(body.arrays), body.name
+    for start, before, after in zip(iteration.starts, iteration.carried, body.arrays, strict=True):
+        assert sizes.get(start) == before.size == after.size, f"{body.name}: {before.name}"
+    assert all(sizes.get(array.name) == array.size for array in iteration.held), body.name
+    assert until < 0 or body.arrays[until].size == 1, f"{body.name}: until"
 
 
 def _verify_product(product: Product, left: Mapping[str, int], right: Mapping[str, int]) -> None:

@@ -13,7 +13,7 @@ from condyle.backends.common.facts import RESERVED
 from condyle.derivatives import derivative
 from condyle.derivatives.code import code
 from condyle.derivatives.products import entries, multiplied, shaped
-from condyle.derivatives.recording import Recording
+from condyle.derivatives.recording import Recording, is_composed
 from condyle.errors import UnsupportedError
 from condyle.functions import function_or_none
 from condyle.identity import Parts, digest, whole
@@ -227,8 +227,8 @@ def _function(
     seen = [one.needs.reference_frames for one in asked if one.needs.reference_frames]
 
     def ways() -> dict[str, Route]:
-        has_products = len(asked) < len(every)
-        whole = partial(code, function=function, record=traced.record, derive=derivative) if has_products else None
+        keeps = len(asked) < len(every) or any(map(is_composed, asked))
+        whole = partial(code, function=function, record=traced.record, derive=derivative) if keeps else None
         return {"traced": Route(traced, whole=whole)}
 
     sizes = [one.size for one in asked]

@@ -24,7 +24,7 @@ from condyle.backends.common.forms import beyond, literal, write_functions
 from condyle.backends.common.segment_layout import Copy, Workspace, on_the_left
 from condyle.ir.count import tally
 from condyle.ir.program import Program
-from condyle.ir.segments import Segmented
+from condyle.ir.segments import Iteration, Segmented
 from condyle.ir.sweep import Code
 from condyle.ir.time_loops import Repeated
 from condyle.text import Emitter
@@ -162,6 +162,8 @@ def segmented_body(code: Segmented, bits: int, target: Target) -> Body:
             constants += low.constants
             for copy in space.programmed(low, room.first, low.size):
                 _copy(tile, copy, space.zero)
+        elif isinstance(segment, Iteration):
+            constants += _iteration(tile, space, segment, target)
         else:
             left, right = segment.left.array, space.bases[segment.right.array]
             place = tables.get(left) or space.bases[left]
@@ -172,6 +174,24 @@ def segmented_body(code: Segmented, bits: int, target: Target) -> Body:
     slots = bases, space.tables, space.zero, tuple(constants), space.size
     held, alone = (tuple(sorted(numbers[name] for name in names)) for names in (rows, on_the_left(code)))
     return Body(tuple(tile.chunks), tile.text(bool(held)), *slots, products=True, held=held, alone=alone)
+
+
+def _iteration(tile: Tile, space: Workspace, iteration: Iteration, target: Target) -> Sequence[tuple[int, float]]:
+    """Writes a loop around the chunks of its body; the constants that these need."""
+    for copy in space.begun(iteration):
+        _copy(tile, copy, space.zero)
+    room = space.room(iteration.body, is_body=True)
+    low = lower(iteration.body, target.cut, room=room)
+    count = tile.named("again")
+    tile.statements(f"size_t {count} = {iteration.most};", "do {")
+    tile.add(low)
+    for copy in space.iterated(low, room.first, low.size):
+        _copy(tile, copy, space.zero)
+    ends = (
+        "" if iteration.until < 0 else (f" && !cd_done(w, {space.bases[iteration.body.arrays[iteration.until].name]})")
+    )
+    tile.statements(f"}} while (--{count} != 0{ends});")
+    return low.constants
 
 
 def _copy(tile: Tile, copy: Copy, zero: int) -> None:

@@ -1,4 +1,7 @@
-"""The layout of segments in the workspace: arrays, and the Programs' own slots, which are reused."""
+"""The layout of segments in the workspace: arrays, and the Programs' own slots, which are reused.
+
+What an iteration carries is in its arrays all the time: its body writes slots of its own, which are then copied there.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import NamedTuple
 
 from condyle.backends.common.chunks import Lowered, Room, room_of
 from condyle.ir.program import Array, Program
-from condyle.ir.segments import Product, Segmented, reads
+from condyle.ir.segments import Iteration, Product, Segmented, reads
 from condyle.operations import LEAVES
 
 FOREVER = 1 << 40
@@ -54,6 +57,7 @@ class Workspace:
         for product in code.products:
             self._rights[product.right.array] |= product.entries_of_right()
         self._programs = {array.name for program in code.programs for array in program.inputs}
+        self._programs |= {name for iteration in code.iterations for name in reads(iteration)}
         self._kept = dict[str, Sequence[int]]()
 
     @property
@@ -61,12 +65,12 @@ class Workspace:
         """For each output the slot of every entry."""
         return tuple(self._tables[array.name] for array in self._arrays)
 
-    def room(self, program: Program) -> Room:
+    def room(self, program: Program, is_body: bool = False) -> Room:
         """Room for a Program: slots for its outputs that are operands of products; its own slots after all occupied
-        ones."""
+        ones. is_body: of the body of an iteration the outputs have slots already."""
         given, fixed = _output_nodes(program), dict[int, int]()
         shown = {node for array in program.arrays if array.name in self._answers for node in given[array.name].values()}
-        for array in program.arrays:
+        for array in () if is_body else program.arrays:
             if self._is_operand(array.name):
                 nodes = given[array.name]
                 self._kept[array.name] = kept = self._written(array, nodes)
@@ -95,6 +99,41 @@ class Workspace:
         self._done()
         return [copy for copy in copies if copy.to or copy.cleared]
 
+    def begun(self, iteration: Iteration) -> list[Copy]:
+        """Allocates what an iteration carries; the copies that set it at the first time."""
+        for array in iteration.body.arrays:
+            self._place(array, self._number)
+            base = self.bases[array.name]
+            self._tables[array.name] = tuple(range(base, base + array.size))
+        pairs = zip(iteration.starts, iteration.body.arrays, strict=True)
+        return [self._moved(self.bases[start], array) for start, array in pairs]
+
+    def _moved(self, start: int, array: Array) -> Copy:
+        return Copy(tuple(range(start, start + array.size)), self._tables[array.name])
+
+    def iterated(self, low: Lowered, first: int, end: int) -> list[Copy]:
+        """The same as `programmed` for the body of an iteration, whose outputs go where its inputs are.
+
+        An entry that another one still is read from goes by way of a slot behind `end`.
+        """
+        self._take(Span(first, 1 + max((slot for slot, _ in low.constants), default=first - 1), FOREVER))
+        moves = [
+            (slot, self.bases[array.name] + entry)
+            for array, table in zip(low.program.arrays, low.tables, strict=True)
+            for entry, slot in enumerate(table)
+            if slot != self.bases[array.name] + entry
+        ]
+        written = {to for _, to in moves}
+        early = sorted({slot for slot, _ in moves if slot in written})
+        aside = dict(zip(early, range(end, end + len(early)), strict=True))
+        self._take(Span(first, end + len(early), self._number))
+        self._done()
+        copies = [
+            Copy(tuple(aside), tuple(aside.values())),
+            Copy(tuple(aside.get(slot, slot) for slot, _ in moves), tuple(to for _, to in moves)),
+        ]
+        return [copy for copy in copies if copy.to]
+
     def multiplied(self, product: Product) -> int:
         """Allocates the result of a product; its first slot."""
         self._place(product.array)
@@ -120,15 +159,15 @@ class Workspace:
         moved = [k for k in kept if table[k] != base + k]
         return Copy(tuple(table[k] for k in moved), tuple(base + k for k in moved), tuple(base + k for k in zeros))
 
-    def _place(self, array: Array) -> None:
-        """Allocates the first free slots."""
+    def _place(self, array: Array, until: int = 0) -> None:
+        """Allocates the first free slots. until: a segment that it is there for at least."""
         first = 0
         for span in sorted(self._spans):
             if first + array.size <= span.first:
                 break
             first = max(first, span.end)
         self.bases[array.name] = first
-        self._take(Span(first, first + array.size, self._last.get(array.name, self._number)))
+        self._take(Span(first, first + array.size, max(until, self._last.get(array.name, self._number))))
 
     def _take(self, span: Span) -> None:
         self._spans.append(span)
@@ -167,7 +206,7 @@ def own_inputs(code: Segmented, program: Program) -> set[int]:
 
 def on_the_left(code: Segmented) -> frozenset[str]:
     """Held inputs that are read only as left operands of products."""
-    others = {array.name for program in code.programs for array in program.inputs}
+    others = {name for part in code.segments if not isinstance(part, Product) for name in reads(part)}
     return code.held - others - {product.right.array for product in code.products}
 
 

@@ -20,8 +20,9 @@ from condyle.runtime.packed import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)
 """No chunks: all operations between two loops of sines are one kernel."""
-SINES, REACH, LOOPS = -1, -2, -3
-"""Steps of a plan that are no kernels: sines and cosines by the driver; reduction of large angles; loops."""
+SINES, REACH, LOOPS, AGAIN = -1, -2, -3, -4
+"""Steps of a plan that are no kernels: sines and cosines by the driver; reduction of large angles; loops; back to an
+earlier step."""
 
 
 @dataclass(frozen=True, slots=True)

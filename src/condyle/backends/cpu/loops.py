@@ -9,6 +9,7 @@ from itertools import chain
 from condyle.backends.common.loops import Bank, layout
 from condyle.backends.common.segment_layout import Copy, Workspace, on_the_left, own_inputs, product_table
 from condyle.backends.cpu.assemble import (
+    AGAIN,
     LOOPS,
     Assembled,
     Kernel,
@@ -23,7 +24,7 @@ from condyle.backends.cpu.operations import expanded, inline_angles
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program, input_of, operands
-from condyle.ir.segments import Product, Segmented
+from condyle.ir.segments import Iteration, Product, Segmented
 from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
 from condyle.ir.time_loops import TimeLoop
 from condyle.operations import TRIGONOMETRIC
@@ -33,6 +34,8 @@ from condyle.runtime.native import PACKED_IN, PACKED_OUT, PIECE_NS, NativeKernel
 from condyle.runtime.packed import Layouts
 
 CALL, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY = range(1, 10)
+AGAIN_WORDS = 3
+"""The step to go back to, the slot of the flag that ends it or -1, and how many times at most."""
 WORDS = 6
 """Number of words before the records: see tiles/loops.h."""
 MINUS, SAME, HELD = 1, 2, 4
@@ -234,15 +237,15 @@ def assemble_segments(
         begin = len(words)
         if isinstance(segment, Program):
             words += _program(work, space, code, segment)
+        elif isinstance(segment, Iteration):
+            _iteration(work, space, segment, words)
+            continue
         else:
             left, right = segment.left.array, space.bases[segment.right.array]
             base = begins[left] if left in begins else space.bases[left]
             kind = SAME if left in begins else HELD if left in code.held else 0
             words += product_words(segment, base, right, space.multiplied(segment), work.slots, kind)
-        if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
-            work.steps[-1] += len(words) - begin
-        elif len(words) > begin:
-            work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+        _add_words(work, words, begin)
     tiles = BESIDE if any(product.left.array in code.held | begins.keys() for product in code.products) else 1
     alone = sum(1 << k for k, array in enumerate(code.inputs) if array.name in on_the_left(code))
     head = (0, tiles, space.size, 0, len(packed_constants(work.constants.values, isa, bits)), alone)
@@ -257,6 +260,32 @@ def _program(work: Straight, space: Workspace, code: Segmented, program: Program
     own, room = own_inputs(code, program), space.room(program)
     low = work.add(program, {k for k in inline_angles(program) if input_of(program.nodes[k])[0] in own}, room)
     return _copied(work, space.programmed(low, room.first, work.size))
+
+
+def _add_words(work: Straight, words: Sequence[int], begin: int) -> None:
+    """The words from this one on are commands of the last step, or of a new one."""
+    if work.steps[-3:-2] == [LOOPS] and len(words) > begin:
+        work.steps[-1] += len(words) - begin
+    elif len(words) > begin:
+        work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+
+
+def _iteration(work: Straight, space: Workspace, iteration: Iteration, words: list[int]) -> None:
+    """Adds the kernels of the body, and the words before and behind it: the last ones say where it is done again."""
+    begin = len(words)
+    words += _copied(work, space.begun(iteration))
+    _add_words(work, words, begin)
+    room, again = space.room(iteration.body, is_body=True), len(work.steps) // 3
+    low = work.add(iteration.body, (), room)
+    begin = len(words)
+    words += _copied(work, space.iterated(low, room.first, work.size))
+    if len(words) > begin:  # a step of its own, also behind the words before the loop
+        work.steps += (LOOPS, WORDS + begin, len(words) - begin)
+    if len(work.steps) // 3 == again:  # the body changes nothing
+        return
+    flag = -1 if iteration.until < 0 else space.bases[iteration.body.arrays[iteration.until].name]
+    work.steps += (AGAIN, WORDS + len(words), AGAIN_WORDS)
+    words += (again, flag, iteration.most)
 
 
 def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:

@@ -15,8 +15,9 @@ from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.thread_kernel import Body, kernel_name, write_entry, write_head
 from condyle.backends.cuda.thread_steps import Flush, Group, Guard, Load, Lowered, Put, Step, Take
 from condyle.backends.cuda.trig import literal, write_table
+from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Program, input_of
-from condyle.ir.segments import Product, Segmented, gives
+from condyle.ir.segments import Iteration, Product, Segmented, gives
 from condyle.ir.time_loops import TimeLoop
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
@@ -261,6 +262,10 @@ def segmented(code: Segmented, bits: int, target: Target = TARGET) -> Parts:
     for segment in code.segments:
         if isinstance(segment, Program):
             launches.append(straight(segment, bits, target))
+        elif isinstance(segment, Iteration):
+            raise UnsupportedError(
+                f"target 'cuda': {code.name} has a loop between kernels; it is one kernel, written out"
+            )
         else:
             names = (segment.left.array, segment.right.array)
             reads = tuple(arrays[name] for name in names if name in arrays)

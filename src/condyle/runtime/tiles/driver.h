@@ -67,13 +67,33 @@ static void do_one(const tiles_plan *plan, const int64_t *step, real_v *w)
     }
 }
 
+/* Whether the flag in this slot is above 0 in all lanes of all tiles. */
+static int all_done(const tiles_group *group, int64_t slot)
+{
+    int64_t t;
+    for (t = 0; t < group->tiles; t++) {
+        if (!cd_done(group->w + t * group->size, (size_t)slot)) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static void compute(const tiles_plan *plan, const tiles_group *group)
 {
-    int64_t k, t;
+    int64_t k, t, times = 0;
     for (k = 0; k < plan->n_step; k++) {
         const int64_t *step = plan->step + 3 * k;
         if (step[0] == TILES_LOOPS) {
             run_loops(plan, step[1], step[2], group);
+        } else if (step[0] == TILES_AGAIN) {
+            const int64_t *word = plan->loops + step[1];
+            times++;
+            if (times < word[2] && (word[1] < 0 || !all_done(group, word[1]))) {
+                k = word[0] - 1;
+            } else {
+                times = 0;
+            }
         } else {
             for (t = 0; t < group->tiles; t++) {
                 do_one(plan, step, group->w + t * group->size);

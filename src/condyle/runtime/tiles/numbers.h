@@ -23,12 +23,31 @@ static int fine_output(const tiles_output *out, int64_t tables)
     return within(out->table, padded, tables) && within(out->packed_table, out->columns, tables);
 }
 
+/* Whether a step goes back to an earlier one, with no other such step between. */
+static int fine_again(const tiles_plan *plan, const int64_t *step)
+{
+    const int64_t number = (step - plan->step) / 3, *word = plan->loops + step[1];
+    if (plan->n_loop < WORDS || step[2] != AGAIN_WORDS || !within(step[1], AGAIN_WORDS, plan->n_loop) || word[0] < 0 ||
+        word[0] >= number || word[1] < -1 || word[1] >= plan->loops[LOOPS_SIZE] || word[2] < 1) {
+        return 0;
+    }
+    for (int64_t k = word[0]; k < number; k++) {
+        if (plan->step[3 * k] == TILES_AGAIN) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static int fine_step(const tiles_plan *plan, const int64_t *step, int64_t item, int64_t code_length, int64_t constants,
                      int64_t tables)
 {
     const int64_t width = step[0] == TILES_SINES ? 3 : 1;
     if (step[0] == TILES_LOOPS) {
         return fine_loops(plan, step[1], step[2], item, code_length, constants, tables);
+    }
+    if (step[0] == TILES_AGAIN) {
+        return fine_again(plan, step);
     }
     return step[0] >= 0 ? step[0] < code_length
                         : step[0] >= TILES_REACH && step[2] >= 0 && step[2] < INT32_MAX &&

@@ -9,8 +9,10 @@
 
 #include "../instruction_sets.h"
 
-/* Steps that are no kernels. TILES_REACH: angles that kernels take sines and cosines of are brought within CD_REACH. */
-enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3 };
+/* Steps that are no kernels. TILES_REACH: angles that kernels take sines and cosines of are brought within CD_REACH.
+ * TILES_AGAIN: back to an earlier step; its words: that step, the slot of a flag or -1, and how many times at most. It goes on
+ * where the flag is above 0 in all lanes. */
+enum { TILES_SINES = -1, TILES_REACH = -2, TILES_LOOPS = -3, TILES_AGAIN = -4, AGAIN_WORDS = 3 };
 
 /* Commands of loops, and how many words stand before them: of the head, and of each record; see loops.h. */
 enum { CALL = 1, ANGLES, COLUMNS, UPTO, WALK, CLEAR, MIRROR, PRODUCT, COPY };

@@ -115,6 +115,18 @@ CD_STATIC void cd_multiply(const cd_factors *f, const cd_slot *table, size_t cou
     }
 }
 
+/* Whether the number in this slot is above 0 in all lanes. */
+CD_STATIC int cd_done(const real_v *w, size_t slot)
+{
+    const real *const flag = (const real *)(w + slot);
+    int done = 1;
+    size_t l;
+    for (l = 0; l < LANES; l++) {
+        done &= flag[l] > 0;
+    }
+    return done;
+}
+
 /* Slots by pairs: from the first to the second. */
 CD_STATIC void cd_copy(real_v *w, const cd_slot *slot, size_t count)
 {
