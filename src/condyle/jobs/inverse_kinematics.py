@@ -2,16 +2,15 @@
 
 An iteration is a function of one state, made of what users' functions have, and is repeated until it is done:
 
-    dq = z + J^T (J J^T + mu I)^-1 (e - J z),    mu = 0.03 |e|^2 + 1e-6,
+    dq = z + J^T (J J^T + mu I)^-1 (e - J z),    mu = 0.03 |e|^2 + 1e-6 m^2,
 
-with e what is missing, J the Jacobian of its rows, both times the weights, and z the way to the posture at rest, if one
-is wanted. With more rows than degrees of freedom J^T (J J^T + mu I)^-1 is (J^T J + mu I)^-1 J^T, which is equal. A
-joint that is at a limit and would leave it does not take part: its column of J is zero. The error of a rotation is
-2 sin(angle / 2) times the axis, whose length grows up to half a turn. After `PATIENCE` iterations an attempt starts
-again, from the next point of a Kronecker sequence in the joints' ranges: the same points for every target.
+with e what is missing, J the Jacobian of its rows, both times the weights, and z a part of the way to the posture at
+rest, if one is wanted. With more rows than degrees of freedom J^T (J J^T + mu I)^-1 is (J^T J + mu I)^-1 J^T, which is
+equal. A joint that is at a limit and would leave it does not take part: its column of J is zero. The error of a
+rotation is 2 sin(angle / 2) times the axis, which grows up to half a turn. After `PATIENCE` iterations an attempt
+starts again, from the next point of a Kronecker sequence in the joints' ranges: the same points for every target.
 
-The damping needs no step back: Sugihara, Solvability-unconcerned inverse kinematics by the Levenberg-Marquardt method,
-2011. The null space: Liegeois 1977.
+Sources: the damping, with which no step is taken back: Sugihara 2011. The posture: Liegeois 1977.
 """
 
 from __future__ import annotations
@@ -23,15 +22,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from condyle.compile.options import bound_of, whole
 from condyle.errors import ModelError, ShapeError, StateError, UnsupportedError
 from condyle.functions.repeat import iterate
-from condyle.model.named import suggest
+from condyle.model.array import dtype_name
 from condyle.model.robot import Robot
-from condyle.model.state import usual_ranges
+from condyle.model.state import configurations, usual_ranges
 from condyle.text import few
 from condyle.user import UserFunction
 
-Reals = NDArray[np.floating]
+Reals = NDArray[np.float64]
 
 DAMPING, LEAST = 0.03, 1e-6
 """mu by |e|^2, and what is added [m^2]."""
@@ -42,10 +42,8 @@ SHARE = 0.8
 PULL, FADE, SETTLED = 0.7, 0.2, 1e-2
 """The part of the way to the posture at rest that the first iteration takes, how fast it becomes less, and how little
 the last one moves [rad, m]."""
-NEAR = 1e-6
-"""|R - goal|^2 where they count as equal: a matrix that is no rotation is never reached."""
-ROTATION = 1e-3
-"""How far R^T R of a goal may be from the identity."""
+NEAR, ROTATION = 1e-6, 1e-3
+"""|R - goal|^2 of a rotation that is reached; how far R^T R of a goal may be from the identity."""
 FOREVER = -1e9
 """The age of an attempt that does not start again."""
 LAST, LAST_SEEDS = 60, 8
@@ -53,8 +51,8 @@ LAST, LAST_SEEDS = 60, 8
 
 
 class Solution(NamedTuple):
-    """q (..., nq); error (..., K, 6): what is missing of each frame, [m; 2 sin(angle / 2) axis] in world axes; 0 where
-    the weight is 0. iterations (...). solved (...): every entry of error is below the tolerance, q within the limits.
+    """q (..., nq); error (..., K, 6): what is missing of each frame, [m; 2 sin(angle / 2) axis] in world axes, 0 where
+    the weight is 0; iterations (...); solved (...): every entry of error is below the tolerance, and q within limits.
     """
 
     q: Any
@@ -64,7 +62,7 @@ class Solution(NamedTuple):
 
 
 class InverseKinematics:
-    """The inverse kinematics of some frames of a robot: `compile` makes it fast. See `condyle.Robot`."""
+    """The inverse kinematics of some frames of a robot: `compile` makes it fast."""
 
     def __init__(
         self,
@@ -79,15 +77,21 @@ class InverseKinematics:
         most: int,
     ) -> None:
         """function: `Robot.function` of the robot; the others are those of `Robot.inverse_kinematics`."""
-        self.robot, self.frames, self.most, self.tolerance = robot, _frames(robot, frames), most, float(tolerance)
-        if not (np.isfinite(self.tolerance) and self.tolerance > 0.0):
+        self.robot, self._function = robot, function
+        self.frames = bound_of(robot, frames).frames
+        fixed = [name for name in self.frames if robot.frames[name].body < 0]
+        if fixed or not self.frames or not robot.nv:
+            wrong = f"{fixed[0]!r} is fixed to the world" if fixed else "give a name, such as ('tool0',)"
+            raise UnsupportedError(f"inverse_kinematics: frames={frames!r}: {wrong}; the robot has nv {robot.nv}")
+        if not (np.isfinite(tolerance) and tolerance > 0.0):
             raise UnsupportedError(f"inverse_kinematics: tolerance={tolerance!r}, expected a number above 0 [m, rad]")
-        names = len(self.frames)
-        weights = [_weights("position", position, names), _weights("rotation", rotation, names)]
-        self.weights = np.repeat(np.stack(weights, axis=1), 3, axis=1)
-        self.lower, self.upper = _limits(robot, limits)
-        self.rest = None if rest is None else self._posture(rest)
-        self._function = function
+        self.tolerance, self.most = float(tolerance), whole("most", most, 1)
+        self.weights = np.stack([self._weights("position", position), self._weights("rotation", rotation)], axis=1)
+        self.lower, self.upper = self._limits() if limits else (np.full(robot.nq, x) for x in (-np.inf, np.inf))
+        self.rest: Reals | None = None
+        if rest is not None:
+            robot.check_state(rest)
+            self.rest = self.clipped(configurations(robot, rest)[0])
         self._low, self._width = self._ranges()
 
     def compile(
@@ -96,30 +100,13 @@ class InverseKinematics:
         """Return what is called with targets; options as in `Robot.compile`. It is compiled at its first call."""
         return CompiledInverseKinematics(self, target, dtype, threads)
 
-    def step(self, posed: bool) -> UserFunction:
+    def iteration(self, posed: bool) -> UserFunction:
         """One iteration, a function of one state. posed: whether rotations are goals."""
         nv, frames = self.robot.nv, len(self.frames)
         inputs: dict[str, Any] = {"q": "nq", "start": nv, "age": (), "damping": (), "translation": (frames, 3)}
-        if posed:
-            inputs["rotation"] = (frames, 3, 3)
-        if not self.is_flat:
-            inputs["home"] = "nq"
+        inputs |= {"rotation": (frames, 3, 3)} if posed else {}
+        inputs |= {} if self.is_flat else {"home": "nq"}
         return self._function(self.inverse_kinematics, inputs, reference_frame="local_world_aligned")
-
-    @cached_property
-    def is_flat(self) -> bool:
-        """Whether q is a plain vector, as without quaternions."""
-        return all(joint.kind.is_flat for joint in self.robot.joints if joint.mimic is None)
-
-    @cached_property
-    def reach(self) -> float:
-        """Of the frames, no more than [m]: how far they are from the root along the links."""
-        lengths = [0.0] * len(self.robot.joints)
-        for k, joint in enumerate(self.robot.joints):
-            own = float(np.linalg.norm(joint.placement.translation) + np.linalg.norm(joint.after.translation))
-            lengths[k] = own + (lengths[joint.parent] if joint.parent >= 0 else 0.0)
-        tips = [self.robot.frames[name] for name in self.frames]
-        return max(lengths[tip.body] + float(np.linalg.norm(tip.placement.translation)) for tip in tips)
 
     def inverse_kinematics(
         self, at: Any, start: Any, age: Any, damping: Any, translation: Any, rotation: Any = None, home: Any = None
@@ -130,138 +117,147 @@ class InverseKinematics:
         """
         q = self._within(at.q)
         at = at.moved_to(q, 0.0 * start)
-        error, J, reached = self._errors(at, translation, rotation)
-        rows = np.flatnonzero(self._weights(rotation is not None))
-        weights = self._weights(rotation is not None).ravel()[rows]
-        e, J = error[rows] * weights, J[rows] * weights[:, None]
+        error, slope, is_near = self._errors(at, translation, rotation)
+        weights = self.rows(rotation is not None).ravel()
+        rows = np.flatnonzero(weights)
+        e, jacobian = error[rows] * weights[rows], slope[rows] * weights[rows][:, None]
         mu = DAMPING * (e @ e) + damping + LEAST
-        done = reached & (np.abs(error[rows]) < self.tolerance).all()
+        done = is_near & (np.abs(error[rows]) < self.tolerance).all()
         if self.rest is None:
-            dq = damped_step(J * self._free(q, J.T @ e), e, mu)
+            dq = damped(jacobian * self._free(q, jacobian.T @ e), e, mu)
         else:
-            away = PULL * np.exp(-FADE * np.abs(age)) * at.difference(q, self.rest)
-            dq = damped_step(J, e - J @ away, mu) + away
-            free = self._free(q, dq)
-            J, away = J * free, away * free
-            dq = damped_step(J, e - J @ away, mu) + away
+            way = PULL * np.exp(-FADE * np.abs(age)) * at.difference(q, self.rest)
+            free = self._free(q, way + damped(jacobian, e - jacobian @ way, mu))
+            jacobian, way = jacobian * free, way * free
+            dq = way + damped(jacobian, e - jacobian @ way, mu)
             done = done & (np.abs(dq) < SETTLED).all()
-        age = age + 1.0
-        stuck = age >= (PATIENCE if self.rest is None else SETTLING)
-        start = start + self._moves * self._width
-        start = np.where(start > self._low + self._width, start - self._width, start)
-        moved = np.where(stuck, self._started(at, start, home), at.integrate(dq))
+        is_old = age + 1.0 >= (PATIENCE if self.rest is None else SETTLING)
+        next_start: Any = start + self._width * (spread(self.robot.nv, 0.3) / PATIENCE)
+        next_start = np.where(next_start > self._low + self._width, next_start - self._width, next_start)
+        again = next_start if home is None else at.moved_to(home * self._turned, start).integrate(next_start)
         return {
-            "q": np.where(done, q, moved),
-            "start": start,
-            "age": np.where(stuck, 0.0, age),
+            "q": np.where(done, q, np.where(is_old, again, at.integrate(dq))),
+            "start": next_start,
+            "age": np.where(is_old, 0.0, age + 1.0),
             "done": np.where(done, 1.0, 0.0),
             "error": error.reshape(-1, 6),
         }
 
     def _errors(self, at: Any, translation: Any, rotation: Any) -> tuple[Any, Any, Any]:
-        """What is missing (6 K), its Jacobian but for the sign (6 K, nv), and whether no rotation is far off."""
-        errors: list[Any] = []
-        jacobians: list[Any] = []
-        near: Any = self.tolerance > 0.0
+        """What is missing (6 K), how v reduces it (6 K, nv), and whether rotations are near: no other matrix is."""
+        errors, slopes = list[Any](), list[Any]()
+        is_near: Any = True
         for k, name in enumerate(self.frames):
-            tip = at.frame(name)
-            turn: Any = np.zeros(3)
-            if rotation is not None and self.weights[k, 3]:
-                B = rotation[k] @ tip.rotation.T
-                sine = 0.5 * np.stack([B[2, 1] - B[1, 2], B[0, 2] - B[2, 0], B[1, 0] - B[0, 1]])
-                turn = sine * (2.0 / np.sqrt(np.maximum(1.0 + np.trace(B), 1e-8)))
-                near = near & (((tip.rotation - rotation[k]) ** 2).sum() < NEAR)
-            shift = translation[k] - tip.translation if self.weights[k, 0] else np.zeros(3)
-            errors += [shift, turn]
-            jacobians.append(tip.jacobian)
-        return np.concatenate(errors), np.concatenate(jacobians), near
-
-    def _weights(self, posed: bool) -> Reals:
-        return self.weights * ([1.0] * 3 + [float(posed)] * 3)
+            tip, turn = at.frame(name), np.zeros(3)
+            if rotation is not None and self.weights[k, 1]:
+                R = rotation[k] @ tip.rotation.T
+                sine = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+                turn = sine * (2.0 / np.sqrt(np.maximum(1.0 + np.trace(R), 1e-8)))
+                is_near = is_near & (((tip.rotation - rotation[k]) ** 2).sum() < NEAR)
+            errors += [translation[k] - tip.translation if self.weights[k, 0] else np.zeros(3), turn]
+            slopes.append(tip.jacobian)
+        return np.concatenate(errors), np.concatenate(slopes), is_near
 
     def _within(self, q: Any) -> Any:
         """The nearest configuration within the limits."""
         entries = [q[k] for k in range(self.robot.nq)]
         for k, _ in self._limited:
-            if np.isfinite(self.lower[k]):
-                entries[k] = np.maximum(entries[k], self.lower[k])
-            if np.isfinite(self.upper[k]):
-                entries[k] = np.minimum(entries[k], self.upper[k])
+            entries[k] = np.maximum(entries[k], self.lower[k]) if np.isfinite(self.lower[k]) else entries[k]
+            entries[k] = np.minimum(entries[k], self.upper[k]) if np.isfinite(self.upper[k]) else entries[k]
         return np.stack(entries)
 
-    def _free(self, q: Any, slope: Any) -> Any:
-        """1 for each degree of freedom, 0 for one that is at a limit and would leave it; slope: where it would go."""
+    def _free(self, q: Any, way: Any) -> Any:
+        """1 for each degree of freedom, 0 for one that is at a limit and would leave it; way (nv): where it goes."""
         free: list[Any] = [1.0] * self.robot.nv
         for k, i in self._limited:
             if np.isfinite(self.lower[k]):
-                free[i] = np.where((q[k] <= self.lower[k]) & (slope[i] < 0.0), 0.0, free[i])
+                free[i] = np.where((q[k] <= self.lower[k]) & (way[i] < 0.0), 0.0, free[i])
             if np.isfinite(self.upper[k]):
-                free[i] = np.where((q[k] >= self.upper[k]) & (slope[i] > 0.0), 0.0, free[i])
+                free[i] = np.where((q[k] >= self.upper[k]) & (way[i] > 0.0), 0.0, free[i])
         return np.stack(free)
+
+    # Numbers of the robot, which become constants of the iteration.
+
+    @cached_property
+    def is_flat(self) -> bool:
+        """Whether q is a plain vector, as without quaternions."""
+        return not self._turned.any()
+
+    @cached_property
+    def _turned(self) -> Reals:
+        """1 for the entries of q of joints whose q is no plain vector, (nq,)."""
+        return np.array([float(not joint.kind.is_flat) for joint in self.robot.joints for _ in range(joint.nq)])
 
     @cached_property
     def _limited(self) -> list[tuple[int, int]]:
-        """Of each entry of q with a limit, its number in q and in v."""
-        own = [joint for joint in self.robot.joints if joint.mimic is None and joint.kind.is_flat]
-        pairs = [(joint.q_index + k, joint.v_index + k) for joint in own for k in range(joint.nq)]
+        """Of each entry of q with a limit its number in q and in v."""
+        plain = [joint for joint in self.robot.joints if joint.kind.is_flat]
+        pairs = [(joint.q_index + k, joint.v_index + k) for joint in plain for k in range(joint.nq)]
         return [(k, i) for k, i in pairs if np.isfinite(self.lower[k]) or np.isfinite(self.upper[k])]
 
-    # Where attempts start: tangent vectors from the zeros of plain joints and from `home` of the others.
-
     @cached_property
-    def _moves(self) -> Reals:
-        """By how much of its range the next start moves in an iteration, (nv,)."""
-        return roots(self.robot.nv) / PATIENCE
-
-    def _started(self, at: Any, start: Any, home: Any) -> Any:
-        if home is None:
-            return start
-        plain = np.concatenate(
-            [np.full(joint.nq, float(joint.kind.is_flat)) for joint in self.robot.joints if joint.mimic is None]
-        )
-        return at.moved_to(home * (1.0 - plain), start).integrate(start)
-
-    def _ranges(self) -> tuple[Reals, Reals]:
-        """The lowest start, and the width of the starts, (nv,)."""
-        low, high = (np.clip(x, self.lower, self.upper) for x in usual_ranges(self.robot))
-        middle, half = np.zeros(self.robot.nv), np.zeros(self.robot.nv)
+    def reach(self) -> float:
+        """An upper bound of how far the frames are from the root [m]."""
+        lengths = list[float]()
         for joint in self.robot.joints:
-            if joint.mimic is not None:
-                continue
-            at, rates = joint.q_slice, joint.v_slice
-            if joint.kind.is_flat:
-                middle[rates], half[rates] = 0.5 * (low + high)[at], 0.5 * SHARE * (high - low)[at]
-            elif not joint.kind.is_free:
-                half[rates] = [np.pi * any(angular) for _, angular in joint.kind.subspace(0.0)]
-        return middle - half, 2.0 * half
+            own = sum(float(np.linalg.norm(place.translation)) for place in (joint.placement, joint.after))
+            lengths.append(own + (lengths[joint.parent] if joint.parent >= 0 else 0.0))
+        tips = [self.robot.frames[name] for name in self.frames]
+        return max(lengths[tip.body] + float(np.linalg.norm(tip.placement.translation)) for tip in tips)
+
+    def rows(self, posed: bool) -> Reals:
+        """The weights of all rows of the error, (K, 6)."""
+        return np.repeat(self.weights * np.array([1.0, float(posed)]), 3, axis=1)
+
+    def clipped(self, q: Any) -> Any:
+        """The nearest configurations within the limits, of numbers."""
+        return np.minimum(np.maximum(q, self.lower), self.upper)
 
     def starts(self, seeds: int) -> tuple[Reals, Reals]:
-        """The first configurations of so many attempts (seeds, nq), and the start before their next one (seeds, nv)."""
-        nv = self.robot.nv
-        shares = (0.5 + np.arange(seeds)[:, None] * roots(2 * nv)[nv:]) % 1.0
-        start = self._low + self._width * shares
-        q = np.array(self.robot.integrate(self._zero, start), np.float64)
+        """Where so many attempts start: q (seeds, nq), and the tangent vectors (seeds, nv) before their next starts.
+
+        Tangent vectors are from 0 of plain vectors and from the neutral configuration of the others.
+        """
+        start = self._low + self._width * ((0.5 + np.arange(seeds)[:, None] * spread(self.robot.nv, 0.37)) % 1.0)
+        q = np.asarray(self.robot.integrate(self.robot.neutral() * self._turned, start), np.float64)
         if self.rest is not None:
             q[0] = self.rest
         return q, start
 
-    @cached_property
-    def _zero(self) -> Reals:
-        zero = self.robot.neutral()
+    def _ranges(self) -> tuple[Reals, Reals]:
+        """The lowest start, and the width of the starts, (nv,)."""
+        low, high = (self.clipped(x) for x in usual_ranges(self.robot))
+        middle, half = np.zeros(self.robot.nv), np.zeros(self.robot.nv)
         for joint in self.robot.joints:
-            if joint.mimic is None and joint.kind.is_flat:
-                zero[joint.q_slice] = 0.0
-        return zero
+            entries, rates = joint.q_slice, joint.v_slice
+            if joint.kind.is_flat:
+                middle[rates], half[rates] = 0.5 * (low + high)[entries], 0.5 * SHARE * (high - low)[entries]
+            elif not joint.kind.is_free:  # a floating base starts again where it started first
+                half[rates] = [np.pi * any(angular) for _, angular in joint.kind.subspace(0.0)]
+        return middle - half, 2.0 * half
 
-    def _posture(self, rest: ArrayLike) -> Reals:
-        posture = np.array(rest, np.float64)
-        if posture.shape != (self.robot.nq,):
-            raise ShapeError(f"inverse_kinematics: rest has shape {posture.shape}, expected ({self.robot.nq},)")
-        self.robot.check_state(posture)
-        return np.clip(posture, self.lower, self.upper)
+    def _weights(self, what: str, value: float | Sequence[float]) -> Reals:
+        """One weight a frame."""
+        weights, frames = np.asarray(value, np.float64), len(self.frames)
+        if weights.shape not in ((), (frames,)) or not (np.isfinite(weights) & (weights >= 0.0)).all():
+            allowed = f"a number, 0 or more, or one for each of {frames} frames"
+            raise UnsupportedError(f"inverse_kinematics: {what}={value!r}: give {allowed}")
+        return np.broadcast_to(weights, (frames,))
+
+    def _limits(self) -> tuple[Reals, Reals]:
+        """The limits of each entry of q, infinite where there are none; ModelError for what no q can keep."""
+        quaternions = np.array([joint.kind.has_quaternion for joint in self.robot.joints for _ in range(joint.nq)])
+        lower, upper = np.where(quaternions, -np.inf, self.robot.lower), np.where(quaternions, np.inf, self.robot.upper)
+        wrong = [repr(joint.name) for joint in self.robot.joints if (lower > upper)[joint.q_slice].any()]
+        if wrong:
+            raise ModelError(
+                f"inverse_kinematics: no q keeps the limits of {few(wrong, 3)}: the lower one is above the upper one; "
+                "correct them, or give limits=False"
+            )
+        return lower, upper
 
 
-def damped_step(J: Any, e: Any, mu: Any) -> Any:
+def damped(J: Any, e: Any, mu: Any) -> Any:
     """J^T (J J^T + mu I)^-1 e, by the smaller of the two matrices that give it."""
     rows, columns = J.shape
     if rows <= columns:
@@ -272,21 +268,25 @@ def damped_step(J: Any, e: Any, mu: Any) -> Any:
 def solved(S: Any, b: Any) -> Any:
     """S^-1 b of a positive definite S, by S = L D L^T."""
     n = len(b)
-    L: list[list[Any]] = [[None] * n for _ in range(n)]
-    LD: list[list[Any]] = [[None] * n for _ in range(n)]
+    L, LD = [[None] * n for _ in range(n)], [[None] * n for _ in range(n)]
     inverse: list[Any] = [None] * n
     for j in range(n):
         for i in range(j, n):
-            LD[i][j] = S[i, j] - sum(LD[i][k] * L[j][k] for k in range(j))
-        inverse[j] = 1.0 / LD[j][j]
+            LD[i][j] = S[i, j] - sum(LD[i][k] * L[j][k] for k in range(j))  # type: ignore
+        inverse[j] = 1.0 / LD[j][j]  # type: ignore
         for i in range(j + 1, n):
-            L[i][j] = LD[i][j] * inverse[j]
+            L[i][j] = LD[i][j] * inverse[j]  # type: ignore
     x: list[Any] = []
     for i in range(n):
-        x.append(b[i] - sum(L[i][k] * x[k] for k in range(i)))
+        x.append(b[i] - sum(L[i][k] * x[k] for k in range(i)))  # type: ignore
     for i in reversed(range(n)):
-        x[i] = x[i] * inverse[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))
+        x[i] = x[i] * inverse[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))  # type: ignore
     return np.stack(x)
+
+
+def spread(n: int, rate: float) -> Reals:
+    """n numbers in [0, 1), no one a sum of multiples of the others: steps of a Kronecker sequence."""
+    return np.exp(rate * np.arange(1, n + 1)) % 1.0
 
 
 class CompiledInverseKinematics:
@@ -294,17 +294,18 @@ class CompiledInverseKinematics:
 
     def __init__(self, problem: InverseKinematics, target: str, dtype: DTypeLike, threads: int | None) -> None:
         self._problem, self._options = problem, (target, dtype, threads)
-        kind = np.dtype(dtype)
-        if problem.tolerance < 10.0 * np.finfo(kind).eps:
+        self.dtype = np.dtype(dtype_name(dtype))
+        least = 10.0 * float(np.finfo(self.dtype).eps)
+        if problem.tolerance < least:
             raise UnsupportedError(
-                f"inverse_kinematics: tolerance={problem.tolerance:g} is below what {kind} resolves: give "
-                f"{10.0 * np.finfo(kind).eps:.0e} or more"
+                f"inverse_kinematics: tolerance={problem.tolerance:g} is less than {self.dtype} resolves: give "
+                f"{least:.0e} or more"
             )
         self._functions: dict[bool, Any] = {}
         self._loops: dict[tuple[bool, int, bool], Callable[..., Any]] = {}
-        self._prepared: dict[int, tuple[Reals, Reals]] = {}
-        self._home = (np.asarray(problem.robot.neutral(), kind),) if not problem.is_flat else ()
-        self._zero, self.dtype = np.zeros((), kind), kind
+        self._prepared: dict[int, tuple[Any, Any]] = {}
+        neutral = np.asarray(problem.robot.neutral(), self.dtype)
+        self._home, self._zero = () if problem.is_flat else (neutral,), np.zeros((), self.dtype)
 
     def __call__(
         self, rotation: ArrayLike | None, translation: ArrayLike, q0: ArrayLike | None = None, seeds: int = 16
@@ -316,65 +317,68 @@ class CompiledInverseKinematics:
         seeds: how many attempts of a single target run side by side; the first that is done ends them all. Of many
         targets each has one attempt at a time, and starts again inside the loop: side by side, most of the attempts
         would be thrown away.
-        Errors: ShapeError, DTypeError; StateError for a matrix that is no rotation. A target that is not reached, or
-        not a number, is not `solved`; its q has the least error that was found, or is not a number.
+        Errors: ShapeError, DTypeError; StateError for a matrix that is no rotation. A target that is not reached is not
+        `solved`, and its q has the least error that was found; neither is one that is not a number.
         """
-        targets = (translation,) if rotation is None else (translation, rotation)
-        single = np.ndim(translation) == 2 and (rotation is None or np.ndim(rotation) == 3)
+        goals = (translation,) if rotation is None else (translation, rotation)
+        single = np.ndim(translation) == 2 and np.ndim(goals[-1]) == len(goals) + 1
+        q, start = self._starts(seeds if single else 1)
         if not single or (q0 is not None and np.ndim(q0) > 1):
-            return self._many(targets, q0)
-        q, start = self._starts(seeds)
+            return self._many(goals, q[0] if q0 is None else self._configuration(q0), start[0], q0 is not None)
         if q0 is not None:
             q = q.copy()
             q[0] = self._configuration(q0)
-        home = self._home if q0 is None or not self._home else (q[0],)
-        loop = self._loop(len(targets) > 1, self._problem.most, True)
-        last = loop(q, start, self._zero, self._zero, *targets, *home)
+        home = (q[0],) if self._home and q0 is not None else self._home
+        last = self._loop(rotation is not None, self._problem.most, True)(
+            q, start, self._zero, self._zero, *goals, *home
+        )
         k = int(last.done.argmax())
         if last.done[k] > 0.0:
             return Solution(last.q[k], last.error[k], int(last.iterations[k]), True)
-        rows = [np.asarray(x, self.dtype)[None] for x in targets]
-        q, error, done = self._nearest(rows, q[None, :1], last.error[:1])
-        return Solution(q[0], error[0], int(last.iterations[0]), bool(done[0]))
+        rows = [np.asarray(goal, self.dtype)[None] for goal in goals]
+        nearest = self._nearest(rows, q[None, :1], last.error[:1])
+        return Solution(nearest[0][0], nearest[1][0], int(last.iterations[0]), bool(nearest[2][0]))
 
-    def _many(self, targets: Sequence[ArrayLike], q0: ArrayLike | None) -> Solution:
-        first, start = self._starts(1)
-        q = first[0] if q0 is None else self._configuration(q0)
-        loop = self._loop(len(targets) > 1, self._problem.most, False)
-        home = (q,) if self._home and q0 is not None else self._home
-        last = loop(q, start[0], self._zero, self._zero, *targets, *home)
-        solved = last.done > 0.0
-        if not solved.all():
-            todo, batch = np.flatnonzero(~solved), solved.shape
-            rows = [np.broadcast_to(x, batch + np.shape(x)[-n:]) for x, n in zip(targets, (2, 3), strict=False)]
-            rows = [np.asarray(x.reshape(-1, *x.shape[len(batch) :])[todo], self.dtype) for x in rows]
-            q = np.broadcast_to(q, (*batch, q.shape[-1])).reshape(-1, 1, q.shape[-1])[todo]
-            errors = last.error.reshape(-1, *last.error.shape[-2:])
-            qs = last.q.reshape(-1, q.shape[-1])
-            qs[todo], errors[todo], solved.reshape(-1)[todo] = self._nearest(rows, q, errors[todo])
+    def _many(self, goals: Sequence[ArrayLike], q: Any, start: Any, is_asked: bool) -> Solution:
+        """Of targets with batch dimensions; q: where they start, as asked or not."""
+        home = (q,) if self._home and is_asked else self._home
+        loop = self._loop(len(goals) > 1, self._problem.most, False)
+        last = loop(q, start, self._zero, self._zero, *goals, *home)
+        solved: Any = last.done > 0.0
+        todo = np.flatnonzero(~solved)
+        if todo.size:
+
+            def rows(array: Any, dims: int) -> Any:
+                whole = np.asarray(array, self.dtype)
+                shape = whole.shape[whole.ndim - dims :]
+                return np.broadcast_to(whole, (*solved.shape, *shape)).reshape((-1, *shape))[todo]
+
+            left = [rows(goal, dims) for goal, dims in zip(goals, (2, 3), strict=False)]
+            q, error, reached = self._nearest(left, rows(q, 1)[:, None], rows(last.error, 2))
+            last.q.reshape(-1, q.shape[-1])[todo] = q
+            last.error.reshape(-1, *error.shape[1:])[todo] = error
+            solved.reshape(-1)[todo] = reached
         return Solution(last.q, last.error, last.iterations.astype(np.int64), solved)
 
-    def _nearest(self, targets: Sequence[Reals], q0: Reals, error: Reals) -> tuple[Reals, Reals, NDArray[np.bool_]]:
+    def _nearest(self, goals: Sequence[Any], q0: Any, error: Any) -> tuple[Any, Any, Any]:
         """The least errors of n targets that were not reached: q (n, nq), error (n, K, 6), and whether they are after
         all. q0 (n, 1, nq): the first starts.
         """
-        problem = self._problem
-        if len(targets) > 1:
-            check_rotations(targets[1], problem.weights[:, 3] > 0.0)
+        problem, posed = self._problem, len(goals) > 1
+        if posed:
+            _check_rotations(goals[1], problem.weights[:, 1] > 0.0)
+        weights = problem.rows(posed)
         q, start = self._starts(LAST_SEEDS)
-        q = np.concatenate((q0, np.broadcast_to(q[1:], (len(q0), *q[1:].shape))), axis=1)
-        posed, goals = len(targets) > 1, [x[:, None] for x in targets]
-        weights = problem._weights(posed)
-        size = np.linalg.norm(np.nan_to_num(error * weights).reshape(len(q), -1), axis=1)
-        damping = np.asarray(problem.reach * size, self.dtype)[:, None]
-        home = (q0,) if self._home else ()
-        loop = self._loop(posed, LAST, False)
-        last = loop(q, start, np.asarray(FOREVER, self.dtype), damping, *goals, *home)
-        q = np.clip(last.q, problem.lower, problem.upper).astype(self.dtype)
-        last = self._functions[posed](q, start, self._zero, damping, *goals, *home)
-        sizes = np.nan_to_num(np.linalg.norm((last.error * weights).reshape(*q.shape[:2], -1), axis=2), nan=np.inf)
-        best = np.arange(len(q)), sizes.argmin(axis=1)
-        q, error = q[best], last.error[best]
+        q = np.concatenate([q0, np.broadcast_to(q[1:], (len(q0), *q[1:].shape))], axis=1)
+        missing = np.linalg.norm(np.nan_to_num(error * weights).reshape(len(q), -1), axis=1)
+        damping = np.asarray(problem.reach * missing, self.dtype)[:, None]  # about the curvature of |e|^2 / 2
+        more = (damping, *(goal[:, None] for goal in goals), *((q0,) if self._home else ()))
+        last = self._loop(posed, LAST, False)(q, start, np.asarray(FOREVER, self.dtype), *more)
+        q = np.asarray(problem.clipped(last.q), self.dtype)
+        error = self._functions[posed](q, start, self._zero, *more).error
+        missing = np.linalg.norm((error * weights).reshape(*q.shape[:2], -1), axis=2)
+        best = np.arange(len(q)), np.nan_to_num(missing, nan=np.inf).argmin(axis=1)
+        q, error = q[best], error[best]
         q[np.isnan(error).any(axis=(1, 2))] = np.nan
         return q, error, (np.abs(error) < problem.tolerance).all(axis=(1, 2))
 
@@ -383,95 +387,35 @@ class CompiledInverseKinematics:
         loop = self._loops.get((posed, most, together))
         if loop is None:
             if posed not in self._functions:
-                self._functions[posed] = self._problem.step(posed).compile(*self._options)
+                self._functions[posed] = self._problem.iteration(posed).compile(*self._options)
             compiled = self._functions[posed]
             repeated = iterate(compiled.specification, most, together=together)
             loop = self._loops[posed, most, together] = compiled.dynamics.function(repeated)
         return loop
 
-    def _starts(self, seeds: int) -> tuple[Reals, Reals]:
+    def _starts(self, seeds: int) -> tuple[Any, Any]:
         prepared = self._prepared.get(seeds)
         if prepared is None:
-            if not (hasattr(seeds, "__index__") and 1 <= int(seeds)):
-                raise UnsupportedError(f"inverse_kinematics: seeds={seeds!r}; give a whole number, 1 or more")
-            q, start = self._problem.starts(int(seeds))
-            prepared = self._prepared[seeds] = q.astype(self.dtype), start.astype(self.dtype)
+            starts = self._problem.starts(whole("seeds", seeds, 1))
+            prepared = self._prepared[seeds] = starts[0].astype(self.dtype), starts[1].astype(self.dtype)
         return prepared
 
-    def _configuration(self, q0: ArrayLike) -> Reals:
-        q = np.asarray(q0)
-        nq = self._problem.robot.nq
+    def _configuration(self, q0: ArrayLike) -> Any:
+        q, nq = np.asarray(q0), self._problem.robot.nq
         if q.shape[-1:] != (nq,):
             raise ShapeError(f"inverse_kinematics: q0 has shape {q.shape}, expected (..., {nq})")
         return q
 
 
-def check_rotations(rotations: Reals, wanted: NDArray[np.bool_]) -> None:
+def _check_rotations(rotations: Any, wanted: Any) -> None:
     """StateError for matrices that are no rotations, (n, K, 3, 3); wanted (K,): of these frames."""
-    R = np.asarray(rotations, np.float64)
+    R: Any = np.asarray(rotations, np.float64)
     with np.errstate(all="ignore"):
-        off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > ROTATION
-        off = (off | (np.linalg.det(R) < 0.0)) & np.isfinite(R).all(axis=(-1, -2)) & wanted
-    bad = np.flatnonzero(off.any(axis=1))
+        off = (np.abs(R.swapaxes(-1, -2) @ R - np.eye(3)).max(axis=(-1, -2)) > ROTATION) | (np.linalg.det(R) < 0.0)
+    bad = np.flatnonzero((off & np.isfinite(R).all(axis=(-1, -2)) & wanted).any(axis=1))
     if bad.size:
         raise StateError(
-            f"inverse_kinematics: rotation is none in {len(bad)} targets: R^T R is further than {ROTATION:g} from the "
-            "identity, or det R is -1: its columns are the axes of the frame in the world",
+            f"inverse_kinematics: {len(bad)} of the rotations are none: R^T R is further than {ROTATION:g} from the "
+            "identity, or det R is -1; the columns of R are the axes of the frame in the world",
             tuple(bad.tolist()),
         )
-
-
-def roots(n: int) -> Reals:
-    """The fractions of the square roots of the first n prime numbers: a Kronecker sequence has these steps."""
-    primes: list[int] = []
-    candidate = 2
-    while len(primes) < n:
-        if all(candidate % prime for prime in primes):
-            primes.append(candidate)
-        candidate += 1
-    return np.sqrt(np.array(primes, np.float64)) % 1.0
-
-
-def _frames(robot: Robot, frames: Sequence[str]) -> tuple[str, ...]:
-    if not robot.nv:
-        raise UnsupportedError("inverse_kinematics: the robot has no joints that move")
-    if isinstance(frames, str) or not len(frames):
-        raise UnsupportedError(f"inverse_kinematics: frames={frames!r}: give a list of names, such as ('tool0',)")
-    for name in frames:
-        if name not in robot.frames:
-            known = suggest(str(name), tuple(robot.frames))
-            raise UnsupportedError(f"inverse_kinematics: there is no frame {name!r}{known}")
-        if robot.frames[name].body < 0:
-            raise UnsupportedError(f"inverse_kinematics: frame {name!r} is fixed to the world: no joint moves it")
-    return tuple(frames)
-
-
-def _weights(what: str, value: float | Sequence[float], frames: int) -> Reals:
-    """One weight a frame."""
-    weights = np.asarray(value, np.float64)
-    if weights.shape not in ((), (frames,)) or not (np.isfinite(weights) & (weights >= 0.0)).all():
-        raise UnsupportedError(
-            f"inverse_kinematics: {what}={value!r}: give a number, 0 or more, or one for each of {frames} frames"
-        )
-    return np.broadcast_to(weights, (frames,))
-
-
-def _limits(robot: Robot, limits: bool) -> tuple[Reals, Reals]:
-    """The limits of each entry of q, infinite where there are none; ModelError for what no q can keep."""
-    if not limits:
-        return np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
-    lower, upper = np.array(robot.lower), np.array(robot.upper)
-    wrong = [
-        joint.name
-        for joint in robot.joints
-        if joint.mimic is None and not (lower[joint.q_slice] <= upper[joint.q_slice]).all()
-    ]
-    if wrong:
-        raise ModelError(
-            f"inverse_kinematics: no q keeps the limits of joints {few([repr(name) for name in wrong], 3)}: the lower "
-            "one is above the upper one; correct them, or give limits=False"
-        )
-    for joint in robot.joints:
-        if joint.mimic is None and joint.kind.has_quaternion:
-            lower[joint.q_slice], upper[joint.q_slice] = -np.inf, np.inf
-    return lower, upper
