@@ -13,15 +13,18 @@ from condyle.backends.cpu.assemble import AGAIN
 from condyle.backends.cpu.build import load, object_code, supported
 from condyle.backends.cpu.loops import assemble_segments
 from condyle.compile.compiler import Compiler
+from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.derivatives.recording import Composed
 from condyle.errors import UnsupportedError
 from condyle.functions.repeat import iterate, repeat
 from condyle.ir.segments import Iteration, Segmented, verify_segments
+from condyle.ir.time_loops import TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.scalar import absolute, maximum, reciprocal, select
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.user.function import UserFunction
+from tests.backends.cuda.simulate import simulate
 
 N, MOST = 3, 40
 ROBOT = condyle.load("iiwa14")
@@ -167,6 +170,21 @@ def test_a_loop_in_a_loop(root: UserFunction) -> None:
     compiled = ROBOT.function(f, inputs={"q": "nq", "a": N}).compile()
     answer = compiled.rollout(np.zeros(7), a, steps=4, last=True)
     np.testing.assert_allclose(answer, a * 1.5**4, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_kernels_of_a_gpu(root: UserFunction, states: Any, dtype: str) -> None:
+    """A launch for what is before the loop, one for the loop, one for what is behind it; interpreted here."""
+    router = Compiler(tree_of(ROBOT), Facts(ROBOT.nq, ROBOT.nv))
+    gpu = GpuFunction(GpuKernels(router), root.specification, dtype, 132)
+    parts = gpu.launches(gpu.form(40))
+    inputs = [np.asarray(x[:40], dtype) for x in states]
+    assert len(parts.launches) == 3 and gpu.us(gpu.form(40), 40) > 0.0 and gpu.repeated(TimeLoop(1, (), ())) is None
+    y, _, count = (answer.reshape(40, -1) for answer in simulate(parts, inputs))
+    expected = root.compile("numpy", dtype)(*inputs)
+    np.testing.assert_allclose(y, expected.y, rtol=1e-13 if dtype == "float64" else 1e-5)
+    if dtype == "float64":  # else steps end where rounding says so
+        np.testing.assert_array_equal(count[:, 0], expected.count)
 
 
 def test_what_is_said(root: UserFunction) -> None:

@@ -207,7 +207,7 @@ static size_t cached_bytes(void)
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    Py_ssize_t address, work, lanes, grain, context = 0, stream = 0;
+    Py_ssize_t address, work, lanes, grain, context = 0, stream = 0, brief = -1;
     size_t bytes = 0;
     int format, packed = 0, checks = 0;
     PyObject *in_sizes, *out_sizes;
@@ -216,8 +216,8 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         PyErr_SetString(PyExc_TypeError, "Entry takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "nnnCO!O!n|ninp", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
-                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream, &checks)) {
+    if (!PyArg_ParseTuple(args, "nnnCO!O!n|ninpn", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
+                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream, &checks, &brief)) {
         return NULL;
     }
     if (address == 0 || work < 0 || lanes < 1 || grain < 1 || grain > PY_SSIZE_T_MAX / 4 || lanes > 1024 ||
@@ -236,7 +236,7 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         self->entry = (entry_t)address;
     }
     self->work = work == 0 ? 64 : (size_t)work;
-    self->brief = grain >= 16 ? (size_t)grain / 8 : grain > 1;
+    self->brief = brief >= 0 ? (size_t)brief : grain >= 16 ? (size_t)grain / 8 : grain > 1;
     self->lanes = (size_t)lanes;
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);
     self->small = self->grain - self->grain * 3 / 8;
@@ -278,7 +278,7 @@ static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
-    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks]): a "
+    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks, brief]): a "
                 "compiled function."},
     {0, NULL},
 };
