@@ -28,6 +28,7 @@ from condyle.functions.repeat import iterate
 from condyle.model.array import dtype_name
 from condyle.model.robot import Robot
 from condyle.model.state import configurations, usual_ranges
+from condyle.symbolic.linear import solve_symmetric
 from condyle.text import few
 from condyle.user import UserFunction
 
@@ -261,27 +262,8 @@ def damped(J: Any, e: Any, mu: Any) -> Any:
     """J^T (J J^T + mu I)^-1 e, by the smaller of the two matrices that give it."""
     rows, columns = J.shape
     if rows <= columns:
-        return J.T @ solved(J @ J.T + mu * np.eye(rows), e)
-    return solved(J.T @ J + mu * np.eye(columns), J.T @ e)
-
-
-def solved(S: Any, b: Any) -> Any:
-    """S^-1 b of a positive definite S, by S = L D L^T."""
-    n = len(b)
-    L, LD = [[None] * n for _ in range(n)], [[None] * n for _ in range(n)]
-    inverse: list[Any] = [None] * n
-    for j in range(n):
-        for i in range(j, n):
-            LD[i][j] = S[i, j] - sum(LD[i][k] * L[j][k] for k in range(j))  # type: ignore
-        inverse[j] = 1.0 / LD[j][j]  # type: ignore
-        for i in range(j + 1, n):
-            L[i][j] = LD[i][j] * inverse[j]  # type: ignore
-    x: list[Any] = []
-    for i in range(n):
-        x.append(b[i] - sum(L[i][k] * x[k] for k in range(i)))  # type: ignore
-    for i in reversed(range(n)):
-        x[i] = x[i] * inverse[i] - sum(L[k][i] * x[k] for k in range(i + 1, n))  # type: ignore
-    return np.stack(x)
+        return J.T @ solve_symmetric(J @ J.T + mu * np.eye(rows), e)
+    return solve_symmetric(J.T @ J + mu * np.eye(columns), J.T @ e)
 
 
 def spread(n: int, rate: float) -> Reals:
@@ -336,7 +318,7 @@ class CompiledInverseKinematics:
         if last.done[k] > 0.0:
             return Solution(last.q[k], last.error[k], int(last.iterations[k]), True)
         rows = [np.asarray(goal, self.dtype)[None] for goal in goals]
-        nearest = self._nearest(rows, q[None, :1], last.error[:1])
+        nearest = self._nearest(rows, q[:1], last.error[:1])
         return Solution(nearest[0][0], nearest[1][0], int(last.iterations[0]), bool(nearest[2][0]))
 
     def _many(self, goals: Sequence[ArrayLike], q: Any, start: Any, is_asked: bool) -> Solution:
@@ -354,7 +336,7 @@ class CompiledInverseKinematics:
                 return np.broadcast_to(whole, (*solved.shape, *shape)).reshape((-1, *shape))[todo]
 
             left = [rows(goal, dims) for goal, dims in zip(goals, (2, 3), strict=False)]
-            q, error, reached = self._nearest(left, rows(q, 1)[:, None], rows(last.error, 2))
+            q, error, reached = self._nearest(left, rows(q, 1), rows(last.error, 2))
             last.q.reshape(-1, q.shape[-1])[todo] = q
             last.error.reshape(-1, *error.shape[1:])[todo] = error
             solved.reshape(-1)[todo] = reached
@@ -362,22 +344,22 @@ class CompiledInverseKinematics:
 
     def _nearest(self, goals: Sequence[Any], q0: Any, error: Any) -> tuple[Any, Any, Any]:
         """The least errors of n targets that were not reached: q (n, nq), error (n, K, 6), and whether they are after
-        all. q0 (n, 1, nq): the first starts.
+        all. q0 (n, nq): the first starts.
         """
         problem, posed = self._problem, len(goals) > 1
         if posed:
             _check_rotations(goals[1], problem.weights[:, 1] > 0.0)
-        weights = problem.rows(posed)
-        q, start = self._starts(LAST_SEEDS)
-        q = np.concatenate([q0, np.broadcast_to(q[1:], (len(q0), *q[1:].shape))], axis=1)
-        missing = np.linalg.norm(np.nan_to_num(error * weights).reshape(len(q), -1), axis=1)
-        damping = np.asarray(problem.reach * missing, self.dtype)[:, None]  # about the curvature of |e|^2 / 2
-        more = (damping, *(goal[:, None] for goal in goals), *((q0,) if self._home else ()))
-        last = self._loop(posed, LAST, False)(q, start, np.asarray(FOREVER, self.dtype), *more)
+        weights, n = problem.rows(posed), len(error)
+        q, start = (np.tile(x, (n, 1)) for x in self._starts(LAST_SEEDS))
+        q[::LAST_SEEDS] = q0
+        missing = np.linalg.norm(np.nan_to_num(error * weights).reshape(n, -1), axis=1)
+        damping = np.asarray(problem.reach * missing, self.dtype)  # about the curvature of |e|^2 / 2
+        more = [np.repeat(array, LAST_SEEDS, axis=0) for array in (damping, *goals, *((q0,) if self._home else ()))]
+        last = self._loop(posed, LAST, False)(q, start, np.full(len(q), FOREVER, self.dtype), *more)
         q = np.asarray(problem.clipped(last.q), self.dtype)
-        error = self._functions[posed](q, start, self._zero, *more).error
-        missing = np.linalg.norm((error * weights).reshape(*q.shape[:2], -1), axis=2)
-        best = np.arange(len(q)), np.nan_to_num(missing, nan=np.inf).argmin(axis=1)
+        error = self._functions[posed](q, start, np.zeros(len(q), self.dtype), *more).error
+        missing = np.linalg.norm((error * weights).reshape(n, LAST_SEEDS, -1), axis=2)
+        best = np.arange(n) * LAST_SEEDS + np.nan_to_num(missing, nan=np.inf).argmin(axis=1)
         q, error = q[best], error[best]
         q[np.isnan(error).any(axis=(1, 2))] = np.nan
         return q, error, (np.abs(error) < problem.tolerance).all(axis=(1, 2))
