@@ -88,6 +88,8 @@ class InverseKinematics:
             raise UnsupportedError(f"inverse_kinematics: tolerance={tolerance!r}, expected a number above 0 [m, rad]")
         self.tolerance, self.most = float(tolerance), whole("most", most, 1)
         self.weights = np.stack([self._weights("position", position), self._weights("rotation", rotation)], axis=1)
+        if not self.weights.any():
+            raise UnsupportedError("inverse_kinematics: no weight is above 0: give one to a position or a rotation")
         self.lower, self.upper = self._limits() if limits else (np.full(robot.nq, x) for x in (-np.inf, np.inf))
         self.rest: Reals | None = None
         if rest is not None:
@@ -133,12 +135,11 @@ class InverseKinematics:
             dq = way + damped(jacobian, e - jacobian @ way, mu)
             done = done & (np.abs(dq) < SETTLED).all()
         is_old = age + 1.0 >= (PATIENCE if self.rest is None else SETTLING)
-        next_start: Any = start + self._width * (spread(self.robot.nv, 0.3) / PATIENCE)
-        next_start = np.where(next_start > self._low + self._width, next_start - self._width, next_start)
-        again = next_start if home is None else at.moved_to(home * self._turned, start).integrate(next_start)
+        after = self._next_start(start)
+        again: Any = after if home is None else at.moved_to(home * self._turned, start).integrate(after)
         return {
             "q": np.where(done, q, np.where(is_old, again, at.integrate(dq))),
-            "start": next_start,
+            "start": after,
             "age": np.where(is_old, 0.0, age + 1.0),
             "done": np.where(done, 1.0, 0.0),
             "error": error.reshape(-1, 6),
@@ -158,6 +159,11 @@ class InverseKinematics:
             errors += [translation[k] - tip.translation if self.weights[k, 0] else np.zeros(3), turn]
             slopes.append(tip.jacobian)
         return np.concatenate(errors), np.concatenate(slopes), is_near
+
+    def _next_start(self, start: Any) -> Any:
+        """A little further in the sequence: one of its points in each attempt."""
+        ahead = start + self._width * (spread(self.robot.nv, 0.3) / PATIENCE)
+        return np.where(ahead > self._low + self._width, ahead - self._width, ahead)
 
     def _within(self, q: Any) -> Any:
         """The nearest configuration within the limits."""
@@ -331,9 +337,9 @@ class CompiledInverseKinematics:
         if todo.size:
 
             def rows(array: Any, dims: int) -> Any:
-                whole = np.asarray(array, self.dtype)
-                shape = whole.shape[whole.ndim - dims :]
-                return np.broadcast_to(whole, (*solved.shape, *shape)).reshape((-1, *shape))[todo]
+                full: Any = np.asarray(array, self.dtype)
+                shape = full.shape[full.ndim - dims :]
+                return np.reshape(np.broadcast_to(full, (*solved.shape, *shape)), (-1, *shape))[todo]
 
             left = [rows(goal, dims) for goal, dims in zip(goals, (2, 3), strict=False)]
             q, error, reached = self._nearest(left, rows(q, 1), rows(last.error, 2))
