@@ -33,6 +33,7 @@ from condyle.text import few
 from condyle.user import UserFunction
 
 Reals = NDArray[np.float64]
+where: Any = np.where  # of symbols, which NumPy's types do not know
 
 DAMPING, LEAST = 0.03, 1e-6
 """mu by |e|^2, and what is added [m^2]."""
@@ -112,15 +113,15 @@ class InverseKinematics:
         return self._function(self.inverse_kinematics, inputs, reference_frame="local_world_aligned")
 
     def inverse_kinematics(
-        self, at: Any, start: Any, age: Any, damping: Any, translation: Any, rotation: Any = None, home: Any = None
+        self, state: Any, start: Any, age: Any, damping: Any, translation: Any, rotation: Any = None, home: Any = None
     ) -> dict[str, Any]:
         """An iteration at one state: q, where the next attempt starts, the age of this one, `done`, and the error.
 
         damping [m^2]: is added to mu. home (nq): where quaternions of the next attempt start.
         """
-        q = self._within(at.q)
-        at = at.moved_to(q, 0.0 * start)
-        error, slope, is_near = self._errors(at, translation, rotation)
+        q = self._within(state.q)
+        state = state.moved_to(q, 0.0 * start)
+        error, slope, is_near = self._errors(state, translation, rotation)
         weights = self.rows(rotation is not None).ravel()
         rows = np.flatnonzero(weights)
         e, jacobian = error[rows] * weights[rows], slope[rows] * weights[rows][:, None]
@@ -129,28 +130,29 @@ class InverseKinematics:
         if self.rest is None:
             dq = damped(jacobian * self._free(q, jacobian.T @ e), e, mu)
         else:
-            way = PULL * np.exp(-FADE * np.abs(age)) * at.difference(q, self.rest)
+            way = PULL * np.exp(-FADE * np.abs(age)) * state.difference(q, self.rest)
             free = self._free(q, way + damped(jacobian, e - jacobian @ way, mu))
             jacobian, way = jacobian * free, way * free
             dq = way + damped(jacobian, e - jacobian @ way, mu)
             done = done & (np.abs(dq) < SETTLED).all()
         is_old = age + 1.0 >= (PATIENCE if self.rest is None else SETTLING)
         after = self._next_start(start)
-        again: Any = after if home is None else at.moved_to(home * self._turned, start).integrate(after)
+        again = after if home is None else state.moved_to(home * self._turned, start).integrate(after)
+        moved = where(is_old, again, state.integrate(dq))
         return {
-            "q": np.where(done, q, np.where(is_old, again, at.integrate(dq))),
+            "q": where(done, q, moved),
             "start": after,
-            "age": np.where(is_old, 0.0, age + 1.0),
-            "done": np.where(done, 1.0, 0.0),
+            "age": where(is_old, 0.0, age + 1.0),
+            "done": where(done, 1.0, 0.0),
             "error": error.reshape(-1, 6),
         }
 
-    def _errors(self, at: Any, translation: Any, rotation: Any) -> tuple[Any, Any, Any]:
+    def _errors(self, state: Any, translation: Any, rotation: Any) -> tuple[Any, Any, Any]:
         """What is missing (6 K), how v reduces it (6 K, nv), and whether rotations are near: no other matrix is."""
         errors, slopes = list[Any](), list[Any]()
         is_near: Any = True
         for k, name in enumerate(self.frames):
-            tip, turn = at.frame(name), np.zeros(3)
+            tip, turn = state.frame(name), np.zeros(3)
             if rotation is not None and self.weights[k, 1]:
                 R = rotation[k] @ tip.rotation.T
                 sine = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
@@ -163,7 +165,7 @@ class InverseKinematics:
     def _next_start(self, start: Any) -> Any:
         """A little further in the sequence: one of its points in each attempt."""
         ahead = start + self._width * (spread(self.robot.nv, 0.3) / PATIENCE)
-        return np.where(ahead > self._low + self._width, ahead - self._width, ahead)
+        return where(ahead > self._low + self._width, ahead - self._width, ahead)
 
     def _within(self, q: Any) -> Any:
         """The nearest configuration within the limits."""
@@ -178,9 +180,9 @@ class InverseKinematics:
         free: list[Any] = [1.0] * self.robot.nv
         for k, i in self._limited:
             if np.isfinite(self.lower[k]):
-                free[i] = np.where((q[k] <= self.lower[k]) & (way[i] < 0.0), 0.0, free[i])
+                free[i] = where((q[k] <= self.lower[k]) & (way[i] < 0.0), 0.0, free[i])
             if np.isfinite(self.upper[k]):
-                free[i] = np.where((q[k] >= self.upper[k]) & (way[i] > 0.0), 0.0, free[i])
+                free[i] = where((q[k] >= self.upper[k]) & (way[i] > 0.0), 0.0, free[i])
         return np.stack(free)
 
     # Numbers of the robot, which become constants of the iteration.
