@@ -137,7 +137,7 @@ class GpuFunction:
 
     def repeated(self, loop: TimeLoop) -> GpuRollout | None:
         """A loop around it in one kernel; None where a step is too long for that, or has loops of its own."""
-        if self.kernels.iterates(self.function):
+        if loop.until >= 0 or self.kernels.iterates(self.function):
             return None
         made = GpuRollout(self, loop)
         with suppress(UnsupportedError):

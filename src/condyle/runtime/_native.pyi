@@ -22,7 +22,7 @@ class Entry:
         packed: int = 0,
         stream: int = 0,
         checks: bool = False,
-        brief: int = -1,
+        usual: int = 0,
         /,
     ) -> Entry: ...
     def run(

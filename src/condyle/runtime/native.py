@@ -33,7 +33,7 @@ class Shape:
     """How an entry wants to be called: entries of each input and output, states a tile, workspace bytes of a thread.
 
     state_ns: a guess at the time of one state; it only decides how many states a thread takes at once. side: tiles that
-    run side by side. least: states that a thread takes at once where there are so many.
+    run side by side. least: states that a thread takes at once if there are so many and other threads have work too.
     """
 
     in_sizes: tuple[int, ...]
@@ -139,7 +139,7 @@ def plan_entry(
         way,
         plan.entry(way | STREAM),
         checks,
-        _grain(replace(shape, least=0)) // 8 if shape.least else -1,
+        _grain(replace(shape, least=0)) if shape.least else 0,
     )
 
 

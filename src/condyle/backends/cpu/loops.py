@@ -302,7 +302,7 @@ def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
 
 GUESS = 8
 """Steps that a loop takes that ends earlier."""
-TILES, ALL = 64, 1 << 40
+TILES, ALL = 128, 1 << 40
 """How many tiles of it a thread takes at once, since lanes are idle at the end of these; states that end together."""
 
 
@@ -317,7 +317,7 @@ def repeated(kernel: NativeKernel, loop: TimeLoop) -> NativeKernel | None:
     packed = None
     if not loop.together:
         packed = plan_entry(plan, _looped(columns, of, loop, plan.work_bytes), kernel.dtype, PACKED_IN + PACKED_OUT)
-    text = f"{_said(loop)}, {kernel.description}"
+    text = f"{_said(loop, of.lanes)}, {kernel.description}"
     made = NativeKernel(plan_entry(plan, shape, kernel.dtype), kernel.dtype, text, plan, packed)
     if single is not None:
         alone = machine.repeat(single, numbers)
@@ -343,7 +343,7 @@ def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape
         for give in loop.gives
     ]
     state_ns = whole.state_ns * (loop.steps if loop.until < 0 else min(loop.steps, GUESS))
-    least = 0 if loop.until < 0 else ALL if loop.together else TILES * whole.lanes
+    least = ALL if loop.together else TILES * whole.lanes * _refills(loop)
     return replace(
         whole,
         in_sizes=tuple(inputs),
@@ -354,13 +354,18 @@ def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape
     )
 
 
-def _said(loop: TimeLoop) -> str:
+def _refills(loop: TimeLoop) -> bool:
+    """Whether a state that is done leaves its place to the next one: see tiles/repeat_until.h."""
+    return loop.until >= 0 and not any(take.every for take in loop.takes)
+
+
+def _said(loop: TimeLoop, lanes: int) -> str:
     if loop.until < 0:
         return f"{loop.steps} steps a tile"
     if loop.together:
         return f"at most {loop.steps} steps, all states until one is done"
-    refilled = "" if any(take.every for take in loop.takes) else ", lanes refilled"
-    return f"at most {loop.steps} steps a tile{refilled}"
+    refilled = ", one that is done leaves its place to the next" if _refills(loop) else ""
+    return f"at most {loop.steps} steps, tiles of {lanes} states{refilled}"
 
 
 def _numbers(loop: TimeLoop) -> tuple[int, ...]:

@@ -5,10 +5,11 @@
 
 typedef struct {
     repeat_call *call;
-    const tiles_group *group;
+    tiles_group *group;
     size_t n, rows, next;           /* states; with those of packed arrays that fill the last tile; the next one */
     int64_t clock, look[MOST_TILES]; /* steps taken; when some state of a tile may have taken the most */
     unsigned running[MOST_TILES];    /* lanes that have a state, as bits */
+    int whole;                       /* whether all tiles run always */
     size_t row[MOST_TILES][LANES], began[MOST_TILES];
     int64_t since[MOST_TILES][LANES]; /* the clock when the state of each lane began */
 } lanes_call;
@@ -231,13 +232,16 @@ static int begin_step(lanes_call *c, int refills)
     for (t = 0; t < tiles; t++) {
         running |= c->running[t];
     }
+    while (!c->whole && c->next >= c->rows && c->group->tiles > 1 && !c->running[c->group->tiles - 1]) {
+        c->group->tiles--;
+    }
     return running != 0;
 }
 
-static void run_lanes(size_t n, repeat_call *call, tiles_group *group)
+static void run_lanes(size_t n, repeat_call *call, tiles_group *group, int whole)
 {
     const repeat_plan *self = call->self;
-    lanes_call c = {.call = call, .group = group, .n = n, .rows = n};
+    lanes_call c = {.call = call, .group = group, .n = n, .rows = n, .whole = whole};
     int refills = 1;
     size_t t;
     int64_t k;
@@ -334,6 +338,6 @@ static void run_until(size_t n, repeat_call *call, tiles_group *group, size_t mo
     if (call->self->together && tiles > most) {
         run_together(n, call, group, most);
     } else {
-        run_lanes(n, call, group);
+        run_lanes(n, call, group, whole);
     }
 }
