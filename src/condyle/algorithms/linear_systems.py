@@ -1,6 +1,6 @@
 """Dense linear systems of a few rows on any scalar: straight code, without what is zero in every state.
 
-Golub, Van Loan 2013, sections 4.2 (Cholesky) and 3.4 (elimination with row pivots).
+Golub, Van Loan 2013, sections 4.2 (Cholesky), 3.4 (row pivots), 5.1 and 5.2 (reflections).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.scalar import Scalar, absolute, is_zero, number, reciprocal, select, sqrt
+from condyle.scalar import Scalar, absolute, is_zero, number, reciprocal, select, sqrt, total
 
 Vector: TypeAlias = "Sequence[Scalar]"
 Rows: TypeAlias = "Sequence[Sequence[Scalar]]"
@@ -67,6 +67,13 @@ class Cholesky:
 
 
 # General matrices.
+
+
+def singular() -> UnsupportedError:
+    return UnsupportedError(
+        "np.linalg.solve, inv: the matrix is singular in every state; see which of its rows or columns are zero (those "
+        "of a Jacobian are for joints that do not move the frame), or add a small number to its diagonal"
+    )
 
 
 class Eliminated:
@@ -131,11 +138,7 @@ class Eliminated:
 
     def _inverse(self, k: int) -> Scalar:
         if is_zero(self.U[k][k]):
-            raise UnsupportedError(
-                "np.linalg.solve, inv: the matrix is singular in every state; see which of its rows or columns are "
-                "zero (those of a Jacobian are for joints that do not move the frame), or add a small number to its "
-                "diagonal"
-            )
+            raise singular()
         return reciprocal(self.U[k][k])
 
 
@@ -148,3 +151,52 @@ def _exchanged(ahead: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
 
 def _magnitude(x: Scalar) -> Scalar:
     return number(abs(x)) if isinstance(x, float) else absolute(x)
+
+
+# The same by reflections, some columns at a time: most of it is products of matrices, and nothing is chosen.
+
+
+class Panel:
+    """A few columns of A as Q R, R upper triangular above zeros. V: a vector of each reflection x - beta v (v . x).
+
+    products: rows of (v_i . v_j), j < i. R: its rows; inverse: 1 / R_kk.
+    """
+
+    def __init__(self, columns: Rows) -> None:
+        self.V, self.betas, self.products = list[list[Scalar]](), list[Scalar](), list[list[Scalar]]()
+        self.columns, self.inverse = [list(column) for column in columns], list[Scalar]()
+        for k, x in enumerate(self.columns):
+            length = sqrt(_dot(x[k:], x[k:]))
+            if isinstance(length, float) and length == 0.0:
+                raise singular()
+            length = select(x[k], length, -length) if not is_zero(x[k]) else length
+            v = [number(0.0)] * k + [x[k] + length, *x[k + 1 :]]
+            beta = reciprocal(length * v[k])
+            self.inverse.append(-(beta * v[k]))
+            self.products.append([_dot(v[k:], other[k:]) for other in self.V])
+            self.V.append(v)
+            self.betas.append(beta)
+            x[k:] = [-length, *[number(0.0)] * (len(x) - k - 1)]
+            for other in self.columns[k + 1 :]:
+                by = _dot(v[k:], other[k:]) * beta
+                other[k:] = [_less(y, [by], [z]) for y, z in zip(other[k:], v[k:], strict=True)]
+
+    def weights(self, products: Vector, backwards: bool) -> list[Scalar]:
+        """z with x - V z the reflections of x, first to last or backwards, given the products v . x."""
+        n = len(self.V)
+        z = list(products)
+        for i in reversed(range(n)) if backwards else range(n):
+            others = range(i + 1, n) if backwards else range(i)
+            met = [self.products[max(i, j)][min(i, j)] for j in others]
+            z[i] = _less(z[i], met, [z[j] for j in others]) * self.betas[i]
+        return z
+
+
+def _dot(x: Vector, y: Vector) -> Scalar:
+    terms = [a * b for a, b in zip(x, y, strict=True) if not (is_zero(a) or is_zero(b))]
+    return total(terms) if terms else number(0.0)
+
+
+def scales(A: Rows) -> list[Scalar]:
+    """By which rows are multiplied before they are reflected, since they may differ in size."""
+    return [reciprocal(total([_magnitude(x) for x in row if not is_zero(x)] or [number(0.0)])) for row in A]

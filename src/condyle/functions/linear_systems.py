@@ -12,8 +12,9 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from condyle.algorithms.linear_systems import Cholesky, Eliminated, Vector
+from condyle.algorithms.linear_systems import Cholesky, Eliminated, Panel, Vector, scales
 from condyle.derivatives.products import multiplied, shaped
+from condyle.derivatives.recording import Composed
 from condyle.functions.quantities import ByName, Values
 from condyle.ir.expr import Value
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
@@ -26,6 +27,9 @@ KINDS: dict[str, Solve] = {
     "solve_transposed": lambda A: Eliminated(A).solve_transposed,
     "solve_symmetric": lambda A: Cholesky(A).solve,
 }
+SHORT, TOGETHER = 20_000, 8
+"""About how many operations straight code of a solve with pivots may have, and columns that are reflected
+together."""
 TRANSPOSED = {"solve": "solve_transposed", "solve_transposed": "solve", "solve_symmetric": "solve_symmetric"}
 
 
@@ -41,7 +45,7 @@ def linear_system(kind: str, n: int, m: int) -> Function:
         (A, b),
         (Port("x", b.dims, "as given", "as given", "entries"),),
         Ways(
-            lambda: {"straight": Route(partial(_solved, kind))},
+            lambda: {"elimination": _route(kind, n, m)},
             closed=lambda: {"jvp": partial(_jvp, kind), "vjp": partial(_vjp, kind)},
         ),
         Numerics(Size(0), Accuracy(1e-9, 1e-3)),
@@ -50,10 +54,70 @@ def linear_system(kind: str, n: int, m: int) -> Function:
     )
 
 
+def _route(kind: str, n: int, m: int) -> Route:
+    if kind == "solve_symmetric" or _is_short(n, m):
+        return Route(partial(_solved, kind))
+    return Route(Composed(partial(_reflected, kind)), recorded=True)
+
+
+def _is_short(n: int, m: int) -> bool:
+    return n * n * (n + 2.5 * m) <= SHORT
+
+
 def _solved(kind: str, sweeps: Any) -> tuple[list[Any], ...]:
     A, b = _rows(sweeps.inputs)
     solve = KINDS[kind](A.tolist())
     return ([x for row in zip(*map(solve, np.transpose(b).tolist()), strict=True) for x in row],)
+
+
+def _reflected(kind: str, calls: Any, inputs: ByName) -> list[list[Any]]:
+    """By A = Q R, rows scaled by D: x = R^-1 Qᵀ D b, or D Q R^-T b."""
+    A, b = _rows(inputs)
+    n = len(A)
+    D = shaped(cast("Sequence[Value]", scales(A.tolist())), (n, 1))
+    R, starts, panels = A * D, range(0, n, TOGETHER), list[Panel]()
+    for k in starts:
+        panels.append(Panel(R[k:, k : k + TOGETHER].T.tolist()))
+        R[k:, k : k + TOGETHER] = _columns(panels[-1].columns)
+        R[k:, k + TOGETHER :] = _turned(calls, panels[-1], R[k:, k + TOGETHER :], False)
+    inverse = [x for panel in panels for x in panel.inverse]
+    if kind == "solve":
+        x = b * D
+        for k, panel in zip(starts, panels, strict=True):
+            x[k:] = _turned(calls, panel, x[k:], False)
+        for k in reversed(starts):
+            x[k : k + TOGETHER] -= _product(calls, R[k : k + TOGETHER, k + TOGETHER :], x[k + TOGETHER :])
+            for i in reversed(range(k, min(k + TOGETHER, n))):
+                x[i] = x[i] * inverse[i]
+                x[k:i] -= np.outer(R[k:i, i], x[i])
+    else:
+        x = b.copy()
+        for k in starts:
+            for i in range(k, min(k + TOGETHER, n)):
+                x[i] = x[i] * inverse[i]
+                x[i + 1 : k + TOGETHER] -= np.outer(R[i, i + 1 : k + TOGETHER], x[i])
+            x[k + TOGETHER :] -= _product(calls, R[k : k + TOGETHER, k + TOGETHER :].T, x[k : k + TOGETHER])
+        for k, panel in reversed([*zip(starts, panels, strict=True)]):
+            x[k:] = _turned(calls, panel, x[k:], True)
+        x = x * D
+    return [x.ravel().tolist()]
+
+
+def _turned(calls: Any, panel: Panel, x: Any, backwards: bool) -> Any:
+    """A matrix after the reflections of a panel."""
+    if not x.size:
+        return x
+    V = _columns(panel.V)
+    weights = [panel.weights(column, backwards) for column in _product(calls, V.T, x).T.tolist()]
+    return x - _product(calls, V, _columns(weights))
+
+
+def _product(calls: Any, left: Any, right: Any) -> Any:
+    return multiplied(calls, left.copy(), right.copy())  # it is kept, and these are written
+
+
+def _columns(columns: Sequence[Vector]) -> Any:
+    return shaped(cast("Sequence[Value]", [x for column in columns for x in column]), (len(columns), len(columns[0]))).T
 
 
 def _rows(inputs: ByName, first: str = "A", second: str = "b") -> list[Any]:
