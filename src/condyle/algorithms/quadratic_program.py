@@ -37,10 +37,12 @@ WARM = 1e-2
 """Both, where it starts from multipliers."""
 LEAST = 1e-15
 """The least slack: differences of rounded numbers may be zero."""
-KEPT = 0.995
+KEPT = 0.999
 """The part of the longest step that is taken."""
-STEP = 1e-5
-"""The last step is this small beside x; the error that it leaves is smaller by a factor of ten or more."""
+SMALL = 1e-7
+"""s z before the last step, at most."""
+NEAR, CURVED = 2e-7, 1e-2
+"""The last step leaves this error beside x, and this part of itself beyond what it does not take."""
 SOLVED = 1e-6
 """The residual of what is called solved, in the units of the scaled problem."""
 CLEAR = 1e6
@@ -73,13 +75,14 @@ class Problem(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step changes. w: A x. gradient: that of the Lagrangian. y, gap: multipliers and E x - e of equalities."""
+    """What a step changes. w: A x. left: the part of the gradient of the Lagrangian at the start that is left. y, gap:
+    multipliers and E x - e of equalities."""
 
     x: Vector
     w: Vector
     z: Vector
     theta: Scalar
-    gradient: Vector
+    left: Scalar
     y: Vector
     gap: Vector
 
@@ -112,6 +115,10 @@ def _transposed(matrix: Matrix, columns: int) -> Matrix:
 
 def _most(values: Sequence[Scalar]) -> Scalar:
     return reduce(maximum, values) if values else number(0.0)
+
+
+def _least(values: Sequence[Scalar]) -> Scalar:
+    return reduce(minimum, values)
 
 
 def _largest(values: Sequence[Scalar]) -> Scalar:
@@ -173,8 +180,9 @@ def condensed(problem: Problem, weights: Vector) -> Matrix:
     return made
 
 
-def stiffened(problem: Problem) -> Problem:
-    """With H + E^T E / DELTA and damping in place of H: what steps are made with."""
+def stiffened(problem: Problem, state: State) -> Problem:
+    """What steps from a state are made with: H + E^T E / DELTA and damping in place of H, the gradient of the Lagrangian
+    in place of g."""
     n = len(problem.gradient)
     columns = _transposed(problem.equal, n)
     scaled = [[x * (1.0 / DELTA) for x in column] for column in columns]
@@ -182,7 +190,7 @@ def stiffened(problem: Problem) -> Problem:
         [problem.hessian[i][j] + dot(scaled[i], columns[j]) + (DAMPED if i == j else 0.0) for j in range(n)]
         for i in range(n)
     ]
-    return problem._replace(hessian=hessian)
+    return problem._replace(hessian=hessian, gradient=_slope(problem, state.x, state.z, state.y))
 
 
 def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, Units]:
@@ -232,7 +240,7 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
         z = [maximum(a, (places[k.place] if k.sign > 0.0 else -places[k.place]) * by_force) for a, k in zip(z, sides, strict=True)]
         y = [v / norm * by_force for v, norm in zip(fixed, equal_norms, strict=True)]
     x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
-    state = State(x, w, z, theta, _slope(small, x, z, y), y, gap)
+    state = State(x, w, z, theta, number(1.0), y, gap)
     return small, state, Units(length, force, norms, equal_norms)
 
 
@@ -274,34 +282,31 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     factored = factor(condensed(problem, weights))
     lifted = [g * (1.0 / DELTA) for g in state.gap]
     columns = _transposed(problem.equal, n)
-    right = [-g - dot(columns[j], lifted) for j, g in enumerate(state.gradient)]
+    right = [-(g * state.left) - dot(column, lifted) for g, column in zip(problem.gradient, columns, strict=True)]
 
-    def moved(forces: Vector) -> tuple[Vector, Vector, Vector]:
-        """Changes of x, of A x and of slacks, where these forces are on sides."""
-        pulled = _pulled(problem, by_place(problem, forces))
-        dx = solved(factored, [r - p for r, p in zip(right, pulled, strict=True)])
+    def moved(places: Vector) -> tuple[Vector, Vector, Vector]:
+        """Changes of x, of A x and of slacks, where these forces are on places."""
+        dx = solved(factored, [r - p for r, p in zip(right, _pulled(problem, places), strict=True)])
         dw = _times(problem.rows, dx)
         both = [*dx, *dw]
         return dx, dw, [-theta - both[k.place] if k.sign > 0.0 else both[k.place] - theta for k in sides]
 
     share = 1.0 / len(sides)
     mu = _sum(products) * share
-    forces = [b * theta - a for a, b in zip(z, d, strict=True)]
+    forces = by_place(problem, [b * theta - a for a, b in zip(z, d, strict=True)])
     _, _, ds = moved(forces)
     ratios = [a * b for a, b in zip(ds, by_s, strict=True)]
-    bends = [r * r + r for r in ratios]
-    # both steps' bounds: ds / s is the ratio, dz / z is -1 - ratio
-    longest = reciprocal(_most([number(1.0), *[maximum(-r, r + 1.0) for r in ratios]]))
-    bent = [b * c for b, c in zip(z, bends, strict=True)]
-    curved = dot(s, bent) * share
-    left = (1.0 - longest) * mu - longest * longest * curved
-    centre = left * reciprocal(maximum(mu, TINY))
+    # ds / s is the ratio and dz / z is -1 - ratio: both bound the step
+    longest = reciprocal(maximum(1.0, maximum(-_least(ratios), _most(ratios) + 1.0)))
+    bent = [a * (r * r + r) for a, r in zip(z, ratios, strict=True)]
+    ahead = (1.0 - longest) * mu - longest * longest * (dot(s, bent) * share)
+    centre = ahead * reciprocal(maximum(mu, TINY))
     centre = centre * centre * centre * mu
     pushed = [centre * b + c for b, c in zip(by_s, bent, strict=True)]
-    dx, dw, ds = moved([f + p for f, p in zip(forces, pushed, strict=True)])
+    dx, dw, ds = moved([f + p for f, p in zip(forces, by_place(problem, pushed), strict=True)])
     dz = [p - a - b * c for p, a, b, c in zip(pushed, z, d, ds, strict=True)]
-    limit = _most([*[-a * b for a, b in zip(ds, by_s, strict=True)], *[-a * b for a, b in zip(dz, by_z, strict=True)]])
-    taken = minimum(KEPT * reciprocal(maximum(limit, 1e-3)), 1.0)
+    steepest = _least([a * b for a, b in zip([*ds, *dz], [*by_s, *by_z], strict=True)])
+    taken = minimum(KEPT * reciprocal(maximum(-steepest, 1e-3)), 1.0)
     rest = 1.0 - taken
     change = _times(problem.equal, dx)
     dy = [(c + r) * (1.0 / DELTA) for c, r in zip(change, state.gap, strict=True)]
@@ -310,14 +315,12 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
         _moved(state.w, taken, dw),
         _moved(z, taken, dz),
         theta * rest,
-        [g * rest for g in state.gradient],
+        state.left * rest,
         _moved(state.y, taken, dy),
         _moved(state.gap, taken, change),
     )
-    far = [_largest(dx) - STEP * maximum(_largest(after.x), 0.01), rest - 0.1, after.theta - 1e-9, mu - 1e-6]
-    far += [_largest(after.gradient) - 1e-7]
-    if after.gap:
-        far += [_largest(after.gap) - 1e-8]
+    missed = _largest(dx) * (rest + CURVED) - NEAR * maximum(_largest(after.x), 0.01)
+    far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(gap) - 1e-8 for gap in after.gap]]
     wide = theta * _sum(z) + _sum([absolute(a * b) for a, b in zip(after.y, after.gap, strict=True)])
     going = minimum(_most(far), CLEAR * (1.0 + mu) - wide)
     return after, select(going, 0.0, 1.0)
@@ -329,11 +332,11 @@ def _moved(start: Vector, length: Scalar, along: Vector) -> Vector:
 
 def balanced(problem: Problem, state: State) -> State:
     """The state at the minimum of a scaled problem without sides: one factor, and corrections by it."""
-    stiff = stiffened(problem)
+    stiff = stiffened(problem, state)
     factored = factor(condensed(stiff, [number(0.0)] * len(state.x)))
     n = len(state.x)
     columns = _transposed(problem.equal, n)
-    x, y, gap, gradient = state.x, state.y, state.gap, state.gradient
+    x, y, gap, gradient = state.x, state.y, state.gap, stiff.gradient
     for _ in range(3):
         lifted = [r * (1.0 / DELTA) for r in gap]
         dx = solved(factored, [-g - dot(column, lifted) for g, column in zip(gradient, columns, strict=True)])
@@ -342,7 +345,7 @@ def balanced(problem: Problem, state: State) -> State:
         y = [a + (b + c) * (1.0 / DELTA) for a, b, c in zip(y, change, gap, strict=True)]
         gap = [a + b for a, b in zip(gap, change, strict=True)]
         gradient = _slope(problem, x, state.z, y)
-    return state._replace(x=x, y=y, gap=gap, gradient=gradient)
+    return state._replace(x=x, y=y, gap=gap)
 
 
 def _slope(problem: Problem, x: Vector, z: Vector, y: Vector) -> Vector:

@@ -103,7 +103,7 @@ def _record(shape: Shape, recording: Any, inputs: Mapping[str, Flat]) -> list[Fl
         state, done = algorithm.balanced(small, state), 1.0
     else:
         loop = iterate(_step(shape._replace(started=False, iterations=0)), shape.iterations)
-        after, (done,), *_ = recording.call(loop, _flat(algorithm.stiffened(small)), _flat_state(state))
+        after, (done,), *_ = recording.call(loop, _flat(algorithm.stiffened(small, state)), _flat_state(state))
         state = _state(shape, after)
     x, multipliers, residual, status = algorithm.answers(small, problem.limits, state, units, done)
     return [x, *([multipliers] if multipliers else []), [residual], [status]]
@@ -113,7 +113,7 @@ def _record(shape: Shape, recording: Any, inputs: Mapping[str, Flat]) -> list[Fl
 def _step(shape: Shape) -> Function:
     """One step. data: the scaled problem that is the same in all, state: what changes."""
     n, m, p, k = shape.variables, shape.rows, shape.equal, len(shape.sides)
-    data, state = _port("data", n * (n + 1) // 2 + (m + p) * n + k), _port("state", 2 * n + m + k + 1 + 2 * p)
+    data, state = _port("data", n * (n + 1) // 2 + (m + p + 1) * n + k), _port("state", n + m + k + 2 + 2 * p)
 
     def run(sweeps: Any) -> tuple[Flat, ...]:
         inputs = sweeps.inputs
@@ -126,15 +126,16 @@ def _step(shape: Shape) -> Function:
 
 def _flat(problem: Problem) -> list[Any]:
     lower = [row[: k + 1] for k, row in enumerate(problem.hessian)]
-    return [*chain(*lower, *problem.rows, *problem.equal), *problem.limits]
+    return [*chain(*lower, problem.gradient, *problem.rows, *problem.equal), *problem.limits]
 
 
 def _of_flat(shape: Shape, data: Flat) -> Problem:
     n, values = shape.variables, iter(data)
     lower = _triangle(_next(values, n * (n + 1) // 2), n)
     hessian = [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
+    gradient = _next(values, n)
     rows, equal = (_matrix(_next(values, size * n), size) for size in (shape.rows, shape.equal))
-    return Problem(hessian, [0.0] * n, rows, equal, [], shape.sides, list(values))
+    return Problem(hessian, gradient, rows, equal, [], shape.sides, list(values))
 
 
 def _next(values: Iterator[Any], size: int) -> list[Any]:
@@ -142,16 +143,14 @@ def _next(values: Iterator[Any], size: int) -> list[Any]:
 
 
 def _flat_state(state: State) -> list[Any]:
-    return [*state.x, *state.gradient, *state.w, *state.z, state.theta, *state.y, *state.gap]
+    return [*state.x, *state.w, *state.z, state.theta, state.left, *state.y, *state.gap]
 
 
 def _state(shape: Shape, flat: Flat) -> State:
     values = iter(flat)
-    x, gradient, w, z, theta, y, gap = (
-        _next(values, size)
-        for size in (*(shape.variables,) * 2, shape.rows, len(shape.sides), 1, *(shape.equal,) * 2)
-    )
-    return State(x, w, z, theta[0], gradient, y, gap)
+    sizes = shape.variables, shape.rows, len(shape.sides), 1, 1, shape.equal, shape.equal
+    x, w, z, theta, left, y, gap = (_next(values, size) for size in sizes)
+    return State(x, w, z, theta[0], left[0], y, gap)
 
 
 # Derivatives at the solution
