@@ -22,9 +22,9 @@ SEATS = ((-0.04, -1.0), (-0.03, -0.1), (-0.01, 0.0), (0.01, 0.1), (0.03, 0.2))
 """Where the thumb and four fingers begin on the palm: y [m], angle [rad]."""
 
 
-def arm(name: str) -> condyle.Robot:
+def arm(name: str, **options: Any) -> condyle.Robot:
     """A bundled arm, without its fingers."""
-    robot = condyle.load(name)
+    robot = condyle.load(name, **options)
     fingers = {joint.name: 0.0 for joint in robot.joints if "finger" in joint.name}
     return robot.lock(fingers) if fingers else robot
 

@@ -171,7 +171,9 @@ def condensed(problem: Problem, weights: Vector) -> Matrix:
     """The lower triangle of H + diag(weights of x) + A^T diag(weights of rows) A."""
     n = len(problem.gradient)
     columns = _transposed(problem.rows, n)
-    weighted = [[w * x if not is_zero(x) else x for w, x in zip(weights[n:], column, strict=True)] for column in columns]
+    weighted = [
+        [w * x if not is_zero(x) else x for w, x in zip(weights[n:], column, strict=True)] for column in columns
+    ]
     made: Matrix = []
     for i in range(n):
         row = [problem.hessian[i][j] + dot(weighted[i], columns[j]) for j in range(i + 1)]
@@ -200,7 +202,9 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
     equal_norms = [_inverse_norm(row) for row in problem.equal]
     rows = [[x * norm for x in row] for row, norm in zip(problem.rows, norms, strict=True)]
     equal = [[x * norm for x in row] for row, norm in zip(problem.equal, equal_norms, strict=True)]
-    limits = [_clipped(h * norms[k.place - n] if k.place >= n else h) for h, k in zip(problem.limits, sides, strict=True)]
+    limits = [
+        _clipped(h * norms[k.place - n] if k.place >= n else h) for h, k in zip(problem.limits, sides, strict=True)
+    ]
     for side, limit in zip(sides, limits, strict=True):
         if side.place < n:
             x = [*x]
@@ -237,7 +241,10 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
     if start:
         places, fixed = split(problem, start)
         places = [*places[:n], *[v / norm for v, norm in zip(places[n:], norms, strict=True)]]
-        z = [maximum(a, (places[k.place] if k.sign > 0.0 else -places[k.place]) * by_force) for a, k in zip(z, sides, strict=True)]
+        z = [
+            maximum(a, (places[k.place] if k.sign > 0.0 else -places[k.place]) * by_force)
+            for a, k in zip(z, sides, strict=True)
+        ]
         y = [v / norm * by_force for v, norm in zip(fixed, equal_norms, strict=True)]
     x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
     state = State(x, w, z, theta, number(1.0), y, gap)
@@ -355,13 +362,17 @@ def _slope(problem: Problem, x: Vector, z: Vector, y: Vector) -> Vector:
     return [dot(row, x) + g + p + dot(column, y) for row, g, p, column in rows]
 
 
-def answers(problem: Problem, limits: Vector, state: State, units: Units, done: Scalar) -> tuple[Vector, Vector, Scalar, Scalar]:
+def answers(
+    problem: Problem, limits: Vector, state: State, units: Units, done: Scalar
+) -> tuple[Vector, Vector, Scalar, Scalar]:
     """(x, multipliers of rows, of the box if there is one, of equalities; residual; status) of the problem before it was
     scaled. limits: its limits."""
     sides, n = problem.sides, len(state.x)
     x, z, y = state.x, state.z, state.y
     values = [*x, *_times(problem.rows, x)]
-    room = [h - values[k.place] if k.sign > 0.0 else h + values[k.place] for h, k in zip(problem.limits, sides, strict=True)]
+    room = [
+        h - values[k.place] if k.sign > 0.0 else h + values[k.place] for h, k in zip(problem.limits, sides, strict=True)
+    ]
     gap = [dot(row, x) - e for row, e in zip(problem.equal, problem.target, strict=True)]
     slack = [absolute(a * maximum(r, 0.0)) for a, r in zip(z, room, strict=True)]
     residual = _most([_largest(_slope(problem, x, z, y)), *[-r for r in room], *map(absolute, gap), *slack])
@@ -427,7 +438,10 @@ def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector
     merged = problem._replace(rows=at.rows)
     pulled = _pulled(merged, [*[-s for s in shift[:n]], *turned])
     columns = _transposed(rows, n)
-    force = [dot(row, at.x) + g + dot(column, at.y) for row, g, column in zip(change.hessian, change.gradient, columns, strict=True)]
+    force = [
+        dot(row, at.x) + g + dot(column, at.y)
+        for row, g, column in zip(change.hessian, change.gradient, columns, strict=True)
+    ]
     dx = solved(at.factored, [-f - p for f, p in zip(force, pulled, strict=True)])
     dy = [d * v + t for d, v, t in zip(at.places[n:], _times(at.rows, dx), turned, strict=True)]
     box = [d * v - s for d, v, s in zip(at.places, dx, shift, strict=False)]
@@ -449,10 +463,20 @@ def cotangent(problem: Problem, at: Held, x_bar: Vector, multipliers_bar: Vector
     n, m = len(at.x), len(problem.rows)
     both = [*chain(*split(problem, multipliers_bar))]
     merged = problem._replace(rows=at.rows)
-    u = solved(at.factored, [a + b for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)])
+    u = solved(
+        at.factored,
+        [
+            a + b
+            for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)
+        ],
+    )
     moved = [a - b for a, b in zip([*u, *_times(at.rows, u)], both, strict=True)]
     turned = [-d * v for d, v in zip(at.places[n:], moved[n:], strict=True)]
     bars = [[t * x - y * v for x, v in zip(at.x, u, strict=True)] for t, y in zip(turned, at.y, strict=True)]
-    hessian = [[-(u[i] * at.x[j] + u[j] * at.x[i]) if i != j else -u[i] * at.x[i] for j in range(i + 1)] for i in range(n)]
-    limits = [d * (moved[k.place] if k.sign > 0.0 else -moved[k.place]) for d, k in zip(at.d, problem.sides, strict=True)]
+    hessian = [
+        [-(u[i] * at.x[j] + u[j] * at.x[i]) if i != j else -u[i] * at.x[i] for j in range(i + 1)] for i in range(n)
+    ]
+    limits = [
+        d * (moved[k.place] if k.sign > 0.0 else -moved[k.place]) for d, k in zip(at.d, problem.sides, strict=True)
+    ]
     return Problem(hessian, [-v for v in u], bars[:m], bars[m:], [-t for t in turned[m:]], problem.sides, limits)

@@ -173,7 +173,9 @@ def _vjp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat
     problem, solution = _held(shape, calls, inputs)
     multipliers = list(inputs["multipliers_bar"]) if shape.multipliers else []
     bars = algorithm.cotangent(problem, solution, list(inputs["x_bar"]), multipliers)
-    zeros = {name: [0.0] * size for name, size in (("start", shape.variables), ("start_multipliers", shape.multipliers))}
+    zeros = {
+        name: [0.0] * size for name, size in (("start", shape.variables), ("start_multipliers", shape.multipliers))
+    }
     limits = [x if side.sign > 0.0 else -x for x, side in zip(bars.limits, shape.sides, strict=True)]
     parts = {
         "hessian": [*chain(*bars.hessian)],
