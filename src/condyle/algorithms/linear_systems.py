@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.scalar import Scalar, absolute, is_zero, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, maximum, number, reciprocal, select, sqrt, total
 
 Vector: TypeAlias = "Sequence[Scalar]"
 Rows: TypeAlias = "Sequence[Sequence[Scalar]]"
@@ -31,16 +31,17 @@ def _less(start: Scalar, left: Iterable[Scalar], right: Iterable[Scalar]) -> Sca
 class Cholesky:
     """S = L Lᵀ, of the lower triangle of S; not a number where S is not positive definite.
 
-    L: rows up to the diagonal. inverse: 1 / L_ii.
+    L: rows up to the diagonal. inverse: 1 / L_ii. least: pivots are at least so many times the diagonal's entries.
     """
 
-    def __init__(self, S: Rows) -> None:
+    def __init__(self, S: Rows, least: float = 0.0) -> None:
         self.L, self.inverse = list[list[Scalar]](), list[Scalar]()
         for i, entries in enumerate(S):
             row: list[Scalar] = []
             for j in range(i):
                 row.append(_less(entries[j], row, self.L[j][:j]) * self.inverse[j])
             pivot = _less(entries[i], row, row)
+            pivot = maximum(pivot, least * entries[i]) if least else pivot
             if isinstance(pivot, float) and not pivot > 0.0:
                 raise UnsupportedError(
                     f"cholesky, solve_symmetric: the matrix is not positive definite in any state: pivot {i} is "

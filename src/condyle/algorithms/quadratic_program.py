@@ -20,6 +20,7 @@ from functools import reduce
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
+from condyle.algorithms.linear_systems import Cholesky
 from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt
 
 Vector: TypeAlias = "list[Scalar]"
@@ -33,16 +34,16 @@ PIVOT = 1e-14
 """The least pivot of a factor, beside the diagonal entry there."""
 SLACK, MULTIPLIER = 0.3, 0.3
 """Least slacks at the start, and their multipliers, in the units of the scaled problem."""
-WARM = 1e-2
-"""Both, where it starts from multipliers."""
+NEAREST, WRONG = 0.01, 0.3
+"""Of a start with multipliers: the least slack, and the residual from which on the multipliers are left out."""
 LEAST = 1e-15
 """The least slack: differences of rounded numbers may be zero."""
 KEPT = 0.999
 """The part of the longest step that is taken."""
 SMALL = 1e-7
 """s z before the last step, at most."""
-NEAR, CURVED = 2e-7, 1e-2
-"""The last step leaves this error beside x, and this part of itself beyond what it does not take."""
+NEAR, CURVED = 6e-7, 1e-3
+"""The last step leaves this error beside x, by what it does not take and by its curvature, at least this part of it."""
 SOLVED = 1e-6
 """The residual of what is called solved, in the units of the scaled problem."""
 CLEAR = 1e6
@@ -125,33 +126,6 @@ def _largest(values: Sequence[Scalar]) -> Scalar:
     return _most([absolute(x) for x in values])
 
 
-def factor(matrix: Matrix) -> tuple[Matrix, Vector]:
-    """Cholesky's L below the diagonal, and the reciprocals on it; pivots are kept above zero."""
-    n = len(matrix)
-    rows: Matrix = [[number(0.0)] * k for k in range(n)]
-    inverse: Vector = []
-    for j in range(n):
-        pivot = matrix[j][j] - dot(rows[j], rows[j])
-        inverse.append(reciprocal(sqrt(maximum(pivot, PIVOT * matrix[j][j]))))
-        for i in range(j + 1, n):
-            rest = dot(rows[i][:j], rows[j])
-            entry = matrix[i][j] if is_zero(rest) else matrix[i][j] - rest
-            rows[i][j] = entry if is_zero(entry) else entry * inverse[j]
-    return rows, inverse
-
-
-def solved(factored: tuple[Matrix, Vector], right: Vector) -> Vector:
-    """The solution with a matrix of this factor."""
-    rows, inverse = factored
-    y: Vector = []
-    for k, row in enumerate(rows):
-        y.append((right[k] - dot(row, y)) * inverse[k])
-    n = len(rows)
-    for k in reversed(range(n)):
-        y[k] = (y[k] - dot([rows[i][k] for i in range(k + 1, n)], y[k + 1 :])) * inverse[k]
-    return y
-
-
 def by_place(problem: Problem, values: Sequence[Scalar], signed: bool = True) -> Vector:
     """Sums over the sides of each place, signs counted: G^T, where places stand for their rows."""
     sums: Vector = [number(0.0)] * (len(problem.gradient) + len(problem.rows))
@@ -171,9 +145,7 @@ def condensed(problem: Problem, weights: Vector) -> Matrix:
     """The lower triangle of H + diag(weights of x) + A^T diag(weights of rows) A."""
     n = len(problem.gradient)
     columns = _transposed(problem.rows, n)
-    weighted = [
-        [w * x if not is_zero(x) else x for w, x in zip(weights[n:], column, strict=True)] for column in columns
-    ]
+    weighted = [[w * x if not is_zero(x) else x for w, x in zip(weights[n:], column, strict=True)] for column in columns]
     made: Matrix = []
     for i in range(n):
         row = [problem.hessian[i][j] + dot(weighted[i], columns[j]) for j in range(i + 1)]
@@ -202,9 +174,7 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
     equal_norms = [_inverse_norm(row) for row in problem.equal]
     rows = [[x * norm for x in row] for row, norm in zip(problem.rows, norms, strict=True)]
     equal = [[x * norm for x in row] for row, norm in zip(problem.equal, equal_norms, strict=True)]
-    limits = [
-        _clipped(h * norms[k.place - n] if k.place >= n else h) for h, k in zip(problem.limits, sides, strict=True)
-    ]
+    limits = [_clipped(h * norms[k.place - n] if k.place >= n else h) for h, k in zip(problem.limits, sides, strict=True)]
     for side, limit in zip(sides, limits, strict=True):
         if side.place < n:
             x = [*x]
@@ -234,19 +204,22 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
         sides,
         [h * by_length for h in limits],
     )
-    slack, product = (WARM, WARM * WARM) if start else (SLACK, SLACK * MULTIPLIER)
-    theta = maximum(_most([slack - r * by_length for r in room]), 0.0) if sides else number(0.0)
-    z = [product * reciprocal(r * by_length + theta) for r in room]
+    x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
+    z: Vector = [number(0.0)] * len(sides)
     y: Vector = [number(0.0)] * len(equal)
+    slack, product = number(SLACK), number(SLACK * MULTIPLIER)
     if start:
         places, fixed = split(problem, start)
-        places = [*places[:n], *[v / norm for v, norm in zip(places[n:], norms, strict=True)]]
-        z = [
-            maximum(a, (places[k.place] if k.sign > 0.0 else -places[k.place]) * by_force)
-            for a, k in zip(z, sides, strict=True)
-        ]
-        y = [v / norm * by_force for v, norm in zip(fixed, equal_norms, strict=True)]
-    x, w, gap = ([v * by_length for v in part] for part in (x, w, gap))
+        places = [v * by_force / norm for v, norm in zip(places, [*[1.0] * n, *norms], strict=True)]
+        z = [maximum(places[k.place] if k.sign > 0.0 else -places[k.place], 0.0) for k in sides]
+        y = [v * by_force / norm for v, norm in zip(fixed, equal_norms, strict=True)]
+        wrong = maximum(_largest(_slope(small, x, z, y)), missed * by_length)
+        slack = minimum(maximum(wrong, NEAREST), SLACK)
+        product = slack * slack
+        z = [select(WRONG - wrong, v, 0.0) for v in z]
+        y = [select(WRONG - wrong, v, 0.0) for v in y]
+    theta = maximum(_most([slack - r * by_length for r in room]), 0.0) if sides else number(0.0)
+    z = [maximum(product * reciprocal(r * by_length + theta), v) for r, v in zip(room, z, strict=True)]
     state = State(x, w, z, theta, number(1.0), y, gap)
     return small, state, Units(length, force, norms, equal_norms)
 
@@ -286,14 +259,14 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     by_z = [a * b for a, b in zip(s, inverse, strict=True)]
     d = [a * b for a, b in zip(z, by_s, strict=True)]
     weights = by_place(problem, d, signed=False)
-    factored = factor(condensed(problem, weights))
+    factored = Cholesky(condensed(problem, weights), PIVOT)
     lifted = [g * (1.0 / DELTA) for g in state.gap]
     columns = _transposed(problem.equal, n)
     right = [-(g * state.left) - dot(column, lifted) for g, column in zip(problem.gradient, columns, strict=True)]
 
     def moved(places: Vector) -> tuple[Vector, Vector, Vector]:
         """Changes of x, of A x and of slacks, where these forces are on places."""
-        dx = solved(factored, [r - p for r, p in zip(right, _pulled(problem, places), strict=True)])
+        dx = factored.solve([r - p for r, p in zip(right, _pulled(problem, places), strict=True)])
         dw = _times(problem.rows, dx)
         both = [*dx, *dw]
         return dx, dw, [-theta - both[k.place] if k.sign > 0.0 else both[k.place] - theta for k in sides]
@@ -305,7 +278,8 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     ratios = [a * b for a, b in zip(ds, by_s, strict=True)]
     # ds / s is the ratio and dz / z is -1 - ratio: both bound the step
     longest = reciprocal(maximum(1.0, maximum(-_least(ratios), _most(ratios) + 1.0)))
-    bent = [a * (r * r + r) for a, r in zip(z, ratios, strict=True)]
+    bends = [r * r + r for r in ratios]
+    bent = [a * b for a, b in zip(z, bends, strict=True)]
     ahead = (1.0 - longest) * mu - longest * longest * (dot(s, bent) * share)
     centre = ahead * reciprocal(maximum(mu, TINY))
     centre = centre * centre * centre * mu
@@ -326,7 +300,7 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
         _moved(state.y, taken, dy),
         _moved(state.gap, taken, change),
     )
-    missed = _largest(dx) * (rest + CURVED) - NEAR * maximum(_largest(after.x), 0.01)
+    missed = _largest(dx) * (rest + CURVED - _least(bends)) - NEAR * maximum(_largest(after.x), 0.01)
     far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(gap) - 1e-8 for gap in after.gap]]
     wide = theta * _sum(z) + _sum([absolute(a * b) for a, b in zip(after.y, after.gap, strict=True)])
     going = minimum(_most(far), CLEAR * (1.0 + mu) - wide)
@@ -340,13 +314,13 @@ def _moved(start: Vector, length: Scalar, along: Vector) -> Vector:
 def balanced(problem: Problem, state: State) -> State:
     """The state at the minimum of a scaled problem without sides: one factor, and corrections by it."""
     stiff = stiffened(problem, state)
-    factored = factor(condensed(stiff, [number(0.0)] * len(state.x)))
+    factored = Cholesky(condensed(stiff, [number(0.0)] * len(state.x)), PIVOT)
     n = len(state.x)
     columns = _transposed(problem.equal, n)
     x, y, gap, gradient = state.x, state.y, state.gap, stiff.gradient
     for _ in range(3):
         lifted = [r * (1.0 / DELTA) for r in gap]
-        dx = solved(factored, [-g - dot(column, lifted) for g, column in zip(gradient, columns, strict=True)])
+        dx = factored.solve([-g - dot(column, lifted) for g, column in zip(gradient, columns, strict=True)])
         change = _times(problem.equal, dx)
         x = [a + b for a, b in zip(x, dx, strict=True)]
         y = [a + (b + c) * (1.0 / DELTA) for a, b, c in zip(y, change, gap, strict=True)]
@@ -362,17 +336,13 @@ def _slope(problem: Problem, x: Vector, z: Vector, y: Vector) -> Vector:
     return [dot(row, x) + g + p + dot(column, y) for row, g, p, column in rows]
 
 
-def answers(
-    problem: Problem, limits: Vector, state: State, units: Units, done: Scalar
-) -> tuple[Vector, Vector, Scalar, Scalar]:
+def answers(problem: Problem, limits: Vector, state: State, units: Units, done: Scalar) -> tuple[Vector, Vector, Scalar, Scalar]:
     """(x, multipliers of rows, of the box if there is one, of equalities; residual; status) of the problem before it was
     scaled. limits: its limits."""
     sides, n = problem.sides, len(state.x)
     x, z, y = state.x, state.z, state.y
     values = [*x, *_times(problem.rows, x)]
-    room = [
-        h - values[k.place] if k.sign > 0.0 else h + values[k.place] for h, k in zip(problem.limits, sides, strict=True)
-    ]
+    room = [h - values[k.place] if k.sign > 0.0 else h + values[k.place] for h, k in zip(problem.limits, sides, strict=True)]
     gap = [dot(row, x) - e for row, e in zip(problem.equal, problem.target, strict=True)]
     slack = [absolute(a * maximum(r, 0.0)) for a, r in zip(z, room, strict=True)]
     residual = _most([_largest(_slope(problem, x, z, y)), *[-r for r in room], *map(absolute, gap), *slack])
@@ -405,7 +375,7 @@ class Held(NamedTuple):
     rows: Matrix
     places: Vector
     d: Vector
-    factored: tuple[Matrix, Vector]
+    factored: Cholesky
 
 
 def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
@@ -426,7 +396,7 @@ def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
     matrix = condensed(merged, places)
     for k in range(n):
         matrix[k][k] = matrix[k][k] + stiff * (DAMPED / STIFF)
-    return Held(x, [*multipliers[:m], *fixed], rows, places, d, factor(matrix))
+    return Held(x, [*multipliers[:m], *fixed], rows, places, d, Cholesky(matrix, PIVOT))
 
 
 def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector]:
@@ -438,11 +408,8 @@ def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector
     merged = problem._replace(rows=at.rows)
     pulled = _pulled(merged, [*[-s for s in shift[:n]], *turned])
     columns = _transposed(rows, n)
-    force = [
-        dot(row, at.x) + g + dot(column, at.y)
-        for row, g, column in zip(change.hessian, change.gradient, columns, strict=True)
-    ]
-    dx = solved(at.factored, [-f - p for f, p in zip(force, pulled, strict=True)])
+    force = [dot(row, at.x) + g + dot(column, at.y) for row, g, column in zip(change.hessian, change.gradient, columns, strict=True)]
+    dx = at.factored.solve([-f - p for f, p in zip(force, pulled, strict=True)])
     dy = [d * v + t for d, v, t in zip(at.places[n:], _times(at.rows, dx), turned, strict=True)]
     box = [d * v - s for d, v, s in zip(at.places, dx, shift, strict=False)]
     m = len(problem.rows)
@@ -463,20 +430,10 @@ def cotangent(problem: Problem, at: Held, x_bar: Vector, multipliers_bar: Vector
     n, m = len(at.x), len(problem.rows)
     both = [*chain(*split(problem, multipliers_bar))]
     merged = problem._replace(rows=at.rows)
-    u = solved(
-        at.factored,
-        [
-            a + b
-            for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)
-        ],
-    )
+    u = at.factored.solve([a + b for a, b in zip(x_bar, _pulled(merged, [d * v for d, v in zip(at.places, both, strict=True)]), strict=True)])
     moved = [a - b for a, b in zip([*u, *_times(at.rows, u)], both, strict=True)]
     turned = [-d * v for d, v in zip(at.places[n:], moved[n:], strict=True)]
     bars = [[t * x - y * v for x, v in zip(at.x, u, strict=True)] for t, y in zip(turned, at.y, strict=True)]
-    hessian = [
-        [-(u[i] * at.x[j] + u[j] * at.x[i]) if i != j else -u[i] * at.x[i] for j in range(i + 1)] for i in range(n)
-    ]
-    limits = [
-        d * (moved[k.place] if k.sign > 0.0 else -moved[k.place]) for d, k in zip(at.d, problem.sides, strict=True)
-    ]
+    hessian = [[-(u[i] * at.x[j] + u[j] * at.x[i]) if i != j else -u[i] * at.x[i] for j in range(i + 1)] for i in range(n)]
+    limits = [d * (moved[k.place] if k.sign > 0.0 else -moved[k.place]) for d, k in zip(at.d, problem.sides, strict=True)]
     return Problem(hessian, [-v for v in u], bars[:m], bars[m:], [-t for t in turned[m:]], problem.sides, limits)

@@ -166,16 +166,15 @@ def _held(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> tuple[Problem
 def _jvp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
     problem, solution = _held(shape, calls, inputs)
     dx, dy = algorithm.tangent(problem, solution, _problem(shape, inputs, prefix="d"))
-    return {"dx": dx, "dmultipliers": dy, "dresidual": [0.0], "dstatus": [0.0]}
+    parts = {"dx": dx, "dmultipliers": dy, "dresidual": [0.0], "dstatus": [0.0]}
+    return {f"d{port.name}": parts[f"d{port.name}"] for port in quadratic_program(shape).outputs}
 
 
 def _vjp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
     problem, solution = _held(shape, calls, inputs)
     multipliers = list(inputs["multipliers_bar"]) if shape.multipliers else []
     bars = algorithm.cotangent(problem, solution, list(inputs["x_bar"]), multipliers)
-    zeros = {
-        name: [0.0] * size for name, size in (("start", shape.variables), ("start_multipliers", shape.multipliers))
-    }
+    zeros = {name: [0.0] * size for name, size in (("start", shape.variables), ("start_multipliers", shape.multipliers))}
     limits = [x if side.sign > 0.0 else -x for x, side in zip(bars.limits, shape.sides, strict=True)]
     parts = {
         "hessian": [*chain(*bars.hessian)],
@@ -186,4 +185,4 @@ def _vjp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat
         "limits": limits,
         **zeros,
     }
-    return {f"{name}_bar": values for name, values in parts.items()}
+    return {f"{port.name}_bar": parts[port.name] for port in quadratic_program(shape).inputs}
