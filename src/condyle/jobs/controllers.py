@@ -40,7 +40,7 @@ def operational_space(
 ) -> dict[str, Any]:
     """Torques that bring a frame of an arm to a pose, as near as their limits allow.
 
-    With M a = tau - h the frame accelerates by J a + J' v, which is to be w = stiffness (goal - pose) - damping velocity;
+    With M a = tau - h the frame accelerates by J a + J' v, to be w = stiffness (goal - pose) - damping velocity;
     where J leaves it free, tau is to be t = h + M (stiffness (posture - q) - damping v):
 
         min |J a + J' v - w|^2 by (J M^-1 J^T)^-1  +  share |tau - t|^2 by M^-1,    |tau| <= effort.
