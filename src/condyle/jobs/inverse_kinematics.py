@@ -96,7 +96,7 @@ class InverseKinematics:
         if rest is not None:
             robot.check_state(rest)
             self.rest = self.clipped(configurations(robot, rest)[0])
-        self._low, self._width = self._ranges()
+        self.low, self.width = self._ranges()
 
     def compile(
         self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None
@@ -164,8 +164,8 @@ class InverseKinematics:
 
     def _next_start(self, start: Any) -> Any:
         """A little further in the sequence: one of its points in each attempt."""
-        ahead = start + self._width * (spread(self.robot.nv, 0.3) / PATIENCE)
-        return where(ahead > self._low + self._width, ahead - self._width, ahead)
+        ahead = start + self.move
+        return where(ahead > self.low + self.width, ahead - self.width, ahead)
 
     def _within(self, q: Any) -> Any:
         """The nearest configuration within the limits."""
@@ -197,6 +197,11 @@ class InverseKinematics:
         """1 for the entries of q of joints whose q is no plain vector, (nq,)."""
         return np.array([float(not joint.kind.is_flat) for joint in self.robot.joints for _ in range(joint.nq)])
 
+    @property
+    def move(self) -> Reals:
+        """By how much the next start moves in an iteration, (nv,)."""
+        return self.width * (spread(self.robot.nv, 0.3) / PATIENCE)
+
     @cached_property
     def _limited(self) -> list[tuple[int, int]]:
         """Of each entry of q with a limit its number in q and in v."""
@@ -227,7 +232,7 @@ class InverseKinematics:
 
         Tangent vectors are from 0 of plain vectors and from the neutral configuration of the others.
         """
-        start = self._low + self._width * ((0.5 + np.arange(seeds)[:, None] * spread(self.robot.nv, 0.37)) % 1.0)
+        start = self.low + self.width * ((0.5 + np.arange(seeds)[:, None] * spread(self.robot.nv, 0.37)) % 1.0)
         q = np.asarray(self.robot.integrate(self.robot.neutral() * self._turned, start), np.float64)
         if self.rest is not None:
             q[0] = self.rest
