@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -11,14 +11,16 @@ from condyle.algorithms import quadratic_program as algorithm
 from condyle.algorithms.quadratic_program import Problem, Side, State
 from condyle.derivatives.recording import Composed
 from condyle.functions.repeat import iterate
+from condyle.identity import digest
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 
 Flat = Sequence[Any]
 
 
 class Shape(NamedTuple):
-    """What a program is made of. sides: of entries of x, then of rows. started: whether multipliers are given to begin
-    with. iterations: the most."""
+    """What a program is made of. rows: of A and of E, of which `equal` are of E. sides: of places, see
+    `condyle.algorithms.quadratic_program`. started: whether multipliers are given to begin with. iterations: the most.
+    """
 
     variables: int
     rows: int
@@ -29,9 +31,8 @@ class Shape(NamedTuple):
 
     @property
     def multipliers(self) -> int:
-        """How many: of rows, of the box if there is one, of equalities."""
-        box = self.variables if any(side.place < self.variables for side in self.sides) else 0
-        return self.rows + box + self.equal
+        """How many: of the box if there is one, of rows, of equalities."""
+        return self.rows + (self.variables if any(side.place < self.variables for side in self.sides) else 0)
 
 
 @lru_cache(maxsize=256)
@@ -40,117 +41,106 @@ def quadratic_program(shape: Shape) -> Function:
 
     hessian: the lower triangle, row by row. limits: by side. An entry that is the number 0 costs nothing.
     """
-    n = shape.variables
-    sizes = {
-        "hessian": n * (n + 1) // 2,
-        "gradient": n,
-        "rows": shape.rows * n,
-        "equal": shape.equal * n,
-        "target": shape.equal,
-        "limits": len(shape.sides),
-        "start": n,
-        "start_multipliers": shape.multipliers if shape.started else 0,
-    }
+    n, started = shape.variables, shape.multipliers * shape.started
+    sizes = {**_sizes(shape), "start": n, "start_multipliers": started}
     answers = {"x": n, "multipliers": shape.multipliers}
     inputs, outputs = ([_port(key, size) for key, size in of.items() if size] for of in (sizes, answers))
-    outputs += [_port("residual"), _port("status")]
     route = Route(Composed(partial(_record, shape)), recorded=True)
     rules = {"jvp": partial(_jvp, shape), "vjp": partial(_vjp, shape)}
-    return _function(repr(shape), tuple(inputs), tuple(outputs), Ways(lambda: {"interior point": route}, lambda: rules))
+    ways = Ways(lambda: {"interior point": route}, lambda: rules)
+    return _function(repr(shape), inputs, [*outputs, _port("residual"), _port("status")], ways)
 
 
-def _function(content: str, inputs: tuple[Port, ...], outputs: tuple[Port, ...], ways: Ways) -> Function:
-    from condyle.identity import digest
+def _sizes(shape: Shape) -> dict[str, int]:
+    """Of the numbers of a problem."""
+    n = shape.variables
+    sizes = {"hessian": n * (n + 1) // 2, "gradient": n, "rows": shape.rows * n, "limits": len(shape.sides)}
+    return {**sizes, "equal": shape.equal}
 
+
+def _function(content: str, inputs: Sequence[Port], outputs: Sequence[Port], ways: Ways) -> Function:
     name = f"qp_{digest(content)[:16]}"
     numerics = Numerics(Size(0), Accuracy(1e-6, 1e-2))
-    return Function(name, name, "a quadratic program", inputs, outputs, ways, numerics, call="qp", content=content)
+    words = name, name, "a quadratic program"
+    return Function(*words, tuple(inputs), tuple(outputs), ways, numerics, call="qp", content=content)
 
 
 def _port(name: str, *dims: int) -> Port:
     return Port(name, tuple(map(str, dims)), "as given", "as given", "of a quadratic program")
 
 
-def _problem(shape: Shape, given: Mapping[str, Flat], prefix: str = "", suffix: str = "") -> Problem:
+def _problem(shape: Shape, parts: Mapping[str, Flat]) -> Problem:
+    """What has these numbers; limits are signed."""
     n = shape.variables
-
-    def part(name: str, size: int) -> list[Any]:
-        return list(given[f"{prefix}{name}{suffix}"]) if size else []
-
-    lower = _triangle(part("hessian", n), n)
-    hessian = [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-    rows, equal = (_matrix(part(name, size), size) for name, size in (("rows", shape.rows), ("equal", shape.equal)))
-    limits = part("limits", len(shape.sides))
-    signed = [x if side.sign > 0.0 else -x for x, side in zip(limits, shape.sides, strict=True)]
-    return Problem(hessian, part("gradient", n), rows, equal, part("target", shape.equal), shape.sides, signed)
-
-
-def _matrix(values: list[Any], rows: int) -> list[list[Any]]:
-    n = len(values) // rows if rows else 0
-    return [values[k * n : (k + 1) * n] for k in range(rows)]
+    lower, rows = parts["hessian"], parts.get("rows", ())
+    hessian = [[lower[max(i, j) * (max(i, j) + 1) // 2 + min(i, j)] for j in range(n)] for i in range(n)]
+    return Problem(
+        hessian,
+        list(parts["gradient"]),
+        [list(rows[k * n : (k + 1) * n]) for k in range(shape.rows)],
+        shape.sides,
+        list(parts.get("limits", ())),
+        list(parts.get("equal", ())),
+    )
 
 
-def _triangle(values: list[Any], n: int) -> list[list[Any]]:
-    return [values[i * (i + 1) // 2 : (i + 1) * (i + 2) // 2] for i in range(n)]
+def _given(shape: Shape, inputs: Mapping[str, Flat], prefix: str = "") -> Problem:
+    """The problem of a function's inputs, or of their tangents."""
+    parts = {name: inputs[prefix + name] for name, size in _sizes(shape).items() if size}
+    return _problem(shape, {**parts, "limits": _signed(shape, parts.get("limits", ()))})
+
+
+def _signed(shape: Shape, limits: Flat) -> Flat:
+    return [x if side.sign > 0.0 else -x for x, side in zip(limits, shape.sides, strict=True)]
+
+
+def _flat(problem: Problem) -> list[Any]:
+    """The numbers in the order of `_sizes`."""
+    lower = [row[: k + 1] for k, row in enumerate(problem.hessian)]
+    return [*chain(*lower), *problem.gradient, *chain(*problem.rows), *problem.limits, *problem.equal]
+
+
+def _cut(values: Flat, sizes: Sequence[int]) -> list[list[Any]]:
+    """Parts of these sizes, one after the other."""
+    rest = iter(values)
+    return [list(islice(rest, size)) for size in sizes]
 
 
 def _record(shape: Shape, recording: Any, inputs: Mapping[str, Flat]) -> list[Flat]:
     """The answers: what is done once, the loop, and what is done once behind it."""
-    problem = _problem(shape, inputs)
-    multipliers = list(inputs["start_multipliers"]) if shape.started else []
-    small, state, units = algorithm.scaled(problem, list(inputs["start"]), multipliers)
-    if not shape.sides:
-        state, done = algorithm.balanced(small, state), 1.0
-    else:
+    problem = _given(shape, inputs)
+    small, state, units = algorithm.scaled(problem, list(inputs["start"]), list(inputs.get("start_multipliers", ())))
+    done = 1.0
+    if shape.sides:
         loop = iterate(_step(shape._replace(started=False, iterations=0)), shape.iterations)
-        after, (done,), *_ = recording.call(loop, _flat(algorithm.stiffened(small, state)), _flat_state(state))
+        carried = [*state.x, *state.w, *state.z, state.theta, state.left, *state.y]
+        after, (done,), _ = recording.call(loop, _flat(algorithm.stiffened(small, state)), carried)
         state = _state(shape, after)
-    x, multipliers, residual, status = algorithm.answers(small, problem.limits, state, units, done)
+    else:
+        state = algorithm.balanced(small, state)
+    x, multipliers, residual, status = algorithm.answers(problem, small, state, units, done)
     return [x, *([multipliers] if multipliers else []), [residual], [status]]
 
 
 @lru_cache(maxsize=256)
 def _step(shape: Shape) -> Function:
-    """One step. data: the scaled problem that is the same in all, state: what changes."""
-    n, m, p, k = shape.variables, shape.rows, shape.equal, len(shape.sides)
-    data, state = _port("data", n * (n + 1) // 2 + (m + p + 1) * n + k), _port("state", n + m + k + 2 + 2 * p)
+    """One step. data: the scaled problem, the same in all; state: what changes."""
+    sizes = _sizes(shape)
+    data = _port("data", sum(sizes.values()))
+    state = _port("state", shape.variables + shape.rows + len(shape.sides) + 2 + shape.equal)
 
     def run(sweeps: Any) -> tuple[Flat, ...]:
-        inputs = sweeps.inputs
-        after, done = algorithm.step(_of_flat(shape, inputs["data"]), _state(shape, inputs["state"]))
-        return _flat_state(after), [done]
+        parts = dict(zip(sizes, _cut(sweeps.inputs["data"], [*sizes.values()]), strict=True))
+        after, done = algorithm.step(_problem(shape, parts), _state(shape, sweeps.inputs["state"]))
+        return [*after.x, *after.w, *after.z, after.theta, after.left, *after.y], [done]
 
-    ways = Ways(lambda: {"step": Route(run)})
-    return _function(f"step {shape!r}", (data, state), (state, _port("done")), ways)
-
-
-def _flat(problem: Problem) -> list[Any]:
-    lower = [row[: k + 1] for k, row in enumerate(problem.hessian)]
-    return [*chain(*lower, problem.gradient, *problem.rows, *problem.equal), *problem.limits]
-
-
-def _of_flat(shape: Shape, data: Flat) -> Problem:
-    n, values = shape.variables, iter(data)
-    lower = _triangle(_next(values, n * (n + 1) // 2), n)
-    hessian = [[lower[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-    gradient = _next(values, n)
-    rows, equal = (_matrix(_next(values, size * n), size) for size in (shape.rows, shape.equal))
-    return Problem(hessian, gradient, rows, equal, [], shape.sides, list(values))
-
-
-def _next(values: Iterator[Any], size: int) -> list[Any]:
-    return list(islice(values, size))
-
-
-def _flat_state(state: State) -> list[Any]:
-    return [*state.x, *state.w, *state.z, state.theta, state.left, *state.y, *state.gap]
+    return _function(f"step {shape!r}", [data, state], [state, _port("done")], Ways(lambda: {"step": Route(run)}))
 
 
 def _state(shape: Shape, flat: Flat) -> State:
-    values = iter(flat)
-    sizes = shape.variables, shape.rows, len(shape.sides), 1, 1, shape.equal, shape.equal
-    x, w, z, theta, left, y, gap = (_next(values, size) for size in sizes)
-    return State(x, w, z, theta[0], left[0], y, gap)
+    sizes = shape.variables, shape.rows, len(shape.sides), 1, 1, shape.equal
+    x, w, z, (theta,), (left,), y = _cut(flat, sizes)
+    return State(x, w, z, theta, left, y)
 
 
 # Derivatives at the solution
@@ -158,31 +148,23 @@ def _state(shape: Shape, flat: Flat) -> State:
 
 def _held(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> tuple[Problem, algorithm.Held]:
     function = quadratic_program(shape)
-    x, *more = calls.call(function, *(inputs[port.name] for port in function.inputs))
-    problem = _problem(shape, inputs)
-    return problem, algorithm.held(problem, list(x), list(more[0]) if shape.multipliers else [])
+    x, multipliers, *_ = calls.call(function, *(inputs[port.name] for port in function.inputs))
+    problem = _given(shape, inputs)
+    return problem, algorithm.held(problem, list(x), list(multipliers) if shape.multipliers else [])
 
 
 def _jvp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
     problem, solution = _held(shape, calls, inputs)
-    dx, dy = algorithm.tangent(problem, solution, _problem(shape, inputs, prefix="d"))
-    parts = {"dx": dx, "dmultipliers": dy, "dresidual": [0.0], "dstatus": [0.0]}
-    return {f"d{port.name}": parts[f"d{port.name}"] for port in quadratic_program(shape).outputs}
+    dx, dy = algorithm.tangent(problem, solution, _given(shape, inputs, "d"))
+    more = {"dmultipliers": dy} if dy else {}
+    return {"dx": dx, **more, "dresidual": [0.0], "dstatus": [0.0]}
 
 
 def _vjp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
     problem, solution = _held(shape, calls, inputs)
-    multipliers = list(inputs["multipliers_bar"]) if shape.multipliers else []
-    bars = algorithm.cotangent(problem, solution, list(inputs["x_bar"]), multipliers)
-    zeros = {name: [0.0] * size for name, size in (("start", shape.variables), ("start_multipliers", shape.multipliers))}
-    limits = [x if side.sign > 0.0 else -x for x, side in zip(bars.limits, shape.sides, strict=True)]
-    parts = {
-        "hessian": [*chain(*bars.hessian)],
-        "gradient": bars.gradient,
-        "rows": [*chain(*bars.rows)],
-        "equal": [*chain(*bars.equal)],
-        "target": bars.target,
-        "limits": limits,
-        **zeros,
-    }
+    bars = algorithm.cotangent(problem, solution, list(inputs["x_bar"]), list(inputs.get("multipliers_bar", ())))
+    sizes = _sizes(shape)
+    parts = dict(zip(sizes, _cut(_flat(bars), [*sizes.values()]), strict=True))
+    parts |= {"limits": _signed(shape, bars.limits), "start": [0.0] * shape.variables}
+    parts |= {"start_multipliers": [0.0] * shape.multipliers}
     return {f"{port.name}_bar": parts[port.name] for port in quadratic_program(shape).inputs}
