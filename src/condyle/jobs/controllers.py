@@ -75,7 +75,7 @@ def whole_body(
     effort: ArrayLike,
     friction: float = 0.6,
     largest: float = 600.0,
-    little: float = 1e-6,
+    little: float = 3e-7,
 ) -> dict[str, Any]:
     """Torques of a legged robot on a floating base, whose feet of three joints each push within friction pyramids.
 
