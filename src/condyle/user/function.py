@@ -294,6 +294,11 @@ class CompiledFunction(Identified):
         of="rollout": those of a rollout, f.vjp("rollout")(q, u, q_bar, cost_bar, by_time=("u",), sum=("cost",)), with
         the options of `rollout`.
         """
+        if of == "iterate":
+            raise UnsupportedError(
+                "vjp('iterate'): an iteration that ends has no such derivative: take vjp('rollout') of a fixed number of "
+                "steps, or f.jacobian() at the answer x = f(x, u), where dx/du = (1 - df/dx)^-1 df/du"
+            )
         if of not in ("", "rollout"):
             raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
         return self._dynamics.rollouts_of(self._function, "vjp") if of else self._dynamics.vjp(self._function)
