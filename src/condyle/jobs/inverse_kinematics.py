@@ -4,11 +4,10 @@ An iteration is a function of one state, made of what users' functions have, and
 
     dq = z + J^T (J J^T + mu I)^-1 (e - J z),    mu = 0.03 |e|^2 + 1e-6 m^2,
 
-with e what is missing, J the Jacobian of its rows, both times the weights, and z a part of the way to the posture at
-rest, if one is wanted. With more rows than degrees of freedom J^T (J J^T + mu I)^-1 is (J^T J + mu I)^-1 J^T, which is
-equal. A joint that is at a limit and would leave it does not take part: its column of J is zero. The error of a
-rotation is 2 sin(angle / 2) times the axis, which grows up to half a turn. After `PATIENCE` iterations an attempt
-starts again, from the next point of a Kronecker sequence in the joints' ranges: the same points for every target.
+with e what is missing, J the Jacobian, both times the weights, and z a part of the way to the posture at rest. A joint
+that is at a limit and would leave it does not take part: its column of J is zero. The error of a rotation is
+2 sin(angle / 2) times the axis, which grows up to half a turn. After `PATIENCE` iterations an attempt starts again,
+from the next point of a Kronecker sequence in the joints' ranges: the same points for every target.
 
 Sources: the damping, with which no step is taken back: Sugihara 2011. The posture: Liegeois 1977.
 """
@@ -16,7 +15,7 @@ Sources: the damping, with which no step is taken back: Sugihara 2011. The postu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,26 +29,22 @@ from condyle.model.robot import Robot
 from condyle.model.state import configurations, usual_ranges
 from condyle.symbolic.linear import solve_symmetric
 from condyle.text import few
-from condyle.user import UserFunction
+from condyle.user import CompiledFunction, UserFunction
 
 Reals = NDArray[np.float64]
 where: Any = np.where  # of symbols, which NumPy's types do not know
 
 DAMPING, LEAST = 0.03, 1e-6
 """mu by |e|^2, and what is added [m^2]."""
-PATIENCE, SETTLING = 14.0, 30.0
-"""Iterations of an attempt; with a posture at rest, which takes more of them."""
-SHARE = 0.8
-"""Of the joints' ranges, about their middle, where attempts start: near limits fewer succeed."""
+PATIENCE, SETTLING, SHARE = 14.0, 30.0, 0.8
+"""Iterations of an attempt; of one with a posture at rest; the middle part of the ranges, where attempts start."""
 PULL, FADE, SETTLED = 0.7, 0.2, 1e-2
 """The part of the way to the posture at rest that the first iteration takes, how fast it becomes less, and how little
 the last one moves [rad, m]."""
 NEAR, ROTATION = 1e-6, 1e-3
 """|R - goal|^2 of a rotation that is reached; how far R^T R of a goal may be from the identity."""
-FOREVER = -1e9
-"""The age of an attempt that does not start again."""
-LAST, LAST_SEEDS = 60, 8
-"""Iterations, and attempts, of the search for the least error of a target that was not reached."""
+LAST, LAST_SEEDS, FOREVER = 60, 8, -1e9
+"""The search for the least error of a target that was not reached: iterations, attempts, and their age: none ends."""
 
 
 class Solution(NamedTuple):
@@ -80,14 +75,14 @@ class InverseKinematics:
     ) -> None:
         """function: `Robot.function` of the robot; the others are those of `Robot.inverse_kinematics`."""
         self.robot, self._function = robot, function
-        self.frames = bound_of(robot, frames).frames
+        self.frames, self.most = bound_of(robot, frames).frames, whole("most", most, 1)
         fixed = [name for name in self.frames if robot.frames[name].body < 0]
         if fixed or not self.frames or not robot.nv:
             wrong = f"{fixed[0]!r} is fixed to the world" if fixed else "give a name, such as ('tool0',)"
             raise UnsupportedError(f"inverse_kinematics: frames={frames!r}: {wrong}; the robot has nv {robot.nv}")
         if not (np.isfinite(tolerance) and tolerance > 0.0):
             raise UnsupportedError(f"inverse_kinematics: tolerance={tolerance!r}, expected a number above 0 [m, rad]")
-        self.tolerance, self.most = float(tolerance), whole("most", most, 1)
+        self.tolerance = float(tolerance)
         self.weights = np.stack([self._weights("position", position), self._weights("rotation", rotation)], axis=1)
         if not self.weights.any():
             raise UnsupportedError("inverse_kinematics: no weight is above 0: give one to a position or a rotation")
@@ -121,51 +116,49 @@ class InverseKinematics:
         """
         q = self._within(state.q)
         state = state.moved_to(q, 0.0 * start)
-        error, slope, is_near = self._errors(state, translation, rotation)
-        weights = self.rows(rotation is not None).ravel()
-        rows = np.flatnonzero(weights)
-        e, jacobian = error[rows] * weights[rows], slope[rows] * weights[rows][:, None]
+        error, e, J, done = self._errors(state, translation, rotation)
         mu = DAMPING * (e @ e) + damping + LEAST
-        done = is_near & (np.abs(error[rows]) < self.tolerance).all()
         if self.rest is None:
-            dq = damped(jacobian * self._free(q, jacobian.T @ e), e, mu)
+            dq = damped(J * self._free(q, J.T @ e), e, mu)
         else:
             way = PULL * np.exp(-FADE * np.abs(age)) * state.difference(q, self.rest)
-            free = self._free(q, way + damped(jacobian, e - jacobian @ way, mu))
-            jacobian, way = jacobian * free, way * free
-            dq = way + damped(jacobian, e - jacobian @ way, mu)
+            free = self._free(q, way + damped(J, e - J @ way, mu))
+            dq = free * way + damped(J * free, e - J @ (free * way), mu)
             done = done & (np.abs(dq) < SETTLED).all()
         is_old = age + 1.0 >= (PATIENCE if self.rest is None else SETTLING)
-        after = self._next_start(start)
-        again = after if home is None else state.moved_to(home * self._turned, start).integrate(after)
-        moved = where(is_old, again, state.integrate(dq))
+        ahead = start + self.move
+        ahead = where(ahead > self.low + self.width, ahead - self.width, ahead)
+        again = ahead if home is None else state.moved_to(home * self._turned, start).integrate(ahead)
         return {
-            "q": where(done, q, moved),
-            "start": after,
+            "q": where(done, q, where(is_old, again, state.integrate(dq))),
+            "start": ahead,
             "age": where(is_old, 0.0, age + 1.0),
             "done": where(done, 1.0, 0.0),
-            "error": error.reshape(-1, 6),
+            "error": error,
         }
 
-    def _errors(self, state: Any, translation: Any, rotation: Any) -> tuple[Any, Any, Any]:
-        """What is missing (6 K), how v reduces it (6 K, nv), and whether rotations are near: no other matrix is."""
-        errors, slopes = list[Any](), list[Any]()
-        is_near: Any = True
-        for k, name in enumerate(self.frames):
-            tip, turn = state.frame(name), np.zeros(3)
-            if rotation is not None and self.weights[k, 1]:
+    def _errors(self, state: Any, translation: Any, rotation: Any) -> tuple[Any, Any, Any, Any]:
+        """What is missing (K, 6); its rows with a weight, and how v reduces them, times the weights; whether all is
+        below the tolerance. A matrix that is no rotation is never reached.
+        """
+        errors, rows, slopes = list[Any](), list[Any](), list[Any]()
+        done: Any = True
+        for k, (name, weights) in enumerate(zip(self.frames, self.weights, strict=True)):
+            tip, shift, turn = state.frame(name), np.zeros(3), np.zeros(3)
+            if weights[0]:
+                shift = translation[k] - tip.translation
+                rows.append(weights[0] * shift)
+                slopes.append(weights[0] * tip.jacobian[:3])
+            if weights[1] and rotation is not None:
                 R = rotation[k] @ tip.rotation.T
                 sine = 0.5 * np.stack([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
                 turn = sine * (2.0 / np.sqrt(np.maximum(1.0 + np.trace(R), 1e-8)))
-                is_near = is_near & (((tip.rotation - rotation[k]) ** 2).sum() < NEAR)
-            errors += [translation[k] - tip.translation if self.weights[k, 0] else np.zeros(3), turn]
-            slopes.append(tip.jacobian)
-        return np.concatenate(errors), np.concatenate(slopes), is_near
-
-    def _next_start(self, start: Any) -> Any:
-        """A little further in the sequence: one of its points in each attempt."""
-        ahead = start + self.move
-        return where(ahead > self.low + self.width, ahead - self.width, ahead)
+                rows.append(weights[1] * turn)
+                slopes.append(weights[1] * tip.jacobian[3:])
+                done = done & (((tip.rotation - rotation[k]) ** 2).sum() < NEAR)
+            errors.append(np.concatenate([shift, turn]))
+        error = np.stack(errors)
+        return error, np.concatenate(rows), np.concatenate(slopes), done & (np.abs(error) < self.tolerance).all()
 
     def _within(self, q: Any) -> Any:
         """The nearest configuration within the limits."""
@@ -197,11 +190,6 @@ class InverseKinematics:
         """1 for the entries of q of joints whose q is no plain vector, (nq,)."""
         return np.array([float(not joint.kind.is_flat) for joint in self.robot.joints for _ in range(joint.nq)])
 
-    @property
-    def move(self) -> Reals:
-        """By how much the next start moves in an iteration, (nv,)."""
-        return self.width * (spread(self.robot.nv, 0.3) / PATIENCE)
-
     @cached_property
     def _limited(self) -> list[tuple[int, int]]:
         """Of each entry of q with a limit its number in q and in v."""
@@ -209,19 +197,18 @@ class InverseKinematics:
         pairs = [(joint.q_index + k, joint.v_index + k) for joint in plain for k in range(joint.nq)]
         return [(k, i) for k, i in pairs if np.isfinite(self.lower[k]) or np.isfinite(self.upper[k])]
 
-    @cached_property
-    def reach(self) -> float:
-        """An upper bound of how far the frames are from the root [m]."""
-        lengths = list[float]()
-        for joint in self.robot.joints:
-            own = sum(float(np.linalg.norm(place.translation)) for place in (joint.placement, joint.after))
-            lengths.append(own + (lengths[joint.parent] if joint.parent >= 0 else 0.0))
-        tips = [self.robot.frames[name] for name in self.frames]
-        return max(lengths[tip.body] + float(np.linalg.norm(tip.placement.translation)) for tip in tips)
+    @property
+    def move(self) -> Reals:
+        """By how much the next start moves in an iteration, (nv,)."""
+        return self.width * (spread(self.robot.nv, 0.3) / PATIENCE)
 
-    def rows(self, posed: bool) -> Reals:
-        """The weights of all rows of the error, (K, 6)."""
-        return np.repeat(self.weights * np.array([1.0, float(posed)]), 3, axis=1)
+    @cached_property
+    def length(self) -> float:
+        """Of all links together, about [m]."""
+        places = [joint.placement for joint in self.robot.joints] + [
+            self.robot.frames[k].placement for k in self.frames
+        ]
+        return sum(float(np.linalg.norm(place.translation)) for place in places)
 
     def clipped(self, q: Any) -> Any:
         """The nearest configurations within the limits, of numbers."""
@@ -288,19 +275,26 @@ class CompiledInverseKinematics:
     """The inverse kinematics of a robot on one target, called with targets."""
 
     def __init__(self, problem: InverseKinematics, target: str, dtype: DTypeLike, threads: int | None) -> None:
-        self._problem, self._options = problem, (target, dtype, threads)
-        self.dtype = np.dtype(dtype_name(dtype))
+        self._problem, self.dtype = problem, np.dtype(dtype_name(dtype))
         least = 10.0 * float(np.finfo(self.dtype).eps)
         if problem.tolerance < least:
-            raise UnsupportedError(
-                f"inverse_kinematics: tolerance={problem.tolerance:g} is less than {self.dtype} resolves: give "
-                f"{least:.0e} or more"
-            )
-        self._functions: dict[bool, Any] = {}
-        self._loops: dict[tuple[bool, int, bool], Callable[..., Any]] = {}
-        self._prepared: dict[int, tuple[Any, Any]] = {}
+            too_small = f"tolerance={problem.tolerance:g} is less than {self.dtype} resolves"
+            raise UnsupportedError(f"inverse_kinematics: {too_small}: give {least:.0e} or more")
         neutral = np.asarray(problem.robot.neutral(), self.dtype)
         self._home, self._zero = () if problem.is_flat else (neutral,), np.zeros((), self.dtype)
+        self._options = target, dtype, threads
+        self._step, self._loop, self._starts = cache(self._compiled), cache(self._repeated), cache(self._prepared)
+
+    def _compiled(self, posed: bool) -> CompiledFunction:
+        return self._problem.iteration(posed).compile(*self._options)
+
+    def _repeated(self, posed: bool, most: int, together: bool) -> Callable[..., Any]:
+        """`iterate` of the iteration, ready to be called; together: the first state that is done ends all."""
+        step = self._step(posed)
+        return step.dynamics.function(iterate(step.specification, most, together=together))
+
+    def _prepared(self, seeds: int) -> tuple[Any, ...]:
+        return tuple(x.astype(self.dtype) for x in self._problem.starts(whole("seeds", seeds, 1)))
 
     def __call__(
         self, rotation: ArrayLike | None, translation: ArrayLike, q0: ArrayLike | None = None, seeds: int = 16
@@ -317,28 +311,30 @@ class CompiledInverseKinematics:
         """
         goals = (translation,) if rotation is None else (translation, rotation)
         single = np.ndim(translation) == 2 and np.ndim(goals[-1]) == len(goals) + 1
+        single = single and (q0 is None or np.ndim(q0) < 2)
         q, start = self._starts(seeds if single else 1)
-        if not single or (q0 is not None and np.ndim(q0) > 1):
-            return self._many(goals, q[0] if q0 is None else self._configuration(q0), start[0], q0 is not None)
+        home = self._home
         if q0 is not None:
-            q = q.copy()
-            q[0] = self._configuration(q0)
-        home = (q[0],) if self._home and q0 is not None else self._home
-        last = self._loop(rotation is not None, self._problem.most, True)(
-            q, start, self._zero, self._zero, *goals, *home
-        )
+            first, nq = np.asarray(q0), self._problem.robot.nq
+            if first.shape[-1:] != (nq,):
+                raise ShapeError(f"inverse_kinematics: q0 has shape {first.shape}, expected (..., {nq})")
+            home = home and (first,)
+            q = np.concatenate([first[None], q[1:]]) if single else first
+        elif not single:
+            q = q[0]
+        loop = self._loop(rotation is not None, self._problem.most, single)
+        last = loop(q, start if single else start[0], self._zero, self._zero, *goals, *home)
+        if not single:
+            return self._completed(last, goals, q)
         k = int(last.done.argmax())
         if last.done[k] > 0.0:
             return Solution(last.q[k], last.error[k], int(last.iterations[k]), True)
-        rows = [np.asarray(goal, self.dtype)[None] for goal in goals]
-        nearest = self._nearest(rows, q[:1], last.error[:1])
-        return Solution(nearest[0][0], nearest[1][0], int(last.iterations[0]), bool(nearest[2][0]))
+        goals = [np.asarray(goal, self.dtype)[None] for goal in goals]
+        q, error, solved = self._nearest(goals, q[:1], last.error[:1])
+        return Solution(q[0], error[0], int(last.iterations[0]), bool(solved[0]))
 
-    def _many(self, goals: Sequence[ArrayLike], q: Any, start: Any, is_asked: bool) -> Solution:
-        """Of targets with batch dimensions; q: where they start, as asked or not."""
-        home = (q,) if self._home and is_asked else self._home
-        loop = self._loop(len(goals) > 1, self._problem.most, False)
-        last = loop(q, start, self._zero, self._zero, *goals, *home)
+    def _completed(self, last: Any, goals: Sequence[ArrayLike], q0: Any) -> Solution:
+        """The solution of targets with batch dimensions, after the loop from q0."""
         solved: Any = last.done > 0.0
         todo = np.flatnonzero(~solved)
         if todo.size:
@@ -349,7 +345,7 @@ class CompiledInverseKinematics:
                 return np.reshape(np.broadcast_to(full, (*solved.shape, *shape)), (-1, *shape))[todo]
 
             left = [rows(goal, dims) for goal, dims in zip(goals, (2, 3), strict=False)]
-            q, error, reached = self._nearest(left, rows(q, 1), rows(last.error, 2))
+            q, error, reached = self._nearest(left, rows(q0, 1), rows(last.error, 2))
             last.q.reshape(-1, q.shape[-1])[todo] = q
             last.error.reshape(-1, *error.shape[1:])[todo] = error
             solved.reshape(-1)[todo] = reached
@@ -359,47 +355,23 @@ class CompiledInverseKinematics:
         """The least errors of n targets that were not reached: q (n, nq), error (n, K, 6), and whether they are after
         all. q0 (n, nq): the first starts.
         """
-        problem, posed = self._problem, len(goals) > 1
+        problem, posed, n = self._problem, len(goals) > 1, len(error)
         if posed:
             _check_rotations(goals[1], problem.weights[:, 1] > 0.0)
-        weights, n = problem.rows(posed), len(error)
+        weights = np.repeat(problem.weights, 3, axis=1)
         q, start = (np.tile(x, (n, 1)) for x in self._starts(LAST_SEEDS))
         q[::LAST_SEEDS] = q0
         missing = np.linalg.norm(np.nan_to_num(error * weights).reshape(n, -1), axis=1)
-        damping = np.asarray(problem.reach * missing, self.dtype)  # about the curvature of |e|^2 / 2
+        damping = np.asarray(problem.length * missing, self.dtype)  # about the curvature of |e|^2 / 2
         more = [np.repeat(array, LAST_SEEDS, axis=0) for array in (damping, *goals, *((q0,) if self._home else ()))]
         last = self._loop(posed, LAST, False)(q, start, np.full(len(q), FOREVER, self.dtype), *more)
         q = np.asarray(problem.clipped(last.q), self.dtype)
-        error = self._functions[posed](q, start, np.zeros(len(q), self.dtype), *more).error
+        error = self._step(posed)(q, start, np.zeros(len(q), self.dtype), *more).error
         missing = np.linalg.norm((error * weights).reshape(n, LAST_SEEDS, -1), axis=2)
         best = np.arange(n) * LAST_SEEDS + np.nan_to_num(missing, nan=np.inf).argmin(axis=1)
         q, error = q[best], error[best]
         q[np.isnan(error).any(axis=(1, 2))] = np.nan
         return q, error, (np.abs(error) < problem.tolerance).all(axis=(1, 2))
-
-    def _loop(self, posed: bool, most: int, together: bool) -> Callable[..., Any]:
-        """The iteration repeated; together: the first state that is done ends all."""
-        loop = self._loops.get((posed, most, together))
-        if loop is None:
-            if posed not in self._functions:
-                self._functions[posed] = self._problem.iteration(posed).compile(*self._options)
-            compiled = self._functions[posed]
-            repeated = iterate(compiled.specification, most, together=together)
-            loop = self._loops[posed, most, together] = compiled.dynamics.function(repeated)
-        return loop
-
-    def _starts(self, seeds: int) -> tuple[Any, Any]:
-        prepared = self._prepared.get(seeds)
-        if prepared is None:
-            starts = self._problem.starts(whole("seeds", seeds, 1))
-            prepared = self._prepared[seeds] = starts[0].astype(self.dtype), starts[1].astype(self.dtype)
-        return prepared
-
-    def _configuration(self, q0: ArrayLike) -> Any:
-        q, nq = np.asarray(q0), self._problem.robot.nq
-        if q.shape[-1:] != (nq,):
-            raise ShapeError(f"inverse_kinematics: q0 has shape {q.shape}, expected (..., {nq})")
-        return q
 
 
 def _check_rotations(rotations: Any, wanted: Any) -> None:
