@@ -21,6 +21,7 @@ import numpy as np
 
 import condyle
 from benchmarks import results
+from benchmarks.arms import FLANGES, TIPS, arm, hand
 from benchmarks.bench import pinned
 from condyle.cli.bound import Call, Sampling, interleaved
 from condyle.cli.rivals.numbers import numbers_of
@@ -28,7 +29,6 @@ from condyle.cli.rivals.pinocchio_cpp import COMPILERS, FLAGS, FOLDER
 from condyle.cli.rivals.rival import MODEL, SHARED, cpp_compiler, library, pinocchio_headers
 from condyle.jobs.controllers import AXES, OPERATIONAL_SPACE, WHOLE_BODY, operational_space, whole_body
 from condyle.jobs.inverse_kinematics import PATIENCE, InverseKinematics
-from tests.jobs.robots import FLANGES, TIPS, arm, hand
 
 TARGETS, STATES, QUERIES = 4096, 1024, 100
 RIVAL = Path(__file__).parent / "rivals" / "pinocchio_ik.cpp"

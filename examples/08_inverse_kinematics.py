@@ -1,4 +1,4 @@
-"""Inverse kinematics: many targets at once, one target in microseconds, a hand's fingers together, a posture to be near.
+"""Inverse kinematics: many targets at once, one in microseconds, a hand's fingers together, a posture to be near.
 
 `robot.inverse_kinematics` is an iteration of users' functions, repeated until each target is reached. Its docstring has
 the equation; `robot.function` and `iterate` are enough to write another one.
@@ -24,7 +24,7 @@ assert (answer.q >= robot.lower).all() and (answer.q <= robot.upper).all()
 began = time.perf_counter()
 ik(goal.rotation, goal.translation)
 each = (time.perf_counter() - began) / N
-print(f"{answer.solved.sum()} of {N} targets, {answer.iterations.mean():.1f} iterations in the mean, {1e6 * each:.2f} us")
+print(f"{answer.solved.sum()} of {N} targets, {answer.iterations.mean():.1f} iterations, {1e6 * each:.2f} us")
 
 # One target, as a control loop asks: sixteen attempts side by side, and the first that arrives ends them all.
 single = ik(goal.rotation[0], goal.translation[0])

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import condyle
+from benchmarks.arms import FLANGES, arm
 from condyle.cli.rivals.mujoco_model import mjcf, ours
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.jobs.controllers import AXES, OPERATIONAL_SPACE, WHOLE_BODY, operational_space, whole_body
 from tests.accuracies import SOLVED
-from tests.jobs.robots import FLANGES, arm
 
 EFFORT = np.array([87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0])
 FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import condyle
+from benchmarks.arms import FLANGES, TIPS, arm, hand
 from condyle import DTypeError, ModelError, ShapeError, StateError, UnsupportedError
-from tests.jobs.robots import FLANGES, TIPS, arm, chain, hand
+from tests.jobs.robots import chain
 
 TOLERANCE = 1e-5
 READ_BACK = 1.5

@@ -28,7 +28,7 @@ PYRAMID = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
 
 
 def operational_space(
-    at: Any,
+    state: Any,
     rotation: Any,
     translation: Any,
     frame: str,
@@ -50,24 +50,24 @@ def operational_space(
     [1/s^2], damping [1/s]. posture (nq) [rad, m]: of joints whose q is a plain vector; None: no motion beside the task.
     It answers tau (nv), residual and status of `condyle.qp`. Source: Khatib 1987.
     """
-    tip, Minv, h, limit = at.frame(frame), at.mass_matrix_inverse(), at.nonlinear_effects(), np.asarray(effort)
+    tip, Minv, h, limit = state.frame(frame), state.mass_matrix_inverse(), state.nonlinear_effects(), np.asarray(effort)
     turn = rotation @ tip.rotation.T
     sine = 0.5 * np.stack([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]])
     error = np.concatenate([translation - tip.translation, sine])
-    wanted = stiffness * error - damping * tip.velocity - tip.jacobian_time_derivative @ at.v
-    way = 0.0 if posture is None else np.asarray(posture) - at.q
+    wanted = stiffness * error - damping * tip.velocity - tip.jacobian_time_derivative @ state.v
+    way = 0.0 if posture is None else np.asarray(posture) - state.q
     task = tip.jacobian @ Minv
     inertia = task @ tip.jacobian.T
     inertia = inertia + 1e-5 * np.trace(inertia) * np.eye(6)  # where the arm is singular
     by = solve_symmetric(inertia, np.column_stack([task, wanted + task @ h]))
     H = task.T @ by[:, :-1] + share * Minv
-    pull = task.T @ by[:, -1] + share * (Minv @ h + stiffness * way - damping * at.v)
+    pull = task.T @ by[:, -1] + share * (Minv @ h + stiffness * way - damping * state.v)
     best = qp(H * np.outer(limit, limit), -pull * limit, box=(-np.ones(len(limit)), np.ones(len(limit))))
     return {"tau": best.x * limit, "residual": best.residual, "status": best.status}
 
 
 def whole_body(
-    at: Any,
+    state: Any,
     base: Any,
     feet: Any,
     active: Any,
@@ -91,13 +91,13 @@ def whole_body(
     status of `condyle.qp`. It is not finite where a leg is stretched: no joint moves its foot outwards then.
     Source: Righetti, Buchli, Mistry, Kalakrishnan, Schaal 2013; the elimination is written for three joints a foot.
     """
-    M, h, n = at.mass_matrix(), at.nonlinear_effects(), 3 * len(frames)
+    M, h, n = state.mass_matrix(), state.nonlinear_effects(), 3 * len(frames)
     root, force = M[:6, :6], -h[:6]
     legs, pushes = list[Any](), list[Any]()
     for k, name in enumerate(frames):
-        foot, own = at.frame(name), leg_of(at.robot, name)
+        foot, own = state.frame(name), leg_of(state.robot, name)
         J = foot.jacobian[:3]
-        free = feet[k] - foot.jacobian_time_derivative[:3] @ at.v
+        free = feet[k] - foot.jacobian_time_derivative[:3] @ state.v
         X = np.linalg.solve(J[:, own], np.column_stack([-J[:, :6], free]))  # a of the leg: X [a of the base; 1]
         root, force = root + M[:6, own] @ X[:, :6], force - M[:6, own] @ X[:, 6]
         legs.append((own, X))
