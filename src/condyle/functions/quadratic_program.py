@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from condyle.algorithms import quadratic_program as algorithm
 from condyle.algorithms.quadratic_program import Problem, Side, State
-from condyle.derivatives.recording import Composed
+from condyle.derivatives.composed import Composed
 from condyle.functions.repeat import iterate
 from condyle.identity import digest
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
