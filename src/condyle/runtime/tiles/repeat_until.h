@@ -202,14 +202,14 @@ static int begin_step(lanes_call *c)
             }
         }
     }
-    time = c->clock - c->since[0][0];
+    for (t = 0, running = 0; t < tiles; t++) {
+        running |= c->running[t];
+    }
+    time = running != 0 ? c->clock - c->since[0][0] : 0;
     point(call, c->refills ? 0 : time);
-    for (t = 0; t < tiles && !c->refills; t++) {
+    for (t = 0; t < tiles && !c->refills && running != 0; t++) {
         const size_t first = c->row[t][0] < c->n ? c->row[t][0] : 0, left = c->n - first;
         take_step(call, time, first, left < LANES ? left : LANES, call->w + t * call->size);
-    }
-    for (t = 0; t < tiles; t++) {
-        running |= c->running[t];
     }
     while (!c->whole && c->next >= c->rows && c->group->tiles > 1 && !c->running[c->group->tiles - 1]) {
         c->group->tiles--;
