@@ -50,7 +50,9 @@ def errors(problem: Many, answer: Any) -> float:
     x, y = answer.x, answer.multipliers
     box, rows, equal = y[:, :n], y[:, n : n + m], y[:, n + m :]
     E, e = problem.equal
-    slope = times(problem.H, x) + problem.g + box + times(problem.A.swapaxes(1, 2), rows) + times(E.swapaxes(1, 2), equal)
+    slope = (
+        times(problem.H, x) + problem.g + box + times(problem.A.swapaxes(1, 2), rows) + times(E.swapaxes(1, 2), equal)
+    )
     found = [np.abs(slope), np.abs(times(E, x) - e)]
     for value, lower, upper, z in ((x, *problem.box, box), (times(problem.A, x), problem.lower, problem.upper, rows)):
         found += [lower - value, value - upper]
@@ -81,7 +83,9 @@ def test_without_limits_it_is_a_linear_system() -> None:
     found = np.concatenate([answer.x, answer.multipliers], 1)
     np.testing.assert_allclose(found, np.linalg.solve(whole, right[..., None])[..., 0], rtol=0, atol=1e-10)
     free = condyle.qp(problem.H, problem.g)
-    np.testing.assert_allclose(free.x, -np.linalg.solve(problem.H, problem.g[..., None])[..., 0], rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(
+        free.x, -np.linalg.solve(problem.H, problem.g[..., None])[..., 0], rtol=1e-11, atol=1e-11
+    )
     assert free.multipliers.shape == (64, 0)
 
 

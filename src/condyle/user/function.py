@@ -17,6 +17,7 @@ from condyle.calls.methods import as_result
 from condyle.compile.options import compile_options, robot_parts
 from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.errors import ShapeError, UnsupportedError
+from condyle.functions.fixed_points import implicit_vjp
 from condyle.functions.open_rollouts import rollout_by
 from condyle.identity import Identified, Parts, differing, digest
 from condyle.model.robot import Robot
@@ -296,19 +297,22 @@ class CompiledFunction(Identified):
         """Return the derivative along tangents of every input: f.jvp()(q, u, dq, du)."""
         return self._dynamics.jvp(self._function)
 
-    def vjp(self, of: str = "") -> Callable[..., Any]:
+    def vjp(self, of: str = "", implicit: Sequence[str] | str = ()) -> Callable[..., Any]:
         """Return the derivatives of cotangents times the outputs, by every input: f.vjp()(q, u, cost_bar).
 
         of="rollout": those of a rollout, f.vjp("rollout")(q, u, q_bar, cost_bar, by_time=("u",), sum=("cost",)), with
         the options of `rollout`.
+        of="iterate": those of an iteration that has arrived, f.vjp("iterate", implicit=("x",))(x, u, x_bar, cost_bar),
+        at its answers x = f(x, u): implicit names them. By where it began the derivative is 0. No step is
+        differentiated, so it does not matter how many there were; where x is not there yet, it is that of another
+        problem. Errors: UnsupportedError for names, and for more than 64 entries.
         """
         if of == "iterate":
+            return self._dynamics.function(implicit_vjp(self._function, implicit))
+        if of not in ("", "rollout") or implicit:
             raise UnsupportedError(
-                "vjp('iterate'): an iteration that ends has no such derivative: take vjp('rollout') of so many steps "
-                "as you need, or f.jacobian() at the answer x = f(x, u), where dx/du = (1 - df/dx)^-1 df/du"
+                f"vjp({of!r}, implicit={implicit!r}): give nothing, 'rollout', or 'iterate' and names"
             )
-        if of not in ("", "rollout"):
-            raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
         return self._dynamics.rollouts_of(self._function, "vjp") if of else self._dynamics.vjp(self._function)
 
     def rollout(
