@@ -147,6 +147,8 @@ def test_what_cannot_be_is_said() -> None:
             f.iterate(x, a, gain, **options)
     with pytest.raises(ShapeError, match="most=50, and the time axes have other lengths: gain 5: give 50 rows"):
         f.iterate(x, a, gain, by_time="gain")
+    with pytest.raises(UnsupportedError, match=r"vjp\('iterate'\): an iteration that ends has no such derivative"):
+        f.vjp("iterate")
     with pytest.raises(TypeError, match="missing"):
         f.iterate(x, a)
     counts = condyle.function(lambda x: {"x": 2 * x, "done": x[0], "iterations": x[1]}, inputs={"x": 2}).compile(
