@@ -37,10 +37,10 @@ KEPT = 0.999
 """The part of the longest step that is taken."""
 LATE, CENTRED = 14.0, 0.5
 """After so many steps they are plain ones that aim mu at so much of it: of 10 000 problems one would go in circles."""
-NEAR, CURVED, SMALL = 6e-7, 1e-3, 1e-7
+NEAR, CURVED, SMALL, LOWEST = 6e-7, 1e-3, 1e-7, 1e-14
 """The last step leaves this error beside x, by what it does not take and by its curvature, at least this part of it;
-s z before it is small."""
-SOLVED, CLEAR, FAR = 1e-6, 1e6, 1e3
+s z before it is small, and never lower than the last."""
+SOLVED, CLEAR, FAR = 1e-5, 1e6, 1e3
 """The residual of what is solved; theta z beside 1 + mu where no feasible x is near, which ends the loop; infeasible is
 what has a certificate that all feasible x are so far."""
 STIFF = 1e8
@@ -255,7 +255,8 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     gap = problem.gap([*x, *w])
     far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(r) - 1e-8 for r in gap]]
     wide = total([theta * total(z), *[absolute(a * b) for a, b in zip(after.y, gap, strict=True)]])
-    return after, select(minimum(_most(far), CLEAR * (1.0 + mu) - wide), 0.0, 1.0)
+    going = minimum(minimum(_most(far), mu - LOWEST), CLEAR * (1.0 + mu) - wide)
+    return after, select(going, 0.0, 1.0)
 
 
 def balanced(problem: Problem, state: State) -> State:
