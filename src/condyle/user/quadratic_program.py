@@ -51,8 +51,8 @@ def qp(
     limit that is not there. n is at most 64, m + p at most 128. start: x (n) to begin near, or (x, multipliers) of an
     earlier answer. iterations: the most.
 
-    In a compiled function it is a loop, for float64; entries that are the number 0.0 cost nothing. Arrays of numbers may
-    have any leading dimensions, and are computed with in NumPy.
+    In a compiled function, of float64, it is a loop; entries that are the number 0.0 cost nothing. Arrays of numbers
+    may have any leading dimensions, and are computed with in NumPy.
 
     x (n): within the box to the last bit where the problem is solved. multipliers: y of the box (n) if there is one, of
     the rows (m), of the equalities (p), with H x + g + y_box + A^T y_A + E^T y_E = 0, positive where an upper side
