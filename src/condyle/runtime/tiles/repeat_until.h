@@ -132,13 +132,17 @@ static unsigned late_lanes(lanes_call *c, size_t t)
     return late;
 }
 
-static void add_sums(const repeat_plan *self, const real_v *w, real_v *sums)
+CD_INLINE void add_sums(const repeat_plan *self, const real_v *w, real_v *sums)
 {
     int64_t k, e;
     for (k = 0; k < self->n_give; k++) {
-        const tiles_output *out = self->plan->out + (self->give[k].summed ? self->give[k].output : 0);
-        for (e = 0; self->give[k].summed && e < out->size; e++, sums++) {
-            *sums = *sums + w[self->plan->slots[out->table + e]];
+        if (self->give[k].summed) {
+            const tiles_output *out = self->plan->out + self->give[k].output;
+            const uint32_t *slot = self->plan->slots + out->table;
+            for (e = 0; e < out->size; e++) {
+                sums[e] = sums[e] + w[slot[e]];
+            }
+            sums += out->size;
         }
     }
 }
@@ -180,6 +184,7 @@ static int begin_step(lanes_call *c)
     repeat_call *const call = c->call;
     const size_t tiles = (size_t)c->group->tiles;
     const int begins = c->clock == 0;
+    int takes;
     unsigned running = 0;
     int64_t time;
     size_t t, l;
@@ -196,8 +201,9 @@ static int begin_step(lanes_call *c)
             put_tile(c, t);
             continue;
         }
-        for (l = 0; l < LANES && c->running[t] != ALL_LANES; l++) {
-            if (!(c->running[t] >> l & 1) && (begins || (c->next < c->rows && (c->refills || !running)))) {
+        takes = begins || (c->next < c->rows && c->running[t] != ALL_LANES && (c->refills || !running));
+        for (l = 0; takes && l < LANES; l++) {
+            if (!(c->running[t] >> l & 1)) {
                 put_lane(c, t, l);
             }
         }
