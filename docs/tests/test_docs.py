@@ -68,6 +68,7 @@ def test_readme_program_runs(tmp_path: Path) -> None:
         "parameters",
         "steps",
         "rollouts",
+        "solvers",
         "ground",
         "contacts",
         "loops",

@@ -53,11 +53,11 @@ def errors(problem: Many, answer: Any) -> float:
     slope = (
         times(problem.H, x) + problem.g + box + times(problem.A.swapaxes(1, 2), rows) + times(E.swapaxes(1, 2), equal)
     )
-    found = [np.abs(slope), np.abs(times(E, x) - e)]
+    wrong = [np.abs(slope), np.abs(times(E, x) - e)]
     for value, lower, upper, z in ((x, *problem.box, box), (times(problem.A, x), problem.lower, problem.upper, rows)):
-        found += [lower - value, value - upper]
-        found += [np.maximum(z, 0) * np.abs(upper - value), np.maximum(-z, 0) * np.abs(value - lower)]
-    return max(part.max(initial=0.0) for part in found)
+        wrong += [lower - value, value - upper]
+        wrong += [np.maximum(z, 0) * np.abs(upper - value), np.maximum(-z, 0) * np.abs(value - lower)]
+    return max(part.max(initial=0.0) for part in wrong)
 
 
 SIZES = ((1, 0, 0), (1, 1, 0), (2, 3, 1), (7, 0, 0), (12, 12, 0), (12, 5, 4), (6, 20, 0), (18, 0, 8))
@@ -80,8 +80,8 @@ def test_without_limits_it_is_a_linear_system() -> None:
     whole = np.block([[problem.H, E.swapaxes(1, 2)], [E, none]])
     right = np.concatenate([-problem.g, e], 1)
     answer = condyle.qp(problem.H, problem.g, equal=(E, e))
-    found = np.concatenate([answer.x, answer.multipliers], 1)
-    np.testing.assert_allclose(found, np.linalg.solve(whole, right[..., None])[..., 0], rtol=0, atol=1e-10)
+    both = np.concatenate([answer.x, answer.multipliers], 1)
+    np.testing.assert_allclose(both, np.linalg.solve(whole, right[..., None])[..., 0], rtol=0, atol=1e-10)
     free = condyle.qp(problem.H, problem.g)
     np.testing.assert_allclose(
         free.x, -np.linalg.solve(problem.H, problem.g[..., None])[..., 0], rtol=1e-11, atol=1e-11
@@ -111,12 +111,12 @@ def test_units_do_not_matter() -> None:
 
 def test_degenerate_problems() -> None:
     problem = many(8, 4, 2)
-    one, box = problem.solved(), problem.box
+    single, box = problem.solved(), problem.box
     (E, e), twice = problem.equal, np.concatenate([problem.A, problem.A], 1)
     limits = (np.concatenate([part, part], 1) for part in (problem.lower, problem.upper))
     same = condyle.qp(problem.H, problem.g, twice, *limits, box=box, equal=(np.repeat(E, 2, 1), np.repeat(e, 2, 1)))
     assert (same.status == 1).all()
-    np.testing.assert_allclose(same.x, one.x, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(same.x, single.x, rtol=0, atol=1e-6)
     # rows held from both sides are equalities
     held = condyle.qp(problem.H, problem.g, E, e, e, box=box)
     equal = condyle.qp(problem.H, problem.g, box=box, equal=(E, e))
@@ -198,7 +198,7 @@ def test_a_start_that_is_near_saves_iterations() -> None:
         warm = after.solved(start=start)
         assert (warm.status == 1).all()
         np.testing.assert_allclose(warm.x, cold.x, rtol=0, atol=1e-6)
-    few = {name: after.solved(iterations=6, start=of) for name, of in (("cold", None), ("warm", first[:2]))}
+    few = {name: after.solved(iterations=6, start=start) for name, start in (("cold", None), ("warm", first[:2]))}
     assert np.mean(few["cold"].status == 1) < 0.2
     assert np.mean(few["warm"].status == 1) > 0.9
 

@@ -31,8 +31,8 @@ def _less(start: Scalar, left: Iterable[Scalar], right: Iterable[Scalar]) -> Sca
 class Cholesky:
     """S = L D Lᵀ, of the lower triangle of S; NaN where S is not positive definite. No root is waited for.
 
-    lower: rows of L before the diagonal, which is 1. pivots: D. inverse: 1 / D. least: pivots are at least so many times
-    the diagonal's entries.
+    lower: rows of L before the diagonal, which is 1. pivots: D. inverse: 1 / D. least: pivots are at least so many
+    times the diagonal's entries.
     """
 
     def __init__(self, S: Rows, least: float = 0.0) -> None:

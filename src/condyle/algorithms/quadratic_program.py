@@ -37,10 +37,10 @@ KEPT = 0.999
 """The part of the longest step that is taken."""
 LATE, CENTRED = 14.0, 0.5
 """After so many steps they are plain ones that aim mu at so much of it: of 10 000 problems one would go in circles."""
-NEAR, CURVED, SMALL = 6e-7, 1e-3, 1e-7
+NEAR, CURVED, SMALL, LOWEST = 6e-7, 1e-3, 1e-7, 1e-14
 """The last step leaves this error beside x, by what it does not take and by its curvature, at least this part of it;
-s z before it is small."""
-SOLVED, CLEAR, FAR = 1e-6, 1e6, 1e3
+s z before it is small, and never lower than the last."""
+SOLVED, CLEAR, FAR = 1e-5, 1e6, 1e3
 """The residual of what is solved; theta z beside 1 + mu where no feasible x is near, which ends the loop; infeasible is
 what has a certificate that all feasible x are so far."""
 STIFF = 1e8
@@ -101,10 +101,10 @@ class Problem(NamedTuple):
         pairs = [(row, w) for row, w in zip(self.rows, weights[n:], strict=True) if not is_zero(w)]
         left = [[row[i] if is_zero(row[i]) else row[i] * w for row, w in pairs] for i in range(n)]
         right = [[row[j] for row, _ in pairs] for j in range(n)]
-        made = [[self.hessian[i][j] + dot(left[i], right[j]) for j in range(i + 1)] for i in range(n)]
-        for k, row in enumerate(made):
+        matrix = [[self.hessian[i][j] + dot(left[i], right[j]) for j in range(i + 1)] for i in range(n)]
+        for k, row in enumerate(matrix):
             row[k] = row[k] + weights[k] + damped
-        return made
+        return matrix
 
     @property
     def has_box(self) -> bool:
@@ -119,8 +119,8 @@ class Problem(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step changes. w: A x, E x. left: the part of the gradient of the Lagrangian at the start that is left. steps: how
-    many were taken."""
+    """What a step changes. w: A x, E x. left: how much of the gradient of the Lagrangian at the start is left. steps:
+    how many were taken."""
 
     x: Vector
     w: Vector
@@ -167,7 +167,7 @@ def _clipped(x: Vector, problem: Problem) -> Vector:
 
 
 def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, Units]:
-    """The problem with all numbers of order 1, and the state at x; start: multipliers as `answers` gives them, or []."""
+    """The problem with all numbers of order 1, and the state at x. start: multipliers as in `answers`, or []."""
     n, sides = len(problem.gradient), problem.sides
     norms = [*[number(1.0)] * n, *(reciprocal(sqrt(maximum(dot(row, row), TINY))) for row in problem.rows)]
     limits = [minimum(maximum(h * norms[k.place], -LARGE), LARGE) for h, k in zip(problem.limits, sides, strict=True)]
@@ -187,7 +187,7 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
     force = select(TINY - force, 1.0, force)
     shorter, weaker = reciprocal(length), reciprocal(force)
     hessian = [[h if is_zero(h) else h * (length * weaker) for h in row] for row in problem.hessian]
-    limits, equal, room, x, places = ([v * shorter for v in of] for of in (limits, equal, room, x, places))
+    limits, equal, room, x, places = ([v * shorter for v in part] for part in (limits, equal, room, x, places))
     small = Problem(hessian, [g * weaker for g in problem.gradient], rows, sides, limits, equal)
     slack, product = number(SLACK), number(SLACK * MULTIPLIER)
     z, y = [number(0.0)] * len(sides), [number(0.0)] * len(equal)
@@ -197,15 +197,15 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
         wrong = maximum(_largest(small.slope(x, forces)), missed * shorter)
         slack = minimum(maximum(wrong, NEAREST), SLACK)
         product = slack * slack
-        z, y = ([select(WRONG - wrong, v, 0.0) for v in of] for of in (z, forces[len(forces) - len(equal) :]))
+        z, y = ([select(WRONG - wrong, v, 0.0) for v in part] for part in (z, forces[len(forces) - len(equal) :]))
     theta = maximum(_most([slack - r for r in room]), 0.0) if sides else number(0.0)
     z = [maximum(product * reciprocal(r + theta), v) for r, v in zip(room, z, strict=True)]
     return small, State(x, places[n:], z, theta, number(1.0), number(0.0), y), Units(length, force, norms)
 
 
 def stiffened(problem: Problem, state: State) -> Problem:
-    """What steps from a state are made with: H + E^T E / DELTA and damping in place of H, the gradient of the Lagrangian
-    in place of g."""
+    """What steps from a state are made with: H + E^T E / DELTA and damping in place of H, the Lagrangian's gradient in
+    place of g."""
     none = [number(0.0)] * len(problem.sides)
     lower = problem.condensed(problem.summed(none, [number(1.0 / DELTA)] * len(problem.equal)), DAMPED)
     hessian = [[lower[max(i, j)][min(i, j)] for j in range(len(lower))] for i in range(len(lower))]
@@ -220,7 +220,7 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     lifted = [r * (1.0 / DELTA) for r in problem.gap([*x, *w])]
     products = [a * b for a, b in zip(s, z, strict=True)]
     inverse = [reciprocal(p) for p in products]
-    by_s, by_z = ([a * b for a, b in zip(of, inverse, strict=True)] for of in (z, s))
+    by_s, by_z = ([a * b for a, b in zip(part, inverse, strict=True)] for part in (z, s))
     d = [a * b for a, b in zip(z, by_s, strict=True)]
     factored = Cholesky(problem.condensed(problem.summed(d, signed=False)), PIVOT)
 
@@ -255,7 +255,8 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     gap = problem.gap([*x, *w])
     far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(r) - 1e-8 for r in gap]]
     wide = total([theta * total(z), *[absolute(a * b) for a, b in zip(after.y, gap, strict=True)]])
-    return after, select(minimum(_most(far), CLEAR * (1.0 + mu) - wide), 0.0, 1.0)
+    going = minimum(minimum(_most(far), mu - LOWEST), CLEAR * (1.0 + mu) - wide)
+    return after, select(going, 0.0, 1.0)
 
 
 def balanced(problem: Problem, state: State) -> State:
@@ -319,30 +320,35 @@ def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
     return Held(x, forces, weights, d, Cholesky(problem.condensed(weights, stiffest * DAMPED), PIVOT))
 
 
-def tangent(problem: Problem, at: Held, change: Problem) -> tuple[Vector, Vector]:
+def tangent(problem: Problem, solution: Held, change: Problem) -> tuple[Vector, Vector]:
     """Changes of x and of the multipliers along one of the problem."""
-    n = len(at.x)
-    moving = [w * e for w, e in zip(at.weights[len(at.weights) - len(change.equal) :], change.equal, strict=True)]
-    shifts = problem.summed([d * h for d, h in zip(at.d, change.limits, strict=True)], moving)
-    turned = [number(0.0)] * n + change.places(at.x)[n:]
-    turned = [w * v - s for w, v, s in zip(at.weights, turned, shifts, strict=True)]
-    slope = change.slope(at.x, [*[number(0.0)] * n, *at.forces[n:]])
-    dx = at.factored.solve([-a - b for a, b in zip(slope, problem.pulled(turned), strict=True)])
-    forces = [w * v + t for w, v, t in zip(at.weights, problem.places(dx), turned, strict=True)]
+    n = len(solution.x)
+    moving = [
+        w * e for w, e in zip(solution.weights[len(solution.weights) - len(change.equal) :], change.equal, strict=True)
+    ]
+    shifts = problem.summed([d * h for d, h in zip(solution.d, change.limits, strict=True)], moving)
+    turned = [number(0.0)] * n + change.places(solution.x)[n:]
+    turned = [w * v - s for w, v, s in zip(solution.weights, turned, shifts, strict=True)]
+    slope = change.slope(solution.x, [*[number(0.0)] * n, *solution.forces[n:]])
+    dx = solution.factored.solve([-a - b for a, b in zip(slope, problem.pulled(turned), strict=True)])
+    forces = [w * v + t for w, v, t in zip(solution.weights, problem.places(dx), turned, strict=True)]
     return dx, problem.multipliers(forces)
 
 
-def cotangent(problem: Problem, at: Held, x_bar: Vector, multipliers_bar: Vector) -> Problem:
+def cotangent(problem: Problem, solution: Held, x_bar: Vector, multipliers_bar: Vector) -> Problem:
     """The cotangents of a problem by those of the answers; hessian: the lower triangle, of a symmetric matrix."""
-    n, bars = len(at.x), problem.by_place(multipliers_bar)
-    pulled = problem.pulled([w * v for w, v in zip(at.weights, bars, strict=True)])
-    u = at.factored.solve([a + b for a, b in zip(x_bar, pulled, strict=True)])
+    n, bars = len(solution.x), problem.by_place(multipliers_bar)
+    pulled = problem.pulled([w * v for w, v in zip(solution.weights, bars, strict=True)])
+    u = solution.factored.solve([a + b for a, b in zip(x_bar, pulled, strict=True)])
     moved = [a - b for a, b in zip(problem.places(u), bars, strict=True)]
-    turned = [-w * v for w, v in zip(at.weights, moved, strict=True)]
+    turned = [-w * v for w, v in zip(solution.weights, moved, strict=True)]
     rows = [
-        [t * x - f * v for x, v in zip(at.x, u, strict=True)] for t, f in zip(turned[n:], at.forces[n:], strict=True)
+        [t * x - f * v for x, v in zip(solution.x, u, strict=True)]
+        for t, f in zip(turned[n:], solution.forces[n:], strict=True)
     ]
-    hessian = [[-(u[i] * at.x[j] + u[j] * at.x[i]) for j in range(i)] + [-u[i] * at.x[i]] for i in range(n)]
-    limits = [d * moved[k.place] * k.sign for d, k in zip(at.d, problem.sides, strict=True)]
+    hessian = [
+        [-(u[i] * solution.x[j] + u[j] * solution.x[i]) for j in range(i)] + [-u[i] * solution.x[i]] for i in range(n)
+    ]
+    limits = [d * moved[k.place] * k.sign for d, k in zip(solution.d, problem.sides, strict=True)]
     equal = [-t for t in turned[len(turned) - len(problem.equal) :]]
     return Problem(hessian, [-v for v in u], rows, problem.sides, limits, equal)

@@ -44,7 +44,7 @@ def quadratic_program(shape: Shape) -> Function:
     n, started = shape.variables, shape.multipliers * shape.started
     sizes = {**_sizes(shape), "start": n, "start_multipliers": started}
     answers = {"x": n, "multipliers": shape.multipliers}
-    inputs, outputs = ([_port(key, size) for key, size in of.items() if size] for of in (sizes, answers))
+    inputs, outputs = ([_port(key, size) for key, size in ports.items() if size] for ports in (sizes, answers))
     route = Route(Composed(partial(_record, shape)), recorded=True)
     rules = {"jvp": partial(_jvp, shape), "vjp": partial(_vjp, shape)}
     ways = Ways(lambda: {"interior point": route}, lambda: rules)
@@ -84,7 +84,7 @@ def _problem(shape: Shape, parts: Mapping[str, Flat]) -> Problem:
     )
 
 
-def _given(shape: Shape, inputs: Mapping[str, Flat], prefix: str = "") -> Problem:
+def _of_inputs(shape: Shape, inputs: Mapping[str, Flat], prefix: str = "") -> Problem:
     """The problem of a function's inputs, or of their tangents."""
     parts = {name: inputs[prefix + name] for name, size in _sizes(shape).items() if size}
     return _problem(shape, {**parts, "limits": _signed(shape, parts.get("limits", ()))})
@@ -108,7 +108,7 @@ def _cut(values: Flat, sizes: Sequence[int]) -> list[list[Any]]:
 
 def _record(shape: Shape, recording: Any, inputs: Mapping[str, Flat]) -> list[Flat]:
     """The answers: what is done once, the loop, and what is done once behind it."""
-    problem = _given(shape, inputs)
+    problem = _of_inputs(shape, inputs)
     small, state, units = algorithm.scaled(problem, list(inputs["start"]), list(inputs.get("start_multipliers", ())))
     done = 1.0
     if shape.sides:
@@ -149,13 +149,13 @@ def _state(shape: Shape, flat: Flat) -> State:
 def _held(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> tuple[Problem, algorithm.Held]:
     function = quadratic_program(shape)
     x, multipliers, *_ = calls.call(function, *(inputs[port.name] for port in function.inputs))
-    problem = _given(shape, inputs)
+    problem = _of_inputs(shape, inputs)
     return problem, algorithm.held(problem, list(x), list(multipliers) if shape.multipliers else [])
 
 
 def _jvp(shape: Shape, calls: Any, inputs: Mapping[str, Flat]) -> dict[str, Flat]:
     problem, solution = _held(shape, calls, inputs)
-    dx, dy = algorithm.tangent(problem, solution, _given(shape, inputs, "d"))
+    dx, dy = algorithm.tangent(problem, solution, _of_inputs(shape, inputs, "d"))
     more = {"dmultipliers": dy} if dy else {}
     return {"dx": dx, **more, "dresidual": [0.0], "dstatus": [0.0]}
 

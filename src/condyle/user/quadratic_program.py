@@ -46,13 +46,13 @@ def qp(
 ) -> Solution:
     """Return the minimum of x^T H x / 2 + g^T x with lower <= A x <= upper, box[0] <= x <= box[1] and E x = e.
 
-    H (n, n): positive semidefinite, its symmetric part is taken; g (n); A (m, n), lower, upper (m); box: two arrays (n);
+    H (n, n): positive semidefinite, its symmetric part is taken; g (n); A (m, n), lower, upper (m); box: two of (n);
     equal: (E, e), (p, n) and (p). A number stands for all entries of a limit; None, or a constant -inf or inf, for a
     limit that is not there. n is at most 64, m + p at most 128. start: x (n) to begin near, or (x, multipliers) of an
     earlier answer. iterations: the most.
 
-    In a compiled function it is a loop; entries that are the number 0.0 cost nothing. Arrays of numbers may have any
-    leading dimensions, and are computed with in NumPy.
+    In a compiled function, of float64, it is a loop; entries that are the number 0.0 cost nothing. Arrays of numbers
+    may have any leading dimensions, and are computed with in NumPy.
 
     x (n): within the box to the last bit where the problem is solved. multipliers: y of the box (n) if there is one, of
     the rows (m), of the equalities (p), with H x + g + y_box + A^T y_A + E^T y_E = 0, positive where an upper side
@@ -61,7 +61,8 @@ def qp(
     nothing.
 
     Of many minima, such as with a zero Hessian, one is taken, by a term of 1e-10 of H's largest entry. Derivatives are
-    those at the solution, where the sides that hold x go on holding it; one whose multiplier and slack are both 0 does not.
+    those at the solution, where the sides that hold x go on holding it; one whose multiplier and slack are both 0
+    counts in part or not.
     Source: see `condyle.algorithms.quadratic_program`.
     Errors: ShapeError; UnsupportedError for a constant H with a negative diagonal entry.
     """
@@ -113,14 +114,15 @@ def _entries(arrays: Mapping[str, Any], symbols: bool) -> tuple[dict[str, Entrie
             raise ShapeError(f"qp: {name} has shape {array.shape}; others have leading dimensions {lead}") from None
     if symbols:
         return {name: cast(Entries, np.broadcast_to(array, shapes[name])) for name, array in arrays.items()}, lead
-    found = dict[str, Entries]()
+    columns = dict[str, Entries]()
     for name, array in arrays.items():
-        flat = np.broadcast_to(array, (*lead, *shapes[name])).reshape(-1, *shapes[name])
-        found[name] = np.empty(shapes[name], object)
+        flat: Any = np.broadcast_to(array, (*lead, *shapes[name]))
+        flat = flat.reshape(-1, *shapes[name])
+        columns[name] = np.empty(shapes[name], object)
         for place in numpy.ndindex(shapes[name]):
             column = flat[(slice(None), *place)]
-            found[name][place] = float(column[0]) if len(column) and (column == column[0]).all() else column
-    return found, lead
+            columns[name][place] = float(column[0]) if len(column) and (column == column[0]).all() else column
+    return columns, lead
 
 
 def _shaped(entries: Mapping[str, Entries], iterations: int) -> tuple[Shape, dict[str, Entries]]:
@@ -162,19 +164,19 @@ def _is_array(*values: object) -> bool:
 
 
 def _array(values: list[Any]) -> Entries:
-    made: Entries = np.empty(len(values), object)
+    array: Entries = np.empty(len(values), object)
     for k, value in enumerate(values):
-        made[k] = value
-    return made
+        array[k] = value
+    return array
 
 
 def _computed(function: Function, arguments: list[Entries], lead: tuple[int, ...]) -> list[Any]:
     """The answers on numbers."""
-    columns: Any = {port.name: list(of) for port, of in zip(function.inputs, arguments, strict=True)}
+    columns: Any = {port.name: list(values) for port, values in zip(function.inputs, arguments, strict=True)}
     with np.errstate(all="ignore"):
         outputs: Any = next(iter(function.routes.values())).run(Unrolled(_nothing(), columns))
     n = int(np.prod(lead))
-    arrays = [np.stack([np.broadcast_to(x, n) for x in output], -1) for output in outputs]
+    arrays: list[Any] = [np.stack([np.broadcast_to(x, n) for x in output], -1) for output in outputs]
     return [x.reshape(lead + tuple(map(int, port.dims)))[()] for x, port in zip(arrays, function.outputs, strict=True)]
 
 
