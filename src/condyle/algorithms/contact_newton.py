@@ -24,6 +24,9 @@ SWEEPS = 2
 """Sweeps before each step of Newton's method."""
 LENGTHS = (1.0, 0.5, 0.2)
 """Of a step of Newton's method."""
+FIRST, FACTOR, LEAST, MOST = 1e-3, 10.0, 1e-5, 1.0
+"""What is added to R after the first step that is not taken whole, by what it grows and falls, below what it becomes
+zero, and the most."""
 NEAR, NEARLY = 1e-6, 3e-6
 """|F / s| [m/s] from which one more step suffices, and times |b|, which allows for rounding in single precision."""
 SMALL = 1e-24
@@ -144,17 +147,25 @@ class Problem(NamedTuple):
         row[i] = row[i] + self.damping[i]
         return [x if is_zero(x) else factor * x for x in row]
 
-    def iterated(self, p: Values) -> tuple[list[Scalar], Scalar]:
-        """(p, |F / s|²) after sweeps and a step of Newton's method."""
+    def iterated(self, p: Values, extra: Scalar) -> tuple[list[Scalar], Scalar, Scalar]:
+        """(p, `extra` of the next time, |F / s|²) after sweeps and a step of Newton's method.
+
+        extra: times 1 / s, added to R. More makes a step shorter: more of it after a step that was cut short or left
+        out, less after a whole one.
+        """
         p, u = self.swept(p)
         misses = self.misses(p, u)
-        d = self.direction(p, u, misses)
+        damping = [x + extra * rate for x, rate in zip(self.damping, self.rates, strict=True)]
+        d = self._replace(damping=damping).direction(p, u, misses)
         turned, least, length = self.times(d), self.merit(misses), number(0.0)
         for t in LENGTHS:
             merit = self.merit(self.misses(*(_moved(x, t, y) for x, y in ((p, d), (u, turned)))))
             length = select(least - merit, t, length)
             least = select(least - merit, merit, least)
-        return [x + select(-length, 0.0, length * y) for x, y in zip(p, d, strict=True)], least
+        extra = select(
+            length - 1.0, select(extra - LEAST, extra * (1.0 / FACTOR), 0.0), minimum(maximum(FACTOR * extra, FIRST), MOST)
+        )
+        return [x + select(-length, 0.0, length * y) for x, y in zip(p, d, strict=True)], extra, least
 
     def ended(self, p: Values) -> list[Scalar]:
         """p after a last step, which is left out where it would lead away. Its derivative is that of the solution."""

@@ -53,7 +53,7 @@ def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]
     problem, answers = parts.problem.taking(*extra), parts.answers.taking(*extra)
     p, *held = recording.call(problem, *(inputs[port.name] for port in problem.inputs))
     if p:
-        p = recording.equal(recording.call(parts.loop, p, *held)[0])
+        p = recording.equal(recording.call(parts.loop, p, [0.0], *held)[0])
         (p,) = recording.call(parts.last, p, *held)
     return recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
 
@@ -64,6 +64,7 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     n, ends = 3 * contacts + len(shape), sum(map(sum, shape))
     sizes = ((n, n), (n,), (n,), (n,), (n,), (contacts,), (ends,))
     p, *held = (_port(name, size) for name, size in zip(("p", *HELD), ((n,), *sizes), strict=True))
+    extra = _port("extra", ())
     content = f"contacts {contacts} {shape}"
 
     def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Callable[..., Any]) -> Function:
@@ -73,7 +74,7 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
         numerics = Numerics(Size(0))
         return replace(solve, name=said, method=said, inputs=tuple(inputs), outputs=tuple(outputs), ways=ways, numerics=numerics, content=f"{said} {content}")
 
-    step = function("iteration", (p, *held), (p, _port("done", ())), partial(_iteration, shape))
+    step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, shape))
     return Parts(
         function("problem", solve.inputs, (p, *held), _problem),
         iterate(step, MOST),
@@ -109,8 +110,8 @@ def _read(shape: Shape, inputs: ByName) -> Problem:
 
 def _iteration(shape: Shape, tree: Unrolled) -> tuple[Values, ...]:
     problem = _read(shape, tree.inputs)
-    p, merit = problem.iterated(tree.inputs["p"])
-    return p, [select(-problem.is_near(merit), select(problem.is_near(merit), 1.0, 0.0), 1.0)]
+    p, extra, merit = problem.iterated(tree.inputs["p"], *tree.inputs["extra"])
+    return p, [extra], [select(-problem.is_near(merit), select(problem.is_near(merit), 1.0, 0.0), 1.0)]
 
 
 def _last(shape: Shape, tree: Unrolled) -> tuple[Values, ...]:
