@@ -25,13 +25,17 @@ from condyle.algorithms.contact_newton import SMALL, Problem, shortened
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.drives import driven
 from condyle.algorithms.joint_rows import JointRow
-from condyle.algorithms.ltl import half_solved
+from condyle.algorithms.ltl import half_solved, solve
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import net_force
 from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Matrix, Vector
+
+START = 1e-3
+"""mu of `contact_forces` for the first impulses: they need few digits, and stay small where rows contradict each
+other."""
 
 
 class Frictional(Constrained):
@@ -61,8 +65,12 @@ class Frictional(Constrained):
     @cached_property
     def regular(self) -> Regular:
         """Of the contacts, with the same mu D for all rows: so the result does not depend on the choice of tangents."""
-        contacts = ((i, j, x) for i, j, x in self.G if max(i, j) < self.first)
-        return self.regularised(SparseMatrix.from_entries(self.first, contacts), alike=True)
+        return self.regularised(self.of_contacts, alike=True)
+
+    @cached_property
+    def of_contacts(self) -> SparseMatrix:
+        """G without the rows of joints."""
+        return SparseMatrix.from_entries(self.first, ((i, j, x) for i, j, x in self.G if max(i, j) < self.first))
 
     @cached_property
     def rows(self) -> list[list[Scalar]]:
@@ -115,7 +123,8 @@ class Frictional(Constrained):
         of joints."""
         given = self.tree.inputs.get("impulse0")
         if given is None:
-            p = self.forces([-x for x in self.problem.b[: self.first]]) if self.friction else []
+            sought = [-x for x in self.problem.b[: self.first]]
+            p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
         else:
             turned = (vec.times(axes, vec.three(given, 3 * k)) for k, axes in enumerate(self.axes))
             p = [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
