@@ -133,7 +133,7 @@ class Frictional(Constrained):
     def answers(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """(v_next, impulses in the world's axes, residual), given a solution: within the cones, and without gain of
         energy, also where it is none."""
-        p = self._without_gain(self._joints_swept([*self._cut(p[: self.first]), *p[self.first :]]))
+        p = self._without_gain(self.problem.with_joints_solved([*self._cut(p[: self.first]), *p[self.first :]]))
         moved = self.moved(self.half_moved, p)
         v_next = [x + y for x, y in zip(self.tree.inputs["v"], moved, strict=True)]
         return v_next, self._in_world(p), self._residual(p)
@@ -145,14 +145,6 @@ class Frictional(Constrained):
             push = maximum(p[3 * k + 2], 0.0)
             cut += [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
         return cut
-
-    def _joints_swept(self, p: Sequence[Scalar]) -> list[Scalar]:
-        p = list(p)
-        for i, joint in enumerate(self.joints, self.first):
-            g = self.rows[i][i]
-            w = self.problem.velocity_of(i, p) - g * p[i]
-            p[i] = (joint.velocity(w, g) - w) * reciprocal(g)
-        return p
 
     def _without_gain(self, p: Sequence[Scalar]) -> list[Scalar]:
         """p times the largest factor up to 1 at which the energy of the impulses, pᵀ (b + G p / 2), is not positive.

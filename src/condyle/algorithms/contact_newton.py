@@ -55,10 +55,6 @@ class Problem(NamedTuple):
         """u = b + G p."""
         return [x + y for x, y in zip(self.b, self.times(p), strict=True)]
 
-    def velocity_of(self, i: int, p: Values) -> Scalar:
-        """One entry of u."""
-        return self.b[i] + _dot(self.rows[i], p)
-
     def times(self, p: Values) -> list[Scalar]:
         """G p."""
         return [_dot(row, p) for row in self.rows]
@@ -166,6 +162,16 @@ class Problem(NamedTuple):
             length - 1.0, select(extra - LEAST, extra * (1.0 / FACTOR), 0.0), minimum(maximum(FACTOR * extra, FIRST), MOST)
         )
         return [x + select(-length, 0.0, length * y) for x, y in zip(p, d, strict=True)], extra, least
+
+    def with_joints_solved(self, p: Values) -> list[Scalar]:
+        """p with the impulses of joints that are right for those of the contacts."""
+        n, contacts = self.first, list(p[: self.first])
+        if not self.joints:
+            return contacts
+        rows, zeros = [row[n:] for row in self.rows[n:]], [number(0.0)] * len(self.joints)
+        b = self.velocity([*contacts, *zeros])[n:]
+        alone = Problem(rows, b, self.steps[n:], self.rates[n:], self.damping[n:], (), self.joints)
+        return [*contacts, *alone.iterated(p[n:], number(0.0))[0]]
 
     def ended(self, p: Values) -> list[Scalar]:
         """p after a last step, which is left out where it would lead away. Its derivative is that of the solution."""

@@ -6,15 +6,17 @@ iterations: the derivative of that step is the derivative of the solution.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from condyle import algorithms
+from condyle.derivatives import jacobian, jvp, vjp
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
 from condyle.scalar import select
-from condyle.specification import Function, Numerics, Port, Route, Size, Ways
+from condyle.specification import Closed, Function, Numerics, Port, Route, Size, Ways
 from condyle.specification.ports import ACTIVE, DRY_FRICTION
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ MOST = 40
 """Iterations."""
 Shape = tuple[tuple[bool, bool, bool], ...]
 """Of rows of joints: see `algorithms.joint_rows.shape_of`."""
+DERIVATIVES = {"jvp": jvp, "vjp": vjp, "jacobian": jacobian}
 HELD = ("G", "b", "steps", "rates", "damping", "friction_there", "ends")
 """What the iterations do not change."""
 
@@ -41,19 +44,40 @@ class Parts(NamedTuple):
 
 def ways_of(solve: Function) -> Mapping[str, Route]:
     """How `contact_solve` is computed."""
+    return {"newton": _route(solve, exact=False)}
+
+
+def rules_of(solve: Function) -> Mapping[str, Closed]:
+    """Its derivatives: those of a step of Newton's method from the answer."""
+    ways = Ways(lambda: {"newton": _route(solve, exact=True)})
+    exact = replace(solve, name=f"exact_{solve.name}", ways=ways, content=f"exact {solve.name}")
+    return {kind: partial(_rule, derive, exact) for kind, derive in DERIVATIVES.items()}
+
+
+def _rule(derive: Callable[[Function], Function], exact: Function, calls: Any, inputs: ByName) -> ByName:
+    function = derive(exact.taking(*(name for name in exact.takes if name in inputs)))
+    answers = calls.call(function, *(inputs[port.name] for port in function.inputs))
+    return {port.name: x for port, x in zip(function.outputs, answers, strict=True)}
+
+
+def _route(solve: Function, exact: bool) -> Route:
     from condyle.derivatives.recording import Composed
 
-    return {"newton": Route(Composed(partial(_record, solve)), recorded=True)}
+    return Route(Composed(partial(_record, solve, exact)), recorded=True)
 
 
-def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]:
+def _record(solve: Function, exact: bool, recording: Any, inputs: ByName) -> Sequence[Values]:
+    """exact: with a second last step. The derivative of one step errs by about R (G + R)^-1, that of two by its square."""
     shape = algorithms.joint_rows.shape_of(recording.tree, DRY_FRICTION.name in inputs)
     parts = parts_of(solve, len(recording.tree.contacts), shape)
     extra = [name for name in solve.takes if name in inputs]
     problem, answers = parts.problem.taking(*extra), parts.answers.taking(*extra)
     p, *held = recording.call(problem, *(inputs[port.name] for port in problem.inputs))
     if p:
-        p = recording.equal(recording.call(parts.loop, p, [0.0], *held)[0])
+        fixed = [recording.equal(x) for x in held]
+        p, *_ = recording.call(parts.loop, recording.equal(p), [0.0], *fixed)
+        if exact:
+            (p,) = recording.call(parts.last, p, *held)
         (p,) = recording.call(parts.last, p, *held)
     return recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
 
@@ -68,11 +92,11 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     content = f"contacts {contacts} {shape}"
 
     def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Callable[..., Any]) -> Function:
-        from dataclasses import replace
-
-        ways, said = Ways(lambda: {name: Route(run)}), f"{name}_of_{solve.name}"
-        numerics = Numerics(Size(0))
-        return replace(solve, name=said, method=said, inputs=tuple(inputs), outputs=tuple(outputs), ways=ways, numerics=numerics, content=f"{said} {content}")
+        said, ports = f"{name}_of_{solve.name}", {"inputs": tuple(inputs), "outputs": tuple(outputs)}
+        ways = Ways(lambda: {name: Route(run)})
+        return replace(
+            solve, name=said, method=said, **ports, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}"
+        )
 
     step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, shape))
     return Parts(
