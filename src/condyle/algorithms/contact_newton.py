@@ -27,12 +27,58 @@ LENGTHS = (1.0, 0.5, 0.2)
 FIRST, FACTOR, LEAST, MOST = 1e-3, 10.0, 1e-5, 1.0
 """What is added to R after the first step that is not taken whole, by what it grows and falls, below what it becomes
 zero, and the most."""
+TERMS = 4
+"""Of the series that takes R out of derivatives."""
 NEAR, NEARLY = 1e-6, 3e-6
 """|F / s| [m/s] from which one more step suffices, and times |b|, which allows for rounding in single precision."""
 SMALL = 1e-24
 """Added to squares of lengths: a length of zero has a derivative then, and nothing is divided by zero."""
 
 Values = Sequence[Scalar]
+
+
+class Linear(NamedTuple):
+    """matrix: F' with R, where the normal row of each contact, times its grip on a tangent, is taken from the tangent's
+    row. damping: the part of R in it. The derivative of the solution by a number y is -F'^-1 dF/dy."""
+
+    matrix: list[list[Scalar]]
+    damping: list[dict[int, Scalar]]
+    grips: list[Scalar]
+
+    def turned(self, right: Values) -> list[Scalar]:
+        """What stands on the right of these rows."""
+        right = list(right)
+        for k, grip in enumerate(self.grips):
+            row = 3 * (k // 2)
+            right[row + k % 2] = right[row + k % 2] - grip * right[row + 2]
+        return right
+
+    def derivative(self, right: Values) -> list[Scalar]:
+        """F'^-1 right, without what dependent rows make of right sides that contradict each other.
+
+        With X = (F' with R)^-1 A s R it is (1 - X) (1 + X + X² + X³) (F' with R)^-1 right, with an error of X⁴.
+        """
+        factors = factored(self.matrix)
+        first = last = solved(factors, self.turned(right))
+        for _ in range(TERMS):
+            last = solved(factors, [total([x * last[j] for j, x in row.items()]) for row in self.damping])
+        return [x - y for x, y in zip(first, last, strict=True)]
+
+    def transposed(self, right: Values) -> list[Scalar]:
+        """The same with the transposed matrix."""
+        factors = factored([list(column) for column in zip(*self.matrix, strict=True)])
+        first = last = solved(factors, list(right))
+        for _ in range(TERMS):
+            pushed = [number(0.0)] * len(right)
+            for y, row in zip(last, self.damping, strict=True):
+                for j, x in row.items():
+                    pushed[j] = pushed[j] + x * y
+            last = solved(factors, pushed)
+        answer = [x - y for x, y in zip(first, last, strict=True)]
+        for k, grip in enumerate(self.grips):
+            row = 3 * (k // 2)
+            answer[row + 2] = answer[row + 2] - grip * answer[row + k % 2]
+        return answer
 
 
 class Problem(NamedTuple):
@@ -104,44 +150,47 @@ class Problem(NamedTuple):
         """Not below zero where |F / s| is as small as `NEAR` and `NEARLY` say."""
         return NEAR * NEAR + NEARLY * NEARLY * _dot(self.b, self.b) - merit
 
-    def direction(self, p: Values, u: Values, misses: Values) -> list[Scalar]:
-        """d with F' d = -F. The normal row of a contact, times A, is taken from its tangents' rows."""
-        matrix, right = list[list[Scalar]](), list[Scalar]()
+    def linearised(self, p: Values, u: Values) -> Linear:
+        """F', with A s R apart."""
+        matrix, damping, grips = list[list[Scalar]](), list[dict[int, Scalar]](), list[Scalar]()
         for k in range(0, self.first, 3):
             x, y, n = (p[i] - self.steps[i] * u[i] for i in range(k, k + 3))
-            mu, across = self.friction[k // 3], sqrt(x * x + y * y + SMALL)
-            x, y, most = x * (inverse := reciprocal(across)), y * inverse, mu * maximum(n, 0.0)
-            pushes, slips = select(-n, 0.0, 1.0), select(most - across, 0.0, 1.0)
-            part = minimum(most * inverse, 1.0)
+            across = sqrt(x * x + y * y + SMALL)
+            inverse, most = reciprocal(across), self.friction[k // 3] * maximum(n, 0.0)
+            x, y = x * inverse, y * inverse
+            pushes, slips, part = select(-n, 0.0, 1.0), select(most - across, 0.0, 1.0), minimum(most * inverse, 1.0)
             along = -(part * slips)
-            A = ((part + along * x * x, along * x * y), (along * x * y, part + along * y * y))
-            grips = [pushes * slips * mu * z for z in (x, y)]
-            normal = self._scaled(k + 2, pushes * self.steps[k + 2])
-            normal[k + 2] = normal[k + 2] + (1.0 - pushes)
-            for i, (weights, grip) in enumerate(zip(A, grips, strict=True)):
-                one, other = (self._scaled(k + j, self.steps[k + j] * weights[j]) for j in range(2))
-                row = [_sum(a, b) for a, b in zip(one, other, strict=True)]
+            A = (part + along * x * x, along * x * y), (along * x * y, part + along * y * y)
+            for i, (row, z) in enumerate(zip(A, (x, y), strict=True)):
+                weights = [self.steps[k + j] * row[j] for j in range(2)]
+                entries = [_sum(_times(a, weights[0]), _times(b, weights[1])) for a, b in zip(*self.rows[k : k + 2])]
                 for j in range(2):
-                    row[k + j] = row[k + j] + ((1.0 if i == j else 0.0) - weights[j])
-                row[k + 2] = row[k + 2] - grip
-                matrix.append(row)
-                right.append(grip * misses[k + 2] - misses[k + i])
-            matrix.append(normal)
-            right.append(-misses[k + 2])
+                    entries[k + j] = entries[k + j] + ((1.0 if i == j else 0.0) - row[j])
+                grips.append(pushes * slips * self.friction[k // 3] * z)
+                entries[k + 2] = entries[k + 2] - grips[-1]
+                matrix.append(entries)
+                damping.append({k + j: weights[j] * self.damping[k + j] for j in range(2)})
+            self._append(k + 2, pushes, matrix, damping)
         for i, joint in enumerate(self.joints, self.first):
             g = self.rows[i][i]
-            rests = joint.rests(u[i] - g * p[i], g)
-            row = self._scaled(i, rests * self.steps[i])
-            row[i] = row[i] + (1.0 - rests)
-            matrix.append(row)
-            right.append(-misses[i])
-        return _solved(matrix, right)
+            self._append(i, joint.rests(u[i] - g * p[i], g), matrix, damping)
+        for entries, more in zip(matrix, damping, strict=True):
+            for j, x in more.items():
+                entries[j] = entries[j] + x
+        return Linear(matrix, damping, grips)
 
-    def _scaled(self, i: int, factor: Scalar) -> list[Scalar]:
-        """A row of G + R, times a number."""
-        row = list(self.rows[i])
-        row[i] = row[i] + self.damping[i]
-        return [x if is_zero(x) else factor * x for x in row]
+    def _append(self, i: int, flag: Scalar, matrix: list[list[Scalar]], damping: list[dict[int, Scalar]]) -> None:
+        """The row of a velocity where the flag is 1, else of an impulse."""
+        weight = flag * self.steps[i]
+        entries = [_times(x, weight) for x in self.rows[i]]
+        entries[i] = entries[i] + (1.0 - flag)
+        matrix.append(entries)
+        damping.append({i: weight * self.damping[i]})
+
+    def direction(self, p: Values, u: Values, misses: Values) -> list[Scalar]:
+        """d with F' d = -F."""
+        linear = self.linearised(p, u)
+        return solved(factored(linear.matrix), linear.turned([-x for x in misses]))
 
     def iterated(self, p: Values, extra: Scalar) -> tuple[list[Scalar], Scalar, Scalar]:
         """(p, `extra` of the next time, |F / s|²) after sweeps and a step of Newton's method.
@@ -174,7 +223,7 @@ class Problem(NamedTuple):
         return [*contacts, *alone.iterated(p[n:], number(0.0))[0]]
 
     def ended(self, p: Values) -> list[Scalar]:
-        """p after a last step, which is left out where it would lead away. Its derivative is that of the solution."""
+        """p after a last step, which is left out where it would lead away."""
         u = self.velocity(p)
         misses = self.misses(p, u)
         moved = _moved(p, 1.0, self.direction(p, u, misses))
@@ -195,24 +244,42 @@ def _moved(p: Values, t: float, d: Values) -> list[Scalar]:
     return [x + t * y for x, y in zip(p, d, strict=True)]
 
 
-def _solved(matrix: list[list[Scalar]], right: list[Scalar]) -> list[Scalar]:
-    """x of matrix x = right, by elimination without pivots; both are changed."""
-    n = len(right)
-    pivots = list[Scalar]()
-    for k in range(n):
-        pivots.append(reciprocal(matrix[k][k]))
-        for i in range(k + 1, n):
-            if is_zero(matrix[i][k]):
+def _times(x: Scalar, factor: Scalar) -> Scalar:
+    return x if is_zero(x) else factor * x
+
+
+def factored(matrix: list[list[Scalar]]) -> tuple[list[list[Scalar]], list[Scalar]]:
+    """L and U of a matrix in one, without pivoting, and the reciprocals of U's diagonal."""
+    rows, inverses = [list(row) for row in matrix], list[Scalar]()
+    for k, pivots in enumerate(rows):
+        inverses.append(reciprocal(pivots[k]))
+        for row in rows[k + 1 :]:
+            if is_zero(row[k]):
                 continue
-            factor = matrix[i][k] * pivots[k]
-            for j in range(k + 1, n):
-                if not is_zero(matrix[k][j]):
-                    matrix[i][j] = matrix[i][j] - factor * matrix[k][j]
-            right[i] = right[i] - factor * right[k]
+            row[k] = row[k] * inverses[k]
+            for j in range(k + 1, len(rows)):
+                if not is_zero(pivots[j]):
+                    row[j] = row[j] - row[k] * pivots[j]
+    return rows, inverses
+
+
+def solved(factors: tuple[list[list[Scalar]], list[Scalar]], right: list[Scalar]) -> list[Scalar]:
+    """x of matrix x = right."""
+    (rows, inverses), x = factors, list(right)
+    n = len(x)
+    for k in range(n):
+        _remove(x, k, range(k + 1, n), rows)
     for k in reversed(range(n)):
-        rest = total([right[k], *(-(matrix[k][j] * right[j]) for j in range(k + 1, n) if not is_zero(matrix[k][j]))])
-        right[k] = rest * pivots[k]
-    return right
+        x[k] = x[k] * inverses[k]
+        _remove(x, k, range(k), rows)
+    return x
+
+
+def _remove(x: list[Scalar], k: int, places: Sequence[int], rows: Sequence[Values]) -> None:
+    """Takes from other entries what entry k makes there."""
+    for i in places:
+        if not is_zero(rows[i][k]):
+            x[i] = x[i] - rows[i][k] * x[k]
 
 
 def shortened(across: tuple[Scalar, Scalar], most: Scalar) -> tuple[Scalar, Scalar]:

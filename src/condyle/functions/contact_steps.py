@@ -12,11 +12,11 @@ from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from condyle import algorithms
-from condyle.derivatives import jacobian, jvp, vjp
+from condyle.derivatives import jvp, vjp
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
 from condyle.scalar import select
-from condyle.specification import Closed, Function, Numerics, Port, Route, Size, Ways
+from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.specification.ports import ACTIVE, DRY_FRICTION
 
 if TYPE_CHECKING:
@@ -26,48 +26,36 @@ if TYPE_CHECKING:
 
 MOST = 40
 """Iterations."""
+Read = Callable[[ByName], "Problem"]
 Shape = tuple[tuple[bool, bool, bool], ...]
 """Of rows of joints: see `algorithms.joint_rows.shape_of`."""
-DERIVATIVES = {"jvp": jvp, "vjp": vjp, "jacobian": jacobian}
 HELD = ("G", "b", "steps", "rates", "damping", "friction_there", "ends")
 """What the iterations do not change."""
 
 
 class Parts(NamedTuple):
-    """Functions: inputs of `contact_solve` -> p and what is held; these -> p; inputs and p -> the answers."""
+    """Functions. problem: inputs of `contact_solve` -> p and what is held. loop, last: these -> p. solution: these -> p,
+    the same, whose derivative is that of the solution. answers: inputs and p -> the answers."""
 
     problem: Function
     loop: Function
     last: Function
+    solution: Function
     answers: Function
 
 
 def ways_of(solve: Function) -> Mapping[str, Route]:
     """How `contact_solve` is computed."""
-    return {"newton": _route(solve, exact=False)}
+    return {"newton": _composed(partial(_record, solve))}
 
 
-def rules_of(solve: Function) -> Mapping[str, Closed]:
-    """Its derivatives: those of a step of Newton's method from the answer."""
-    ways = Ways(lambda: {"newton": _route(solve, exact=True)})
-    exact = replace(solve, name=f"exact_{solve.name}", ways=ways, content=f"exact {solve.name}")
-    return {kind: partial(_rule, derive, exact) for kind, derive in DERIVATIVES.items()}
-
-
-def _rule(derive: Callable[[Function], Function], exact: Function, calls: Any, inputs: ByName) -> ByName:
-    function = derive(exact.taking(*(name for name in exact.takes if name in inputs)))
-    answers = calls.call(function, *(inputs[port.name] for port in function.inputs))
-    return {port.name: x for port, x in zip(function.outputs, answers, strict=True)}
-
-
-def _route(solve: Function, exact: bool) -> Route:
+def _composed(record: Callable[..., Any]) -> Route:
     from condyle.derivatives.recording import Composed
 
-    return Route(Composed(partial(_record, solve, exact)), recorded=True)
+    return Route(Composed(record), recorded=True)
 
 
-def _record(solve: Function, exact: bool, recording: Any, inputs: ByName) -> Sequence[Values]:
-    """exact: with a second last step. The derivative of one step errs by about R (G + R)^-1, that of two by its square."""
+def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]:
     shape = algorithms.joint_rows.shape_of(recording.tree, DRY_FRICTION.name in inputs)
     parts = parts_of(solve, len(recording.tree.contacts), shape)
     extra = [name for name in solve.takes if name in inputs]
@@ -76,9 +64,8 @@ def _record(solve: Function, exact: bool, recording: Any, inputs: ByName) -> Seq
     if p:
         fixed = [recording.equal(x) for x in held]
         p, *_ = recording.call(parts.loop, recording.equal(p), [0.0], *fixed)
-        if exact:
-            (p,) = recording.call(parts.last, p, *held)
-        (p,) = recording.call(parts.last, p, *held)
+        (p,) = recording.call(parts.last, p, *fixed)
+        (p,) = recording.call(parts.solution, p, *held)
     return recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
 
 
@@ -87,22 +74,28 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     """The parts of `contact_solve` with this many contacts and these rows of joints."""
     n, ends = 3 * contacts + len(shape), sum(map(sum, shape))
     sizes = ((n, n), (n,), (n,), (n,), (n,), (contacts,), (ends,))
-    p, *held = (_port(name, size) for name, size in zip(("p", *HELD), ((n,), *sizes), strict=True))
-    extra = _port("extra", ())
-    content = f"contacts {contacts} {shape}"
+    p, extra, right, *held = map(_port, ("p", "extra", "right", *HELD), ((n,), (), (n,), *sizes))
+    solution = replace(p, name="solution")
 
-    def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Callable[..., Any]) -> Function:
-        said, ports = f"{name}_of_{solve.name}", {"inputs": tuple(inputs), "outputs": tuple(outputs)}
-        ways = Ways(lambda: {name: Route(run)})
-        return replace(
-            solve, name=said, method=said, **ports, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}"
-        )
+    def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Route | Callable[..., Any]) -> Function:
+        said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
+        made = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        ways, content = Ways(lambda: {name: route}), f"{said} {contacts} {shape}"
+        return replace(solve, **made, ways=ways, numerics=Numerics(Size(0)), content=content)
 
-    step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, shape))
+    read = partial(_read, shape)
+    step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, read))
+    misses = function("misses", (p, *held), (right,), partial(_misses, read))
+    solves = (
+        function(name, (p, *held, right), (solution,), partial(_solved, read, name)) for name in ("derivative", "transposed")
+    )
+    same = function("solution", (p, *held), (solution,), _composed(lambda _, inputs: [inputs["p"]]))
+    jvp_of, vjp_of = map(partial, (_jvp, _vjp), (misses, misses), solves)
     return Parts(
         function("problem", solve.inputs, (p, *held), _problem),
         iterate(step, MOST),
-        function("last", (p, *held), (p,), partial(_last, shape)),
+        function("last", (p, *held), (p,), partial(_last, read)),
+        replace(same, ways=same.ways._replace(closed=lambda: {"jvp": jvp_of, "vjp": vjp_of})),
         function("answers", (*solve.inputs, p), solve.outputs, _answers),
     )
 
@@ -132,14 +125,38 @@ def _read(shape: Shape, inputs: ByName) -> Problem:
     return algorithms.contact_newton.Problem(rows, *vectors, joints)
 
 
-def _iteration(shape: Shape, tree: Unrolled) -> tuple[Values, ...]:
-    problem = _read(shape, tree.inputs)
+def _iteration(read: Read, tree: Unrolled) -> tuple[Values, ...]:
+    problem = read(tree.inputs)
     p, extra, merit = problem.iterated(tree.inputs["p"], *tree.inputs["extra"])
-    return p, [extra], [select(-problem.is_near(merit), select(problem.is_near(merit), 1.0, 0.0), 1.0)]
+    near = problem.is_near(merit)
+    return p, [extra], [select(-near, select(near, 1.0, 0.0), 1.0)]  # what is no number is done
 
 
-def _last(shape: Shape, tree: Unrolled) -> tuple[Values, ...]:
-    return (_read(shape, tree.inputs).ended(tree.inputs["p"]),)
+def _last(read: Read, tree: Unrolled) -> tuple[Values, ...]:
+    return (read(tree.inputs).ended(tree.inputs["p"]),)
+
+
+def _misses(read: Read, tree: Unrolled) -> tuple[Values, ...]:
+    problem, p = read(tree.inputs), tree.inputs["p"]
+    return (problem.misses(p, problem.velocity(p)),)
+
+
+def _solved(read: Read, kind: str, tree: Unrolled) -> tuple[Values, ...]:
+    problem, p = read(tree.inputs), tree.inputs["p"]
+    return (getattr(problem.linearised(p, problem.velocity(p)), kind)(tree.inputs["right"]),)
+
+
+def _jvp(misses: Function, solves: Function, calls: Any, inputs: ByName) -> ByName:
+    p, *held = (inputs[name] for name in ("p", *HELD))
+    (changes,) = calls.call(jvp(misses), p, *held, [0.0] * len(p), *(inputs[f"d{name}"] for name in HELD))
+    return {"dsolution": calls.call(solves, p, *held, [-x for x in changes])[0]}
+
+
+def _vjp(misses: Function, solves: Function, calls: Any, inputs: ByName) -> ByName:
+    p, *held = (inputs[name] for name in ("p", *HELD))
+    (pulled,) = calls.call(solves, p, *held, inputs["solution_bar"])
+    _, *bars = calls.call(vjp(misses), p, *held, [-x for x in pulled])
+    return {"p_bar": [0.0] * len(p), **{f"{name}_bar": x for name, x in zip(HELD, bars, strict=True)}}
 
 
 def _answers(tree: Unrolled) -> tuple[Values, ...]:

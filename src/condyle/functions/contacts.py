@@ -154,7 +154,6 @@ CONTACT_SOLVE = contact_function(
         source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
         needs=DRIVES._replace(contact_kinds=("point",), joint_rows=True),
         takes=(F_EXT.name, CONTROLS.name, *NUMBERS, *FRICTION_NUMBERS),
-        ways=Ways(closed=lambda: contact_steps.rules_of(CONTACT_SOLVE)),
     ),
     "cfric",
     "contact_solve",
