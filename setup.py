@@ -21,7 +21,7 @@ DRIVER = (
         "steps",
         "single_type",
     ),
-    *("repeat", "repeat_run", "repeat_lone", "repeat_type"),
+    *("repeat", "repeat_run", "repeat_until", "repeat_lone", "repeat_type"),
 )
 RUNTIME = "src/condyle/runtime"
 NATIVE, TILES, CHAIN = (f"{RUNTIME}/{part}" for part in ("native", "tiles", "chain"))

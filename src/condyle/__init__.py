@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
+    from condyle.symbolic.linear import solve_symmetric
 
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "operation_counts",
     "physical_inertias",
     "random_tree",
+    "solve_symmetric",
 ]
 
 _HOMES = {
@@ -89,6 +91,7 @@ _HOMES = {
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",
+    "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
 }

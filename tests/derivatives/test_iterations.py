@@ -9,15 +9,22 @@ import pytest
 
 import condyle
 from condyle.backends.common.facts import Facts
+from condyle.backends.cpu.assemble import AGAIN
+from condyle.backends.cpu.build import load, object_code, supported
+from condyle.backends.cpu.loops import assemble_segments
 from condyle.compile.compiler import Compiler
+from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.derivatives.recording import Composed
 from condyle.errors import UnsupportedError
 from condyle.functions.repeat import iterate, repeat
 from condyle.ir.segments import Iteration, Segmented, verify_segments
+from condyle.ir.time_loops import TimeLoop
 from condyle.model.tree import tree_of
+from condyle.runtime import machine
 from condyle.scalar import absolute, maximum, reciprocal, select
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.user.function import UserFunction
+from tests.backends.cuda.simulate import simulate
 
 N, MOST = 3, 40
 ROBOT = condyle.load("iiwa14")
@@ -165,6 +172,21 @@ def test_a_loop_in_a_loop(root: UserFunction) -> None:
     np.testing.assert_allclose(answer, a * 1.5**4, rtol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_kernels_of_a_gpu(root: UserFunction, states: Any, dtype: str) -> None:
+    """A launch for what is before the loop, one for the loop, one for what is behind it; interpreted here."""
+    router = Compiler(tree_of(ROBOT), Facts(ROBOT.nq, ROBOT.nv))
+    gpu = GpuFunction(GpuKernels(router), root.specification, dtype, 132)
+    parts = gpu.launches(gpu.form(40))
+    inputs = [np.asarray(x[:40], dtype) for x in states]
+    assert len(parts.launches) == 3 and gpu.us(gpu.form(40), 40) > 0.0 and gpu.repeated(TimeLoop(1, (), ())) is None
+    y, _, count = (answer.reshape(40, -1) for answer in simulate(parts, inputs))
+    expected = root.compile("numpy", dtype)(*inputs)
+    np.testing.assert_allclose(y, expected.y, rtol=1e-13 if dtype == "float64" else 1e-5)
+    if dtype == "float64":  # else steps end where rounding says so
+        np.testing.assert_array_equal(count[:, 0], expected.count)
+
+
 def test_what_is_said(root: UserFunction) -> None:
     assert f"a loop of at most {MOST} times" in root.compile().explain(4)
 
@@ -177,3 +199,38 @@ def test_an_iteration_keeps_its_rules() -> None:
         segments = tuple(broken if isinstance(part, Iteration) else part for part in code.segments)
         with pytest.raises(AssertionError):
             verify_segments(Segmented(code.name, code.inputs, code.arrays, code.constants, segments))
+
+
+@pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
+def test_a_loop_that_leads_elsewhere_is_refused() -> None:
+    """The step to go back to, the slot of the flag, how many times; another loop inside."""
+    code, isa = Compiler(tree_of(ROBOT), Facts(ROBOT.nq, ROBOT.nv)).code(ROOT), supported()[0]
+    assert isinstance(code, Segmented)
+    made = object_code(code, assemble_segments(code, isa, 64), isa.name, 64)
+    load(made)
+    numbers = np.frombuffer(made.numbers, np.int64)
+    steps = 6 + 4 * int(numbers[1] + numbers[2])
+    (place,) = (k for k in range(int(numbers[3])) if numbers[steps + 3 * k] == AGAIN)
+    words = len(numbers) - int(numbers[5]) + int(numbers[steps + 3 * place + 1])
+
+    def refused(changes: dict[int, int]) -> None:
+        bad = numbers.copy()
+        for k, value in changes.items():
+            bad[k] = value
+        with pytest.raises(ValueError, match="do not fit"):
+            machine.plan(
+                made.isa,
+                64,
+                made.text,
+                made.constants,
+                np.frombuffer(made.slots, np.uint32).tolist(),
+                made.values,
+                bad.tolist(),
+            )
+
+    for wrong in ({words: place}, {words: -1}, {words + 1: -2}, {words + 1: 1 << 40}, {words + 2: 0}):
+        refused(wrong)
+    refused({steps + 3 * place + 2: 2})
+    refused({steps + 3 * place + 1: int(numbers[5]) - 2})
+    inner = steps + 3 * (place - 1)
+    refused({inner: AGAIN, inner + 1: int(numbers[steps + 3 * place + 1]), inner + 2: 3})

@@ -37,8 +37,25 @@ CARRIED = ("q", "v")
 )
 def test_a_name_is_read_back(name: str, origin: Repeat) -> None:
     assert function_of(name).origin == origin
-    of, steps, _, by_time, every, summed, _ = origin
+    of, steps, _, by_time, every, summed, *_ = origin
     assert repeat(of, steps, by_time, every or 1, not every, summed).name == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "iterate_50_until_kinetic_energy_of_ke",
+        "iterate_7_until_kinetic_energy_together_of_ke",
+        "iterate_7_until_kinetic_energy_by_q_v_sum_kinetic_energy_of_ke",
+        "iterate_7_until_kinetic_energy_together_by_v_of_ke",
+    ],
+)
+def test_an_iteration_is_read_back(name: str) -> None:
+    function = function_of(name)
+    origin = function.repeat
+    assert function.name == name and origin is not None and origin.until == "kinetic_energy"
+    assert origin.together == ("together" in name) and origin.by_time == tuple(x for x in "qv" if f"_{x}" in name)
+    assert function_of(f"iterate_{origin.steps}{name[name.index('_until') :].replace('_of_ke', '_of_kinetic_energy')}")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +67,13 @@ def test_a_name_is_read_back(name: str, origin: Repeat) -> None:
         "rollout_50_every_0_of_step",
         "rollout_50_sum_q_of_step",
         "rollout_50_of_nothing",
+        "iterate_50_of_ke",
+        "iterate_0_until_kinetic_energy_of_ke",
+        "iterate_50_until_q_of_ke",
+        "iterate_50_until_kinetic_energy_every_5_of_ke",
+        "iterate_50_until_tau_of_id",
+        "iterate_5_until_kinetic_energy_of_rollout_10_of_ke",
+        "vjp_iterate_50_until_kinetic_energy_of_ke",
         "rollout_50_step",
         "rollout_5_of_rollout_10_of_step",
         "jvp_rollout_10_of_step",

@@ -104,6 +104,7 @@ CASES: dict[str, Callable[..., Any]] = {
     "norm": lambda A, x, y: np.linalg.norm(x) + np.linalg.norm(A, axis=1) + np.linalg.norm(A) + np.linalg.norm(x, 1)
     + np.linalg.norm(x, np.inf) + np.linalg.norm(A, "fro"),
     "solve": lambda A, x, y: np.linalg.solve(A, x) + np.linalg.solve(A, C)[0] + np.linalg.solve(C, y),
+    "cholesky": lambda A, x, y: np.linalg.cholesky(A @ A.T + 0.1 * np.eye(3)),
     "inv": lambda A, x, y: np.linalg.inv(A),
     "det": lambda A, x, y: np.linalg.det(A) + np.linalg.det(A[:2, :2]),
     "matmul": lambda A, x, y: A @ x + x @ A + x @ y + (A @ C)[0] + C @ y

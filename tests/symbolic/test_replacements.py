@@ -89,7 +89,7 @@ def test_a_pseudoinverse_and_least_squares() -> None:
 
 
 def test_no_message_is_a_list() -> None:
-    for f in (np.linalg.cholesky, np.linalg.svd, np.sort, np.fft.fft, np.unwrap):
+    for f in (np.linalg.qr, np.linalg.svd, np.sort, np.fft.fft, np.unwrap):
         with pytest.raises(UnsupportedError) as error:
             traced(lambda x, f=f: f(np.outer(x, x)), [(2,)])
         assert len(str(error.value)) < 260, str(error.value)

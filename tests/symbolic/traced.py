@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from condyle.algorithms.linear_systems import Cholesky, Eliminated
 from condyle.ir.expr import Graph
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Program, verify
 from condyle.symbolic import Symbols, entries_of
+from condyle.symbolic.comparisons import as_objects
 
 
 class Source:
@@ -22,6 +24,16 @@ class Source:
 
     def product(self, left: object, right: object) -> None:
         return None
+
+    def linear(self, kind: str, *operands: Any) -> Any:
+        rows = operands[0].tolist()
+        if kind == "det":
+            return as_objects(Eliminated(rows).determinant)
+        made = Cholesky(rows) if kind != "solve" else Eliminated(rows)
+        answer = made.lower if kind == "cholesky" else [*zip(*map(made.solve, operands[1].T.tolist()), strict=True)]
+        entries = np.empty(operands[-1].shape, object)
+        entries[:] = answer
+        return entries
 
     def input(self, shape: tuple[int, ...]) -> Symbols:
         entries = np.empty(shape, object)

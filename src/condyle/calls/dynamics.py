@@ -41,7 +41,7 @@ from condyle.trace.straight import layout_of, sizes
 
 if TYPE_CHECKING:
     from condyle.calls.methods import StepRollout
-    from condyle.calls.rollouts import Rollouts
+    from condyle.calls.rollouts import Rollout, Rollouts
 
 Array = NDArray[np.floating]
 Out = Array | Packed | Sequence[Array] | Sequence[Packed] | None
@@ -250,7 +250,7 @@ class Dynamics(Identified, Methods):
             stop_torn(states, longest, last, (q, v, tau, f_ext, *numbers.values()))
         return states
 
-    def rollouts_of(self, name: str | Function, kind: str = "") -> Callable[..., Any]:
+    def rollouts_of(self, name: str | Function, kind: str = "") -> Rollout:
         """Rollouts of any function, by its short name, with the options of each call; kind: "vjp" for theirs."""
         return self._rollouts.rollout_of(function_of(name), kind)
 

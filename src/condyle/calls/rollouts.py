@@ -17,7 +17,7 @@ from condyle.calls.call import Call, Engine
 from condyle.compile.options import bound_arguments, opened_by
 from condyle.errors import AccuracyWarning, ShapeError, ShapeWarning, UnsupportedError
 from condyle.functions.quantities import PUSHES, Q, V, push_of
-from condyle.functions.repeat import repeat
+from condyle.functions.repeat import iterate, repeat
 from condyle.functions.steps import STEP
 from condyle.runtime.arrays import as_array
 from condyle.specification import F_EXT, Function
@@ -32,17 +32,29 @@ if TYPE_CHECKING:
 
 
 class Options(NamedTuple):
-    """What is kept, and what has a time axis; see `Dynamics.rollout`. steps: as it is said, or as time axes say."""
+    """What is kept, and what has a time axis; see `Dynamics.rollout`. steps: as it is said, or as time axes say.
+
+    until, together: of `iterate`; see `Repeat`.
+    """
 
     by_time: tuple[str, ...] = ()
     every: int = 1
     last: bool = False
     summed: tuple[str, ...] = ()
     steps: int | None = None
+    until: str = ""
+    together: bool = False
+
+    @property
+    def called(self) -> str:
+        """The method that has these options."""
+        return "iterate" if self.until else "rollout"
 
     def repeated(self, function: Function) -> Function:
         """The rollout; the number of steps must be there."""
         assert self.steps is not None
+        if self.until:
+            return iterate(function, self.steps, self.until, self.together, self.by_time, self.summed)
         return repeat(function, self.steps, self.by_time, self.every, self.last, self.summed)
 
 
@@ -70,6 +82,23 @@ class RolloutCall:
         timed = timed_names(self._by_time, by_time, steps, given, self.warn)
         return self.run(given, Options(timed, every, last, names(sum, "sum"), steps))
 
+    def iterate(
+        self,
+        args: Sequence[Any],
+        named: Mapping[str, Any],
+        until: str | tuple[str, str] = "done",
+        most: int = 50,
+        by_time: Sequence[str] | str = (),
+        sum: Sequence[str] | str = (),
+    ) -> Any:
+        """The answers of a function that is repeated until it is done: see `CompiledFunction.iterate`."""
+        is_pair = isinstance(until, tuple) and len(until) == 2 and until[1] == "any"
+        end, together = (until[0], True) if is_pair else (until, False)
+        if not isinstance(end, str) or not end:
+            raise UnsupportedError(f"iterate: until={until!r}; give the name of an output, or ('done', 'any')")
+        timed, summed = names(by_time, "by_time", "iterate"), names(sum, "sum", "iterate")
+        return self.run(self.bound(args, named), Options(timed, 1, True, summed, most, end, together))
+
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments by name; TypeError as of any call."""
         raise NotImplementedError
@@ -83,12 +112,12 @@ class RolloutCall:
         shape_warning(message)
 
 
-def names(listed: Iterable[str] | str, option: str = "by_time") -> tuple[str, ...]:
+def names(listed: Iterable[str] | str, option: str = "by_time", called: str = "rollout") -> tuple[str, ...]:
     """Names of ports as an option gives them, one or several. UnsupportedError for what is no list of names."""
     if isinstance(listed, str):
         return (listed,)
     if not isinstance(listed, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise UnsupportedError(f"rollout: {option}={listed!r}: give names of inputs or outputs, such as ('tau',)")
+        raise UnsupportedError(f"{called}: {option}={listed!r}: give names of inputs or outputs, such as ('tau',)")
     return tuple(listed)
 
 
@@ -151,18 +180,20 @@ def _other_reading(push: str, q: Sequence[int], v: Sequence[int], tau: Sequence[
     return f"rollout: {said}: {cure}"
 
 
-def steps_of(timed: Iterable[tuple[str, Any, int]], steps: int | None) -> int:
+def steps_of(timed: Iterable[tuple[str, Any, int]], steps: int | None, called: str = "rollout") -> int:
     """How many steps the time axes say, else as it is said.
 
     timed: names of inputs with a time axis, their values, and how many dimensions one step has. ShapeError where they
     disagree, UnsupportedError where nothing says it.
     """
-    found = {name: _length(name, value, dims) for name, value, dims in timed}
+    found = {name: _length(name, value, dims, called) for name, value, dims in timed}
     if len(found) == 1 and steps is None:
         return next(iter(found.values()))
     lengths = {*found.values(), *(() if steps is None else (steps,))}
     if len(lengths) > 1:
         said = ", ".join(f"{name} {length}" for name, length in found.items())
+        if called == "iterate":
+            raise ShapeError(f"iterate: most={steps}, and the time axes have other lengths: {said}: give {steps} rows")
         more = "" if steps is None else f"; steps={steps}"
         raise ShapeError(f"rollout: the time axes disagree: {said}{more}: give each input in by_time the same steps")
     if not lengths:
@@ -180,7 +211,8 @@ def timed_ports(function: Function, by_time: Sequence[str]) -> list[tuple[int, s
 def length(function: Function, arguments: Mapping[str, Any], options: Options) -> int:
     """How many steps the time axes of a call say. arguments: the inputs by name."""
     timed = timed_ports(function, options.by_time)
-    return steps_of(((name, arguments[name], dims) for _, name, dims in timed if name in arguments), options.steps)
+    lengths = ((name, arguments[name], dims) for _, name, dims in timed if name in arguments)
+    return steps_of(lengths, options.steps, options.called)
 
 
 def risen(active: Any, dtype: Any) -> Any:
@@ -192,16 +224,16 @@ def risen(active: Any, dtype: Any) -> Any:
     return flags * (1 - before)
 
 
-def _length(name: str, value: Any, dims: int) -> int:
+def _length(name: str, value: Any, dims: int, called: str) -> int:
     """The length of the time axis, which stands before those of the input itself."""
     shape = _shape(name, value)
     if len(shape) <= dims:
         axes = ", ".join(("...", "steps", *(str(n) for n in shape[len(shape) - dims :])))
         held = "; steps=T holds it for T steps" if name in PUSHES else ""
-        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}, expected a time axis: ({axes}){held}")
+        raise ShapeError(f"{called}: {name} has shape {tuple(shape)}, expected a time axis: ({axes}){held}")
     steps = shape[len(shape) - dims - 1]
     if steps < 1:
-        raise ShapeError(f"rollout: {name} has shape {tuple(shape)}: its time axis has no step; give at least one")
+        raise ShapeError(f"{called}: {name} has shape {tuple(shape)}: its time axis has no step; give at least one")
     return int(steps)
 
 
@@ -235,6 +267,8 @@ class Rollouts:
         self._timed: dict[tuple[Function, tuple[str, ...]], list[tuple[int, str, int]]] = {}
         self._by_function: dict[tuple[Function, str, tuple[str, ...]], Rollout] = {}
         self._lock = Lock()
+        self.latest: dict[Function, tuple[Function, Any]] = {}
+        """By function: how it was iterated last, and the number of iterations of each state."""
 
     @property
     def functions(self) -> list[Function]:
@@ -246,10 +280,13 @@ class Rollouts:
         steps = self._steps(function, arguments, options)
         key = (function, kind, steps, *options)
         try:
-            _, ready = self._ready[key]
+            repeated, ready = self._ready[key]
         except (KeyError, TypeError):  # of what is no name or number, the next line says it
-            ready = self._add(key, options._replace(steps=steps).repeated(function), kind)
-        return ready(*arguments) if out is None else ready(*arguments, out=out)
+            repeated, ready = self._add(key, options._replace(steps=steps).repeated(function), kind)
+        answers = ready(*arguments) if out is None else ready(*arguments, out=out)
+        if options.until:
+            self.latest[function.root] = repeated, answers.iterations
+        return answers
 
     def extended(
         self, function: Function, f_ext: Any, numbers: Mapping[str, Any], timed: tuple[str, ...] = ()
@@ -299,24 +336,25 @@ class Rollouts:
         is_vjp = function.origin is not None and function.repeat is not None and function.repeat.backwards
         return self._add(
             (function,), function.origin.function if is_vjp and function.origin else function, "vjp" * is_vjp
-        )
+        )[1]
 
-    def _add(self, key: tuple[object, ...], function: Function, kind: str) -> Callable[..., Any]:
+    def _add(self, key: tuple[object, ...], function: Function, kind: str) -> tuple[Function, Callable[..., Any]]:
         call = Call.of_derivative(self._engine, kind, function, None, {}) if kind else Call(self._engine, function)
-        front = call.front
+        ready = call.function, call.front
         with self._lock:
-            self._ready[key] = call.function, front
+            self._ready[key] = ready
             if len(self._ready) > MOST:
                 del self._ready[next(iter(self._ready))]
                 self._engine.forget({ready for ready, _ in self._ready.values()})
-        return front
+        return ready
 
     def _steps(self, function: Function, arguments: Sequence[Any], options: Options) -> int:
         """How many steps: as the time axes say, else as it is said. ShapeError where they disagree."""
         timed = self._timed.get((function, options.by_time))
         if timed is None:
             timed = self._timed[function, options.by_time] = timed_ports(function, options.by_time)
-        return steps_of(((name, arguments[k], dims) for k, name, dims in timed if k < len(arguments)), options.steps)
+        lengths = ((name, arguments[k], dims) for k, name, dims in timed if k < len(arguments))
+        return steps_of(lengths, options.steps, options.called)
 
 
 class Rollout(RolloutCall):
@@ -339,6 +377,11 @@ class Rollout(RolloutCall):
         self._taken = [*(port.name for port in function.inputs), *cotangents]
         self._options = {"out", *function.takes}
         self.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self._taken])
+
+    @property
+    def latest(self) -> tuple[Function, Any] | None:
+        """How the function was iterated last, and the number of iterations of each state."""
+        return self._rollouts.latest.get(self._function.root)
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         optional = {name: value for name, value in named.items() if name in self._options}

@@ -78,7 +78,10 @@ class Compiler(Router):
         """Of a loop over time: what its steps are."""
         name, forward = f"{function.name:12}", self.line(repeat.function, target, dtype, n)
         if not repeat.backwards:
-            return f"{name} {repeat.steps} times: {forward}"
+            ends = (
+                f", until {repeat.until} > 0 for {'any' if repeat.together else 'each'} state" if repeat.until else ""
+            )
+            return f"{name} {'at most ' if ends else ''}{repeat.steps} times{ends}: {forward}"
         backward = self.line(vjp(repeat.function), target, dtype, n)
         return (
             f"{name} forward, every state kept, some rollouts at a time: {repeat.steps - 1} times: {forward}; "

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
+from typing import cast
 
 from condyle.backends.common.facts import bits_of
 from condyle.backends.common.forms import lacks
@@ -18,6 +19,7 @@ from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.ir.program import Program
+from condyle.ir.segments import Segmented
 from condyle.ir.time_loops import TimeLoop
 from condyle.specification import Call, Function, MinusProduct, expanded
 from condyle.specification.ports import F_EXT
@@ -30,6 +32,7 @@ class GpuKernels:
     def __init__(self, router: Router, target: Target = TARGET) -> None:
         self.router, self.target = router, target
         self.size, self.part, self.in_time_loop = cache(self._size), cache(self._part), cache(self._in_time_loop)
+        self.looped = cache(self._looped)
 
     def _size(self, function: Function) -> Size:
         """What a form is chosen by; UnsupportedError for robots that are too long for a GPU."""
@@ -45,6 +48,16 @@ class GpuKernels:
         if self.usual(function) != WHOLE:
             raise UnsupportedError(f"target 'cuda': {function} of this robot is too long for one kernel")
         return time_loop.texts(self.size(function).program, kind, bits_of(dtype), self.target)
+
+    def iterates(self, function: Function) -> bool:
+        """Whether it has loops over time inside."""
+        code = None if self.router.is_too_long(function) else self.router.best(function).code
+        return isinstance(code, Segmented) and any(code.iterations)
+
+    def _looped(self, function: Function, dtype: str) -> Parts:
+        """The launches of a function that has loops over time inside."""
+        code = cast(Segmented, self.router.code(function))
+        return time_loop.segmented(code, bits_of(dtype), self.target)
 
     def usual(self, function: Function, lanes: int = 1) -> str:
         """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
@@ -85,6 +98,8 @@ class GpuFunction:
         Of equals it has fewer lanes, which leave more of the GPU to others.
         """
         asked = requested(self.function, self.words, self.partitions)
+        if self.kernels.iterates(self.function):
+            return Form()
         widths = asked.lanes
         if len(widths) > 1 and 1 in widths and lacks(self.kernels.size(self.function).program, OPERATIONS):
             widths = [1]  # groups of lanes have not all operations
@@ -100,6 +115,10 @@ class GpuFunction:
 
     def us(self, form: Form, n: int) -> float:
         """Estimated microseconds, with the launches."""
+        if self.kernels.iterates(self.function):
+            code = cast(Segmented, self.kernels.router.code(self.function))
+            programs = [*((part, 1) for part in code.programs), *((part.body, part.most) for part in code.iterations)]
+            return sum(times * Size(part).launch(1).us(n, self.multiprocessors) for part, times in programs)
 
         def launch(step: Call | list[MinusProduct]) -> Launch:
             if isinstance(step, Call):
@@ -110,12 +129,16 @@ class GpuFunction:
 
     def launches(self, form: Form) -> Parts:
         """What to launch; UnsupportedError for robots that are too long for a GPU."""
+        if self.kernels.iterates(self.function):
+            return self.kernels.looped(self.function, self.dtype)
         made = self.kernels.composed(self.function, form.partition)
         kernels = {function: self.kernels.part(function, self.dtype, form.lanes) for function in made.called}
         return parts(made, kernels, bits_of(self.dtype), self.kernels.target)
 
     def repeated(self, loop: TimeLoop) -> GpuRollout | None:
-        """A loop around it in one kernel; None where a step is too long for that."""
+        """A loop around it in one kernel; None where a step is too long for that, or has loops of its own."""
+        if loop.until >= 0 or self.kernels.iterates(self.function):
+            return None
         made = GpuRollout(self, loop)
         with suppress(UnsupportedError):
             made.launches(made.form(1))

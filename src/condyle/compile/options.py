@@ -452,12 +452,12 @@ def check_bound(tree: Tree, function: Function, frames: Mapping[str, Frame]) -> 
 
 
 def _check_carried(tree: Tree, repeat: Repeat) -> None:
-    base, known = repeat.function, sizes(tree)
+    base, known, call = repeat.function, sizes(tree), "iterate" if repeat.until else "rollout"
     inputs = {port.name: port.shape(known) for port in base.inputs}
     for port in base.outputs:
         if port.name in repeat.carried and port.shape(known) != inputs[port.name]:
             raise ShapeError(
-                f"rollout of {base.method}: output {port.name} has shape {port.shape(known)}, input {port.name} has "
+                f"{call} of {base.method}: output {port.name} has shape {port.shape(known)}, input {port.name} has "
                 f"shape {inputs[port.name]}: the next step takes what a step answers; give both one shape, or the "
                 "output another name"
             )

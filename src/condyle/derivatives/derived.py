@@ -24,6 +24,11 @@ def columns_of(function: Function) -> Columns | None:
 def derivative(kind: str, function: Function, by: Sequence[str] | str | None = None) -> Function:
     """A derivative of a function by some of its inputs, None is all; UnsupportedError for inputs that it has not."""
     every = tuple(port.name for port in function.inputs)
+    if function.repeat is not None and function.repeat.until:
+        raise UnsupportedError(
+            f"{kind}({function.name!r}): an iteration that ends has no such derivative: roll out a fixed number of "
+            "steps, or take the derivatives of its function at the last answer"
+        )
     if function.repeat is not None and (kind != "vjp" or function.repeat.backwards):
         raise UnsupportedError(
             f"{kind}({function.name!r}): of a rollout there is vjp; roll out the {kind} of its step, say"

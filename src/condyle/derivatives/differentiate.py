@@ -178,9 +178,13 @@ class ChainRule:
     def _along(
         self, call: Call, tangents: Sequence[Sequence[Directions]], directions: Sequence[int]
     ) -> list[Directions]:
-        """The tangents of all answers of a call: one by one where there are few, else by its Jacobian."""
+        """The tangents of all answers of a call: one by one where there are few, or a rule for one is all that is
+        known, else by its Jacobian.
+        """
+        rules = call.function.closed
+        is_direct = is_composed(call.function) or ("jvp" in rules and "jacobian" not in rules)
         found: list[Directions] = [{} for _ in range(call.end - call.first)]
-        if len(directions) <= 2 or is_composed(call.function):
+        if len(directions) <= 2 or is_direct:
             for direction in directions:
                 given = [[entry.get(direction, 0.0) for entry in part] for part in tangents]
                 answers = self.recording.call(self.recording.derive("jvp", call.function), *call.arguments, *given)

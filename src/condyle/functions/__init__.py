@@ -19,7 +19,7 @@ from condyle.functions.contacts import CONSTRAINED
 from condyle.functions.dynamics import DRIVE_FORCES, DYNAMICS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
-from condyle.functions.repeat import repeat
+from condyle.functions.repeat import iterate, repeat
 from condyle.functions.steps import STEPS
 from condyle.specification import F_EXT, Call, Function, MinusProduct, Port, expanded
 from condyle.specification.names import Reader
@@ -47,7 +47,7 @@ def function_or_none(name: object) -> Function | None:
         return name
     if not isinstance(name, str):
         return None
-    return FUNCTIONS.get(name) or Reader(AUXILIARY | FUNCTIONS, derivative, repeat).read(name)
+    return FUNCTIONS.get(name) or Reader(AUXILIARY | FUNCTIONS, derivative, repeat, iterate).read(name)
 
 
 def function_of(name: object) -> Function:

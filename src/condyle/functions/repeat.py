@@ -27,17 +27,10 @@ def repeat(
     summed: Iterable[str] = (),
 ) -> Function:
     """A function repeated; UnsupportedError for what cannot be. by_time, every, summed: as in `Repeat`."""
-    if function.repeat is not None:
-        raise UnsupportedError(f"rollout: {function.name!r} is a rollout; repeat the function that it is of")
-    steps, every = _whole("steps", steps), _whole("every", every)
+    steps, every = _whole("rollout: steps", steps), _whole("rollout: every", every)
     if last and every > 1:
         raise UnsupportedError(f"rollout: every={every} and last=True: give one of them")
-    inputs = {port.name for port in function.inputs}
-    carried = tuple(port.name for port in function.outputs if port.name in inputs)
-    by_time = _chosen("by_time", by_time, _others(function.inputs, carried), "inputs that are not carried")
-    summed = _chosen("sum", summed, _others(function.outputs, carried), "outputs that are not carried")
-    origin = Repeat(function, steps, carried, by_time, 0 if last else every, summed)
-    return _repeated(origin)
+    return _repeated(_origin("rollout", function, steps, by_time, 0 if last else every, summed))
 
 
 def iterate(
@@ -58,15 +51,25 @@ def iterate(
         raise UnsupportedError(f"iterate: until={until!r}; name an output that is one number: {numbers}")
     if any(port.name == ITERATIONS for port in function.outputs):
         raise UnsupportedError(f"iterate: the function has an output {ITERATIONS!r}: give it another name")
-    plain = repeat(function, most, by_time, last=True, summed=summed)
-    origin = plain.repeat
-    assert origin is not None
+    origin = _origin("iterate", function, _whole("iterate: most", most), by_time, 0, summed)
     return _repeated(origin._replace(until=until, together=together))
+
+
+def _origin(
+    call: str, function: Function, steps: int, by_time: Iterable[str], every: int, summed: Iterable[str]
+) -> Repeat:
+    if function.repeat is not None:
+        raise UnsupportedError(f"{call}: {function.name!r} is a rollout; repeat the function that it is of")
+    inputs = {port.name for port in function.inputs}
+    carried = tuple(port.name for port in function.outputs if port.name in inputs)
+    timed = _chosen(f"{call}: by_time", by_time, _others(function.inputs, carried), "inputs that are not carried")
+    summed = _chosen(f"{call}: sum", summed, _others(function.outputs, carried), "outputs that are not carried")
+    return Repeat(function, steps, carried, timed, every, summed)
 
 
 def _whole(what: str, number: object) -> int:
     if not hasattr(number, "__index__") or isinstance(number, bool) or not 1 <= int(number) <= MOST:  # pyright: ignore
-        raise UnsupportedError(f"rollout: {what}={number!r}; give a whole number from 1 to {MOST}")
+        raise UnsupportedError(f"{what}={number!r}; give a whole number from 1 to {MOST}")
     return int(number)  # pyright: ignore
 
 
@@ -76,7 +79,7 @@ def _chosen(what: str, listed: Iterable[str], every: Sequence[str], among: str) 
     wrong = next((name for name in asked if name not in every), None)
     if wrong is not None or len(set(asked)) < len(asked):
         there = ", ".join(every) or "it has none"
-        raise UnsupportedError(f"rollout: {what}={listed!r}; give some of its {among}, each once: {there}")
+        raise UnsupportedError(f"{what}={listed!r}; give some of its {among}, each once: {there}")
     return tuple(name for name in every if name in asked)
 
 

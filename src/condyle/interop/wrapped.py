@@ -74,7 +74,7 @@ class Rollout(RolloutCall):
         form = self._forced if has_forces and self._forced is not None else self._plain
         steps = length(self._every_input, arguments, options)
         inputs = [arguments[port] for port, _ in form.takes]
-        return self._maker.call(self._maker.repeated(form.what, steps, *options[:-1]), form, inputs, "rollout")
+        return self._maker.call(self._maker.repeated(form.what, steps, *options[:4]), form, inputs, "rollout")
 
     def warn(self, message: str) -> None:
         self._maker.warn(message)

@@ -22,6 +22,7 @@ class Entry:
         packed: int = 0,
         stream: int = 0,
         checks: bool = False,
+        usual: int = 0,
         /,
     ) -> Entry: ...
     def run(

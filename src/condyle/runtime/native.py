@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ class Shape:
     """How an entry wants to be called: entries of each input and output, states a tile, workspace bytes of a thread.
 
     state_ns: a guess at the time of one state; it only decides how many states a thread takes at once. side: tiles that
-    run side by side.
+    run side by side. least: states that a thread takes at once if there are so many and other threads have work too.
     """
 
     in_sizes: tuple[int, ...]
@@ -42,6 +42,7 @@ class Shape:
     work_bytes: int
     state_ns: float
     side: int = 1
+    least: int = 0
 
     @staticmethod
     def estimated(
@@ -138,15 +139,16 @@ def plan_entry(
         way,
         plan.entry(way | STREAM),
         checks,
+        _grain(replace(shape, least=0)) if shape.least else 0,
     )
 
 
 def _grain(shape: Shape) -> int:
     """How many states a thread takes at once; 1 says that one state alone takes longer than that."""
     if shape.state_ns > PIECE_NS:
-        return 1
+        return max(1, shape.least)
     whole = shape.lanes * shape.side
-    return max(1, -(-int(PIECE_NS / max(shape.state_ns, 0.1)) // whole)) * whole
+    return max(max(1, -(-int(PIECE_NS / max(shape.state_ns, 0.1)) // whole)) * whole, shape.least)
 
 
 MOST_DIMS = 4

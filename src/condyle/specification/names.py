@@ -26,6 +26,7 @@ LONGEST = 500
 _BY, _SUM, _OF = "_by_", "_sum_", "_of_"
 _UNTIL, _TOGETHER = "_until_", "_together"
 _ROLLOUT = re.compile(r"rollout_([1-9][0-9]{0,7})((?:_.*)?)", re.ASCII)
+_ITERATE = re.compile(r"iterate_([1-9][0-9]{0,7})_until_(.*)", re.ASCII)
 _KEPT = re.compile(r"(.*?)(?:_every_([1-9][0-9]{0,7})|(_last))", re.ASCII)
 
 
@@ -80,8 +81,9 @@ F = TypeVar("F", bound=Named)
 class Reader(Generic[F]):
     """Reads one name.
 
-    functions: by short name. derivative(kind, function, by), repeat(function, steps, by_time=, every=, last=, summed=):
-    make functions; their UnsupportedError says that there is none.
+    functions: by short name. derivative(kind, function, by), repeat(function, steps, by_time=, every=, last=, summed=),
+    iterate(function, most, until, together, by_time=, summed=): make functions; their UnsupportedError says that there
+    is none.
     """
 
     def __init__(
@@ -89,8 +91,9 @@ class Reader(Generic[F]):
         functions: Mapping[str, F],
         derivative: Callable[[str, Any, tuple[str, ...] | None], F],
         repeat: Callable[..., F],
+        iterate: Callable[..., F],
     ) -> None:
-        self._functions, self._derivative, self._repeat = functions, derivative, repeat
+        self._functions, self._derivative, self._repeat, self._iterate = functions, derivative, repeat, iterate
         self._read: dict[str, F | None] = {}
 
     def read(self, name: str) -> F | None:
@@ -126,7 +129,7 @@ class Reader(Generic[F]):
         kind, _, rest = name.partition("_")
         if kind in DERIVATIVE_KINDS and rest:
             yield from self._derivatives(kind, rest)
-        for function in (*self._takings(name), *self._rollouts(name)):
+        for function in (*self._takings(name), *self._rollouts(name), *self._iterations(name)):
             yield function.name, function
 
     def _derivatives(self, kind: str, rest: str) -> Iterator[tuple[str, F]]:
@@ -157,6 +160,18 @@ class Reader(Generic[F]):
                 for options in _options(head[2][:start], function):
                     yield from self._tried(self._repeat, function, int(head[1]), **options)
 
+    def _iterations(self, name: str) -> Iterator[F]:
+        head = _ITERATE.fullmatch(name)
+        if head is None:
+            return
+        for start in _starts(head[2], _OF):
+            function, words = self._printed(head[2][start + len(_OF) :]), head[2][:start]
+            for port in function.outputs if function else ():
+                for together in ("", _TOGETHER) if words.startswith(port.name) else ():
+                    for options in _chosen(words[len(port.name) :].removeprefix(together), function):
+                        until = port.name, bool(together)
+                        yield from self._tried(self._iterate, function, int(head[1]), *until, **options)
+
     @staticmethod
     def _tried(make: Callable[..., F], *args: Any, **options: Any) -> Iterator[F]:
         try:
@@ -171,15 +186,21 @@ def _options(words: str, function: Named) -> Iterator[dict[str, Any]]:
     kept: list[tuple[str, dict[str, Any]]] = [(words, {})]
     if every is not None:
         kept.insert(0, (every[1], {"last": True} if every[3] else {"every": int(every[2])}))
-    inputs, outputs = ([port.name for port in ports] for ports in (function.inputs, function.outputs))
     for left, options in kept:
-        for start in (*_starts(left, _SUM), len(left)):
-            by_words, sum_words = left[:start], left[start + len(_SUM) :]
-            if by_words and not by_words.startswith(_BY):
-                continue
-            for by_time in _lists(by_words[len(_BY) :], inputs) if by_words else ((),):
-                for summed in _lists(sum_words, outputs) if sum_words else ((),):
-                    yield {"by_time": by_time, "summed": summed, **options}
+        for chosen in _chosen(left, function):
+            yield {**chosen, **options}
+
+
+def _chosen(words: str, function: Any) -> Iterator[dict[str, Any]]:
+    """Ways to read which inputs have a time axis, and which outputs are summed."""
+    inputs, outputs = ([port.name for port in ports] for ports in (function.inputs, function.outputs))
+    for start in (*_starts(words, _SUM), len(words)):
+        by_words, sum_words = words[:start], words[start + len(_SUM) :]
+        if by_words and not by_words.startswith(_BY):
+            continue
+        for by_time in _lists(by_words[len(_BY) :], inputs) if by_words else ((),):
+            for summed in _lists(sum_words, outputs) if sum_words else ((),):
+                yield {"by_time": by_time, "summed": summed}
 
 
 def _starts(text: str, word: str) -> list[int]:

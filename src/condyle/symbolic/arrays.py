@@ -90,7 +90,6 @@ _PSEUDO = (
     "write A.T @ np.linalg.inv(A @ A.T) for a wide A, np.linalg.inv(A.T @ A) @ A.T for a tall one, with "
     "+ 1e-6 * np.eye(n) behind the product where A may lose its rank"
 )
-_FACTOR = "write np.linalg.solve(S, b), np.linalg.inv(S) or np.linalg.det(S), which need no factor, up to 8 rows"
 _LEAST_SQUARES = "write np.linalg.solve(A.T @ A, A.T @ b) for least squares"
 
 _OF_SPECTRUM = "cond eig eigh eigvals eigvalsh matrix_rank svd svdvals"
@@ -104,7 +103,6 @@ INSTEAD: Mapping[str, str] = {
     "np.average": "write np.sum(w * x) / np.sum(w)",
     "np.isfinite": "test the answer outside: a state whose numbers are not finite spoils no other state",
     "np.isinf": "test the answer outside: a state whose numbers are not finite spoils no other state",
-    "np.linalg.cholesky": _FACTOR,
     "np.linalg.lstsq": _LEAST_SQUARES,
     "np.linalg.matrix_power": "write A @ A",
     "np.linalg.multi_dot": "write A @ B @ C",
@@ -146,6 +144,10 @@ class Trace(Protocol):
 
     def product(self, left: Entries, right: Entries) -> Entries | None:
         """A large product of matrices, kept as one; None where it shall be sums of products."""
+        ...
+
+    def linear(self, kind: str, *operands: Entries) -> Entries:
+        """x of A x = b for kind "solve" or "solve_symmetric", the lower factor of A for "cholesky", or "det"."""
         ...
 
 

@@ -323,6 +323,35 @@ class CompiledFunction(Identified):
         call = self._dynamics.rollouts_of(self._function)
         return call(*args, by_time=by_time, sum=sum, every=every, last=last, steps=steps, out=out, **named)
 
+    def iterate(
+        self,
+        *args: ArrayLike,
+        until: str | tuple[str, str] = "done",
+        most: int = 50,
+        by_time: Sequence[str] | str = (),
+        sum: Sequence[str] | str = (),
+        out: Out = None,
+        **named: ArrayLike,
+    ) -> Any:
+        """Return the answers of the function repeated until it says that it is done.
+
+        x_0 = x, x_k = f(x_(k-1), u) for k = 1, 2, ... up to the first k with done > 0, and up to k = most: an output
+        with the name of an input is that input of the next iteration. Answers are those of that iteration, and one more
+        is their number k, `iterations` (...), a whole number as a float. Each state of a batch ends for itself. Its
+        answers are the same to the bit as those of a rollout of k steps, whatever the other states do.
+
+        Inputs by position or by name: before the first iteration, or constant. until: an output that is one number;
+        the state is done where it is above 0, and never where it is NaN. until=("done", "any"): the states are
+        candidates of one query: the first iteration at which any is done is the last one of all. most: 1 to 2^24. A
+        state that is not done then has its answers of that iteration, and done <= 0. by_time: names of inputs with a
+        value for each iteration, whose time axis, of `most` rows, stands before their own axes. sum: names of outputs
+        that are summed over the iterations.
+        Errors: ShapeError for a time axis of another length, and for an output whose shape is not that of the input of
+        its name; UnsupportedError for an option, and for a function with an output `iterations`.
+        """
+        call = self._dynamics.rollouts_of(self._function)
+        return call.iterate(args, named if out is None else {**named, "out": out}, until, most, by_time, sum)
+
     def jacobian(self, by: Sequence[str] | str | None = None) -> Callable[..., Any]:
         """Return the derivatives of all outputs by some inputs, None is all: a named tuple dcost_dq, ..."""
         return self._dynamics.jacobian(self._function, by)
@@ -366,9 +395,19 @@ class CompiledFunction(Identified):
         return self._user_function.only(output)
 
     def explain(self, n: int = 1) -> str:
-        """What runs for a batch of n states."""
-        said = self._dynamics.explain(n, (self._function,))
-        return said.replace(self._function.name, self._function.called)
+        """What runs for a batch of n states; also how `iterate` ran last."""
+        latest = self._dynamics.rollouts_of(self._function).latest
+        if latest is None:
+            return self._dynamics.explain(n, (self._function,)).replace(self._function.name, self._function.called)
+        function, iterations = latest
+        counts, repeat = np.asarray(iterations), function.repeat
+        said = self._dynamics.explain(n, (self._function, function)).replace(self._function.name, self._function.called)
+        if repeat is None or not counts.size:
+            return said
+        return (
+            f"{said}\nthe last call of iterate: {self._dynamics.kernel(function).description}; states {counts.size}, "
+            f"iterations on average {counts.mean():.1f}, at the most {counts.max():.0f} of {repeat.steps}"
+        )
 
     @property
     def dtype(self) -> np.dtype[np.floating]:

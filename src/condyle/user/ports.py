@@ -12,15 +12,18 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from condyle.algorithms.linear_systems import Cholesky, Eliminated
 from condyle.compile.options import bound_arguments
+from condyle.derivatives.products import shaped
 from condyle.errors import CondyleError, ShapeError, UnsupportedError
+from condyle.functions.linear_systems import KINDS, linear_system
 from condyle.functions.quantities import Q, V
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.model.named import suggest
 from condyle.specification import NEXT, Function, Port
 from condyle.symbolic import Condition, Symbols
 from condyle.symbolic.arrays import entries_of, numbers_of
-from condyle.symbolic.comparisons import Entries, numpy
+from condyle.symbolic.comparisons import Entries, as_objects, numpy
 
 Size: TypeAlias = "int | str | tuple[int | str, ...]"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")
@@ -211,6 +214,15 @@ class Tracer:
         m, inner, n = (*left.shape, right.shape[1])
         self.asked.append(Multiplied(tuple(left.ravel().tolist()), tuple(right.ravel().tolist()), (m, inner, n)))
         return self._leaves([(m, n)])[0].entries
+
+    def linear(self, kind: str, *operands: Entries) -> Entries:
+        """Solves are called as functions, whose derivatives are solves; the others are written out."""
+        if kind in KINDS:
+            return self.call(linear_system(kind, *operands[1].shape), operands, "")[0].entries.copy()
+        rows = operands[0].tolist()
+        if kind == "det":
+            return as_objects(Eliminated(rows).determinant)
+        return as_objects(shaped([x for row in Cholesky(rows).lower for x in row], operands[0].shape))
 
     def call(self, function: Function, arguments: Sequence[Any], frame: str) -> Sequence[Symbols]:
         """The answers of a function of the robot: fresh symbols, of equal arguments the same ones."""

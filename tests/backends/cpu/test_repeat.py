@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 import numpy as np
@@ -19,7 +19,7 @@ from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented
 from condyle.ir.sweep import Code, Rolled
-from condyle.ir.time_loops import Give, Take, TimeLoop
+from condyle.ir.time_loops import COUNT, Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.native import NativeKernel
 from condyle.scalar import sin
@@ -58,7 +58,12 @@ def sweeps() -> Rolled:
     return roll(tree_of(condyle.chain(9, 1)), FUNCTIONS["fd"])
 
 
-BODIES = {"crossed": crossed, "network": network, "sweeps": sweeps}
+def pendulum() -> Rolled:
+    """Blocks that do two tiles at once, and an answer of one number."""
+    return roll(tree_of(condyle.chain(1, 1)), FUNCTIONS["fd"])
+
+
+BODIES = {"crossed": crossed, "network": network, "sweeps": sweeps, "pendulum": pendulum}
 
 
 @cache
@@ -78,6 +83,15 @@ def drawn_loop(code: Code, rng: np.random.Generator, steps: int) -> TimeLoop:
     return TimeLoop(steps, tuple(takes), tuple(gives), bool(rng.integers(2)))
 
 
+def drawn_end(code: Code, rng: np.random.Generator, steps: int) -> TimeLoop:
+    """One that ends where an output of one number says so, with inputs by time or with none."""
+    loop, timed = drawn_loop(code, rng, steps), int(rng.integers(2))
+    takes = [Take(take.carried, 0 if take.carried >= 0 else timed * take.every) for take in loop.takes]
+    gives = [*(Give(k) for k in range(len(code.arrays))), *(give for give in loop.gives if give.summed), Give(COUNT)]
+    until = next(k for k, array in enumerate(code.arrays) if array.size == 1)
+    return TimeLoop(steps, tuple(takes), tuple(gives), until=until, together=bool(rng.integers(2)))
+
+
 def drawn_inputs(code: Code, loop: TimeLoop, n: int, dtype: str, rng: np.random.Generator) -> list[np.ndarray]:
     """Rows, of some inputs one for all states, of others some entries apart."""
     found: list[np.ndarray] = []
@@ -89,14 +103,18 @@ def drawn_inputs(code: Code, loop: TimeLoop, n: int, dtype: str, rng: np.random.
 
 
 def answers(loop: TimeLoop, code: Code, n: int, dtype: str) -> list[np.ndarray]:
-    sizes = [code.arrays[give.output].size * (loop.rows(give.every) if give.every else 1) for give in loop.gives]
+    each = [1 if give.output == COUNT else code.arrays[give.output].size for give in loop.gives]
+    sizes = [size * (loop.rows(give.every) if give.every else 1) for give, size in zip(loop.gives, each, strict=True)]
     return [np.full((n, size + 2), np.nan, dtype)[:, :size] for size in sizes]
 
 
-def cases(name: str, dtype: str, seed: int) -> tuple[Code, NativeKernel, NativeKernel, TimeLoop, np.random.Generator]:
+Case = tuple[Code, NativeKernel, NativeKernel, TimeLoop, np.random.Generator]
+
+
+def cases(name: str, dtype: str, seed: int, draw: Callable[..., TimeLoop] = drawn_loop) -> Case:
     code, kernel = body(name, dtype)
     rng = np.random.default_rng(seed)
-    loop = drawn_loop(code, rng, int(rng.integers(1, 8)))
+    loop = draw(code, rng, int(rng.integers(1, 8)))
     made = repeated(kernel, loop)
     assert made is not None
     return code, kernel, made, loop, rng
@@ -138,6 +156,36 @@ def blocks(rows: np.ndarray, of: int) -> np.ndarray:
     return np.ascontiguousarray(np.moveaxis(padded.reshape(-1, of, rows.shape[1]), 1, 2))
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["crossed", "network", "pendulum"])
+def test_loops_that_end_are_repeated_calls(name: str, dtype: str) -> None:
+    """States that are done make room for others: answers are those of lockstep, in every place, of any number."""
+    counts: set[float] = set()
+    for seed in range(12):
+        code, kernel, made, loop, rng = cases(name, dtype, seed, drawn_end)
+        stepped = SteppedKernel(kernel, loop, [a.size for a in code.inputs], [a.size for a in code.arrays])
+        for n in (1, 3, 8, 9, 100):
+            inputs = drawn_inputs(code, loop, n, dtype, rng)
+            inputs[0][rng.integers(0, len(inputs[0]), 2)] = np.nan
+            found, expected = answers(loop, code, n, dtype), answers(loop, code, n, dtype)
+            stepped(n, inputs, expected, 1)
+            for threads in (1, 2):
+                made(n, inputs, found, threads)
+                for one, other in zip(found, expected, strict=True):
+                    np.testing.assert_array_equal(one, other)
+            counts |= set(expected[-1].ravel())
+            if made.packed is not None:
+                of = lanes(dtype)
+                blocked = [np.full((-(-n // of), rows.shape[1], of), np.nan, dtype) for rows in expected]
+                made.packed.run(n, [x if len(x) == 1 else blocks(x, of) for x in inputs], blocked, 1)
+                for one, other in zip(blocked, expected, strict=True):
+                    rows = np.moveaxis(one, 1, 2).reshape(-1, other.shape[1])
+                    np.testing.assert_array_equal(rows[:n], other)
+                    if n > 1:
+                        np.testing.assert_array_equal(rows[n:], np.broadcast_to(other[-1], rows[n:].shape))
+    assert len(counts) > 4
+
+
 def test_one_state_runs_by_the_scalar_form() -> None:
     assert cases("crossed", "float64", 0)[2].single is not None
     assert cases("sweeps", "float64", 0)[2].single is None
@@ -159,8 +207,10 @@ def test_many_results_are_streamed_past_the_caches() -> None:
             np.testing.assert_array_equal(one[first : first + 97], other)
 
 
-FINE = (2, 0, 1, *(0, 0), *(-1, 1), *(-1, 0), *(0, 1, 0))
+FINE = (2, 0, 1, -1, 0, *(0, 0), *(-1, 1), *(-1, 0), *(0, 1, 0))
 """Two steps of `crossed`: x carried, u by time, c held; x of each step."""
+ENDS = (2, 0, 2, 2, 1, *(0, 0), *(-1, 1), *(-1, 0), *(0, 0, 0), *(-1, 0, 0))
+"""The same until z > 0, all states together; the last x, and how many steps there were."""
 
 
 @pytest.mark.parametrize(
@@ -175,15 +225,28 @@ FINE = (2, 0, 1, *(0, 0), *(-1, 1), *(-1, 0), *(0, 1, 0))
         (2, 2, *FINE[2:]),
         (2, 0, 33, *FINE[3:]),
         (2, 0, -1, *FINE[3:]),
-        (*FINE[:3], 3, *FINE[4:]),
         (*FINE[:3], -2, *FINE[4:]),
-        (*FINE[:3], 2, *FINE[4:]),
-        (*FINE[:4], -1, *FINE[5:]),
-        (*FINE[:9], 3, 1, 0),
-        (*FINE[:9], -1, 1, 0),
-        (*FINE[:9], 0, -1, 0),
-        (*FINE[:9], 0, 1, 1),
-        (*FINE[:9], 0, 0, 2),
+        (*FINE[:3], 3, *FINE[4:]),
+        (*FINE[:4], 1, *FINE[5:]),
+        (*FINE[:5], 3, *FINE[6:]),
+        (*FINE[:5], -2, *FINE[6:]),
+        (*FINE[:5], 2, *FINE[6:]),
+        (*FINE[:6], -1, *FINE[7:]),
+        (*FINE[:11], 3, 1, 0),
+        (*FINE[:11], -1, 1, 0),
+        (*FINE[:11], -1, 0, 0),
+        (*FINE[:11], 0, -1, 0),
+        (*FINE[:11], 0, 1, 1),
+        (*FINE[:11], 0, 0, 2),
+        (2, 1, *ENDS[2:]),
+        (*ENDS[:3], 0, *ENDS[4:]),
+        (*ENDS[:4], 2, *ENDS[5:]),
+        (*ENDS[:6], 1, *ENDS[7:]),
+        (*ENDS[:11], 0, 1, 0, *ENDS[14:]),
+        (*ENDS[:11], 1, 0, 0, *ENDS[14:]),
+        (*ENDS[:14], -1, 1, 0),
+        (*ENDS[:14], -1, 0, 1),
+        (*ENDS[:14], -2, 0, 0),
     ],
 )
 @pytest.mark.parametrize("alone", [False, True])
@@ -193,7 +256,8 @@ def test_numbers_that_lead_out_are_refused(numbers: Sequence[int], alone: bool) 
     kernel = body("crossed", "float64")[1]
     assert kernel.body is not None
     of = kernel.body.single if alone else kernel.body.tiles
-    Repeat(of, struct.pack(f"{len(FINE)}q", *FINE))
+    for fine in (FINE, ENDS):
+        Repeat(of, struct.pack(f"{len(fine)}q", *fine))
     with pytest.raises(ValueError, match="do not fit together"):
         Repeat(of, struct.pack(f"{len(numbers)}q", *numbers))
 
@@ -210,5 +274,9 @@ def test_a_body_is_a_plan_or_a_single() -> None:
             Repeat(wrong, b"")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="no such way"):
         of.entry(8)
+    together = Repeat(kernel.body.tiles, struct.pack(f"{len(ENDS)}q", *ENDS))
+    assert together.entry(0)
+    with pytest.raises(ValueError, match="no such way"):
+        together.entry(1)
     with pytest.raises(ValueError, match="no such way"):
         Repeat(kernel.body.single, struct.pack(f"{len(FINE)}q", *FINE)).entry(1)  # type: ignore[arg-type]

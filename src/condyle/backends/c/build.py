@@ -67,8 +67,10 @@ class CKernel(NativeKernel):
         super().__init__(entry, dtype, description, library)
         self._library, self._symbol, self._shape = library, symbol, shape
 
-    def repeated(self, loop: TimeLoop) -> NativeKernel:
+    def repeated(self, loop: TimeLoop) -> NativeKernel | None:
         """A loop around this kernel: nothing is compiled."""
+        if loop.until >= 0:
+            return None
         once, numbers = self._shape, _numbers(loop, self._shape)
         more = sum(once.in_sizes) + sum(once.out_sizes[give.output] for give in loop.gives if give.summed)
         shape = replace(

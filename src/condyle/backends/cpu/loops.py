@@ -26,7 +26,7 @@ from condyle.errors import UnsupportedError
 from condyle.ir.program import Program, input_of, operands
 from condyle.ir.segments import Iteration, Product, Segmented
 from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
-from condyle.ir.time_loops import TimeLoop
+from condyle.ir.time_loops import COUNT, TimeLoop
 from condyle.operations import TRIGONOMETRIC
 from condyle.runtime import machine
 from condyle.runtime._native import Entry
@@ -300,16 +300,24 @@ def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
 # Loops over time around a kernel of tiles; the same machine code is used for any number of steps.
 
 
+GUESS = 8
+"""Steps that a loop takes that ends earlier."""
+TILES, ALL = 128, 1 << 40
+"""How many tiles of it a thread takes at once, since lanes are idle at the end of these; states that end together."""
+
+
 def repeated(kernel: NativeKernel, loop: TimeLoop) -> NativeKernel | None:
     """The kernel of a loop around this one; None if it is no kernel of tiles."""
-    if kernel.body is None or loop.until >= 0:
+    if kernel.body is None:
         return None
     tiles, single, of, columns = kernel.body
     numbers = _numbers(loop)
     plan = machine.repeat(tiles, numbers)
     shape = _looped(of, of, loop, plan.work_bytes)
-    packed = plan_entry(plan, _looped(columns, of, loop, plan.work_bytes), kernel.dtype, PACKED_IN + PACKED_OUT)
-    text = f"{loop.steps} steps a tile, {kernel.description}"
+    packed = None
+    if not loop.together:
+        packed = plan_entry(plan, _looped(columns, of, loop, plan.work_bytes), kernel.dtype, PACKED_IN + PACKED_OUT)
+    text = f"{_said(loop, of.lanes)}, {kernel.description}"
     made = NativeKernel(plan_entry(plan, shape, kernel.dtype), kernel.dtype, text, plan, packed)
     if single is not None:
         alone = machine.repeat(single, numbers)
@@ -329,15 +337,39 @@ def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape
     outputs = [
         loop.rows(give.every) * whole.out_sizes[give.output]
         if give.every
+        else 1
+        if give.output == COUNT
         else (whole if give.summed else once).out_sizes[give.output]
         for give in loop.gives
     ]
-    state_ns = loop.steps * whole.state_ns
-    return replace(whole, in_sizes=tuple(inputs), out_sizes=tuple(outputs), work_bytes=work_bytes, state_ns=state_ns)
+    state_ns = whole.state_ns * (loop.steps if loop.until < 0 else min(loop.steps, GUESS))
+    least = ALL if loop.together else TILES * whole.lanes * _refills(loop)
+    return replace(
+        whole,
+        in_sizes=tuple(inputs),
+        out_sizes=tuple(outputs),
+        work_bytes=work_bytes,
+        state_ns=state_ns,
+        least=least,
+    )
+
+
+def _refills(loop: TimeLoop) -> bool:
+    """Whether a state that is done leaves its place to the next one: see tiles/repeat_until.h."""
+    return loop.until >= 0 and not any(take.every for take in loop.takes)
+
+
+def _said(loop: TimeLoop, lanes: int) -> str:
+    if loop.until < 0:
+        return f"{loop.steps} steps a tile"
+    if loop.together:
+        return f"at most {loop.steps} steps, all states until one is done"
+    refilled = ", one that is done leaves its place to the next" if _refills(loop) else ""
+    return f"at most {loop.steps} steps, tiles of {lanes} states{refilled}"
 
 
 def _numbers(loop: TimeLoop) -> tuple[int, ...]:
     """The loop as the numbers that tiles/repeat.h describes."""
     takes = chain.from_iterable((take.carried, take.every) for take in loop.takes)
     gives = chain.from_iterable((give.output, give.every, int(give.summed)) for give in loop.gives)
-    return (loop.steps, int(loop.backwards), len(loop.gives), *takes, *gives)
+    return (loop.steps, int(loop.backwards), len(loop.gives), loop.until, int(loop.together), *takes, *gives)

@@ -6,6 +6,7 @@ kept steps. The number of steps, and which are kept, are parameters: one text is
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from condyle.backends.common.facts import packed
@@ -13,12 +14,13 @@ from condyle.backends.cuda.launches import Part, Parts, Text, straight
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.thread_kernel import Body, kernel_name, write_entry, write_head
-from condyle.backends.cuda.thread_steps import Flush, Group, Guard, Load, Lowered, Put, Step, Take
+from condyle.backends.cuda.thread_steps import Flush, Group, Guard, Load, Lowered, Put, Step
+from condyle.backends.cuda.thread_steps import Take as Taken
 from condyle.backends.cuda.trig import literal, write_table
-from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Program, input_of
 from condyle.ir.segments import Iteration, Product, Segmented, gives
-from condyle.ir.time_loops import TimeLoop
+from condyle.ir.segments import reads as reads_of
+from condyle.ir.time_loops import Give, Take, TimeLoop
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 
@@ -186,14 +188,14 @@ class _TimeLoopBody(Body):
         if isinstance(step, Load):
             if self.kind.timed[step.group.array]:
                 self.load(step.group, step.offset, f"%at{step.group.array}", f"%kept{step.group.array}")
-        elif isinstance(step, Take) and self.low.program.nodes[step.node][0] == "input":
+        elif isinstance(step, Taken) and self.low.program.nodes[step.node][0] == "input":
             self._take(step)
         elif isinstance(step, Put):
             self._put(step)
         elif not isinstance(step, Flush) or step.group.array in self.number:
             super().step(step)
 
-    def _take(self, step: Take) -> None:
+    def _take(self, step: Taken) -> None:
         array, entry = input_of(self.low.program.nodes[step.node])
         if not self._stays(array):
             super().step(step)
@@ -242,7 +244,9 @@ class _TimeLoopBody(Body):
         e("@%again bra STEP;")
 
 
-# Segments as launches: a kernel for each Program and for each product, with arrays between them in device memory.
+# Segments as launches: a kernel for each segment, with arrays between them in device memory.
+#
+# An iteration is a kernel with the loop inside: a state that is done keeps its answers.
 #
 # In a product a lane has one column. A warp has the columns of as many states as fit into 32 lanes; with a vector on
 # the right, a state has one lane. A lane computes TOGETHER entries of its column at once. If the left operand is the
@@ -263,14 +267,22 @@ def segmented(code: Segmented, bits: int, target: Target = TARGET) -> Parts:
         if isinstance(segment, Program):
             launches.append(straight(segment, bits, target))
         elif isinstance(segment, Iteration):
-            raise UnsupportedError(
-                f"target 'cuda': {code.name} has a loop between kernels; it is one kernel, written out"
-            )
+            reads = tuple(arrays[name] for name in reads_of(segment))
+            launches.append(_iteration(segment, reads, bits, target))
         else:
             names = (segment.left.array, segment.right.array)
             reads = tuple(arrays[name] for name in names if name in arrays)
             launches.append(_product(segment, reads, tables.get(names[0], b""), bits, target))
     return Parts(code.name, bits, code.inputs, code.arrays, tuple(launches))
+
+
+def _iteration(iteration: Iteration, reads: tuple[Array, ...], bits: int, target: Target) -> Part:
+    body, carried = iteration.body, len(iteration.starts)
+    takes = tuple(Take(k if k < carried else -1) for k in range(len(body.inputs)))
+    loop = TimeLoop(iteration.most, takes, tuple(map(Give, range(carried))), until=iteration.until)
+    made = texts(body, Kind.from_loop(loop), bits, target)
+    (part,) = parts(body.name, body, loop, bits, made).launches
+    return replace(part, reads=reads)
 
 
 def _product(product: Product, reads: tuple[Array, ...], constants: bytes, bits: int, target: Target) -> Part:

@@ -239,7 +239,8 @@ class SteppedKernel:
 
     @property
     def description(self) -> str:
-        return f"{self.loop.steps} times {self.body.description}"
+        most = f"at most {self.loop.steps} steps, all states take each" if self.loop.until >= 0 else ""
+        return f"{most}, {self.body.description}" if most else f"{self.loop.steps} times {self.body.description}"
 
     def __call__(self, n: int, inputs: Sequence[Array], outputs: Sequence[Array], threads: int) -> None:
         turns = cycle([[np.empty((n, size), self.dtype) for size in self.out_sizes] for _ in range(2)])

@@ -22,7 +22,7 @@ from condyle.calls.dynamics import Dynamics
 from condyle.derivatives import derivative
 from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
-from condyle.functions.repeat import repeat
+from condyle.functions.repeat import iterate, repeat
 from condyle.identity import Parts, digest, key_of, nearest
 from condyle.runtime._native import empty
 from condyle.runtime.arrays import summed
@@ -62,7 +62,7 @@ class Engine:
         """The function of a call; UnsupportedError where a graph from elsewhere has one that is not known here."""
         name, _, key = what.split("|", 2)[2].partition("|")
         if key not in self._functions:
-            read = Reader(self._bases, derivative, repeat).read(name)
+            read = Reader(self._bases, derivative, repeat, iterate).read(name)
             if read is None or read.key != key:
                 raise UnsupportedError(
                     f"this graph has a function {name!r} that is not the one of this version: make the graph again"

@@ -207,7 +207,7 @@ static size_t cached_bytes(void)
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    Py_ssize_t address, work, lanes, grain, context = 0, stream = 0;
+    Py_ssize_t address, work, lanes, grain, context = 0, stream = 0, usual = 0, rounded;
     size_t bytes = 0;
     int format, packed = 0, checks = 0;
     PyObject *in_sizes, *out_sizes;
@@ -216,12 +216,12 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         PyErr_SetString(PyExc_TypeError, "Entry takes no keywords");
         return NULL;
     }
-    if (!PyArg_ParseTuple(args, "nnnCO!O!n|ninp", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
-                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream, &checks)) {
+    if (!PyArg_ParseTuple(args, "nnnCO!O!n|ninpn", &address, &work, &lanes, &format, &PyTuple_Type, &in_sizes,
+                          &PyTuple_Type, &out_sizes, &grain, &context, &packed, &stream, &checks, &usual)) {
         return NULL;
     }
-    if (address == 0 || work < 0 || lanes < 1 || grain < 1 || grain > PY_SSIZE_T_MAX / 4 || lanes > 1024 ||
-        (format != 'd' && format != 'f')) {
+    if (address == 0 || work < 0 || lanes < 1 || grain < 1 || grain > PY_SSIZE_T_MAX / 4 || lanes > 1024 || usual < 0 ||
+        usual > grain || (format != 'd' && format != 'f')) {
         PyErr_SetString(PyExc_ValueError, "Entry: an argument is out of range");
         return NULL;
     }
@@ -236,10 +236,13 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         self->entry = (entry_t)address;
     }
     self->work = work == 0 ? 64 : (size_t)work;
-    self->brief = grain >= 16 ? (size_t)grain / 8 : grain > 1;
+    usual = usual > 0 ? usual : grain;
+    rounded = (usual + lanes - 1) / lanes * lanes;
+    self->brief = usual >= 16 ? (size_t)usual / 8 : usual > 1;
     self->lanes = (size_t)lanes;
     self->grain = (size_t)((grain + lanes - 1) / lanes * lanes);
-    self->small = self->grain - self->grain * 3 / 8;
+    self->small = (size_t)rounded - (size_t)rounded * 3 / 8;
+    self->small = self->small > self->grain / 16 ? self->small : self->grain / 16; /* no piece is shorter */
     self->format = (char)format;
     self->itemsize = format == 'd' ? 8 : 4;
     self->packed = packed;
@@ -278,7 +281,7 @@ static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
-    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks]): a "
+    {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks, usual]): a "
                 "compiled function."},
     {0, NULL},
 };

@@ -27,19 +27,19 @@ static __attribute__((noinline)) void bring_back(real_v *w, const cd_slot *slot,
     }
 }
 
-/* The larger number of each lane, the second where one is NaN; whether some lane is beyond CD_REACH. */
+/* The larger number of each lane, the second where one is NaN; the lanes where x is above y, as bits. */
 #if CD_BYTES == 64 && REAL_BITS == 64
 #define LARGER(x, y) __builtin_ia32_maxpd512_mask(x, y, y, (unsigned char)-1, 4)
-#define BEYOND(x) __builtin_ia32_cmppd512_mask(x, cd_splat(CD_REACH), 30, (unsigned char)-1, 4)
+#define ABOVE(x, y) (unsigned)__builtin_ia32_cmppd512_mask(x, y, 30, (unsigned char)-1, 4)
 #elif CD_BYTES == 64
 #define LARGER(x, y) __builtin_ia32_maxps512_mask(x, y, y, (unsigned short)-1, 4)
-#define BEYOND(x) __builtin_ia32_cmpps512_mask(x, cd_splat(CD_REACH), 30, (unsigned short)-1, 4)
+#define ABOVE(x, y) (unsigned)__builtin_ia32_cmpps512_mask(x, y, 30, (unsigned short)-1, 4)
 #elif REAL_BITS == 64
 #define LARGER(x, y) __builtin_ia32_maxpd256(x, y)
-#define BEYOND(x) __builtin_ia32_movmskpd256((real_v)((x) > CD_REACH))
+#define ABOVE(x, y) (unsigned)__builtin_ia32_movmskpd256((real_v)((x) > (y)))
 #else
 #define LARGER(x, y) __builtin_ia32_maxps256(x, y)
-#define BEYOND(x) __builtin_ia32_movmskps256((real_v)((x) > CD_REACH))
+#define ABOVE(x, y) (unsigned)__builtin_ia32_movmskps256((real_v)((x) > (y)))
 #endif
 
 static void within_reach(real_v *w, const cd_slot *slot, size_t count)
@@ -50,7 +50,7 @@ static void within_reach(real_v *w, const cd_slot *slot, size_t count)
     for (k = 0; k < count; k++) {
         most = LARGER((real_v)((bits_v)w[slot[k]] & size), most);
     }
-    if (BEYOND(most)) {
+    if (ABOVE(most, cd_splat(CD_REACH))) {
         bring_back(w, slot, count);
     }
 }

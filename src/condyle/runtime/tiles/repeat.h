@@ -4,16 +4,21 @@
  * output that it carries, or -1, and `every`. every 0: the array has one value, at the first step; then the input is what
  * was carried, or stays. every k: the array has a row for each kept step, those of every k and the last one; the row is
  * the input, or is added to what is carried; at other steps nothing is, or the input is zero. A give is three numbers an
- * answer: the output, `every` (0: the last step alone), and whether it is the sum over all steps instead.
+ * answer: the output, `every` (0: the last step alone), and whether it is the sum over all steps instead. REPEAT_COUNT in
+ * place of the output: how many steps there were.
  *
- * Numbers (int64): steps, whether time runs backwards, the count of gives; the takes, one for each input of the body; the
- * gives. */
+ * A loop with `until` ends for each state with the first step whose output of that number is above 0; together: for all
+ * states of a call at once.
+ *
+ * Numbers (int64): steps, whether time runs backwards, the count of gives, `until` or -1, together; the takes, one for
+ * each input of the body; the gives. */
 #ifndef CONDYLE_REPEAT_H
 #define CONDYLE_REPEAT_H
 #include "plan.h"
 #include "single.h"
 
 #define REPEAT_PORTS 32 /* inputs, and answers, at most */
+#define REPEAT_COUNT -1
 
 typedef struct {
     int64_t carried, every;
@@ -30,7 +35,7 @@ typedef struct {
     const repeat_give *give;
     const uint32_t *line; /* 0, 1, 2, ...: slots of entries that stand in their own order */
     int64_t in_size[REPEAT_PORTS], out_size[REPEAT_PORTS]; /* entries of the body's inputs and outputs */
-    int64_t n_in, n_out, n_give, steps, backwards;
+    int64_t n_in, n_out, n_give, steps, backwards, until, together;
     int64_t body;   /* slots of the body's workspace; of one state, numbers. Behind it: */
     int64_t moving; /* for entries on their way */
     int64_t sums;   /* for sums, once for each tile side by side; of one state, for all outputs, twice */

@@ -33,10 +33,11 @@ static const real *lone_input(const repeat_plan *self, int64_t k, int64_t t, con
     return moving;
 }
 
-static void lone_give(const repeat_plan *self, int64_t k, int64_t t, int begins, int ends, const real *from, real *to)
+static void lone_give(const repeat_plan *self, int64_t k, int64_t t, int begins, int ends, real *const *outputs, real *to)
 {
     const repeat_give *give_k = self->give + k;
-    const int64_t size = self->out_size[give_k->output], every = give_k->every;
+    const real count = (real)(t + 1), *from = give_k->output == REPEAT_COUNT ? &count : outputs[give_k->output];
+    const int64_t size = from == &count ? 1 : self->out_size[give_k->output], every = give_k->every;
     const int64_t row = every ? repeat_row(self, every, t) : ends ? 0 : -1;
     int64_t e;
     if (give_k->summed) {
@@ -61,7 +62,8 @@ static int run_repeat_single(size_t n, const void *const *in, const ptrdiff_t *i
     memory[1] = (void *)(uintptr_t)plan->constants;
     for (state = 0; state < n; state++) {
         const real *before = NULL;
-        for (s = 0; s < self->steps; s++) {
+        int ends = 0;
+        for (s = 0; s < self->steps && !ends; s++) {
             const int64_t t = self->backwards ? self->steps - 1 - s : s;
             real *now = room + self->moving + (s & 1) * self->sums, *moving = room;
             for (k = 0; k < self->n_in; k++) {
@@ -77,9 +79,9 @@ static int run_repeat_single(size_t n, const void *const *in, const ptrdiff_t *i
             for (k = 0; k < plan->n_step; k++) {
                 do_step(plan, plan->step + k, memory);
             }
+            ends = s + 1 == self->steps || (self->until >= 0 && outputs[self->until][0] > 0);
             for (k = 0; k < self->n_give; k++) {
-                real *to = (real *)out[k] + (ptrdiff_t)state * out_stride[k];
-                lone_give(self, k, t, s == 0, s + 1 == self->steps, outputs[self->give[k].output], to);
+                lone_give(self, k, t, s == 0, ends, outputs, (real *)out[k] + (ptrdiff_t)state * out_stride[k]);
             }
         }
     }

@@ -184,6 +184,8 @@ static void point(repeat_call *call, int64_t t)
     }
 }
 
+#include "repeat_until.h"
+
 static int run_repeat(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                       const ptrdiff_t *out_stride, void *work, const repeat_plan *self, int way)
 {
@@ -208,7 +210,10 @@ static int run_repeat(size_t n, const void *const *in, const ptrdiff_t *in_strid
     for (t = 0; t < most; t++) {
         start(plan, in, fixed, call.w + t * call.size, way);
     }
-    for (first = 0; first < n; first += LANES * most) {
+    if (self->until >= 0 && n > 0) {
+        run_until(n, &call, &group, most, whole);
+    }
+    for (first = 0; self->until < 0 && first < n; first += LANES * most) {
         const size_t left = (n - first + LANES - 1) / LANES, tiles = left < most && !whole ? left : most;
         group.tiles = (int64_t)tiles;
         for (s = 0; s < self->steps; s++) {
@@ -256,5 +261,3 @@ RUN_REPEAT(7)
 static tiles_run *const repeat_ways[TILES_WAYS] = {run_repeat_0, run_repeat_1, run_repeat_2, run_repeat_3,
                                                    run_repeat_4, run_repeat_5, run_repeat_6, run_repeat_7};
 tiles_run *const *const REPEAT_ENTRY = repeat_ways;
-
-/* One state: a step writes its outputs to one of two rooms in turns, and the next step reads them there. */

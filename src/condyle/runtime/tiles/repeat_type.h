@@ -1,7 +1,7 @@
 /* Repeat(body, numbers): a Plan or a Single repeated over time; numbers (int64) as repeat.h says, checked here. */
 #include "repeat.h"
 
-#define REPEAT_HEAD 3
+#define REPEAT_HEAD 5
 #define REPEAT_STEPS (1 << 24)
 #define REPEAT_PAD 16 /* slots behind the last sum that are read, and not used */
 
@@ -40,6 +40,28 @@ static int64_t is_direct(const repeat_plan *self)
     return 1;
 }
 
+/* Whether a loop that ends has answers of its last steps alone, and begins with inputs as they are. Where all states end
+ * together, what is carried is read from its answers. */
+static int fine_until(const repeat_plan *self)
+{
+    int fine = self->until >= -1 && self->until < self->n_out && (self->together == 0 || self->together == 1);
+    if (!fine || self->until < 0) {
+        return fine && !self->together;
+    }
+    fine = self->out_size[self->until] == 1 && !self->backwards;
+    for (int64_t k = 0; k < self->n_give; k++) {
+        fine = fine && self->give[k].every == 0;
+    }
+    for (int64_t k = 0; k < self->n_in; k++) {
+        int64_t answer = 0;
+        while (answer < self->n_give && (self->give[answer].output != self->take[k].carried || self->give[answer].summed)) {
+            answer++;
+        }
+        fine = fine && (self->take[k].carried < 0 || (self->take[k].every == 0 && (answer < self->n_give || !self->together)));
+    }
+    return fine;
+}
+
 /* Points the plan into its numbers; fails if they lead out of the body's ports. */
 static int read_repeat(repeat_plan *self, PyObject *numbers)
 {
@@ -50,7 +72,7 @@ static int read_repeat(repeat_plan *self, PyObject *numbers)
     if (!fine) {
         return -1;
     }
-    self->steps = at[0], self->backwards = at[1], self->n_give = at[2];
+    self->steps = at[0], self->backwards = at[1], self->n_give = at[2], self->until = at[3], self->together = at[4];
     self->take = (const repeat_take *)(at + REPEAT_HEAD);
     self->give = (const repeat_give *)(self->take + self->n_in);
     for (int64_t k = 0; k < self->n_in; k++) {
@@ -60,10 +82,11 @@ static int read_repeat(repeat_plan *self, PyObject *numbers)
     }
     for (int64_t k = 0; k < self->n_give; k++) {
         const repeat_give *give = self->give + k;
-        fine = fine && give->output >= 0 && give->output < self->n_out && give->every >= 0 &&
+        const int counts = give->output == REPEAT_COUNT && self->until >= 0 && give->summed == 0;
+        fine = fine && (counts || (give->output >= 0 && give->output < self->n_out)) && give->every >= 0 &&
                (give->summed == 0 || (give->summed == 1 && give->every == 0));
     }
-    return fine ? 0 : -1;
+    return fine && fine_until(self) ? 0 : -1;
 }
 
 /* What comes behind the body's workspace on tiles; the bytes of all. */
@@ -204,7 +227,7 @@ static PyObject *repeat_entry(PyObject *object, PyObject *way)
     if (number == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    if (number < 0 || number >= self->ways) {
+    if (number < 0 || number >= self->ways || (self->plan.together && (number & (TILES_PACKED_IN | TILES_PACKED_OUT)))) {
         PyErr_SetString(PyExc_ValueError, "entry: there is no such way");
         return NULL;
     }
