@@ -17,7 +17,7 @@ from condyle.functions.contacts import CONTACT_SOLVE
 from condyle.model.placement import Placement
 from condyle.model.tree import tree_of
 from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, excess, given, states
-from tests.ground.robots import box, quadruped, standing
+from tests.ground.robots import box, quadruped
 
 Array = np.ndarray
 THERE = 1e-8

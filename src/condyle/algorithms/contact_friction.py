@@ -29,7 +29,7 @@ from condyle.algorithms.ltl import half_solved, solve
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import net_force
 from condyle.algorithms.unrolled import Unrolled
-from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.spatial import vector as vec
 from condyle.spatial.vector import Matrix, Vector
 

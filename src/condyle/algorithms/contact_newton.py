@@ -246,7 +246,9 @@ def _moved(p: Values, t: float, d: Values) -> list[Scalar]:
 
 
 def _series(terms: Sequence[Values]) -> list[Scalar]:
-    return [total([factor * x for factor, x in zip(SERIES, entries, strict=True)]) for entries in zip(*terms, strict=True)]
+    return [
+        total([factor * x for factor, x in zip(SERIES, entries, strict=True)]) for entries in zip(*terms, strict=True)
+    ]
 
 
 def _times(x: Scalar, factor: Scalar) -> Scalar:

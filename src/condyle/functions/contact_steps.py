@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from condyle.algorithms.contact_newton import Problem
     from condyle.algorithms.unrolled import Unrolled
 
-MOST = 40
-"""Iterations."""
+MOST, STRAIGHT = 40, 5
+"""Iterations; and how many there are in straight code."""
 Read = Callable[[ByName], "Problem"]
 Shape = tuple[tuple[bool, bool, bool], ...]
 """Of rows of joints: see `algorithms.joint_rows.shape_of`."""
@@ -55,6 +55,10 @@ def _composed(record: Callable[..., Any]) -> Route:
     return Route(Composed(record), recorded=True)
 
 
+def _same(_: Any, inputs: ByName) -> Sequence[Values]:
+    return [inputs["p"]]
+
+
 def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]:
     shape = algorithms.joint_rows.shape_of(recording.tree, DRY_FRICTION.name in inputs)
     parts = parts_of(solve, len(recording.tree.contacts), shape)
@@ -77,7 +81,9 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     p, extra, right, *held = map(_port, ("p", "extra", "right", *HELD), ((n,), (), (n,), *sizes))
     solution = replace(p, name="solution")
 
-    def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Route | Callable[..., Any]) -> Function:
+    def function(
+        name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Route | Callable[..., Any]
+    ) -> Function:
         said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
         made = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
         ways, content = Ways(lambda: {name: route}), f"{said} {contacts} {shape}"
@@ -87,13 +93,14 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, read))
     misses = function("misses", (p, *held), (right,), partial(_misses, read))
     solves = (
-        function(name, (p, *held, right), (solution,), partial(_solved, read, name)) for name in ("derivative", "transposed")
+        function(name, (p, *held, right), (solution,), partial(_solved, read, name))
+        for name in ("derivative", "transposed")
     )
-    same = function("solution", (p, *held), (solution,), _composed(lambda _, inputs: [inputs["p"]]))
+    same = function("solution", (p, *held), (solution,), _composed(_same))
     jvp_of, vjp_of = map(partial, (_jvp, _vjp), (misses, misses), solves)
     return Parts(
         function("problem", solve.inputs, (p, *held), _problem),
-        iterate(step, MOST),
+        iterate(step, MOST, straight=STRAIGHT),
         function("last", (p, *held), (p,), partial(_last, read)),
         replace(same, ways=same.ways._replace(closed=lambda: {"jvp": jvp_of, "vjp": vjp_of})),
         function("answers", (*solve.inputs, p), solve.outputs, _answers),
