@@ -56,8 +56,8 @@ class Linear(NamedTuple):
     def derivative(self, right: Values) -> list[Scalar]:
         """F'^-1 right, without what dependent rows make of right sides that contradict each other.
 
-        With X = (F' with R)^-1 A s R it is (1 - X) (1 + 2 X + 3 X²) (F' with R)^-1 right. A filter of three factors is in
-        `contact_forces`.
+        With X = (F' with R)^-1 A s R it is (1 - X) (1 + 2 X + 3 X²) (F' with R)^-1 right.
+        `contact_forces` has a longer filter.
         """
         factors = factored(self.matrix)
         terms = [solved(factors, self.turned(right))]
@@ -163,9 +163,10 @@ class Problem(NamedTuple):
             pushes, slips, part = select(-n, 0.0, 1.0), select(most - across, 0.0, 1.0), minimum(most * inverse, 1.0)
             along = -(part * slips)
             A = (part + along * x * x, along * x * y), (along * x * y, part + along * y * y)
+            pairs = list(zip(self.rows[k], self.rows[k + 1], strict=True))
             for i, (row, z) in enumerate(zip(A, (x, y), strict=True)):
                 weights = [self.steps[k + j] * row[j] for j in range(2)]
-                entries = [_sum(_times(a, weights[0]), _times(b, weights[1])) for a, b in zip(*self.rows[k : k + 2])]
+                entries = [_sum(_times(a, weights[0]), _times(b, weights[1])) for a, b in pairs]
                 for j in range(2):
                     entries[k + j] = entries[k + j] + ((1.0 if i == j else 0.0) - row[j])
                 grips.append(pushes * slips * self.friction[k // 3] * z)

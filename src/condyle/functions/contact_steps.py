@@ -15,7 +15,6 @@ from condyle import algorithms
 from condyle.derivatives import jvp, vjp
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
-from condyle.scalar import select
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.specification.ports import ACTIVE, DRY_FRICTION
 
@@ -34,8 +33,8 @@ HELD = ("G", "b", "steps", "rates", "damping", "friction_there", "ends")
 
 
 class Parts(NamedTuple):
-    """Functions. problem: inputs of `contact_solve` -> p and what is held. loop, last: these -> p. solution: these -> p,
-    the same, whose derivative is that of the solution. answers: inputs and p -> the answers."""
+    """Functions. problem: inputs of `contact_solve` -> p and what is held. loop, last: these -> p. solution: these -> p
+    again, with the derivative of the solution. answers: inputs and p -> the answers."""
 
     problem: Function
     loop: Function
@@ -69,7 +68,7 @@ def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]
         fixed = [recording.equal(x) for x in held]
         p, *_ = recording.call(parts.loop, recording.equal(p), [0.0], *fixed)
         (p,) = recording.call(parts.last, p, *fixed)
-        (p,) = recording.call(parts.solution, p, *held)
+        (p,) = recording.call(parts.solution, recording.equal(p), *held)
     return recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
 
 
@@ -133,6 +132,8 @@ def _read(shape: Shape, inputs: ByName) -> Problem:
 
 
 def _iteration(read: Read, tree: Unrolled) -> tuple[Values, ...]:
+    from condyle.scalar import select
+
     problem = read(tree.inputs)
     p, extra, merit = problem.iterated(tree.inputs["p"], *tree.inputs["extra"])
     near = problem.is_near(merit)
