@@ -5,14 +5,13 @@ With v_f = v + h M^-1 (tau - c), J of the contacts' points and impulses p, along
     v_next = v_f + M^-1 Jᵀ p,    u = J v_next = J v_f + G p,    G = J M^-1 Jᵀ,    w = u_n + gap / h,
     0 <= p_n,  0 <= w,  p_n w = 0,    |p_t| <= friction p_n,    p_t |u_t| = -friction p_n u_t.
 
-Moreau 1988; Jean 1999. Solved by `SWEEPS` sweeps of projected Gauss-Seidel over the contacts; at each contact p_n
-first, then p_t. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) the conditions hold if and only if p is
+Moreau 1988; Jean 1999. This file has the problem, where its solution begins, and the answers; `contact_newton` solves
+it. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) the conditions hold if and only if p is
 the projection of p - rho u' onto the cone, for any rho > 0 (Acary, Brogliato 2008, section 3.9).
 
 Rows of joints (`joint_rows`), if there are any, are unit vectors below the contacts' rows in J. A sweep comes to them
-before the contacts, so that impulses of contacts are all that a start needs, and once more at the end, so that joints
-are exact where sweeps do not suffice. Before every `BETWEEN` sweeps and at the end, all joints that rest are solved for
-together, a step of a semi-smooth Newton method (Alart, Curnier 1991).
+before the contacts, so that impulses of contacts are all that a start needs. At the end joints are solved for once more
+alone, so that they are right for the impulses of the contacts where these are not there.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from condyle.algorithms.contact_newton import Problem
     from condyle.algorithms.unrolled import Unrolled
 
-MOST, STRAIGHT = 40, 5
+MOST, STRAIGHT = 20, 5
 """Iterations; and how many there are in straight code."""
 Read = Callable[[ByName], "Problem"]
 Shape = tuple[tuple[bool, bool, bool], ...]
