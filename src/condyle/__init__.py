@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
     from condyle.symbolic.linear import solve_symmetric
+    from condyle.user.quadratic_program import qp
 
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "log_cholesky",
     "operation_counts",
     "physical_inertias",
+    "qp",
     "random_tree",
     "solve_symmetric",
 ]
@@ -88,6 +90,7 @@ _HOMES = {
     ),
     **dict.fromkeys((name for name in __all__ if name.endswith("Derivatives")), "calls.methods"),
     **dict.fromkeys(("physical_inertias", "log_cholesky", "from_log_cholesky"), "model.physical"),
+    "qp": "user.quadratic_program",
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",

@@ -239,7 +239,8 @@ def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
         return
     with pytest.raises(UnsupportedError, match=f"target cuda with 8 lanes a state {message}"):
         grouped(program, 8, 64)
-    kernels = cast(GpuKernels, SimpleNamespace(size=lambda *_: Size(program), usual=lambda *_: WHOLE))
+    stub = SimpleNamespace(size=lambda *_: Size(program), usual=lambda *_: WHOLE, iterates=lambda *_: False)
+    kernels = cast(GpuKernels, stub)
     assert GpuFunction(kernels, FUNCTIONS["id"], "float64", 132).form(1) == Form(1)
 
 

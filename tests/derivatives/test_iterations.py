@@ -14,7 +14,7 @@ from condyle.backends.cpu.build import load, object_code, supported
 from condyle.backends.cpu.loops import assemble_segments
 from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
-from condyle.derivatives.recording import Composed
+from condyle.derivatives.composed import Composed
 from condyle.errors import UnsupportedError
 from condyle.functions.repeat import iterate, repeat
 from condyle.ir.segments import Iteration, Segmented, verify_segments

@@ -67,6 +67,7 @@ def calls_of_user(robot: condyle.Robot) -> Iterator[tuple[str, Callable[[Any], A
     yield "hessian", lambda x: x.hessian("cost"), [q[:5], v[:5], u[:5], w], {}
     steps = np.stack([u, -u, u], 1)
     yield "rollout", lambda x: x.rollout, [q, v, steps, w], {"by_time": "u", "sum": "cost", "last": True}
+    yield "iterate", lambda x: x.iterate, [q, v, u, w], {"until": "cost", "most": 4, "sum": "cost"}
     more = {"by_time": ("u",), "sum": ("cost",)}
     bars = [draw.normal(size=(N, 3, 7)), draw.normal(size=(N, 3, 7)), draw.normal(size=N)]
     yield "rollout's vjp", lambda x: x.vjp("rollout"), [q, v, steps, w, *bars], more

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle import UnsupportedError
 from condyle.interop.gradients import layout_of, tangent_gradient
 from tests.interop.frameworks import FRAMEWORKS, ROBOTS, Case, Framework, case
 from tests.processor import slow
@@ -141,6 +142,23 @@ def test_functions_of_users(framework: Framework) -> None:
     assert np.allclose(np.asarray(framework.of.grad(lambda u: far(Q[0], u).cost)(U)), 2 * u)
     assert np.array_equal(np.asarray(far.hessian("cost")(Q, U)), f.hessian("cost")(q, u))
     assert far.jacobian(by="u")(Q, U)._fields == f.jacobian(by="u")(q, u)._fields
+
+
+def test_an_iteration_of_a_users_function(framework: Framework) -> None:
+    def root(x, a):
+        y = 0.5 * (x + a / x)
+        return {"x": y, "done": 1e-9 - abs(y - x).max(), "moved": abs(y - x).sum()}
+
+    f = condyle.function(root, {"x": 2, "a": 2}).compile(threads=1)
+    far, a = framework.wrap(f), np.exp(np.linspace(-9.0, 9.0, 20)).reshape(10, 2)
+    X, A = map(framework.array, (np.ones((10, 2)), a))
+    for options in ({"most": 30, "sum": "moved"}, {"until": ("done", "any")}, {"most": 3}):
+        found, want = far.iterate(X, a=A, **options), f.iterate(np.ones((10, 2)), a, **options)
+        assert type(found) is type(want) and found._fields[-1] == "iterations"
+        for one, other in zip(found, want, strict=True):
+            assert np.array_equal(np.asarray(one), other)
+    with pytest.raises(UnsupportedError, match="iterate ends by itself and has no gradient"):
+        framework.of.grad(lambda a: far.iterate(X[0], a).x.sum())(A[0])
 
 
 def test_a_rollout_of_a_users_function(framework: Framework) -> None:

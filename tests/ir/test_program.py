@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from condyle import scalar
+from condyle.errors import UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array, Output, Program, operands, show, verify
@@ -76,7 +77,6 @@ BROKEN = {
     "uses a later node": lambda p: replace(p, nodes=(("neg", 1), *p.nodes[1:])),
     "uses itself": lambda p: replace(p, nodes=(*p.nodes, ("neg", len(p.nodes)))),
     "uses a negative number": lambda p: replace(p, nodes=(*p.nodes, ("neg", -1))),
-    "constant is not finite": lambda p: replace(p, nodes=(*p.nodes, ("const", float("inf")))),
     "constant is not a float": lambda p: replace(p, nodes=(*p.nodes, ("const", 1))),
     "input that is not there": lambda p: replace(p, nodes=(*p.nodes, ("input", 2, 0))),
     "entry beyond an input": lambda p: replace(p, nodes=(*p.nodes, ("input", 0, 2))),
@@ -91,3 +91,9 @@ BROKEN = {
 def test_verify_catches(fault: str) -> None:
     with pytest.raises((AssertionError, KeyError)):
         verify(BROKEN[fault](small()))
+
+
+def test_a_number_that_is_not_finite_is_the_users() -> None:
+    for number in (float("inf"), float("nan")):
+        with pytest.raises(UnsupportedError, match="divided by what is zero in every state"):
+            verify(replace(small(), nodes=(*small().nodes, ("const", number))))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import condyle
 from condyle.backends.cuda import time_loop as repeat
+from condyle.backends.cuda.kernel import assemble
 from condyle.backends.cuda.launches import Parts
 from condyle.functions import function_of
+from condyle.functions.repeat import iterate
+from condyle.functions.repeat import repeat as repeat_of
 from condyle.ir.interp import run_repeated
 from condyle.ir.program import Array, Program
 from condyle.ir.time_loops import Give, Repeated, Take, TimeLoop
@@ -74,3 +77,41 @@ def test_repeated_steps(robot: condyle.Robot) -> None:
         wanted = robot.compile(target="numpy").call(name, given)
         for x, y in zip(simulate(made, flat), wanted, strict=True):
             np.testing.assert_allclose(x, y.reshape(5, -1), rtol=0, atol=1e-11)
+
+
+def halved(x: Any, a: Any) -> dict[str, Any]:
+    """Exact in binary; done where both are small, never where one is no number."""
+    y = 0.5 * x + a
+    return {"x": y, "done": 1.0 - np.max(np.abs(y)), "moved": y - x, "cost": np.abs(x).sum()}
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("summed", [(), ("cost",)])
+def test_states_that_end_keep_their_answers(bits: int, summed: tuple[str, ...]) -> None:
+    f = condyle.function(halved, inputs={"x": 2, "a": ()}).compile("numpy")
+    body = cast(Program, f.dynamics._compiler.code(f.specification))
+    rng = np.random.default_rng(0)
+    for n, most in ((1, 12), (37, 12), (64, 5), (37, 1)):
+        repeated = iterate(f.specification, most, summed=summed).repeat
+        assert repeated is not None
+        loop = time_loop(repeated)
+        made = repeat.parts("made", body, loop, bits, repeat.texts(body, repeat.Kind.from_loop(loop), bits))
+        x = np.float32(rng.choice([0.25, 1.5, 3.0, 40.0, 500.0, np.nan], (n, 2))).astype(f"f{bits // 8}")
+        a = np.zeros((1, 1), f"f{bits // 8}")
+        names = (Array("iterations", ()),)
+        code = Repeated("made", body, loop, body.inputs, (*body.arrays, *names))
+        wanted = run_repeated(code, [x, a[:, 0]], x.dtype.type)
+        for got, exact in zip(simulate(made, [x, a]), wanted, strict=True):
+            np.testing.assert_array_equal(got, exact.reshape(n, -1))
+
+
+@pytest.mark.parametrize("bits", [64, 32])
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_loop_is_assembled(bits: int, ends: bool) -> None:
+    made = condyle.function(halved, inputs={"x": 2, "a": ()}).compile("numpy")
+    f, body = made.specification, cast(Program, made.dynamics._compiler.code(made.specification))
+    repeated = (iterate(f, 9, summed=("cost",)) if ends else repeat_of(f, 9, ("a",), 2)).repeat
+    assert repeated is not None
+    loop = time_loop(repeated)
+    (part,) = repeat.parts("made", body, loop, bits, repeat.texts(body, repeat.Kind.from_loop(loop), bits)).launches
+    assert assemble(part, "sm_90").usage.spill_stores == 0

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import condyle
 from condyle.errors import UnsupportedError
 from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL
 from tests.symbolic.traced import Source, check, traced
@@ -221,3 +222,30 @@ def test_a_large_product_is_offered_to_the_trace() -> None:
     count = len(source.offered)
     A[:4, :4] @ x[:4] + x @ x
     assert len(source.offered) == count
+
+
+def test_symmetric_systems_of_numbers() -> None:
+    """Any leading dimensions; what is not positive definite is NaN and spoils no other."""
+    rng = np.random.default_rng(0)
+    half, b = rng.normal(size=(2, 3, 4, 4)), rng.normal(size=(2, 3, 4, 2))
+    S = half @ half.swapaxes(-1, -2) + np.eye(4)
+    S[1, 2] = -S[1, 2]
+    x = condyle.solve_symmetric(np.tril(S), b)
+    assert np.isnan(x[1, 2]).all()
+    x[1, 2] = np.linalg.solve(S[1, 2], b[1, 2])
+    np.testing.assert_allclose(S @ x, b, rtol=1e-12, atol=1e-12)
+    assert condyle.solve_symmetric(S[0, 0], [1, 2, 3, 4]).shape == (4,)
+    assert condyle.solve_symmetric(S[:0], b[:0]).shape == (0, 3, 4, 2)
+    for wrong in ((S[0, 0], np.ones(3)), (np.ones(3), np.ones(3)), (np.ones((2, 3)), np.ones(3)), (S[0, 0], 1.0)):
+        with pytest.raises(ValueError, match=r"condyle\.solve_symmetric: shapes .* do not fit"):
+            condyle.solve_symmetric(*wrong)
+
+
+def test_matrices_of_numbers_are_solved_before_there_is_a_state() -> None:
+    half = np.random.default_rng(0).normal(size=(70, 70))
+    S = half @ half.T + np.eye(70)
+    x = np.random.default_rng(1).normal(size=(3, 70))
+    check(lambda x: np.linalg.solve(half, x), x, rtol=1e-9, atol=1e-9)
+    check(lambda x: condyle.solve_symmetric(S, x), x, rtol=1e-9, atol=1e-9)
+    program, _ = traced(lambda x: np.linalg.solve(half, x), [(70,)])
+    assert {node[0] for node in program.nodes} <= {"const", "input", "mul", "neg", "add", "sub"}

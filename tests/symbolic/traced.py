@@ -30,7 +30,7 @@ class Source:
         if kind == "det":
             return as_objects(Eliminated(rows).determinant)
         made = Cholesky(rows) if kind != "solve" else Eliminated(rows)
-        answer = made.lower if kind == "cholesky" else [*zip(*map(made.solve, operands[1].T.tolist()), strict=True)]
+        answer = made.L if kind == "cholesky" else [*zip(*map(made.solve, operands[1].T.tolist()), strict=True)]
         entries = np.empty(operands[-1].shape, object)
         entries[:] = answer
         return entries

@@ -11,7 +11,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.scalar import Scalar, absolute, is_zero, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, maximum, number, reciprocal, select, sqrt, total
 
 Vector: TypeAlias = "Sequence[Scalar]"
 Rows: TypeAlias = "Sequence[Sequence[Scalar]]"
@@ -29,38 +29,32 @@ def _less(start: Scalar, left: Iterable[Scalar], right: Iterable[Scalar]) -> Sca
 
 
 class Cholesky:
-    """S = L Lᵀ, of the lower triangle of S; not a number where S is not positive definite.
+    """S = L Lᵀ, of the lower triangle of S; NaN where S is not positive definite.
 
-    L: rows up to the diagonal. inverse: 1 / L_ii.
+    L: rows up to the diagonal. inverse: 1 / L_ii. least: pivots are at least so many times the diagonal's entries.
     """
 
-    def __init__(self, S: Rows) -> None:
+    def __init__(self, S: Rows, least: float = 0.0) -> None:
         self.L, self.inverse = list[list[Scalar]](), list[Scalar]()
         for i, entries in enumerate(S):
             row: list[Scalar] = []
             for j in range(i):
                 row.append(_less(entries[j], row, self.L[j][:j]) * self.inverse[j])
             pivot = _less(entries[i], row, row)
+            pivot = maximum(pivot, least * entries[i]) if least else pivot
             if isinstance(pivot, float) and not pivot > 0.0:
                 raise UnsupportedError(
-                    f"cholesky, solve_symmetric: the matrix is not positive definite in any state: pivot {i} is "
-                    f"{pivot:g}; add a small number to its diagonal, or use np.linalg.solve"
+                    f"cholesky, solve_symmetric: the matrix is positive definite in no state: pivot {i} is {pivot:g}; "
+                    "add a small number to its diagonal, or use np.linalg.solve"
                 )
-            row.append(sqrt(pivot))
-            self.L.append(row)
-            self.inverse.append(reciprocal(row[i]))
-
-    @property
-    def lower(self) -> list[list[Scalar]]:
-        """L with its zeros."""
-        return [[*row, *[number(0.0)] * (len(self.L) - len(row))] for row in self.L]
+            self.L.append([*row, sqrt(pivot), *[number(0.0)] * (len(S) - 1 - i)])
+            self.inverse.append(reciprocal(self.L[i][i]))
 
     def solve(self, b: Vector) -> list[Scalar]:
         """x of S x = b."""
-        halfway = list[Scalar]()
+        x = list[Scalar]()
         for i, start in enumerate(b):
-            halfway.append(_less(start, self.L[i][:i], halfway) * self.inverse[i])
-        x = halfway
+            x.append(_less(start, self.L[i][:i], x) * self.inverse[i])
         for i in reversed(range(len(x))):
             x[i] = _less(x[i], [row[i] for row in self.L[i + 1 :]], x[i + 1 :]) * self.inverse[i]
         return x
@@ -102,7 +96,7 @@ class Eliminated:
         upper, lower = self.U[k], self.U[i]
         if is_zero(lower[k]):
             return
-        ahead = number(-1.0) if is_zero(upper[k]) else _magnitude(upper[k]) - _magnitude(lower[k])
+        ahead = number(-1.0) if is_zero(upper[k]) else absolute(upper[k]) - absolute(lower[k])
         if isinstance(ahead, float) and ahead >= 0.0:
             return
         for column in range(k, len(upper)):
@@ -147,10 +141,6 @@ def _exchanged(ahead: Scalar, x: Scalar, y: Scalar) -> tuple[Scalar, Scalar]:
     if isinstance(ahead, float):
         return (x, y) if ahead >= 0.0 else (y, x)
     return select(ahead, x, y), select(ahead, y, x)
-
-
-def _magnitude(x: Scalar) -> Scalar:
-    return number(abs(x)) if isinstance(x, float) else absolute(x)
 
 
 # The same by reflections, some columns at a time: most of it is products of matrices, and nothing is chosen.
@@ -199,4 +189,7 @@ def _dot(x: Vector, y: Vector) -> Scalar:
 
 def scales(A: Rows) -> list[Scalar]:
     """By which rows are multiplied before they are reflected, since they may differ in size."""
-    return [reciprocal(total([_magnitude(x) for x in row if not is_zero(x)] or [number(0.0)])) for row in A]
+    sizes = [[absolute(x) for x in row if not is_zero(x)] for row in A]
+    if not all(sizes):
+        raise singular()
+    return [reciprocal(total(row)) for row in sizes]

@@ -136,8 +136,10 @@ class GpuFunction:
         return parts(made, kernels, bits_of(self.dtype), self.kernels.target)
 
     def repeated(self, loop: TimeLoop) -> GpuRollout | None:
-        """A loop around it in one kernel; None where a step is too long for that, or has loops of its own."""
-        if loop.until >= 0 or self.kernels.iterates(self.function):
+        """A loop around it in one kernel. None where a step is too long for that or has loops of its own, where all
+        states end together, and where states end that have inputs with a time axis."""
+        ends = loop.until >= 0 and (loop.together or any(take.every for take in loop.takes))
+        if ends or self.kernels.iterates(self.function):
             return None
         made = GpuRollout(self, loop)
         with suppress(UnsupportedError):

@@ -61,7 +61,7 @@ class ProductGraph(Graph):
         self.inputs, self.least = tuple(inputs), least
         self._blocks: list[LargeProduct | KeptIteration] = []
         """By port behind those of the inputs."""
-        self._known: dict[object, int] = {}
+        self._port_of: dict[object, int] = {}
 
     def symbols(self) -> Mapping[str, Entries]:
         """An array of symbols for every input, by name."""
@@ -81,10 +81,10 @@ class ProductGraph(Graph):
         """Of equal factors the same one."""
         factors = [(x.index, 0.0) if isinstance(x, Expr) else (-1, x) for part in (left, right) for x in entries(part)]
         key = (left.shape, right.shape, *factors)
-        if key not in self._known:
-            self._known[key] = len(self.inputs) + len(self._blocks)
-            self._blocks.append(LargeProduct(left, right, self._known[key], len(self.nodes)))
-        leaves = self._leaves(self._known[key], (len(left), right.shape[1]))
+        if key not in self._port_of:
+            self._port_of[key] = len(self.inputs) + len(self._blocks)
+            self._blocks.append(LargeProduct(left, right, self._port_of[key], len(self.nodes)))
+        leaves = self._leaves(self._port_of[key], (len(left), right.shape[1]))
         return np.where(_terms(left, right) > 0, leaves, 0.0)
 
     def _leaves(self, port: int, shape: tuple[int, ...]) -> Entries:

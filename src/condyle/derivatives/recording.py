@@ -290,26 +290,12 @@ class Recording:
         return names[0] if size(names[0]) <= LONG else min(names, key=size)
 
 
-@dataclass(frozen=True)
-class Composed:
-    """The run of a route that calls other functions, loops over time among them; `Route.recorded` says that its code is
-    made by `record`."""
-
-    record: Record
-
-    def __call__(self, sweeps: Any) -> tuple[object, ...]:
-        """The answers on the scalars that a sweep has, loops written out."""
-        from condyle.derivatives.derived import derivative
-
-        return tuple(Recording(sweeps.tree, derivative).computed(self.record, sweeps.inputs))
-
-
 def is_composed(function: Function) -> bool:
     """Whether it, or what it is a derivative of, calls loops over time."""
     primal = function.origin.function if isinstance(function.origin, Derivative) else None
     if primal is not None:
         return primal.repeat is None and is_composed(primal)
-    return any(isinstance(route.run, Composed) for route in function.routes.values())
+    return any(getattr(route.run, "has_loops", False) for route in function.routes.values())
 
 
 def _identity(value: Value) -> object:

@@ -6,15 +6,15 @@ dx = A^-1 (db - dA x), b_bar = A^-T x_bar, A_bar = -b_bar xᵀ. Of a symmetric m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 
 from condyle.algorithms.linear_systems import Cholesky, Eliminated, Panel, Vector, scales
+from condyle.derivatives.composed import Composed
 from condyle.derivatives.products import multiplied, shaped
-from condyle.derivatives.recording import Composed
 from condyle.functions.quantities import ByName, Values
 from condyle.ir.expr import Value
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
@@ -71,36 +71,37 @@ def _solved(kind: str, sweeps: Any) -> tuple[list[Any], ...]:
 
 
 def _reflected(kind: str, calls: Any, inputs: ByName) -> list[list[Any]]:
-    """By A = Q R, rows scaled by D: x = R^-1 Qᵀ D b, or D Q R^-T b."""
+    """By D A = Q R, D scales rows: x = R^-1 Qᵀ D b, or D Q R^-T b."""
     A, b = _rows(inputs)
-    n = len(A)
-    D = shaped(cast("Sequence[Value]", scales(A.tolist())), (n, 1))
-    R, starts, panels = A * D, range(0, n, TOGETHER), list[Panel]()
-    for k in starts:
-        panels.append(Panel(R[k:, k : k + TOGETHER].T.tolist()))
-        R[k:, k : k + TOGETHER] = _columns(panels[-1].columns)
-        R[k:, k + TOGETHER :] = _turned(calls, panels[-1], R[k:, k + TOGETHER :], False)
-    inverse = [x for panel in panels for x in panel.inverse]
-    if kind == "solve":
-        x = b * D
-        for k, panel in zip(starts, panels, strict=True):
-            x[k:] = _turned(calls, panel, x[k:], False)
-        for k in reversed(starts):
-            x[k : k + TOGETHER] -= _product(calls, R[k : k + TOGETHER, k + TOGETHER :], x[k + TOGETHER :])
-            for i in reversed(range(k, min(k + TOGETHER, n))):
-                x[i] = x[i] * inverse[i]
-                x[k:i] -= np.outer(R[k:i, i], x[i])
-    else:
-        x = b.copy()
-        for k in starts:
-            for i in range(k, min(k + TOGETHER, n)):
-                x[i] = x[i] * inverse[i]
-                x[i + 1 : k + TOGETHER] -= np.outer(R[i, i + 1 : k + TOGETHER], x[i])
-            x[k + TOGETHER :] -= _product(calls, R[k : k + TOGETHER, k + TOGETHER :].T, x[k : k + TOGETHER])
-        for k, panel in reversed([*zip(starts, panels, strict=True)]):
+    D = _columns([scales(A.tolist())])
+    R, panels = A * D, dict[int, Panel]()
+    for k in range(0, len(A), TOGETHER):
+        panels[k] = Panel(R[k:, k : k + TOGETHER].T.tolist())
+        R[k:, k : k + TOGETHER] = _columns(panels[k].columns)
+        R[k:, k + TOGETHER :] = _turned(calls, panels[k], R[k:, k + TOGETHER :], False)
+    if kind == "solve_transposed":
+        x = _triangular(calls, R.T, panels, b.copy(), True)
+        for k, panel in reversed(panels.items()):
             x[k:] = _turned(calls, panel, x[k:], True)
-        x = x * D
-    return [x.ravel().tolist()]
+        return [(x * D).ravel().tolist()]
+    x = b * D
+    for k, panel in panels.items():
+        x[k:] = _turned(calls, panel, x[k:], False)
+    return [_triangular(calls, R, panels, x, False).ravel().tolist()]
+
+
+def _triangular(calls: Any, T: Any, panels: Mapping[int, Panel], x: Any, is_lower: bool) -> Any:
+    """x of T x = b, written into b."""
+    way = 1 if is_lower else -1
+    for k, panel in list(panels.items())[::way]:
+        end = k + len(panel.V)
+        for i in range(k, end)[::way]:
+            x[i] = x[i] * panel.inverse[i - k]
+            within = slice(i + 1, end) if is_lower else slice(k, i)
+            x[within] -= np.outer(T[within, i], x[i])
+        others = slice(end, None) if is_lower else slice(k)
+        x[others] -= _product(calls, T[others, k:end], x[k:end])
+    return x
 
 
 def _turned(calls: Any, panel: Panel, x: Any, backwards: bool) -> Any:
@@ -113,11 +114,12 @@ def _turned(calls: Any, panel: Panel, x: Any, backwards: bool) -> Any:
 
 
 def _product(calls: Any, left: Any, right: Any) -> Any:
-    return multiplied(calls, left.copy(), right.copy())  # it is kept, and these are written
+    return multiplied(calls, left.copy(), right.copy())  # it is kept, and these are written later
 
 
 def _columns(columns: Sequence[Vector]) -> Any:
-    return shaped(cast("Sequence[Value]", [x for column in columns for x in column]), (len(columns), len(columns[0]))).T
+    flat: Any = [x for column in columns for x in column]
+    return np.transpose(shaped(flat, (len(columns), len(columns[0]))))
 
 
 def _rows(inputs: ByName, first: str = "A", second: str = "b") -> list[Any]:
@@ -143,11 +145,9 @@ def _jvp(kind: str, calls: Any, inputs: ByName) -> ByName:
 def _vjp(kind: str, calls: Any, inputs: ByName) -> ByName:
     _, b = _rows(inputs)
     x = _again(calls, kind, inputs["A"], b)
-    b_bar = _again(calls, TRANSPOSED[kind], inputs["A"], shaped(inputs["x_bar"], b.shape))
-    A_bar = -multiplied(calls, b_bar, x.T)
+    b_bar = _again(calls, TRANSPOSED[kind], inputs["A"], shaped(cast("Sequence[Value]", inputs["x_bar"]), b.shape))
+    left, right = (x, b_bar) if kind == "solve_transposed" else (b_bar, x)
+    A_bar: Any = -multiplied(calls, left, right.T)
     if kind == "solve_symmetric":
         A_bar = np.tril(A_bar) + np.tril(A_bar.T, -1)
-    return {
-        "A_bar": (A_bar.T if kind == "solve_transposed" else A_bar).ravel().tolist(),
-        "b_bar": b_bar.ravel().tolist(),
-    }
+    return {"A_bar": A_bar.ravel().tolist(), "b_bar": b_bar.ravel().tolist()}

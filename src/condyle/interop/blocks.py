@@ -218,6 +218,8 @@ class Rollout(RolloutCall, Method):
 
     def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
         extra = [name for name in self._options if arguments.get(name) is not None]
+        if options.together:
+            raise UnsupportedError("iterate: candidates of one query end together: call the compiled function itself")
         steps = length(self._base.taking(*extra), arguments, options)
         return self._run(arguments, self._task._replace(rolled=options._replace(steps=steps)))
 
@@ -286,6 +288,18 @@ class Function:
     def rollout(self, *args: Any, **named: Any) -> Any:
         """See `CompiledFunction.rollout`; by blocks of rollouts."""
         return Rollout(self._compiled, self._runner, "", None)(*args, **named)
+
+    def iterate(
+        self,
+        *args: Any,
+        until: str = "done",
+        most: int = 50,
+        by_time: Sequence[str] | str = (),
+        sum: Sequence[str] | str = (),
+        **named: Any,
+    ) -> Any:
+        """See `CompiledFunction.iterate`; by blocks of states."""
+        return Rollout(self._compiled, self._runner, "", None).iterate(args, named, until, most, by_time, sum)
 
     def jvp(self) -> Method:
         """See `CompiledFunction.jvp`."""

@@ -20,6 +20,8 @@ from condyle.model.robot import Robot
 
 Layout: TypeAlias = tuple[tuple[str, int, int], ...]
 """Pieces of a configuration in order: joint type or "flat", entries in q, entries in v."""
+NO_GRADIENT = "iterate ends by itself and has no gradient: take that of a rollout, or of its function at the answer"
+"""What is said of `iterate`."""
 
 
 def layout_of(robot: Robot) -> Layout:

@@ -17,6 +17,7 @@ from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.quantities import push_of
+from condyle.functions.repeat import ITERATIONS
 from condyle.functions.steps import STEP
 from condyle.specification import F_EXT, Derivative, Port
 from condyle.user.function import CompiledFunction
@@ -55,12 +56,23 @@ class Rollout(RolloutCall):
         self._taken = [port.name for port in function.inputs]
         self._order = [*self._taken, *([F_EXT.name] if function.takes_f_ext else []), *self._numbers]
         self._every_input = forced
+        self._iterated: Form | None = None
 
     def _form(self, function: specification.Function) -> Any:
         """How the rollout of a function is called."""
         parts = tuple(port.name for port in function.outputs)
         result = result_type(f"{function.method}_rollout", parts) if len(parts) > 1 else None
         return self._maker.form(function)._replace(result=result)
+
+    def _counted(self, function: specification.Function) -> Form:
+        """How the function is called that is repeated until it is done."""
+        form = self._iterated
+        if form is None:
+            form = self._form(function)
+            gives = (*form.gives, (ITERATIONS, False))
+            result = result_type(f"{function.method}_iterated", tuple(name for name, _ in gives))
+            form = self._iterated = form._replace(gives=gives, result=result)
+        return form
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         given = bound("rollout", self._taken, self._order, args, named)
@@ -72,9 +84,11 @@ class Rollout(RolloutCall):
     def run(self, arguments: Mapping[str, Any], options: Options) -> Any:
         has_forces = arguments.get(F_EXT.name) is not None
         form = self._forced if has_forces and self._forced is not None else self._plain
+        form = self._counted(self._every_input) if options.until else form
         steps = length(self._every_input, arguments, options)
         inputs = [arguments[port] for port, _ in form.takes]
-        return self._maker.call(self._maker.repeated(form.what, steps, *options[:4]), form, inputs, "rollout")
+        what = self._maker.repeated(form.what, *options._replace(steps=steps))
+        return self._maker.call(what, form, inputs, options.called)
 
     def warn(self, message: str) -> None:
         self._maker.warn(message)
@@ -122,7 +136,7 @@ class Maker:
         raise NotImplementedError
 
     def repeated(self, what: Any, *options: Any) -> Any:
-        """The rollout of a function, both as calls have them; options: see `condyle.functions.repeat`."""
+        """The rollout of a function, both as calls have them; options: those of `condyle.calls.rollouts.Options`."""
         raise NotImplementedError
 
     def warn(self, message: str) -> None:
@@ -273,6 +287,18 @@ class Function:
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers."""
         return self._call(*args, **named)
+
+    def iterate(
+        self,
+        *args: Any,
+        until: str | tuple[str, str] = "done",
+        most: int = 50,
+        by_time: Sequence[str] | str = (),
+        sum: Sequence[str] | str = (),
+        **named: Any,
+    ) -> Any:
+        """See `CompiledFunction.iterate`. It has no gradient."""
+        return self.rollout.iterate(args, named, until, most, by_time, sum)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._recipe

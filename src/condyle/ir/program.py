@@ -9,6 +9,7 @@ from functools import cached_property
 from math import inf
 from typing import NamedTuple, cast
 
+from condyle.errors import UnsupportedError
 from condyle.operations import ARITY, LEAVES, Node
 from condyle.text import Emitter
 
@@ -119,7 +120,10 @@ def show(program: Program) -> str:
 
 
 def verify(program: Program) -> Program:
-    """The Program itself; AssertionError (a bug of ours) with the node or the output that breaks a rule."""
+    """The Program itself; AssertionError (a bug of ours) with the node or the output that breaks a rule.
+
+    UnsupportedError where a number is not finite: it comes from what a user wrote.
+    """
     arity = ARITY.get
     for k, node in enumerate(program.nodes):
         used = node[1:]
@@ -127,6 +131,12 @@ def verify(program: Program) -> Program:
             for a in used:
                 assert a.__class__ is int and 0 <= a < k, _complaint(program, k)
         else:
+            if node[0] == "const" and not math.isfinite(constant_of(node)):
+                raise UnsupportedError(
+                    "a number is infinite or NaN in every state, where something is divided by what is zero in every "
+                    "state: an entry of a matrix, of at.frame(name).jacobian say; add a small number to it, such as "
+                    "1e-9, or leave out what has no influence"
+                )
             assert _is_leaf(program, node), _complaint(program, k)
     assert len(program.notes) in (0, len(program)), f"{program.name}: {len(program.notes)} notes"
     seen: set[tuple[int, int]] = set()

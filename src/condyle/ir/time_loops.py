@@ -23,6 +23,8 @@ class Take(NamedTuple):
     every: int = 0
 
 
+EARLY = 8
+"""Steps that a loop takes that ends by itself."""
 COUNT = -1
 """In place of the number of an output: how many steps were taken."""
 
@@ -67,6 +69,11 @@ class TimeLoop:
     def rows(self, every: int) -> int:
         """The number of rows; 1 where every is 0."""
         return -(-self.steps // every) if every else 1
+
+    @property
+    def expected(self) -> int:
+        """A guess at how many steps a state takes; it only decides what a thread takes at once."""
+        return min(self.steps, EARLY) if self.until >= 0 else self.steps
 
     @property
     def last(self) -> int:

@@ -176,20 +176,19 @@ def solve_symmetric(S: Any, b: Any) -> Any:
     """
     if isinstance(S, Held) or isinstance(b, Held):
         return _system("condyle.solve_symmetric", "solve_symmetric", S, b)
-    S, b = np.asarray(S, np.float64), np.asarray(b, np.float64)
-    if S.ndim < 2 or S.shape[-1] != S.shape[-2] or b.ndim < 1 or b.shape[-1 if b.ndim == 1 else -2] != S.shape[-1]:
-        raise ValueError(f"condyle.solve_symmetric: shapes {S.shape} and {b.shape} do not fit; give (n, n) and (n,)")
-    lower = np.tril(S)
-    whole = lower + np.swapaxes(np.tril(S, -1), -1, -2)
-    definite = np.reshape([_is_definite(x) for x in np.reshape(lower, (-1, *S.shape[-2:]))], (*S.shape[:-2], 1, 1))
-    x = np.linalg.solve(np.where(definite, whole, np.eye(S.shape[-1])), b[:, None] if b.ndim == 1 else b)
-    x = np.where(definite, x, np.nan)
-    return x[..., 0] if b.ndim == 1 else x
+    matrix, right = np.asarray(S, np.float64), np.asarray(b, np.float64)
+    is_vector, n = right.ndim == 1, matrix.shape[-1] if matrix.ndim else 0
+    if matrix.ndim < 2 or matrix.shape[-2] != n or not right.ndim or right.shape[-1 if is_vector else -2] != n:
+        raise ValueError(f"condyle.solve_symmetric: shapes {matrix.shape} and {right.shape} do not fit")
+    whole = np.tril(matrix) + np.swapaxes(np.tril(matrix, -1), -1, -2)
+    definite: Any = np.vectorize(_is_definite, [bool], signature="(n,n)->()")(matrix)[..., None, None]
+    solved = np.linalg.solve(np.where(definite, whole, np.eye(n)), right[:, None] if is_vector else right)
+    return np.where(definite, solved, np.nan)[..., 0] if is_vector else np.where(definite, solved, np.nan)
 
 
 def _is_definite(S: Any) -> bool:
     try:
-        return bool(np.isfinite(np.linalg.cholesky(S)).all())
+        return bool(numpy.isfinite(numpy.linalg.cholesky(S)).all())
     except np.linalg.LinAlgError:
         return False
 
@@ -202,7 +201,7 @@ def _system(name: str, kind: str, a: object, b: object) -> Symbols:
     if right.ndim not in (1, 2) or len(right) != n:
         raise ValueError(f"{name}: shapes {matrix.shape} and {right.shape} do not fit")
     if _is_constant(matrix):
-        solve = np.linalg.solve if kind == "solve" else solve_symmetric
+        solve: Callable[..., Any] = np.linalg.solve if kind == "solve" else solve_symmetric
         solved = times(as_objects(solve(matrix.astype(np.float64), np.eye(n))), right.reshape(n, -1), source)
     else:
         solved = source.linear(kind, matrix, right.reshape(n, -1))

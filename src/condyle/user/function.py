@@ -400,14 +400,15 @@ class CompiledFunction(Identified):
         if latest is None:
             return self._dynamics.explain(n, (self._function,)).replace(self._function.name, self._function.called)
         function, iterations = latest
-        counts, repeat = np.asarray(iterations), function.repeat
         said = self._dynamics.explain(n, (self._function, function)).replace(self._function.name, self._function.called)
-        if repeat is None or not counts.size:
-            return said
-        return (
-            f"{said}\nthe last call of iterate: {self._dynamics.kernel(function).description}; states {counts.size}, "
-            f"iterations on average {counts.mean():.1f}, at the most {counts.max():.0f} of {repeat.steps}"
-        )
+        said = f"{said}\nthe last call of iterate: {self._dynamics.kernel(function).description}"
+        if not hasattr(iterations, "__array__"):
+            return f"{said}; its iterations lie on the GPU"
+        counts: Array = np.asarray(iterations)
+        if not counts.size or function.repeat is None:
+            return f"{said}; no states"
+        average, most = f"{counts.mean():.1f}", f"{counts.max():.0f} of {function.repeat.steps}"
+        return f"{said}; states {counts.size}, iterations on average {average}, at the most {most}"
 
     @property
     def dtype(self) -> np.dtype[np.floating]:

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 
 from condyle.algorithms.linear_systems import Cholesky, Eliminated
 from condyle.compile.options import bound_arguments
-from condyle.derivatives.products import shaped
 from condyle.errors import CondyleError, ShapeError, UnsupportedError
 from condyle.functions.linear_systems import KINDS, linear_system
 from condyle.functions.quantities import Q, V
@@ -222,7 +221,7 @@ class Tracer:
         rows = operands[0].tolist()
         if kind == "det":
             return as_objects(Eliminated(rows).determinant)
-        return as_objects(shaped([x for row in Cholesky(rows).lower for x in row], operands[0].shape))
+        return np.array(Cholesky(rows).L, object)
 
     def call(self, function: Function, arguments: Sequence[Any], frame: str) -> Sequence[Symbols]:
         """The answers of a function of the robot: fresh symbols, of equal arguments the same ones."""

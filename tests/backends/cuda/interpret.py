@@ -186,7 +186,7 @@ class _Run:
             if (self.awake == self.everyone).all():
                 self.awake = self.everyone
         elif op == "bar":
-            self._wait()
+            self._wait("warp" in line.words)
         elif op == "shfl":
             self._shuffle(line, mask)
         elif op == "ld":
@@ -199,9 +199,10 @@ class _Run:
             self._write(line.operands[0], vote_any(self.registers[line.operands[1]] & self.awake), mask)
         return place + 1
 
-    def _wait(self) -> None:
-        """All threads of a warp, or of a block, are here, those that have ended left out."""
-        if any((asleep & ~self.awake).any() for asleep in self.asleep.values()):
+    def _wait(self, alone: bool) -> None:
+        """All threads of a warp, or of a block, are here, those that have ended left out. alone: of a warp."""
+        here = self._with_warps(self.awake) if alone else self.everyone
+        if any((asleep & here & ~self.awake).any() for asleep in self.asleep.values()):
             raise ValueError("a barrier that only some lanes reach")
         self.shared.watch.barrier()
         self.memory.barrier()
@@ -222,9 +223,19 @@ class _Run:
             self.asleep[to] = self.asleep.get(to, np.zeros(self.n, np.bool_)) | taken
             self.awake = self.awake & ~taken
             return place + 1
-        if taken.any() and (taken != self.awake).any():
+        left = self.awake & ~taken
+        if not taken.any() or not left.any():
+            return to if taken.any() else place + 1
+        if (self._with_warps(taken) & left).any():
             raise ValueError("a branch backwards that only some lanes take")
-        return to if taken.any() else place + 1
+        self.asleep[place + 1] = self.asleep.get(place + 1, np.zeros(self.n, np.bool_)) | left
+        self.awake = taken
+        return to
+
+    @staticmethod
+    def _with_warps(lanes: Lanes) -> Lanes:
+        """All lanes of the warps of these."""
+        return np.repeat(lanes.reshape(-1, WARP).any(axis=1), WARP)
 
     def _read(self, operand: str, kind: type[np.generic]) -> Lanes:
         value = self.registers.get(operand)

@@ -101,6 +101,7 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "min": np.fmin,
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
+    "not": lambda a: ~a,
     "xor": lambda a, b: a ^ b,
     "shl": shift_left,
     "shr": shift_right,
@@ -118,6 +119,8 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "cvt.u32.u64": lambda a: a.astype(np.uint32),
     "cvt.f64.f32": lambda a: a.astype(np.float64),
     "cvt.f32.f64": lambda a: a.astype(np.float32),
+    "cvt.f64.u32": lambda a: a.astype(np.float64),
+    "cvt.f32.u32": lambda a: a.astype(np.float32),
     "cvt.f64.s64": lambda a: a.astype(np.float64),
 }
 """By name without rounding; the type stands in the name only where it is not the type of all operands."""

@@ -13,7 +13,7 @@ from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, bits_of
 from condyle.ir.count import work as work_of
 from condyle.ir.sweep import Code
-from condyle.ir.time_loops import TimeLoop
+from condyle.ir.time_loops import COUNT, Give, TimeLoop
 from condyle.runtime import cache, trusted_folders
 from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import NativeKernel, Shape, entry_of
@@ -68,32 +68,36 @@ class CKernel(NativeKernel):
         self._library, self._symbol, self._shape = library, symbol, shape
 
     def repeated(self, loop: TimeLoop) -> NativeKernel | None:
-        """A loop around this kernel: nothing is compiled."""
-        if loop.until >= 0:
+        """A loop around this kernel: nothing is compiled. None where all states end together."""
+        if loop.together:
             return None
         once, numbers = self._shape, _numbers(loop, self._shape)
         more = sum(once.in_sizes) + sum(once.out_sizes[give.output] for give in loop.gives if give.summed)
         shape = replace(
             once,
             in_sizes=tuple(x * loop.rows(take.every) for take, x in zip(loop.takes, once.in_sizes, strict=True)),
-            out_sizes=tuple(once.out_sizes[give.output] * loop.rows(give.every) for give in loop.gives),
+            out_sizes=tuple(_size(give, once) * loop.rows(give.every) for give in loop.gives),
             work_bytes=once.work_bytes + more * once.lanes * self.dtype.itemsize,
-            state_ns=once.state_ns * loop.steps,
+            state_ns=once.state_ns * loop.expected,
         )
         address = _address(self._library, f"{self._symbol}_repeat")
         entry = entry_of(address, shape, self.dtype, ctypes.addressof(numbers))
-        said = f"{loop.steps} steps a tile, {self.description}"
+        said = f"{'at most ' if loop.until >= 0 else ''}{loop.steps} steps a tile, {self.description}"
         return NativeKernel(entry, self.dtype, said, (self._library, numbers))
 
 
 def _numbers(loop: TimeLoop, shape: Shape) -> ctypes.Array[ctypes.c_ssize_t]:
     """The loop as numbers for support/repeat.h, with contiguous arrays."""
-    found = [loop.steps, int(loop.backwards), len(loop.gives)]
+    found = [loop.steps, int(loop.backwards), len(loop.gives), loop.until]
     for take, size in zip(loop.takes, shape.in_sizes, strict=True):
         found += [take.carried, take.every, size]
     for give in loop.gives:
-        found += [give.output, give.every, int(give.summed), shape.out_sizes[give.output]]
+        found += [give.output, give.every, int(give.summed), _size(give, shape)]
     return (ctypes.c_ssize_t * len(found))(*found)
+
+
+def _size(give: Give, once: Shape) -> int:
+    return 1 if give.output == COUNT else once.out_sizes[give.output]
 
 
 def _address(library: ctypes.CDLL, symbol: str) -> int:

@@ -70,12 +70,12 @@ def write_time_loop(e: Emitter, symbol: str, code: Code, bits: int, body: Body) 
     with e.block(f"{head};\n{head}\n{{"):
         e("const ptrdiff_t *const at = (const ptrdiff_t *)numbers;")
         e(f"const cd_take *const take = (const cd_take *)(at + {HEAD});")
-        e(f"const cd_loop loop = {{at[0], at[1], at[2], take, (const cd_give *)(take + {len(code.inputs)})}};")
+        e(f"const cd_loop loop = {{at[0], at[1], at[2], at[3], take, (const cd_give *)(take + {len(code.inputs)})}};")
         write_call(e, code, body, "(const real *const *)in", "(real *const *)out")
     e("")
 
 
-HEAD = 3
+HEAD = 4
 """Numbers of a loop before those of its inputs."""
 
 
@@ -110,7 +110,7 @@ def write_rollout(e: Emitter, symbol: str, code: Repeated, bits: int, body: Body
         e(f"static const ptrdiff_t carried[] = {{{', '.join(str(take.carried) for take in takes)}}};")
         e(f"static const ptrdiff_t summed[] = {{{', '.join(str(int(give.summed)) for give in gives)}}};")
         e(f"cd_take take[{len(takes)}];", f"cd_give give[{len(gives)}];")
-        e(f"const cd_loop loop = {{(ptrdiff_t)steps, 0, {len(gives)}, take, give}};", "size_t k;")
+        e(f"const cd_loop loop = {{(ptrdiff_t)steps, 0, {len(gives)}, -1, take, give}};", "size_t k;")
         with e.block(f"for (k = 0; k < {len(takes)}; k++) {{"):
             e("take[k].carried = carried[k];", "take[k].every = carried[k] < 0 && in_step[k] != 0;")
             e("take[k].distance = in_step[k];")

@@ -300,8 +300,6 @@ def _copied(work: Straight, copies: Sequence[Copy]) -> list[int]:
 # Loops over time around a kernel of tiles; the same machine code is used for any number of steps.
 
 
-GUESS = 8
-"""Steps that a loop takes that ends earlier."""
 TILES, ALL = 128, 1 << 40
 """How many tiles of it a thread takes at once, since lanes are idle at the end of these; states that end together."""
 
@@ -342,7 +340,7 @@ def _looped(once: Shape, whole: Shape, loop: TimeLoop, work_bytes: int) -> Shape
         else (whole if give.summed else once).out_sizes[give.output]
         for give in loop.gives
     ]
-    state_ns = whole.state_ns * (loop.steps if loop.until < 0 else min(loop.steps, GUESS))
+    state_ns = whole.state_ns * loop.expected
     least = ALL if loop.together else TILES * whole.lanes * _refills(loop)
     return replace(
         whole,

@@ -2,6 +2,9 @@
 
 Carried and constant inputs are in registers; inputs with a time axis are loaded at each step, outputs are stored at the
 kept steps. The number of steps, and which are kept, are parameters: one text is for every rollout of its kind.
+
+A state that is done keeps its inputs, so that later steps compute its answers again. When all states of a warp are
+done, the next step is the last one.
 """
 
 from __future__ import annotations
@@ -20,13 +23,16 @@ from condyle.backends.cuda.trig import literal, write_table
 from condyle.ir.program import Array, Program, input_of
 from condyle.ir.segments import Iteration, Product, Segmented, gives
 from condyle.ir.segments import reads as reads_of
-from condyle.ir.time_loops import Give, Take, TimeLoop
+from condyle.ir.time_loops import COUNT, Give, Take, TimeLoop
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 
 
 class Kind(NamedTuple):
-    """The properties that a text depends on: carried, timed of each input; outputs, summed, rows of each output."""
+    """The properties that a text depends on: carried, timed of each input; outputs, summed, rows of each output.
+
+    until: the output that ends a state's loop, or -1.
+    """
 
     carried: tuple[int, ...]
     timed: tuple[bool, ...]
@@ -34,6 +40,7 @@ class Kind(NamedTuple):
     summed: tuple[bool, ...]
     rows: tuple[bool, ...]
     backwards: bool
+    until: int
 
     @staticmethod
     def from_loop(loop: TimeLoop) -> Kind:
@@ -45,6 +52,7 @@ class Kind(NamedTuple):
             tuple(give.summed for give in gives),
             tuple(give.every > 0 for give in gives),
             loop.backwards,
+            loop.until,
         )
 
 
@@ -59,7 +67,11 @@ def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> t
 def parts(name: str, program: Program, loop: TimeLoop, bits: int, texts: tuple[Text, ...]) -> Parts:
     """The launch of a rollout. Each output of the body may be an output of the loop once."""
     inputs = tuple(_in_time(array, take.every, loop) for take, array in zip(loop.takes, program.inputs, strict=True))
-    outputs = tuple(_in_time(program.arrays[give.output], give.every, loop) for give in loop.gives)
+    count = Array("iterations", ())
+    outputs = tuple(
+        count if give.output == COUNT else _in_time(program.arrays[give.output], give.every, loop)
+        for give in loop.gives
+    )
     everies = [port.every for port in (*loop.takes, *loop.gives) if port.every]
     paces = [array.size * bits // 8 for array in outputs]
     part = Part(texts, inputs, outputs, numbers=(loop.steps, *everies, *paces))
@@ -118,7 +130,9 @@ class _TimeLoopBody(Body):
         e = self.e
         self.declare()
         e(f".reg .{self.f} %c<{len(self.c) + 1}>, %d<{len(self.c) + 1}>, %s<{len(self.s) + 1}>;")
-        e(".reg .b32 %steps, %number, %time, %u;", ".reg .pred %ends, %again;", ".reg .b64 %wide;")
+        e(".reg .b32 %steps, %number, %time, %u;", ".reg .pred %ends, %more;", ".reg .b64 %long;")
+        if self.kind.until >= 0:
+            e(".reg .pred %running, %stop, %finish;", ".reg .b32 %count;")
         ports = len(self.kind.timed) + len(self.kind.outputs)
         e(f".reg .b32 %every<{ports}>;", f".reg .b64 %at<{ports}>, %pace<{ports}>;", f".reg .pred %kept<{ports}>;")
         self.where()
@@ -128,6 +142,9 @@ class _TimeLoopBody(Body):
         for step in self.low.steps:
             self.step(step)
         self._carry()
+        for number, output in enumerate(self.kind.outputs):
+            if output == COUNT:
+                self._give_count(number)
         e("ret;")
 
     def outputs(self) -> None:
@@ -148,14 +165,17 @@ class _TimeLoopBody(Body):
         e = self.e
         for name, count in (("c", len(self.c)), ("d", len(self.c)), ("s", len(self.s))):
             e(*(f"mov.{self.f} %{name}{k}, {literal(0.0, self.bits)};" for k in range(count)))
-        e("ld.param.u64 %wide, [steps];", "cvt.u32.u64 %steps, %wide;", "mov.u32 %number, 0;")
+        e("ld.param.u64 %long, [steps];", "cvt.u32.u64 %steps, %long;", "mov.u32 %number, 0;")
         named = [(k, f"ein{k}") for k, timed in enumerate(self.kind.timed) if timed]
         named += [(len(self.kind.timed) + k, f"eout{k}") for k, rows in enumerate(self.kind.rows) if rows]
         for port, name in named:
-            e(f"ld.param.u64 %wide, [{name}];", f"cvt.u32.u64 %every{port}, %wide;")
+            e(f"ld.param.u64 %long, [{name}];", f"cvt.u32.u64 %every{port}, %long;")
         for step in self.low.steps:
             if isinstance(step, Load) and not self.kind.timed[step.group.array]:
                 self._keep(step.group, step.offset)
+        if self.kind.until >= 0:
+            e("setp.lt.s32 %running, %lane, %left;", "mov.u32 %count, 0;")
+            e("setp.ne.u32 %stop, %steps, %steps;", "setp.ne.u32 %finish, %steps, %steps;")
 
     def _keep(self, group: Group, offset: int) -> None:
         self.load(group, offset)
@@ -169,6 +189,8 @@ class _TimeLoopBody(Body):
         """Computes the rows of this step."""
         e, kind = self.e, self.kind
         e("add.u32 %u, %number, 1;", "setp.eq.u32 %ends, %u, %steps;")
+        if kind.until >= 0:
+            e("or.pred %ends, %ends, %finish;")
         e("sub.u32 %time, %steps, %u;" if kind.backwards else "mov.u32 %time, %number;")
         for array, timed in enumerate(kind.timed):
             if timed:
@@ -180,8 +202,8 @@ class _TimeLoopBody(Body):
     def _row(self, port: int, size: int) -> None:
         """Computes whether a port has a row for this step, and the byte offset of the row."""
         e = self.e
-        e("add.u32 %u, %time, 1;", "setp.eq.u32 %again, %u, %steps;", f"rem.u32 %u, %u, %every{port};")
-        e(f"setp.eq.u32 %kept{port}, %u, 0;", f"or.pred %kept{port}, %kept{port}, %again;")
+        e("add.u32 %u, %time, 1;", "setp.eq.u32 %more, %u, %steps;", f"rem.u32 %u, %u, %every{port};")
+        e(f"setp.eq.u32 %kept{port}, %u, 0;", f"or.pred %kept{port}, %kept{port}, %more;")
         e(f"div.u32 %u, %time, %every{port};", f"mul.wide.u32 %at{port}, %u, {size * self.item};")
 
     def step(self, step: Step) -> None:
@@ -208,6 +230,8 @@ class _TimeLoopBody(Body):
 
     def _put(self, step: Put) -> None:
         e = self.e
+        if step.array == self.kind.until:
+            e(f"setp.gt.{self.f} %stop, {self.register(step.node)}, {literal(0.0, self.bits)};")
         for array, carried in enumerate(self.kind.carried):
             if carried == step.array and (array, step.entry) in self.c:
                 e(f"mov.{self.f} %d{self.c[array, step.entry]}, {self.register(step.node)};")
@@ -215,7 +239,8 @@ class _TimeLoopBody(Body):
             return
         if (step.array, step.entry) in self.s:
             total = f"%s{self.s[step.array, step.entry]}"
-            e(f"add.rn.{self.f} {total}, {total}, {self.register(step.node)};")
+            running = "@%running " if self.kind.until >= 0 else ""
+            e(f"{running}add.rn.{self.f} {total}, {total}, {self.register(step.node)};")
             e(f"st.shared.{self.f} [%mine+{step.offset}], {total};")
         else:
             super().step(step)
@@ -236,12 +261,24 @@ class _TimeLoopBody(Body):
 
     def _carry(self) -> None:
         """Moves carried outputs to the next step's inputs; after the barrier tiles can be reused."""
-        e = self.e
+        e, ends = self.e, self.kind.until >= 0
+        if ends:
+            e("@%running add.u32 %count, %count, 1;", "not.pred %more, %stop;", "and.pred %running, %running, %more;")
         for (array, _), k in self.c.items():
             if self.kind.carried[array] >= 0:
-                e(f"mov.{self.f} %c{k}, %d{k};")
-        e("bar.warp.sync 0xFFFFFFFF;", "add.u32 %number, %number, 1;", "setp.lt.u32 %again, %number, %steps;")
-        e("@%again bra STEP;")
+                e(f"{'@%running ' if ends else ''}mov.{self.f} %c{k}, %d{k};")
+        e("bar.warp.sync 0xFFFFFFFF;", "add.u32 %number, %number, 1;")
+        if ends:
+            e("vote.sync.any.pred %more, %running, 0xFFFFFFFF;", "not.pred %finish, %more;", "not.pred %more, %ends;")
+        else:
+            e("setp.lt.u32 %more, %number, %steps;")
+        e("@%more bra STEP;")
+
+    def _give_count(self, number: int) -> None:
+        e, f = self.e, self.f
+        e(f"ld.param.u64 %a, [out{number}];", "cvta.to.global.u64 %a, %a;", f"ld.param.u64 %pace0, [pace{number}];")
+        e("add.u32 %k, %first, %lane;", "cvt.u64.u32 %long, %k;", "mad.lo.u64 %a, %long, %pace0, %a;")
+        e(f"cvt.rn.{f}.u32 %t, %count;", "setp.lt.s32 %there, %lane, %left;", f"@%there st.global.{f} [%a], %t;")
 
 
 # Segments as launches: a kernel for each segment, with arrays between them in device memory.

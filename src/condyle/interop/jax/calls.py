@@ -17,7 +17,7 @@ from condyle.calls.dynamics import Dynamics
 from condyle.derivatives import derivative
 from condyle.errors import UnsupportedError
 from condyle.identity import Parts, digest, key_of
-from condyle.interop.gradients import Layout, layout_of
+from condyle.interop.gradients import NO_GRADIENT, Layout, layout_of
 from condyle.specification import Function
 from condyle.specification.ports import Port
 
@@ -76,6 +76,8 @@ class What(NamedTuple):
     @property
     def derived(self) -> What:
         """Along tangents."""
+        if self.base.repeat is not None and self.base.repeat.until:
+            raise UnsupportedError(NO_GRADIENT)
         return self._replace(chain="j" + self.chain)
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from condyle import specification
 from condyle.calls.dynamics import Dynamics
+from condyle.calls.rollouts import Options
 from condyle.compile.options import numbers_of_compiled
 from condyle.errors import DTypeError, ShapeError
-from condyle.functions.repeat import repeat
 from condyle.interop.gradients import is_plain, layout_of
 from condyle.interop.jax.calls import KIND_OF_LETTER, Engine, What, called, ports_of
 from condyle.interop.wrapped import Form, Function, Functions, Maker
@@ -48,7 +48,7 @@ class JaxMaker(Maker):
         return What(self.engine, chain, function)
 
     def repeated(self, what: What, *options: Any) -> What:
-        return what._replace(base=repeat(what.base, *options))
+        return what._replace(base=Options(*options).repeated(what.base))
 
     def number(self, name: str, like: Any) -> Any:
         return self.numbers[name]

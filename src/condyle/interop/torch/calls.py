@@ -19,11 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.calls.dynamics import Dynamics
+from condyle.calls.rollouts import Options
 from condyle.derivatives import derivative
 from condyle.errors import DeviceError, DTypeError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.functions.repeat import iterate, repeat
 from condyle.identity import Parts, digest, key_of, nearest
+from condyle.interop.gradients import NO_GRADIENT
 from condyle.runtime._native import empty
 from condyle.runtime.arrays import summed
 from condyle.specification import Derivative, Function
@@ -118,9 +120,9 @@ def call_of(what: str) -> Call:
 
 
 def repeated(what: str, *options: Any) -> str:
-    """The rollout of a function, both as calls have them; options: see `condyle.functions.repeat`."""
+    """The rollout of a function, both as calls have them; options: those of `condyle.calls.rollouts.Options`."""
     engine = engine_of(what)
-    return engine.what(repeat(engine.function(what), *options))
+    return engine.what(Options(*options).repeated(engine.function(what)))
 
 
 def _owners(function: Function) -> list[int | None]:
@@ -136,6 +138,8 @@ def _owners(function: Function) -> list[int | None]:
 def _derived(chain: str, function: Function) -> Function:
     """Derivatives, the last one first, of a function; UnsupportedError where there is none."""
     made = function
+    if chain and function.repeat is not None and function.repeat.until:
+        raise UnsupportedError(NO_GRADIENT)
     try:
         for letter in reversed(chain):
             made = derivative(KIND_OF_LETTER[letter], made)

@@ -27,13 +27,14 @@ typedef struct {
     ptrdiff_t carried, every, distance;
 } cd_take;
 
-/* every: 0 for the step that runs last, else as above. summed: over all steps. */
+/* every: 0 for the step that runs last, else as above. summed: over all steps. output -1: how many steps there were. */
 typedef struct {
     ptrdiff_t output, every, summed, distance;
 } cd_give;
 
+/* until: -1, or an output of one number: the first step at which it is above 0 is the last one of that state. */
 typedef struct {
-    ptrdiff_t steps, backwards, n_give;
+    ptrdiff_t steps, backwards, n_give, until;
     const cd_take *take;
     const cd_give *give;
 } cd_loop;
@@ -136,11 +137,24 @@ CD_STATIC void cd_take_all(const cd_call *c, size_t k, size_t rows, ptrdiff_t t,
     }
 }
 
-CD_STATIC void cd_give_all(const cd_call *c, size_t k, size_t rows, ptrdiff_t t, int first, int last)
+CD_STATIC void cd_add(const cd_call *c, int first)
 {
     real_v *sum = c->sums;
     ptrdiff_t j;
     size_t e;
+    for (j = 0; j < c->loop->n_give; j++) {
+        const cd_output *out = c->body->out + (c->loop->give[j].summed ? c->loop->give[j].output : 0);
+        for (e = 0; c->loop->give[j].summed && e < out->size; e++, sum++) {
+            const real_v x = c->w[out->table[e]];
+            *sum = first ? x : *sum + x;
+        }
+    }
+}
+
+CD_STATIC void cd_give_all(const cd_call *c, size_t k, size_t rows, ptrdiff_t t, int last)
+{
+    real_v *sum = c->sums;
+    ptrdiff_t j;
     for (j = 0; j < c->loop->n_give; j++) {
         const cd_give *give = c->loop->give + j;
         const cd_output *out = c->body->out + give->output;
@@ -150,10 +164,6 @@ CD_STATIC void cd_give_all(const cd_call *c, size_t k, size_t rows, ptrdiff_t t,
             continue;
         }
         if (give->summed) {
-            for (e = 0; e < out->size; e++) {
-                const real_v x = c->w[out->table[e]];
-                sum[e] = first ? x : sum[e] + x;
-            }
             if (last) {
                 cd_unpack(sum, c->body->line, out->size, to, c->out_stride[j], rows);
             }
@@ -162,6 +172,40 @@ CD_STATIC void cd_give_all(const cd_call *c, size_t k, size_t rows, ptrdiff_t t,
             cd_unpack(c->w, out->table, out->size, to + row * give->distance, c->out_stride[j], rows);
         }
     }
+}
+
+/* The answers of lane l, whose state is number k, after so many steps. */
+CD_STATIC void cd_give_lane(const cd_call *c, size_t k, size_t l, ptrdiff_t count)
+{
+    const real_v *sum = c->sums;
+    ptrdiff_t j;
+    size_t e;
+    for (j = 0; j < c->loop->n_give; j++) {
+        const cd_give *give = c->loop->give + j;
+        real *const to = c->out[j] + (ptrdiff_t)k * c->out_stride[j];
+        if (give->output < 0) {
+            to[0] = (real)count;
+            continue;
+        }
+        for (e = 0; e < c->body->out[give->output].size; e++) {
+            to[e] = ((const real *)(give->summed ? sum++ : c->w + c->body->out[give->output].table[e]))[l];
+        }
+    }
+}
+
+/* Ends the states that are done, or all with the last step; gives how many go on. done: of each lane. */
+CD_STATIC size_t cd_end(const cd_call *c, size_t k, size_t rows, ptrdiff_t count, unsigned char *done)
+{
+    const real *const flag = (const real *)(c->w + c->body->out[c->loop->until].table[0]);
+    size_t running = 0, l;
+    for (l = 0; l < rows; l++) {
+        if (!done[l] && (flag[l] > 0 || count == c->loop->steps)) {
+            cd_give_lane(c, k + l, l, count);
+            done[l] = 1;
+        }
+        running += !done[l];
+    }
+    return running;
 }
 
 /* Behind a step's workspace are vectors for all inputs, then for all outputs that are summed. */
@@ -191,11 +235,17 @@ CD_STATIC int cd_repeat(const cd_call *given, size_t n, void *work)
     }
     for (k = 0; k < n; k += LANES) {
         const size_t rows = n - k < LANES ? n - k : LANES;
+        unsigned char done[LANES] = {0};
         for (s = 0; s < loop->steps; s++) {
             const ptrdiff_t t = loop->backwards ? loop->steps - 1 - s : s;
             cd_take_all(&c, k, rows, t, s == 0);
             c.body->turn(c.w, c.held);
-            cd_give_all(&c, k, rows, t, s == 0, s + 1 == loop->steps);
+            cd_add(&c, s == 0);
+            if (loop->until < 0) {
+                cd_give_all(&c, k, rows, t, s + 1 == loop->steps);
+            } else if (cd_end(&c, k, rows, s + 1, done) == 0) {
+                break;
+            }
         }
     }
     return 0;
