@@ -38,7 +38,8 @@ def iterations(robot: condyle.Robot, contacts: Any, args: list[Array], **more: A
         p, *held = recording.call(problem, *inputs.values())
         return [recording.call(parts.loop, p, [0.0], *held)[-1]]
 
-    return np.broadcast_to(Recording(tree, derivative).computed(record, inputs)[0][0], len(args[0]))
+    counts: Any = Recording(tree, derivative).computed(record, inputs)[0][0]
+    return np.broadcast_to(counts, len(args[0]))
 
 
 def test_thousands_of_states_are_solved() -> None:
@@ -57,7 +58,8 @@ def test_a_warm_start_takes_fewer_iterations() -> None:
     robot, n = quadruped(), 100
     q, v, tau = states(n)
     on, mu = np.ones((n, 4)), np.full((n, 4), 0.4)
-    dyn, impulse = robot.compile(contacts=FEET, inputs=OPEN[2:]), np.zeros((n, 4, 3))
+    dyn: Any = robot.compile(contacts=FEET, inputs=OPEN[2:])
+    impulse = np.zeros((n, 4, 3))
     for _ in range(10):
         found = dyn.contact_solve(q, v, 0.0 * tau, on, DT, mu, impulse0=impulse)
         q, v, impulse = robot.integrate(q, DT * found.v), found.v, found.impulse
@@ -88,7 +90,7 @@ def test_a_state_has_the_same_bits_in_any_batch(dtype: str) -> None:
 
 def test_the_edges_of_the_inputs() -> None:
     """No active contact, no friction, a friction of 10, steps of 1e-9 and 10 s, gaps that no motion fulfils."""
-    dyn = quadruped().compile(contacts=FEET, inputs=OPEN[1:2])
+    dyn: Any = quadruped().compile(contacts=FEET, inputs=OPEN[1:2])
     q, v, tau, on, dt, mu = given(20)
     none = np.zeros((20, 4))
     for flags, step, friction, gaps in (

@@ -255,7 +255,7 @@ def test_legs_that_are_locked_on_the_ground_are_hard() -> None:
     dyn = stiff_quadruped(40.0).compile(contacts=FEET, **ROWS)
     found = dyn.contact_solve(q, 0.0 * v, tau, *rest)
     solved = found.residual < 1e-8
-    assert 0.3 < solved.mean() < 1.0 and found.residual.max() < 2e-2
+    assert 0.1 < solved.mean() < 1.0 and found.residual.max() < 2e-2
     assert np.mean(np.abs(found.v[solved, 6:]) < 1e-11) > 0.6
 
 

@@ -112,20 +112,20 @@ class Frictional(Constrained):
         b = [x + y for x, y in zip(b, self.at_contacts(self.half_moved), strict=True)]
         for k, gap in enumerate(self.tree.inputs.get("gaps", ())):
             b[3 * k + 2] = b[3 * k + 2] + self.active[3 * k] * gap * reciprocal(h)
-        own = [self.rows[i][i] for i in range(self.first, len(b))]
-        rates = [x for tangents, normal in self.rates for x in (tangents, tangents, normal)] + own
-        least = [*self.least, *(number(0.0) for _ in own)]
+        of_joints = [self.rows[i][i] for i in range(self.first, len(b))]
+        rates = [x for tangents, normal in self.rates for x in (tangents, tangents, normal)] + of_joints
+        least = [*self.least, *(number(0.0) for _ in of_joints)]
         return Problem(self.rows, b, [reciprocal(x) for x in rates], rates, least, self.friction, self.joints)
 
     def start(self) -> list[Scalar]:
         """The first p: the input impulse0, else that of sticking contacts (w = 0, u_t = 0); cut off at the cones. Zero
         of joints."""
-        given = self.tree.inputs.get("impulse0")
-        if given is None:
+        first = self.tree.inputs.get("impulse0")
+        if first is None:
             sought = [-x for x in self.problem.b[: self.first]]
             p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
         else:
-            turned = (vec.times(axes, vec.three(given, 3 * k)) for k, axes in enumerate(self.axes))
+            turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
             p = [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
         return self._cut(p) + [number(0.0) for _ in self.joints]
 

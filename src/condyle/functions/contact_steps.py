@@ -49,7 +49,7 @@ def ways_of(solve: Function) -> Mapping[str, Route]:
 
 
 def _composed(record: Callable[..., Any]) -> Route:
-    from condyle.derivatives.recording import Composed
+    from condyle.derivatives.composed import Composed
 
     return Route(Composed(record), recorded=True)
 
@@ -84,9 +84,9 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
         name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Route | Callable[..., Any]
     ) -> Function:
         said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
-        made = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+        described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
         ways, content = Ways(lambda: {name: route}), f"{said} {contacts} {shape}"
-        return replace(solve, **made, ways=ways, numerics=Numerics(Size(0)), content=content)
+        return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=content)
 
     read = partial(_read, shape)
     step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, read))
