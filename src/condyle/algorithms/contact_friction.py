@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 
 from condyle.algorithms.contact_forces import Constrained, Regular
-from condyle.algorithms.contact_newton import SMALL, Problem, shortened
+from condyle.algorithms.contact_newton import SMALL, Problem
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.drives import driven
 from condyle.algorithms.joint_rows import JointRow
@@ -127,23 +127,15 @@ class Frictional(Constrained):
         else:
             turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
             p = [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
-        return self._cut(p) + [number(0.0) for _ in self.joints]
+        return self.problem.cut([*p, *(number(0.0) for _ in self.joints)])
 
     def answers(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
-        """(v_next, impulses in the world's axes, residual), given a solution: within the cones, and without gain of
-        energy, also where it is none."""
-        p = self._without_gain(self.problem.with_joints_solved([*self._cut(p[: self.first]), *p[self.first :]]))
+        """(v_next, impulses in the world's axes, residual) of a solution; without gain of energy, also where it is
+        none."""
+        p = self._without_gain(self.problem.with_joints_solved(p))
         moved = self.moved(self.half_moved, p)
         v_next = [x + y for x, y in zip(self.tree.inputs["v"], moved, strict=True)]
         return v_next, self._in_world(p), self._residual(p)
-
-    def _cut(self, p: Sequence[Scalar]) -> list[Scalar]:
-        """Impulses of contacts, cut off at the cones."""
-        cut = list[Scalar]()
-        for k, mu in enumerate(self.friction):
-            push = maximum(p[3 * k + 2], 0.0)
-            cut += [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
-        return cut
 
     def _without_gain(self, p: Sequence[Scalar]) -> list[Scalar]:
         """p times the largest factor up to 1 at which the energy of the impulses, pᵀ (b + G p / 2), is not positive.

@@ -14,7 +14,7 @@ and one step, of the length of `LENGTHS` that has the least |F / s|, or none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.joint_rows import JointRow
@@ -27,14 +27,13 @@ LENGTHS = (1.0, 0.5, 0.2)
 FIRST, FACTOR = 1e-3, 10.0
 """What is added to R after the first step that is not taken whole, and by what it grows then, up to `FACTOR`, and falls
 else."""
-SERIES = 1.0, 1.0, 1.0, -3.0
-"""The factors of powers of X in (1 - X) (1 + 2 X + 3 X²), which takes R out of derivatives up to 4 X³."""
 NEAR, NEARLY = 1e-6, 3e-6
 """|F / s| [m/s] from which one more step suffices, and times |b|, which allows for rounding in single precision."""
 SMALL = 1e-24
 """Added to squares of lengths: a length of zero has a derivative then, and nothing is divided by zero."""
 
 Values = Sequence[Scalar]
+Factors = tuple[list[list[Scalar]], list[Scalar]]
 
 
 class Linear(NamedTuple):
@@ -54,29 +53,13 @@ class Linear(NamedTuple):
         return right
 
     def derivative(self, right: Values) -> list[Scalar]:
-        """F'^-1 right, without what dependent rows make of right sides that contradict each other.
-
-        With X = (F' with R)^-1 A s R it is (1 - X) (1 + 2 X + 3 X²) (F' with R)^-1 right.
-        `contact_forces` has a longer filter.
-        """
-        factors = factored(self.matrix)
-        terms = [solved(factors, self.turned(right))]
-        for _ in SERIES[1:]:
-            before = terms[-1]
-            terms.append(solved(factors, [total([x * before[j] for j, x in row.items()]) for row in self.damping]))
-        return _series(terms)
+        """F'^-1 right, without what dependent rows make of right sides that contradict each other: see `_filtered`."""
+        return _filtered(factored(self.matrix), self.damping, self.turned(right))
 
     def transposed(self, right: Values) -> list[Scalar]:
         """The same with the transposed matrix."""
-        factors = factored([list(column) for column in zip(*self.matrix, strict=True)])
-        terms = [solved(factors, list(right))]
-        for _ in SERIES[1:]:
-            pushed = [number(0.0)] * len(right)
-            for y, row in zip(terms[-1], self.damping, strict=True):
-                for j, x in row.items():
-                    pushed[j] = pushed[j] + x * y
-            terms.append(solved(factors, pushed))
-        answer = _series(terms)
+        columns = [{i: row[j] for i, row in enumerate(self.damping) if j in row} for j in range(len(right))]
+        answer = _filtered(factored([list(x) for x in zip(*self.matrix, strict=True)]), columns, list(right))
         for k, grip in enumerate(self.grips):
             row = 3 * (k // 2)
             answer[row + 2] = answer[row + 2] - grip * answer[row + k % 2]
@@ -160,7 +143,7 @@ class Problem(NamedTuple):
             across = sqrt(x * x + y * y + SMALL)
             inverse, most = reciprocal(across), self.friction[k // 3] * maximum(n, 0.0)
             x, y = x * inverse, y * inverse
-            pushes, slips, part = select(-n, 0.0, 1.0), select(most - across, 0.0, 1.0), minimum(most * inverse, 1.0)
+            pushes, slips, part = select(n, 1.0, 0.0), select(most - across, 0.0, 1.0), minimum(most * inverse, 1.0)
             along = -(part * slips)
             A = (part + along * x * x, along * x * y), (along * x * y, part + along * y * y)
             pairs = list(zip(self.rows[k], self.rows[k + 1], strict=True))
@@ -225,13 +208,21 @@ class Problem(NamedTuple):
         return [*contacts, *alone.swept(alone.iterated(p[n:], number(0.0))[0])[0]]
 
     def ended(self, p: Values) -> list[Scalar]:
-        """p after a last step, which is left out where it would lead away."""
+        """p after a last step, which is left out where it would lead away, within the cones."""
         u = self.velocity(p)
         misses = self.misses(p, u)
         moved = _moved(p, 1.0, self.direction(p, u, misses))
         merit = self.merit(self.misses(moved, self.velocity(moved)))
         takes = maximum(select(self.merit(misses) - merit, 1.0, -1.0), select(self.is_near(merit), 1.0, -1.0))
-        return [select(takes, x, y) for x, y in zip(moved, p, strict=True)]
+        return self.cut([select(takes, x, y) for x, y in zip(moved, p, strict=True)])
+
+    def cut(self, p: Values) -> list[Scalar]:
+        """p, the impulses of contacts cut off at the cones."""
+        p = list(p)
+        for k, mu in enumerate(self.friction):
+            push = maximum(p[3 * k + 2], 0.0)
+            p[3 * k : 3 * k + 3] = [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
+        return p
 
 
 def _dot(x: Values, y: Values) -> Scalar:
@@ -246,17 +237,28 @@ def _moved(p: Values, t: float, d: Values) -> list[Scalar]:
     return [x + t * y for x, y in zip(p, d, strict=True)]
 
 
-def _series(terms: Sequence[Values]) -> list[Scalar]:
-    return [
-        total([factor * x for factor, x in zip(SERIES, entries, strict=True)]) for entries in zip(*terms, strict=True)
-    ]
+def _filtered(factors: Factors, damping: Sequence[Mapping[int, Scalar]], right: list[Scalar]) -> list[Scalar]:
+    """(1 - X)² (1 + 3 X + 6 X²) M^-1 right, X = M^-1 D with D the damping in M: (M - D)^-1 right up to 10 X³.
+
+    Where X is 1, right sides contradict each other; what they ask for is taken away before it is divided by D.
+    """
+
+    def damped(x: Values) -> list[Scalar]:
+        return [total([number(0.0), *(weight * x[j] for j, weight in row.items())]) for row in damping]
+
+    for _ in range(2):
+        right = [x - y for x, y in zip(right, damped(solved(factors, right)), strict=True)]
+    first = solved(factors, right)
+    second = solved(factors, damped(first))
+    third = solved(factors, damped(second))
+    return [x + 3.0 * y + 6.0 * z for x, y, z in zip(first, second, third, strict=True)]
 
 
 def _times(x: Scalar, factor: Scalar) -> Scalar:
     return x if is_zero(x) else factor * x
 
 
-def factored(matrix: list[list[Scalar]]) -> tuple[list[list[Scalar]], list[Scalar]]:
+def factored(matrix: list[list[Scalar]]) -> Factors:
     """L and U of a matrix in one, without pivoting, and the reciprocals of U's diagonal."""
     rows, inverses = [list(row) for row in matrix], list[Scalar]()
     for k, pivots in enumerate(rows):
@@ -271,7 +273,7 @@ def factored(matrix: list[list[Scalar]]) -> tuple[list[list[Scalar]], list[Scala
     return rows, inverses
 
 
-def solved(factors: tuple[list[list[Scalar]], list[Scalar]], right: list[Scalar]) -> list[Scalar]:
+def solved(factors: Factors, right: list[Scalar]) -> list[Scalar]:
     """x of matrix x = right."""
     (rows, inverses), x = factors, list(right)
     n = len(x)
