@@ -53,7 +53,6 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "functions/constraints": ("tests/contacts", "tests/functions"),
     "functions/added": ("tests/test_extending.py",),
     "jobs/closures": ("tests/contacts/test_closing.py",),
-    "jobs": ("tests/contacts",),
     "links": ("tests/test_links.py",),
     "links/algorithms": ("tests/algorithms/parallel",),
     "links/cuda": ("tests/backends/cuda/test_links.py", "tests/backends/cuda/test_linked.py", "tests/test_links.py"),

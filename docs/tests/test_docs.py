@@ -63,6 +63,7 @@ def test_readme_program_runs(tmp_path: Path) -> None:
     "page",
     [
         "kinematics",
+        "inverse_kinematics",
         "momentum",
         "parameters",
         "steps",

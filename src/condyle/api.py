@@ -36,6 +36,7 @@ from condyle.specification.integrators import LINKS
 from condyle.specification.ports import ACTIVE, CONTROLS
 
 if TYPE_CHECKING:
+    from condyle.jobs.inverse_kinematics import InverseKinematics
     from condyle.user import Size, UserFunction
     from condyle.view import HardPlane, SmoothGround, View
 
@@ -193,6 +194,30 @@ class Robot(model.Robot):
         held = self.contacts if contacts is None else checked_contacts(self, contacts)
         closing.check_held(called, held)
         return closing.ClosedLoops(self, tuple(held), without_notes(self).compile("numpy", contacts=contacts))
+
+    def inverse_kinematics(
+        self,
+        frames: Sequence[str],
+        position: float | Sequence[float] = 1.0,
+        rotation: float | Sequence[float] = 0.3,
+        limits: bool = True,
+        rest: ArrayLike | None = None,
+        tolerance: float = 1e-5,
+        most: int = 300,
+    ) -> InverseKinematics:
+        """Return the inverse kinematics of some frames: `compile` it, then call it with targets.
+
+        frames: names of K frames, which are to be at their targets all at once. position [1], rotation [m]: weights of
+        their errors, one for all or one a frame; 0: it does not matter. limits: q keeps the limits of the joints. rest
+        (nq,): a posture to be near to, as far as the frames leave it free. tolerance [m, rad]: the error of a solution.
+        most: iterations of a target. See docs/inverse_kinematics.md and `Solution`.
+        Errors: UnsupportedError for a frame and a number; ModelError for limits that no q keeps.
+        """
+        from condyle.jobs.inverse_kinematics import InverseKinematics  # at first use
+
+        return InverseKinematics(
+            self, self.function, frames, position, rotation, limits, rest, tolerance, whole("most", most, 1)
+        )
 
     def show(
         self,

@@ -124,6 +124,31 @@ def test_a_users_function_with_a_network(tmp_path: Path) -> None:
     assert "out cost[n]" in header and "in  w0[40][14]" in header
 
 
+def roots(x: Any, a: Any) -> dict[str, Any]:
+    """Newton's square roots, from 1 to a and back to it."""
+    y = 0.5 * (1.0 + abs(x) + (1.0 + abs(a)) / (1.0 + abs(x)))
+    return {"x": y - 1.0, "done": 1e-9 - np.max(np.abs(y - 1.0 - x))}
+
+
+def test_an_iteration_of_a_users_function(tmp_path: Path) -> None:
+    f = condyle.function(roots, inputs={"x": 2, "a": 2})
+    f.export("c", tmp_path, name="net", iterate={"most": 40})
+    sources = sorted(path.name for path in tmp_path.glob("*.c"))
+    call([COMPILERS[0], *STRICT, *sources, "-o", "check", "-lm"], tmp_path)
+    assert call(["./check"], tmp_path).count("right") == 5
+    assert "roots until done > 0, at most 40 times" in (tmp_path / "net.h").read_text()
+    exported = library(tmp_path).net_iterate_roots
+    a = np.exp(np.linspace(-9.0, 9.0, 38)).reshape(19, 2)
+    a[4, 1] = np.nan
+    x, (end, done, count) = np.zeros((19, 2)), (np.empty(shape) for shape in ((19, 2), 19, 19))
+    arrays = (ctypes.c_void_p(array.ctypes.data) for array in (x, a, end, done, count))
+    assert exported(ctypes.c_size_t(19), *arrays) == 0
+    wanted = f.compile("numpy").iterate(x, a, most=40)
+    np.testing.assert_array_equal(count, wanted.iterations)
+    assert count[4] == 40.0 and len(set(count)) > 3
+    np.testing.assert_allclose(end, wanted.x, rtol=1e-12, atol=1e-12)  # rounding of fused operations
+
+
 def test_errors(tmp_path: Path) -> None:
     robot = robot_of(False)
     with pytest.raises(UnsupportedError, match="any number of steps"):
@@ -136,3 +161,11 @@ def test_errors(tmp_path: Path) -> None:
     for options, words in (({"by": ("u",)}, "'by_time' and 'sum'"), ({"by_time": ("x",)}, "not carried")):
         with pytest.raises(UnsupportedError, match=words):
             f.export("c", tmp_path, rollout=options)
+    for target, options, words in (
+        ("c", {"by_time": ("u",)}, "allowed are 'until' and 'most'"),
+        ("c", {"until": "x"}, "name an output that is one number: cost"),
+        ("c", {"until": "cost", "most": 0}, "most=0; give a whole number"),
+        ("cuda", {"until": "cost"}, "target 'cuda' has no iterations"),
+    ):
+        with pytest.raises(UnsupportedError, match=words):
+            f.export(target, tmp_path, iterate=options)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TypeAlias
 
 from condyle.errors import UnsupportedError
-from condyle.scalar import Scalar, absolute, is_zero, maximum, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 
 Vector: TypeAlias = "Sequence[Scalar]"
 Rows: TypeAlias = "Sequence[Sequence[Scalar]]"
@@ -29,35 +29,54 @@ def _less(start: Scalar, left: Iterable[Scalar], right: Iterable[Scalar]) -> Sca
 
 
 class Cholesky:
-    """S = L Lᵀ, of the lower triangle of S; NaN where S is not positive definite.
+    """S = L D Lᵀ, of the lower triangle of S; NaN where S is not positive definite. No root is waited for.
 
-    L: rows up to the diagonal. inverse: 1 / L_ii. least: pivots are at least so many times the diagonal's entries.
+    lower: rows of L before the diagonal, which is 1. pivots: D. inverse: 1 / D. least: pivots are at least so many times
+    the diagonal's entries.
     """
 
     def __init__(self, S: Rows, least: float = 0.0) -> None:
-        self.L, self.inverse = list[list[Scalar]](), list[Scalar]()
+        self.lower, self.pivots, self.inverse = list[list[Scalar]](), list[Scalar](), list[Scalar]()
+        self._is_checked = not least
         for i, entries in enumerate(S):
-            row: list[Scalar] = []
+            scaled, row = list[Scalar](), list[Scalar]()
             for j in range(i):
-                row.append(_less(entries[j], row, self.L[j][:j]) * self.inverse[j])
-            pivot = _less(entries[i], row, row)
+                scaled.append(_less(entries[j], scaled, self.lower[j]))
+                row.append(scaled[j] * self.inverse[j])
+            pivot = _less(entries[i], scaled, row)
             pivot = maximum(pivot, least * entries[i]) if least else pivot
             if isinstance(pivot, float) and not pivot > 0.0:
                 raise UnsupportedError(
                     f"cholesky, solve_symmetric: the matrix is positive definite in no state: pivot {i} is {pivot:g}; "
                     "add a small number to its diagonal, or use np.linalg.solve"
                 )
-            self.L.append([*row, sqrt(pivot), *[number(0.0)] * (len(S) - 1 - i)])
-            self.inverse.append(reciprocal(self.L[i][i]))
+            self.lower.append(row)
+            self.pivots.append(pivot)
+            self.inverse.append(reciprocal(pivot))
+
+    @property
+    def L(self) -> list[list[Scalar]]:
+        """L D^1/2, all entries of its rows: Cholesky's factor."""
+        roots = [sqrt(pivot) for pivot in self.pivots]
+        rows = [[*row, number(1.0)] for row in self.lower]
+        scaled = [[x if is_zero(x) else x * root for x, root in zip(row, roots, strict=False)] for row in rows]
+        return [[*row, *[number(0.0)] * (len(rows) - len(row))] for row in scaled]
 
     def solve(self, b: Vector) -> list[Scalar]:
         """x of S x = b."""
         x = list[Scalar]()
-        for i, start in enumerate(b):
-            x.append(_less(start, self.L[i][:i], x) * self.inverse[i])
+        for start, row in zip(b, self.lower, strict=True):
+            x.append(_less(start, row, x))
+        x = [value * inverse for value, inverse in zip(x, self.inverse, strict=True)]
         for i in reversed(range(len(x))):
-            x[i] = _less(x[i], [row[i] for row in self.L[i + 1 :]], x[i + 1 :]) * self.inverse[i]
-        return x
+            x[i] = _less(x[i], [row[i] for row in self.lower[i + 1 :]], x[i + 1 :])
+        return [value + self._doubt for value in x] if self._is_checked else x
+
+    @cached_property
+    def _doubt(self) -> Scalar:
+        """0; NaN where some pivot is below zero."""
+        root = sqrt(reduce(minimum, self.pivots))
+        return maximum(root, 0.0) - root
 
 
 # General matrices.

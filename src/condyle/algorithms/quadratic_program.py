@@ -35,10 +35,12 @@ NEAREST, WRONG = 0.01, 0.3
 """Of a start with multipliers: the least slack, and the residual from which on the multipliers are left out."""
 KEPT = 0.999
 """The part of the longest step that is taken."""
+LATE, CENTRED = 14.0, 0.5
+"""After so many steps they are plain ones that aim mu at so much of it: of 10 000 problems one would go in circles."""
 NEAR, CURVED, SMALL = 6e-7, 1e-3, 1e-7
 """The last step leaves this error beside x, by what it does not take and by its curvature, at least this part of it;
 s z before it is small."""
-SOLVED, CLEAR, FAR = 1e-6, 1e6, 1e4
+SOLVED, CLEAR, FAR = 1e-6, 1e6, 1e3
 """The residual of what is solved; theta z beside 1 + mu where no feasible x is near, which ends the loop; infeasible is
 what has a certificate that all feasible x are so far."""
 STIFF = 1e8
@@ -117,13 +119,15 @@ class Problem(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a step changes. w: A x, E x. left: the part of the gradient of the Lagrangian at the start that is left."""
+    """What a step changes. w: A x, E x. left: the part of the gradient of the Lagrangian at the start that is left. steps: how
+    many were taken."""
 
     x: Vector
     w: Vector
     z: Vector
     theta: Scalar
     left: Scalar
+    steps: Scalar
     y: Vector
 
 
@@ -196,7 +200,7 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
         z, y = ([select(WRONG - wrong, v, 0.0) for v in of] for of in (z, forces[len(forces) - len(equal) :]))
     theta = maximum(_most([slack - r for r in room]), 0.0) if sides else number(0.0)
     z = [maximum(product * reciprocal(r + theta), v) for r, v in zip(room, z, strict=True)]
-    return small, State(x, places[n:], z, theta, number(1.0), y), Units(length, force, norms)
+    return small, State(x, places[n:], z, theta, number(1.0), number(0.0), y), Units(length, force, norms)
 
 
 def stiffened(problem: Problem, state: State) -> Problem:
@@ -210,7 +214,7 @@ def stiffened(problem: Problem, state: State) -> Problem:
 
 def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     """The state after a step of a `stiffened` problem, and whether it was the last: 1, else 0."""
-    x, w, z, theta, left, y = state
+    x, w, z, theta, left, steps, y = state
     n, sides = len(x), problem.sides
     s = [maximum(r, LEAST) for r in problem.room([*x, *w], theta)]
     lifted = [r * (1.0 / DELTA) for r in problem.gap([*x, *w])]
@@ -236,8 +240,9 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     bent = [a * b for a, b in zip(z, bends, strict=True)]
     ahead = (1.0 - longest) * mu - longest * longest * (dot(s, bent) * (1.0 / len(sides)))
     centre = ahead * reciprocal(maximum(mu, TINY))
-    centre = centre * centre * centre * mu
-    pushed = [centre * b + c for b, c in zip(by_s, bent, strict=True)]
+    late = select(steps - LATE, 1.0, 0.0)
+    centre = maximum(centre * centre * centre, CENTRED * late) * mu
+    pushed = [centre * b + (1.0 - late) * c for b, c in zip(by_s, bent, strict=True)]
     dplaces, ds = moved([f + p for f, p in zip(forces, problem.summed(pushed), strict=True)])
     dz = [p - a - b * c for p, a, b, c in zip(pushed, z, d, ds, strict=True)]
     lowest = reduce(minimum, [a * b for a, b in zip([*ds, *dz], [*by_s, *by_z], strict=True)])
@@ -245,8 +250,8 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     rest = 1.0 - taken
     dy = [c * (1.0 / DELTA) + r for c, r in zip(dplaces[len(dplaces) - len(y) :], lifted, strict=True)]
     x, w = _moved(x, dplaces[:n], taken), _moved(w, dplaces[n:], taken)
-    after = State(x, w, _moved(z, dz, taken), theta * rest, left * rest, _moved(y, dy, taken))
-    missed = _largest(dplaces[:n]) * (rest + CURVED - reduce(minimum, bends)) - NEAR * maximum(_largest(x), 0.01)
+    after = State(x, w, _moved(z, dz, taken), theta * rest, left * rest, steps + 1.0, _moved(y, dy, taken))
+    missed = _largest(dplaces[:n]) * (rest + CURVED + late - reduce(minimum, bends)) - NEAR * maximum(_largest(x), 0.01)
     gap = problem.gap([*x, *w])
     far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(r) - 1e-8 for r in gap]]
     wide = total([theta * total(z), *[absolute(a * b) for a, b in zip(after.y, gap, strict=True)]])

@@ -113,7 +113,7 @@ def _record(shape: Shape, recording: Any, inputs: Mapping[str, Flat]) -> list[Fl
     done = 1.0
     if shape.sides:
         loop = iterate(_step(shape._replace(started=False, iterations=0)), shape.iterations)
-        carried = [*state.x, *state.w, *state.z, state.theta, state.left, *state.y]
+        carried = [*state.x, *state.w, *state.z, state.theta, state.left, state.steps, *state.y]
         after, (done,), _ = recording.call(loop, _flat(algorithm.stiffened(small, state)), carried)
         state = _state(shape, after)
     else:
@@ -127,20 +127,20 @@ def _step(shape: Shape) -> Function:
     """One step. data: the scaled problem, the same in all; state: what changes."""
     sizes = _sizes(shape)
     data = _port("data", sum(sizes.values()))
-    state = _port("state", shape.variables + shape.rows + len(shape.sides) + 2 + shape.equal)
+    state = _port("state", shape.variables + shape.rows + len(shape.sides) + 3 + shape.equal)
 
     def run(sweeps: Any) -> tuple[Flat, ...]:
         parts = dict(zip(sizes, _cut(sweeps.inputs["data"], [*sizes.values()]), strict=True))
         after, done = algorithm.step(_problem(shape, parts), _state(shape, sweeps.inputs["state"]))
-        return [*after.x, *after.w, *after.z, after.theta, after.left, *after.y], [done]
+        return [*after.x, *after.w, *after.z, after.theta, after.left, after.steps, *after.y], [done]
 
     return _function(f"step {shape!r}", [data, state], [state, _port("done")], Ways(lambda: {"step": Route(run)}))
 
 
 def _state(shape: Shape, flat: Flat) -> State:
-    sizes = shape.variables, shape.rows, len(shape.sides), 1, 1, shape.equal
-    x, w, z, (theta,), (left,), y = _cut(flat, sizes)
-    return State(x, w, z, theta, left, y)
+    sizes = shape.variables, shape.rows, len(shape.sides), 1, 1, 1, shape.equal
+    x, w, z, (theta,), (left,), (steps,), y = _cut(flat, sizes)
+    return State(x, w, z, theta, left, steps, y)
 
 
 # Derivatives at the solution

@@ -23,8 +23,8 @@ class Take(NamedTuple):
     every: int = 0
 
 
-EARLY = 8
-"""Steps that a loop takes that ends by itself."""
+EARLY, SHARE = 8, 16
+"""Steps that are expected of a loop that ends by itself, or if that is more a part of the most that it may take."""
 COUNT = -1
 """In place of the number of an output: how many steps were taken."""
 
@@ -73,7 +73,7 @@ class TimeLoop:
     @property
     def expected(self) -> int:
         """A guess at how many steps a state takes; it only decides what a thread takes at once."""
-        return min(self.steps, EARLY) if self.until >= 0 else self.steps
+        return max(min(self.steps, EARLY), self.steps // SHARE) if self.until >= 0 else self.steps
 
     @property
     def last(self) -> int:

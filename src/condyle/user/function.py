@@ -30,7 +30,7 @@ from condyle.trace.reference import evaluate
 from condyle.trace.straight import sizes
 from condyle.user.ports import NAME, Sizes, Tracer, answers_of, check_arguments, check_shape, inputs_of, ordered
 from condyle.user.state import HELD, Caller, State
-from condyle.user.traced import alone, check_same, renamed, traced
+from condyle.user.traced import alone, check_same, iterated, renamed, traced
 
 # A user's function on numbers: plain Python and NumPy, one state after the other. The reference of what is traced.
 
@@ -211,6 +211,7 @@ class UserFunction(Identified):
         name: str | None = None,
         dtype: DTypeLike | None = None,
         rollout: Mapping[str, Sequence[str]] | None = None,
+        iterate: Mapping[str, Any] | None = None,
     ) -> list[Path]:
         """Write a project with this function, by its own name; return the paths of the files.
 
@@ -218,7 +219,9 @@ class UserFunction(Identified):
         or planar joints, which `condyle.interop.casadi.wrap` does. derivatives: some of "jvp", "vjp", "jacobian",
         "hessian". name, dtype: as in `condyle.export`. rollout: write a rollout of any number of steps too: {"by_time":
         names of inputs with a value for each step, "sum": names of outputs that are summed}, both optional; {} has
-        neither.
+        neither. iterate, of target "c": write the function repeated until it is done too, "iterate_NAME" with an answer
+        `iterations`: {"until": an output that is one number, "most": 1 to 2^24}, "done" and 50 where they are left out;
+        a state that is done keeps its answers, and all states that are computed at once go on until the last is done.
         """
         for kind in derivatives:
             if kind not in DERIVATIVE_KINDS:
@@ -228,8 +231,13 @@ class UserFunction(Identified):
         own = renamed(self.specification, self._name)
         functions = (own, *(derivative(kind, own) for kind in derivatives))
         rollouts = () if rollout is None else (rollout_by(own, rollout),)
+        if iterate is not None and target != "c":
+            raise UnsupportedError(
+                f"iterate=: target {target!r} has no iterations, 'c' has: call the function in a loop"
+            )
+        iterations = () if iterate is None else (iterated(own, iterate),)
         options = {key: value for key, value in compile_options(self._bound).items() if key != "force_frame"}
-        return self._write(target, out, (*functions, *rollouts), name, dtype, **options)
+        return self._write(target, out, (*functions, *iterations, *rollouts), name, dtype, **options)
 
     def only(self, output: str | None) -> Function:
         """The function with one output alone; it may be left out where there is one."""
@@ -294,6 +302,11 @@ class CompiledFunction(Identified):
         of="rollout": those of a rollout, f.vjp("rollout")(q, u, q_bar, cost_bar, by_time=("u",), sum=("cost",)), with
         the options of `rollout`.
         """
+        if of == "iterate":
+            raise UnsupportedError(
+                "vjp('iterate'): an iteration that ends has no such derivative: take vjp('rollout') of so many steps "
+                "as you need, or f.jacobian() at the answer x = f(x, u), where dx/du = (1 - df/dx)^-1 df/du"
+            )
         if of not in ("", "rollout"):
             raise UnsupportedError(f"vjp({of!r}): give nothing, or 'rollout'")
         return self._dynamics.rollouts_of(self._function, "vjp") if of else self._dynamics.vjp(self._function)

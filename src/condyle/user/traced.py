@@ -12,10 +12,12 @@ from condyle.backends.common.facts import NAME as SYMBOL
 from condyle.backends.common.facts import RESERVED
 from condyle.derivatives import derivative
 from condyle.derivatives.code import code
+from condyle.derivatives.composed import Composed
 from condyle.derivatives.products import entries, multiplied, shaped
 from condyle.derivatives.recording import Recording, is_composed
 from condyle.errors import UnsupportedError
 from condyle.functions import function_or_none
+from condyle.functions.repeat import iterate
 from condyle.identity import Parts, digest, whole
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import constant_of, input_of, operands
@@ -36,6 +38,17 @@ def renamed(function: Function, name: str) -> Function:
         own = "function"
     outputs = tuple(replace(port, given_by=own) for port in function.outputs)
     return replace(function, name=own, method=f"user_{own}", outputs=outputs, content="")
+
+
+def iterated(function: Function, options: Mapping[str, Any]) -> Function:
+    """A function repeated until it is done, as one without a loop around it: for exports. UnsupportedError."""
+    if not set(options) <= {"until", "most"}:
+        raise UnsupportedError(f"iterate={dict(options)!r}: allowed are 'until' and 'most'")
+    loop = iterate(function, options.get("most", 50), options.get("until", "done"))
+    names = [port.name for port in loop.inputs]
+    run = Composed(lambda recording, inputs: recording.call(loop, *(inputs[name] for name in names)))
+    ways, name = Ways(lambda: {"loop": Route(run, recorded=True)}), f"iterate_{function.name}"
+    return replace(loop, name=name, method=name, call="", ways=ways, origin=None)
 
 
 @dataclass(frozen=True, eq=False)

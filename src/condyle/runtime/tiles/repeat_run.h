@@ -147,11 +147,11 @@ static void give_step(const repeat_call *call, int64_t t, int begins, int ends, 
     int64_t k, e;
     for (k = 0; k < self->n_give; k++) {
         const repeat_give *give_k = self->give + k;
-        const tiles_output *out = plan->out + give_k->output;
+        const tiles_output *out = plan->out + (give_k->output == REPEAT_COUNT ? 0 : give_k->output);
         const uint32_t *slot = plan->slots + out->table;
-        const size_t size = (size_t)out->size;
+        const size_t size = give_k->output == REPEAT_COUNT ? 0 : (size_t)out->size;
         if (size == 0) {
-            continue;
+            continue; /* see give_lane */
         }
         if (give_k->summed) {
             for (e = 0; e < out->size; e++) {

@@ -6,11 +6,11 @@
 typedef struct {
     repeat_call *call;
     tiles_group *group;
-    size_t n, rows, next;           /* states; with those of packed arrays that fill the last tile; the next one */
+    size_t n, rows, next;            /* states; with those of packed arrays that fill the last tile; the next one */
     int64_t clock, look[MOST_TILES]; /* steps taken; when some state of a tile may have taken the most */
     unsigned running[MOST_TILES];    /* lanes that have a state, as bits */
-    int whole;                       /* whether all tiles run always */
-    size_t row[MOST_TILES][LANES], began[MOST_TILES];
+    int whole, refills;              /* whether all tiles run always; whether a lane takes a state at any time */
+    size_t row[MOST_TILES][LANES];
     int64_t since[MOST_TILES][LANES]; /* the clock when the state of each lane began */
 } lanes_call;
 
@@ -27,101 +27,89 @@ static real_v *tile_sums(const repeat_call *call, size_t t)
     return call->room + call->self->moving + t * (size_t)call->self->sums;
 }
 
-/* The inputs of one state to one lane, and sums of nothing: -0 + x is x for every x. */
-static void put_lane(const repeat_call *call, size_t t, size_t lane, size_t row)
+/* The next state to one lane, but for what has a time axis; and sums of nothing: -0 + x is x for every x. Without a next
+ * state the lane has the last one again, and does not run. */
+static void put_lane(lanes_call *c, size_t t, size_t lane)
 {
-    const tiles_plan *plan = call->self->plan;
+    const repeat_call *call = c->call;
+    const repeat_plan *self = call->self;
+    const size_t row = c->next < c->n ? c->next : c->n - 1;
     real_v *const w = call->w + t * call->size, *const sums = tile_sums(call, t);
     int64_t k, e;
-    for (k = 0; k < plan->n_in; k++) {
-        const tiles_input *in = plan->in + k;
+    for (k = 0; k < self->n_in; k++) {
+        const tiles_input *in = self->plan->in + k;
         const ptrdiff_t stride = call->stride[k];
         const int packed = (call->way & TILES_PACKED_IN) && stride != 0, whole = is_whole(in, call->way);
         const real *from = (const real *)call->in[k] + row_place(row, stride, packed);
         real *to = (real *)(w + in->slot) + lane;
-        if (stride == 0 && call->self->take[k].carried < 0) {
-            continue; /* see start */
+        if (self->take[k].every != 0 || (stride == 0 && self->take[k].carried < 0)) {
+            continue; /* see take_step, and start */
         }
         for (e = 0; e < in->size; e++, to += LANES) {
-            const int64_t column = whole ? e : plan->slots[in->table + e];
+            const int64_t column = whole ? e : self->plan->slots[in->table + e];
             *to = whole || column < in->columns ? from[packed ? column * LANES : column] : 0;
         }
     }
-    for (e = 0; e < call->self->sums; e++) {
+    for (e = 0; e < self->sums; e++) {
         ((real *)(sums + e))[lane] = (real)-0.0;
     }
+    c->row[t][lane] = c->next, c->since[t][lane] = c->clock;
+    c->running[t] |= (unsigned)(c->next < c->rows) << lane;
+    c->next += c->next < c->rows;
 }
 
-/* The answers of one state. */
-static void give_lane(const repeat_call *call, size_t t, size_t lane, size_t row, int64_t count)
+/* The answers of one state; its count alone where the tile gives the others. */
+static void give_lane(lanes_call *c, size_t t, size_t lane, int counts)
 {
+    const repeat_call *call = c->call;
     const repeat_plan *self = call->self;
     const int packed = (call->way & TILES_PACKED_OUT) != 0;
     const real_v *const w = call->w + t * call->size, *sums = tile_sums(call, t);
     int64_t k, e;
     for (k = 0; k < self->n_give; k++) {
         const repeat_give *give_k = self->give + k;
-        real *to = (real *)call->out[k] + row_place(row, call->out_stride[k], packed);
+        real *to = (real *)call->out[k] + row_place(c->row[t][lane], call->out_stride[k], packed);
         if (give_k->output == REPEAT_COUNT) {
-            *to = (real)count;
-        } else {
+            *to = (real)(c->clock - c->since[t][lane]);
+        } else if (!counts) {
             const tiles_output *out = self->plan->out + give_k->output;
-            const int columns = packed && !give_k->summed;
+            const int64_t size = packed && !give_k->summed ? out->columns : out->size;
             const uint32_t *slot = give_k->summed ? self->line : self->plan->slots + (packed ? out->packed_table : out->table);
             const real *from = (const real *)(give_k->summed ? sums : w) + lane;
-            for (e = 0; e < (columns ? out->columns : out->size); e++, to += packed ? LANES : 1) {
+            for (e = 0; e < size; e++, to += packed ? LANES : 1) {
                 *to = from[(size_t)slot[e] * LANES];
             }
-            sums += give_k->summed ? out->size : 0;
+            sums += give_k->summed ? size : 0;
         }
     }
 }
 
-/* The answers of the first lanes of a tile, whose states follow each other. */
-static void give_tile(lanes_call *c, size_t t, size_t rows)
+/* States that follow each other to a tile, all inputs of their first step. */
+static void put_tile(lanes_call *c, size_t t)
 {
-    const repeat_call *call = c->call;
-    const repeat_plan *self = call->self;
-    const size_t first = c->row[t][0];
-    real_v *const w = call->w + t * call->size, *sums = tile_sums(call, t);
+    const size_t left = c->n - c->next, most = c->rows - c->next < LANES ? c->rows - c->next : LANES;
     size_t l;
-    int64_t k;
-    for (k = 0; k < self->n_give; k++) {
-        const repeat_give *give_k = self->give + k;
-        const tiles_output *out = self->plan->out + (give_k->output == REPEAT_COUNT ? 0 : give_k->output);
-        const ptrdiff_t stride = call->out_stride[k];
-        real *const to = (real *)call->out[k] + (ptrdiff_t)first * stride;
-        if (give_k->output == REPEAT_COUNT) {
-            for (l = 0; l < rows; l++) {
-                to[call->way & TILES_PACKED_OUT ? (ptrdiff_t)l : (ptrdiff_t)l * stride] = (real)(c->clock - c->since[t][l]);
-            }
-        } else if (give_k->summed) {
-            give_slots(call, k, 0, self->line, (size_t)out->size, first, rows, sums);
-            sums += out->size;
-        } else if (out->size != 0) {
-            give(self->plan, out, to, stride, rows, w, call->w + self->plan->stage, call->way);
-        }
+    begin_tile(c->call, 0, c->next, left < LANES ? left : LANES, c->call->w + t * c->call->size);
+    for (l = 0; l < (size_t)c->call->self->sums; l++) {
+        tile_sums(c->call, t)[l] = cd_splat((real)-0.0);
     }
+    for (l = 0; l < LANES; l++) {
+        c->row[t][l] = c->next + l, c->since[t][l] = c->clock;
+    }
+    c->running[t] = (1u << most) - 1;
+    c->next += most;
 }
 
-static void finish(lanes_call *c, size_t t, unsigned done)
+/* How many states that follow each other these lanes have, from the first one on; 0 where they are others. */
+static size_t tile_rows(const lanes_call *c, size_t t, unsigned lanes)
 {
-    const size_t *const row = c->row[t], rows = (size_t)__builtin_ctz(~done);
+    const size_t rows = (size_t)__builtin_ctz(~lanes), first = c->row[t][0];
     const int packed = (c->call->way & TILES_PACKED_OUT) != 0;
-    size_t l = 1;
-    while (l < rows && row[l] == row[0] + l) {
+    size_t l = 0;
+    while (l < rows && c->row[t][l] == first + l) {
         l++;
     }
-    if (done >> rows == 0 && l == rows && (!packed || (rows == LANES && row[0] % LANES == 0))) {
-        give_tile(c, t, rows);
-    } else {
-        for (l = 0; l < LANES; l++) {
-            if (done >> l & 1) {
-                give_lane(c->call, t, l, row[l], c->clock - c->since[t][l]);
-            }
-        }
-    }
-    c->running[t] &= ~done;
+    return lanes >> rows == 0 && l == rows && (!packed || (rows == LANES && first % LANES == 0)) ? rows : 0;
 }
 
 /* The lanes of a tile that have taken the most steps. */
@@ -144,120 +132,95 @@ static unsigned late_lanes(lanes_call *c, size_t t)
     return late;
 }
 
+CD_INLINE void add_sums(const repeat_plan *self, const real_v *w, real_v *sums)
+{
+    int64_t k, e;
+    for (k = 0; k < self->n_give; k++) {
+        if (self->give[k].summed) {
+            const tiles_output *out = self->plan->out + self->give[k].output;
+            const uint32_t *slot = self->plan->slots + out->table;
+            for (e = 0; e < out->size; e++) {
+                sums[e] = sums[e] + w[slot[e]];
+            }
+            sums += out->size;
+        }
+    }
+}
+
+/* Ends the states that are done. */
 static void end_step(lanes_call *c)
 {
     const repeat_plan *self = c->call->self;
-    const size_t tiles = (size_t)c->group->tiles;
+    const size_t tiles = (size_t)c->group->tiles, flag = self->plan->slots[self->plan->out[self->until].table];
     unsigned done[MOST_TILES], any_done = 0;
-    int64_t k, e;
-    size_t t;
+    size_t t, l;
     c->clock++;
     for (t = 0; t < tiles; t++) {
-        real_v *const w = c->call->w + t * c->call->size, *sums = tile_sums(c->call, t);
-        for (k = 0; self->sums != 0 && k < self->n_give; k++) {
-            const tiles_output *out = self->plan->out + (self->give[k].summed ? self->give[k].output : 0);
-            for (e = 0; self->give[k].summed && e < out->size; e++, sums++) {
-                *sums = *sums + w[self->plan->slots[out->table + e]];
-            }
-        }
-        done[t] = c->running[t] & ABOVE(w[self->plan->slots[self->plan->out[self->until].table]], cd_splat(0));
+        done[t] = c->running[t] & ABOVE(c->call->w[t * c->call->size + flag], cd_splat(0));
         any_done |= done[t];
     }
     for (t = 0; t < tiles; t++) {
-        done[t] = self->together && any_done ? c->running[t] : done[t];
-        done[t] |= late_lanes(c, t);
-        if (done[t]) {
-            finish(c, t, done[t]);
+        real_v *const w = c->call->w + t * c->call->size;
+        size_t rows;
+        done[t] = (self->together && any_done ? c->running[t] : done[t]) | late_lanes(c, t);
+        rows = done[t] != 0 ? tile_rows(c, t, done[t]) : 0;
+        if (rows != 0) {
+            give_step(c->call, 0, 0, 1, c->row[t][0], rows, w, tile_sums(c->call, t));
+        } else if (self->sums != 0) {
+            add_sums(self, w, tile_sums(c->call, t));
         }
+        for (l = 0; done[t] >> l != 0; l++) {
+            if (done[t] >> l & 1) {
+                give_lane(c, t, l, rows != 0);
+            }
+        }
+        c->running[t] &= ~done[t];
     }
 }
 
-/* A tile of states that follow each other, at the first step; or, with no state left, whatever is no random number. */
-static void begin_lanes(lanes_call *c, size_t t)
-{
-    const size_t first = c->next < c->n ? c->next : 0, left = c->n - first, rows = left < LANES ? left : LANES;
-    const size_t taken = c->rows - c->next < LANES ? c->rows - c->next : LANES;
-    size_t l;
-    begin_tile(c->call, 0, first, rows, c->call->w + t * c->call->size);
-    for (l = 0; l < (size_t)c->call->self->sums; l++) {
-        tile_sums(c->call, t)[l] = cd_splat((real)-0.0);
-    }
-    for (l = 0; l < LANES; l++) {
-        c->row[t][l] = c->next + l, c->since[t][l] = c->clock;
-    }
-    c->look[t] = c->clock + c->call->self->steps;
-    c->running[t] = (1u << taken) - 1;
-    c->began[t] = first;
-    c->next += taken;
-}
-
-/* The inputs of the next step; 0 where no state is left. refills: whether a lane takes a state at any time. */
-static int begin_step(lanes_call *c, int refills)
+/* The inputs of the next step, the first one too; 0 where no state is left. */
+static int begin_step(lanes_call *c)
 {
     repeat_call *const call = c->call;
     const size_t tiles = (size_t)c->group->tiles;
-    const int packed = (call->way & (TILES_PACKED_IN | TILES_PACKED_OUT)) != 0;
+    const int begins = c->clock == 0;
+    int takes;
     unsigned running = 0;
+    int64_t time;
     size_t t, l;
     for (t = 0; t < tiles; t++) {
         running |= c->running[t];
     }
-    if (!refills) {
-        point(call, running ? c->clock - c->since[0][0] : 0);
-    }
     for (t = 0; t < tiles; t++) {
-        if (running && (c->running[t] || !refills)) {
-            const size_t left = c->n - c->began[t];
+        if (c->running[t] != 0) {
             carry(call->self, call->w + t * call->size, call->room);
-            if (!refills) {
-                take_step(call, c->clock - c->since[0][0], c->began[t], left < LANES ? left : LANES, call->w + t * call->size);
-            }
-        }
-        if (c->next >= c->rows || (running && !refills)) {
-            continue;
-        }
-        if (c->running[t] == 0 && c->next < c->n && (!packed || c->next % LANES == 0)) {
-            begin_lanes(c, t);
-        } else if (c->running[t] == 0) {
+        } else {
             c->look[t] = c->clock + call->self->steps;
         }
-        for (l = 0; c->running[t] != ALL_LANES && l < LANES && c->next < c->rows; l++) {
+        if (c->running[t] == 0 && !running && c->next < c->n && c->next % LANES == 0) {
+            put_tile(c, t);
+            continue;
+        }
+        takes = begins || (c->next < c->rows && c->running[t] != ALL_LANES && (c->refills || !running));
+        for (l = 0; takes && l < LANES; l++) {
             if (!(c->running[t] >> l & 1)) {
-                put_lane(call, t, l, c->next < c->n ? c->next : c->n - 1);
-                c->row[t][l] = c->next++, c->since[t][l] = c->clock;
-                c->running[t] |= 1u << l;
+                put_lane(c, t, l);
             }
         }
     }
-    for (t = 0; t < tiles; t++) {
+    for (t = 0, running = 0; t < tiles; t++) {
         running |= c->running[t];
+    }
+    time = running != 0 ? c->clock - c->since[0][0] : 0;
+    point(call, c->refills ? 0 : time);
+    for (t = 0; t < tiles && !c->refills && running != 0; t++) {
+        const size_t first = c->row[t][0] < c->n ? c->row[t][0] : 0, left = c->n - first;
+        take_step(call, time, first, left < LANES ? left : LANES, call->w + t * call->size);
     }
     while (!c->whole && c->next >= c->rows && c->group->tiles > 1 && !c->running[c->group->tiles - 1]) {
         c->group->tiles--;
     }
     return running != 0;
-}
-
-static void run_lanes(size_t n, repeat_call *call, tiles_group *group, int whole)
-{
-    const repeat_plan *self = call->self;
-    lanes_call c = {.call = call, .group = group, .n = n, .rows = n, .whole = whole};
-    int refills = 1;
-    size_t t;
-    int64_t k;
-    if (call->way & TILES_PACKED_OUT) {
-        c.rows = (n + LANES - 1) / LANES * LANES;
-    }
-    for (k = 0; k < self->n_in; k++) {
-        refills = refills && self->take[k].every == 0;
-    }
-    for (t = 0; t < (size_t)group->tiles; t++) {
-        begin_lanes(&c, t);
-    }
-    do {
-        compute(self->plan, group);
-        end_step(&c);
-    } while (begin_step(&c, refills));
 }
 
 /* One answer of a step so far. */
@@ -334,10 +297,21 @@ static void run_together(size_t n, repeat_call *call, tiles_group *group, size_t
 static void run_until(size_t n, repeat_call *call, tiles_group *group, size_t most, int whole)
 {
     const size_t tiles = (n + LANES - 1) / LANES;
+    lanes_call c = {.call = call, .group = group, .n = n, .rows = n, .whole = whole, .refills = 1};
+    int64_t k;
     group->tiles = (int64_t)(tiles < most && !whole ? tiles : most);
     if (call->self->together && tiles > most) {
         run_together(n, call, group, most);
-    } else {
-        run_lanes(n, call, group, whole);
+        return;
+    }
+    if (call->way & TILES_PACKED_OUT) {
+        c.rows = tiles * LANES;
+    }
+    for (k = 0; k < call->self->n_in; k++) {
+        c.refills = c.refills && call->self->take[k].every == 0;
+    }
+    while (begin_step(&c)) {
+        compute(call->self->plan, group);
+        end_step(&c);
     }
 }
