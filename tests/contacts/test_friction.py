@@ -89,7 +89,7 @@ def test_the_residual_is_that_of_complementarity(dyn: condyle.Dynamics, jacobian
     u = np.einsum("nij,nj->ni", jacobians, found.v).reshape(N, 4, 3)
     push, grip, slip = found.impulse[..., 2], found.impulse[..., :2], u[..., :2]
     miss = found.residual[:, None]
-    assert found.residual.max() < 2e-4
+    assert found.residual.max() < 1e-9
     assert np.all(u[..., 2] >= -2.0 * miss - 1e-11)
     assert np.all(np.minimum(push / push.max(), u[..., 2]) <= 10.0 * miss + 1e-11)
     speed, size = np.linalg.norm(slip, axis=-1), np.linalg.norm(grip, axis=-1)
@@ -102,7 +102,7 @@ def test_the_residual_is_that_of_complementarity(dyn: condyle.Dynamics, jacobian
 
 
 def test_energy_never_rises_by_impulses(dyn: condyle.Dynamics) -> None:
-    """Of 500 random states; many are far from solved."""
+    """Of 500 random states; some are far from solved."""
     robot, rng = quadruped(), np.random.default_rng(3)
     q, v = robot.random_state(500, 4)
     tau, on, off = 50.0 * rng.normal(size=v.shape), np.ones((500, 4)), np.zeros((500, 4))
@@ -176,13 +176,10 @@ def test_it_begins_where_it_is_told(opened: condyle.Dynamics, dyn: condyle.Dynam
     first = dyn.contact_solve(q, v, tau, on, dt, mu)
     cold = opened.contact_solve(q, v, tau, on, dt, mu)
     warm = opened.contact_solve(q, v, tau, on, dt, mu, impulse0=first.impulse)
-    assert np.median(warm.residual) < 1e-10 < np.median(cold.residual)
+    assert max(np.max(x.residual) for x in (first, cold, warm)) < 1e-10
     scale = np.abs(first.impulse).max()
-    np.testing.assert_allclose(cold.impulse, first.impulse, rtol=0, atol=3e-3 * scale)
-    again = first
-    for _ in range(20):
-        again = opened.contact_solve(q, v, tau, on, dt, mu, impulse0=again.impulse)
-    assert again.residual.max() < 3e-12
+    for x in (cold, warm):
+        np.testing.assert_allclose(x.impulse, first.impulse, rtol=0, atol=1e-9 * scale)
 
 
 def test_a_robot_at_rest_that_sticks_moves_as_with_held_contacts(dyn: condyle.Dynamics) -> None:
@@ -207,7 +204,8 @@ def test_more_points_than_are_needed_hold_a_box() -> None:
     q = np.array([0.0, 0.0, 0.05, 0.0, 0.0, 0.0, 1.0])
     found = dyn.contact_solve(q, np.zeros(6), np.zeros(6), np.ones(4), DT, np.full(4, MU))
     assert np.abs(found.v).max() < 1e-12 and found.residual < 1e-11
-    np.testing.assert_allclose(found.impulse, [[0.0, 0.0, 2.0 * 9.81 * DT / 4.0]] * 4, rtol=1e-9, atol=1e-12)
+    weight = 2.0 * 9.81 * DT / 4.0  # the start is even to its mu of 1e-3, sweeps are not
+    np.testing.assert_allclose(found.impulse, [[0.0, 0.0, weight]] * 4, rtol=0, atol=1e-3 * weight)
 
 
 def test_external_forces_push(dyn: condyle.Dynamics) -> None:

@@ -48,7 +48,8 @@ def test_a_box_is_the_same_everywhere(target: str) -> None:
 
 @pytest.mark.parametrize("of", [one_leg, slow(quadruped)])
 def test_derivatives_are_those_of_differences(of: Callable[[], condyle.Robot]) -> None:
-    """Of the sweeps as they are: where contacts stick, slide or are off by more than the difference."""
+    """Where contacts stick, slide or are off by more than the difference. Impulses of dependent rows are not unique:
+    those of one leg are left out."""
     robot, args = of(), given(8)
     dyn = robot.compile(contacts=FEET)
     args[:3] = of_joints(robot, *args[:3])
@@ -61,7 +62,7 @@ def test_derivatives_are_those_of_differences(of: Callable[[], condyle.Robot]) -
         return dyn.contact_solve(q, *(x + sign * h * d for x, d in zip(args[1:], along[1:], strict=True)))
 
     tangents = dyn.jvp("cfric")(*args, *along)
-    for x, ahead, behind in zip(tangents[:2], moved(1.0), moved(-1.0), strict=False):
+    for x, ahead, behind in zip(tangents[: 1 if of is one_leg else 2], moved(1.0), moved(-1.0), strict=False):
         slope = (ahead - behind) / (2 * h)
         np.testing.assert_allclose(x, slope, rtol=0, atol=1e-6 * np.abs(slope).max())
     bars = [rng.normal(size=tangents[0].shape), rng.normal(size=tangents[1].shape), np.zeros(8)]

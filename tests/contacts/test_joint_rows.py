@@ -248,36 +248,37 @@ def test_a_robot_on_its_feet_balances_impulses_of_contacts_and_joints() -> None:
     assert np.sum(np.abs(u) < 1e-12) > 20 and slides.sum() > 100
 
 
-def test_locked_legs_are_exact_where_contacts_are_not() -> None:
-    """At rest, with more friction in the joints than the robot weighs: sweeps do not suffice for the contacts."""
+def test_legs_that_are_locked_on_the_ground_are_hard() -> None:
+    """At rest, with more friction in the joints than the robot weighs. Joints are right for the impulses of contacts:
+    the rest is what the residual says."""
     q, v, tau, *rest = on_feet()
-    found = (
-        stiff_quadruped(40.0)
-        .compile(contacts=FEET, **ROWS)
-        .contact_solve(q[20:], 0.0 * v[20:], tau[20:], *(x[20:] for x in rest))
-    )
-    assert np.mean(np.abs(found.v[:, 6:]) < 1e-12) > 0.9 and np.median(found.residual) > 1e-3
+    dyn = stiff_quadruped(40.0).compile(contacts=FEET, **ROWS)
+    found = dyn.contact_solve(q, 0.0 * v, tau, *rest)
+    solved = found.residual < 1e-8
+    assert 0.1 < solved.mean() < 1.0 and found.residual.max() < 2e-2
+    assert np.mean(np.abs(found.v[solved, 6:]) < 1e-11) > 0.6
 
 
 def test_the_impulses_of_contacts_are_all_that_a_start_needs() -> None:
-    """Those of joints follow: a second call begins where the first one stopped."""
+    """Those of joints follow: a second call ends where the first one did."""
     q, v, tau, *rest = on_feet()
     dyn = stiff_quadruped().compile(contacts=FEET, inputs=("impulse0",), **ROWS)
-    answers = [dyn.contact_solve(q, v, tau, *rest)]
-    for _ in range(4):
-        answers.append(dyn.contact_solve(q, v, tau, *rest, impulse0=answers[-1].impulse))
-    assert np.median(answers[0].residual) > 1e-8 and np.median(answers[-1].residual) < 2e-12
+    first = dyn.contact_solve(q, v, tau, *rest)
+    second = dyn.contact_solve(q, v, tau, *rest, impulse0=first.impulse)
+    solved = (first.residual < 1e-8) & (second.residual < 1e-8)
+    assert solved.mean() > 0.9
+    np.testing.assert_allclose(second.v[solved], first.v[solved], rtol=0, atol=1e-7)  # 10 of what is solved
 
 
 def test_energy_never_rises_by_impulses() -> None:
-    """Many of these are far from solved. Joints begin within their limits."""
+    """Joints begin within their limits."""
     robot, rng = stiff_quadruped(), np.random.default_rng(3)
     q, v = robot.random_state(200, 4)
     tau, on = 50.0 * rng.normal(size=v.shape), np.ones((200, 4))
     before = robot.compile(contacts=FEET).contact_solve(q, v, tau, 0.0 * on, DT, 0.5 * on).v
     found = robot.compile(contacts=FEET, **ROWS).contact_solve(q, v, tau, on, DT, 0.5 * on)
     energy = robot.compile("numpy").kinetic_energy
-    assert np.all(energy(q, found.v) <= energy(q, before) * (1.0 + 1e-12)) and found.residual.max() > 1e-3
+    assert np.all(energy(q, found.v) <= energy(q, before) * (1.0 + 1e-12))
 
 
 @pytest.mark.parametrize("target", ["cpu", slow("c")])

@@ -16,7 +16,7 @@ numbers or symbols), `joint` (a joint, its body, the wrench on it), `matrix` (va
 | | `rnea_refactored` |
 | contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination` |
 | contacts: derivatives, products with K^-1 | `contact_derivatives`, `contact_products` |
-| contacts and joints that stick and slip, stops | `contact_friction`, `joint_rows` |
+| contacts and joints that stick and slip, stops | `contact_friction`, `contact_newton`, `joint_rows` |
 | q ⊕ dv, q1 ⊖ q0, one step of time | `stepping` |
 | dense linear systems of users' functions | `linear_systems` |
 """

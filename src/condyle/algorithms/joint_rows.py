@@ -15,12 +15,14 @@ drawn towards zero by g h f, then cut off at low and high; and p = (u - w) / g.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
 from typing import NamedTuple
 
 from condyle.algorithms.drives import law_number
 from condyle.algorithms.unrolled import Unrolled
+from condyle.model.tree import Tree
 from condyle.scalar import Scalar, absolute, maximum, minimum, number, reciprocal, select
 from condyle.specification.ports import DRY_FRICTION
 
@@ -82,6 +84,28 @@ def _rows(tree: Unrolled) -> list[JointRow]:
         if f is not None or any(end is not None for end in ends):
             rows.append(JointRow(k, None if f is None else h * maximum(f, 0.0), *ends))
     return rows
+
+
+def shape_of(tree: Tree, open_friction: bool) -> tuple[tuple[bool, bool, bool], ...]:
+    """For each row whether it has a grip, a low and a high end. open_friction: whether friction is an input."""
+    if not tree.drives.joint_rows:
+        return ()
+    zeros = [number(0.0)]
+    inputs = {"q": zeros * tree.nq, "dt": zeros}
+    if open_friction:
+        inputs[DRY_FRICTION.name] = zeros * tree.nv
+    return tuple((x is not None, y is not None, z is not None) for _, x, y, z in _rows(Unrolled(tree, inputs)))
+
+
+def ends_of(rows: Sequence[JointRow]) -> list[Scalar]:
+    """The numbers of rows, those that are there, one after the other."""
+    return [x for _, *ends in rows for x in ends if x is not None]
+
+
+def with_ends(shape: Sequence[Sequence[bool]], ends: Sequence[Scalar]) -> list[JointRow]:
+    """Rows with these numbers."""
+    numbers = iter(ends)
+    return [JointRow(-1, *(next(numbers) if there else None for there in three)) for three in shape]
 
 
 def _rate(tree: Unrolled, place: int, limit: float, h: Scalar) -> Scalar:

@@ -83,6 +83,8 @@ def written_out(function: Function, arguments: Sequence[Values], compute: Comput
             if port >= 0:
                 arguments[port] = answers[k]
         ends: Any = answers[outputs.index(repeat.until)][0] if repeat.until else None
+        if isinstance(ends, Expr) and step + 1 == repeat.straight:
+            break
         if not isinstance(ends, (Expr, type(None))) and np.all(np.asarray(ends) > 0.0):
             break
     return [*answers, [count]] if repeat.until else answers

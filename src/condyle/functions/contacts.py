@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from condyle import algorithms
 from condyle.derivatives import jacobian, jvp, vjp
+from condyle.functions import contact_steps
 from condyle.functions.constraints import (
     BOOK,
     CONSTRAINT_JACOBIAN,
@@ -157,10 +158,10 @@ CONTACT_SOLVE = contact_function(
     "cfric",
     "contact_solve",
     "M (v_next - v) = dt (tau - c) + J^T p, p_n >= 0, J_n v_next + gap / dt >= 0, one of them 0, |p_t| <= mu p_n, "
-    "p_t opposite to the slip; an approximation by a fixed number of sweeps",
+    "p_t opposite to the slip; by iterations until the residual is small",
     (Q, V, TAU, ACTIVE, DT_AHEAD, FRICTION),
     (V_AFTER, PUSH, RESIDUAL),
-    lambda: {"gauss_seidel": Route(_cfric)},
+    lambda: contact_steps.ways_of(CONTACT_SOLVE),
     Size(3000, 60, 2),
     Accuracy(1e-7, 2e-2),
 )
@@ -276,13 +277,6 @@ def _impact(kind: Way, tree: Unrolled) -> Answers:
     way = constrained(tree, kind)
     v, f = way.impact(tree.inputs["v"], tree.inputs["restitution"])
     return v, way.placed(f)
-
-
-def _cfric(tree: Unrolled) -> Answers:
-    tree, rows = algorithms.joint_rows.apart(tree)
-    tree = algorithms.drives.stepping(tree)
-    v, impulse, residual = algorithms.contact_friction.Frictional(tree, tree.inputs[ACTIVE.name], rows).step()
-    return v, impulse, [residual]
 
 
 def _cid(tree: Unrolled) -> Answers:

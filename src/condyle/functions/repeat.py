@@ -40,6 +40,7 @@ def iterate(
     together: bool = False,
     by_time: Iterable[str] = (),
     summed: Iterable[str] = (),
+    straight: int = 0,
 ) -> Function:
     """A function repeated until its output `until` is above 0, `most` times at the most; see `Repeat`.
 
@@ -52,7 +53,7 @@ def iterate(
     if any(port.name == ITERATIONS for port in function.outputs):
         raise UnsupportedError(f"iterate: the function has an output {ITERATIONS!r}: give it another name")
     origin = _origin("iterate", function, _whole("iterate: most", most), by_time, 0, summed)
-    return _repeated(origin._replace(until=until, together=together))
+    return _repeated(origin._replace(until=until, together=together, straight=straight))
 
 
 def _origin(

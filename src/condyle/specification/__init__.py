@@ -99,6 +99,7 @@ class Repeat(NamedTuple):
     until: an output of one number; the first step that answers more than 0 is the last one of that state, after which
     its answers stay; steps are then the most that are taken, and how many were is one more answer, `iterations`.
     together: such a step ends the loop for all states of a call, which are candidates of one query.
+    straight: how many steps are written out where a target has no loops inside functions; 0: all of them.
     """
 
     function: Function
@@ -110,6 +111,7 @@ class Repeat(NamedTuple):
     backwards: bool = False
     until: str = ""
     together: bool = False
+    straight: int = 0
 
     @property
     def rows(self) -> int:
