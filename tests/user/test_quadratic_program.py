@@ -66,15 +66,26 @@ def test_infeasible_states_change_no_bit_of_others(traced: UserFunction, problem
     np.testing.assert_array_equal(alone, clean.x[kept[:5]])
 
 
-def test_float32(problems: list[Any]) -> None:
-    H, g, *_, low, high, _, _ = problems
+def test_single_precision(traced: UserFunction, problems: list[Any]) -> None:
+    """The code knows its number type: it stops where single precision ends, and no answer is NaN."""
+    arguments = with_infeasible(problems)
+    got, exact = traced.compile(dtype="float32")(*(part.astype(np.float32) for part in arguments)), program(*problems)
+    feasible = np.arange(COUNT) % 10 != 0
+    feasible[3] = False
+    assert (got.status[feasible] == 1).all() and (got.status[::10] != 1).all()
+    # rows: slacks are differences of numbers of order 1, with 7 digits, and multipliers of weak sides follow from them
+    np.testing.assert_allclose(got.x[feasible], exact["x"][feasible], rtol=0, atol=1e-2)
+    assert np.median(np.abs(got.x[feasible] - exact["x"][feasible])) < 1e-3
+    assert np.isfinite(got.x[np.arange(COUNT) != 3]).all()
 
     def boxed(H: Any, g: Any, low: Any, high: Any) -> dict[str, Any]:
         return condyle.qp(H, g, box=(low, high))._asdict()
 
+    H, g, *_, low, high, _, _ = problems
     f = condyle.function(boxed, inputs={"H": (N, N), "g": N, "low": N, "high": N}).compile(dtype="float32")
-    got = f(*(np.asarray(part, np.float32) for part in (H, g, low, high)))
-    np.testing.assert_allclose(got.x, condyle.qp(H, g, box=(low, high)).x, rtol=0, atol=1e-4)
+    box = f(*(np.asarray(part, np.float32) for part in (H, g, low, high)))
+    assert (box.status == 1).all()
+    np.testing.assert_allclose(box.x, condyle.qp(H, g, box=(low, high)).x, rtol=0, atol=1e-4)
 
 
 def operations(f: Callable[..., Any], inputs: dict[str, Any]) -> int:

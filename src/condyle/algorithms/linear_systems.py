@@ -35,16 +35,16 @@ class Cholesky:
     times the diagonal's entries.
     """
 
-    def __init__(self, S: Rows, least: float = 0.0) -> None:
+    def __init__(self, S: Rows, least: Scalar | None = None) -> None:
         self.lower, self.pivots, self.inverse = list[list[Scalar]](), list[Scalar](), list[Scalar]()
-        self._is_checked = not least
+        self._is_checked = least is None
         for i, entries in enumerate(S):
             scaled, row = list[Scalar](), list[Scalar]()
             for j in range(i):
                 scaled.append(_less(entries[j], scaled, self.lower[j]))
                 row.append(scaled[j] * self.inverse[j])
             pivot = _less(entries[i], scaled, row)
-            pivot = maximum(pivot, least * entries[i]) if least else pivot
+            pivot = pivot if least is None else maximum(pivot, least * entries[i])
             if isinstance(pivot, float) and not pivot > 0.0:
                 raise UnsupportedError(
                     f"cholesky, solve_symmetric: the matrix is positive definite in no state: pivot {i} is {pivot:g}; "

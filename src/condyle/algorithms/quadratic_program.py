@@ -7,7 +7,7 @@ Minimum of x^T H x / 2 + g^T x with limits on entries of x and on rows of A x, a
 
 theta >= 0 widens all sides alike, so that s = h - G x + theta is positive from any x; it shrinks to 0 with the steps,
 but where there is no feasible x. A step is Mehrotra's predictor and corrector, with one Cholesky factor of
-H + G^T diag(z / s) G + E^T E / DELTA. The problem is scaled first, so that units do not matter.
+H + G^T diag(z / s) G + hold E^T E. The problem is scaled first, so that units do not matter.
 
 Source: S. Mehrotra, "On the implementation of a primal-dual interior point method" (1992); J. Nocedal, S. Wright,
 "Numerical Optimization" (2006), section 16.6.
@@ -25,10 +25,6 @@ from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, 
 Vector: TypeAlias = "list[Scalar]"
 Matrix: TypeAlias = "list[list[Scalar]]"
 
-DELTA = 1e-7
-"""A step leaves E x - e = DELTA dy. As y is carried, this goes to 0."""
-DAMPED, PIVOT, LEAST = 1e-10, 1e-14, 1e-15
-"""Added to H's diagonal in steps, of a zero Hessian too; least pivot beside the diagonal's entry; least slack."""
 SLACK, MULTIPLIER = 0.3, 0.3
 """Least slacks at the start, and their multipliers."""
 NEAREST, WRONG = 0.01, 0.3
@@ -37,16 +33,50 @@ KEPT = 0.999
 """The part of the longest step that is taken."""
 LATE, CENTRED = 14.0, 0.5
 """After so many steps they are plain ones that aim mu at so much of it: of 10 000 problems one would go in circles."""
-NEAR, CURVED, SMALL, LOWEST = 6e-7, 1e-3, 1e-7, 1e-14
-"""The last step leaves this error beside x, by what it does not take and by its curvature, at least this part of it;
-s z before it is small, and never lower than the last."""
-SOLVED, CLEAR, FAR = 1e-5, 1e6, 1e3
-"""The residual of what is solved; theta z beside 1 + mu where no feasible x is near, which ends the loop; infeasible is
-what has a certificate that all feasible x are so far."""
-STIFF = 1e8
-"""Of derivatives: a side that holds x is a spring so many times as stiff as H."""
+CURVED = 1e-3
+"""The least part of a step that its curvature leaves."""
+CLEAR, FAR = 1e6, 1e3
+"""theta z beside 1 + mu where no feasible x is near, which ends the loop; infeasible is what has a certificate that all
+feasible x are so far."""
 TINY, LARGE = 1e-30, 1e20
 """Denominators are not below it; limits not above it."""
+
+
+class Precision(NamedTuple):
+    """Numbers that depend on the number type.
+
+    hold: a step leaves E x - e = dy / hold; as y is carried, this goes to 0. damped: added to H's diagonal in steps, of
+    a zero Hessian too. pivot: the least one beside the diagonal's entry. least: a slack. near: the error beside x that
+    the last step leaves, by what it does not take and by its curvature. small: s z before it, lowest: where it is the
+    last in any case. thin, left: theta, and parts of the residuals, then. solved: the residual of what is solved.
+    stiff: of derivatives, a side that holds x is a spring so many times as stiff as H.
+    """
+
+    hold: Scalar
+    damped: Scalar
+    pivot: Scalar
+    least: Scalar
+    near: Scalar
+    small: Scalar
+    lowest: Scalar
+    thin: Scalar
+    left: Scalar
+    solved: Scalar
+    stiff: Scalar
+
+
+DOUBLE = (1e7, 1e-10, 1e-14, 1e-15, 6e-7, 1e-7, 1e-14, 1e-9, 1e-8, 1e-5, 1e8)
+SINGLE = (1e3, 1e-7, 1e-6, 1e-6, 1e-4, 1e-5, 1e-7, 1e-6, 1e-4, 1e-2, 1e4)
+
+
+def precision(x: Scalar) -> Precision:
+    """That of the code that will run, given a number of a state: 1 + 2^-30 is 1 in single precision alone.
+
+    No pass simplifies what maxima hide.
+    """
+    one = maximum(minimum(x, 1.0), 1.0)
+    is_single = one - maximum(one + 2.0**-30, 0.0)  # not below zero
+    return Precision(*(select(is_single, single, double) for double, single in zip(DOUBLE, SINGLE, strict=True)))
 
 
 class Side(NamedTuple):
@@ -204,10 +234,10 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
 
 
 def stiffened(problem: Problem, state: State) -> Problem:
-    """What steps from a state are made with: H + E^T E / DELTA and damping in place of H, the Lagrangian's gradient in
+    """What steps from a state are made with: H + hold E^T E and damping in place of H, the Lagrangian's gradient in
     place of g."""
-    none = [number(0.0)] * len(problem.sides)
-    lower = problem.condensed(problem.summed(none, [number(1.0 / DELTA)] * len(problem.equal)), DAMPED)
+    none, of_type = [number(0.0)] * len(problem.sides), precision(state.x[0])
+    lower = problem.condensed(problem.summed(none, [of_type.hold] * len(problem.equal)), of_type.damped)
     hessian = [[lower[max(i, j)][min(i, j)] for j in range(len(lower))] for i in range(len(lower))]
     return problem._replace(hessian=hessian, gradient=problem.slope(state.x, problem.summed(state.z, state.y)))
 
@@ -215,14 +245,14 @@ def stiffened(problem: Problem, state: State) -> Problem:
 def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     """The state after a step of a `stiffened` problem, and whether it was the last: 1, else 0."""
     x, w, z, theta, left, steps, y = state
-    n, sides = len(x), problem.sides
-    s = [maximum(r, LEAST) for r in problem.room([*x, *w], theta)]
-    lifted = [r * (1.0 / DELTA) for r in problem.gap([*x, *w])]
+    n, sides, of_type = len(x), problem.sides, precision(steps)
+    s = [maximum(r, of_type.least) for r in problem.room([*x, *w], theta)]
+    lifted = [r * of_type.hold for r in problem.gap([*x, *w])]
     products = [a * b for a, b in zip(s, z, strict=True)]
     inverse = [reciprocal(p) for p in products]
     by_s, by_z = ([a * b for a, b in zip(part, inverse, strict=True)] for part in (z, s))
     d = [a * b for a, b in zip(z, by_s, strict=True)]
-    factored = Cholesky(problem.condensed(problem.summed(d, signed=False)), PIVOT)
+    factored = Cholesky(problem.condensed(problem.summed(d, signed=False)), of_type.pivot)
 
     def moved(forces: Vector) -> tuple[Vector, Vector]:
         """Changes of places and of slacks under forces at places."""
@@ -248,27 +278,29 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     lowest = reduce(minimum, [a * b for a, b in zip([*ds, *dz], [*by_s, *by_z], strict=True)])
     taken = minimum(KEPT * reciprocal(maximum(-lowest, 1e-3)), 1.0)
     rest = 1.0 - taken
-    dy = [c * (1.0 / DELTA) + r for c, r in zip(dplaces[len(dplaces) - len(y) :], lifted, strict=True)]
+    dy = [c * of_type.hold + r for c, r in zip(dplaces[len(dplaces) - len(y) :], lifted, strict=True)]
     x, w = _moved(x, dplaces[:n], taken), _moved(w, dplaces[n:], taken)
     after = State(x, w, _moved(z, dz, taken), theta * rest, left * rest, steps + 1.0, _moved(y, dy, taken))
-    missed = _largest(dplaces[:n]) * (rest + CURVED + late - reduce(minimum, bends)) - NEAR * maximum(_largest(x), 0.01)
+    missed = _largest(dplaces[:n]) * (rest + CURVED + late - reduce(minimum, bends))
+    missed = missed - of_type.near * maximum(_largest(x), 0.01)
     gap = problem.gap([*x, *w])
-    far = [missed, mu - SMALL, after.theta - 1e-9, after.left - 1e-8, *[absolute(r) - 1e-8 for r in gap]]
+    open_gaps = [absolute(r) - of_type.left for r in gap]
+    far = [missed, mu - of_type.small, after.theta - of_type.thin, after.left - of_type.left, *open_gaps]
     wide = total([theta * total(z), *[absolute(a * b) for a, b in zip(after.y, gap, strict=True)]])
-    going = minimum(minimum(_most(far), mu - LOWEST), CLEAR * (1.0 + mu) - wide)
+    going = minimum(minimum(_most(far), mu - of_type.lowest), CLEAR * (1.0 + mu) - wide)
     return after, select(going, 0.0, 1.0)
 
 
 def balanced(problem: Problem, state: State) -> State:
     """The state at the minimum of a scaled problem without sides: one factor, and corrections by it."""
-    x, y = state.x, state.y
-    factored = Cholesky(stiffened(problem, state).hessian, PIVOT)
+    x, y, of_type = state.x, state.y, precision(state.x[0])
+    factored = Cholesky(stiffened(problem, state).hessian, of_type.pivot)
     for _ in range(3):
-        lifted = [r * (1.0 / DELTA) for r in problem.gap(problem.places(x))]
+        lifted = [r * of_type.hold for r in problem.gap(problem.places(x))]
         forces = problem.summed([], [a + b for a, b in zip(y, lifted, strict=True)])
         dx = factored.solve([-g for g in problem.slope(x, forces)])
         change = problem.places(dx)
-        y = [a + b + c * (1.0 / DELTA) for a, b, c in zip(y, lifted, change[len(change) - len(y) :], strict=True)]
+        y = [a + b + c * of_type.hold for a, b, c in zip(y, lifted, change[len(change) - len(y) :], strict=True)]
         x = _moved(x, dx)
     return state._replace(x=x, y=y)
 
@@ -282,7 +314,7 @@ def answers(
     room, gap = small.room(places), small.gap(places)
     held = [a * maximum(r, 0.0) for a, r in zip(z, room, strict=True)]
     residual = _most([*map(absolute, [*small.slope(x, forces), *gap]), *[-r for r in room], *held])
-    solved = minimum(SOLVED - residual, done - 0.5)
+    solved = minimum(precision(x[0]).solved - residual, done - 0.5)
     # with G^T z + E^T y near 0 and h^T z + e^T y < 0 no x of moderate size is feasible
     pull = total([absolute(p) for p in small.pulled(forces)])
     apart = -dot(small.limits, z) - dot(small.equal, y) - FAR * pull - TINY
@@ -307,9 +339,9 @@ class Held(NamedTuple):
 
 def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
     """The linear system of derivatives at a solution: problem and answers as the user has them."""
-    n, p = len(x), len(problem.equal)
+    n, p, of_type = len(x), len(problem.equal), precision(x[0])
     stiffest = maximum(_most([row[k] for k, row in enumerate(problem.hessian)]), TINY)
-    stiff = STIFF * stiffest
+    stiff = of_type.stiff * stiffest
     tops = [*[stiff] * n, *(stiff * reciprocal(maximum(dot(row, row), TINY)) for row in problem.rows)]
     forces, d = problem.by_place(multipliers), list[Scalar]()
     for side, s in zip(problem.sides, problem.room(problem.places(x)), strict=True):
@@ -317,7 +349,7 @@ def held(problem: Problem, x: Vector, multipliers: Vector) -> Held:
         top = tops[side.place]
         d.append(top * z * reciprocal(top * s + z + TINY))
     weights = problem.summed(d, tops[len(tops) - p :], signed=False)
-    return Held(x, forces, weights, d, Cholesky(problem.condensed(weights, stiffest * DAMPED), PIVOT))
+    return Held(x, forces, weights, d, Cholesky(problem.condensed(weights, stiffest * of_type.damped), of_type.pivot))
 
 
 def tangent(problem: Problem, solution: Held, change: Problem) -> tuple[Vector, Vector]:
