@@ -32,7 +32,7 @@ def follow(at: Any, x0: Any, u0: Any, k: Any, K: Any, part: Any) -> dict[str, An
 def backwards(S: Any, s: Any, x: Any, u: Any, A: Any, B: Any) -> dict[str, Any]:
     """From the cost behind a knot, to second order, the better input u + k + K (x' - x) and the cost before it."""
     slope, curve = effort * u + B.T @ s, effort * np.eye(n) + B.T @ S @ B
-    both = np.linalg.solve(curve, np.column_stack([slope, B.T @ S @ A]))
+    both = condyle.solve_symmetric(curve, np.column_stack([slope, B.T @ S @ A]))
     k, K = -both[:, 0], -both[:, 1:]
     return {
         "S": np.diag(along) + A.T @ S @ (A + B @ K), "s": along * (x - goal) + A.T @ s + K.T @ slope, "k": k, "K": K

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.algorithms.contact_friction import Frictional, basis, nearest, shortened
+from condyle.algorithms.contact_friction import Frictional, basis, nearest
+from condyle.algorithms.contact_newton import Problem, shortened
 
 
 @pytest.mark.parametrize("z", [1.0, 0.0, -0.0, -1.0, -1.0 + 1e-9])
@@ -42,8 +43,8 @@ def test_impulses_without_gain_are_the_longest_ones() -> None:
         G = half @ half.T
         contacts = object.__new__(Frictional)
         contacts.joints, contacts.first = (), 6
-        contacts.__dict__["rows"] = [[float(x) for x in row] for row in G]
-        kept = np.array(contacts._without_gain(b.tolist(), p.tolist()))
+        contacts.__dict__["problem"] = Problem(G.tolist(), b.tolist(), (), (), (), (), ())
+        kept = np.array(contacts._without_gain(p.tolist()))
         energy = kept @ b + 0.5 * kept @ G @ kept
         if p @ b >= 0.0:
             kinds.add("none")

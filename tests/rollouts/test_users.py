@@ -104,7 +104,7 @@ def test_a_carried_output_of_another_shape() -> None:
         f.rollout(np.ones(3), np.ones((5, 2)), by_time="u")
     with pytest.raises(UnsupportedError, match="give some of its outputs that are not carried, each once: y"):
         f.rollout(np.ones(3), np.ones((5, 2)), by_time="u", sum="x")
-    with pytest.raises(UnsupportedError, match="give nothing, or 'rollout'"):
+    with pytest.raises(UnsupportedError, match="give nothing, 'rollout', or 'iterate'"):
         f.vjp("step")
 
 
