@@ -215,3 +215,31 @@ def test_the_same_x_as_quadprog() -> None:
             limits = np.concatenate([e, *box, problem.lower[k], -problem.upper[k]])
             x = quadprog.solve_qp(problem.H[k], -problem.g[k], np.ascontiguousarray(rows), limits, p)[0]
             np.testing.assert_allclose(answer.x[k], x, rtol=0, atol=1e-6)
+
+
+def test_rows_of_zeros_hold_or_do_not() -> None:
+    """They say nothing about x, and nothing about its size."""
+    g, A, box = np.array([1.0, -2.0]), np.array([[0.0, 0.0], [1.0, 1.0]]), (-1e-3, 1e-3)
+    for H in (np.zeros((2, 2)), np.eye(2)):
+        alone = condyle.qp(H, g, A[1:], upper=5e-4, box=box)
+        both = condyle.qp(H, g, A, upper=[7e4, 5e-4], box=box)
+        assert alone.status == both.status == 1
+        np.testing.assert_allclose(both.x, alone.x, rtol=0, atol=1e-9)
+        assert condyle.qp(H, g, A, lower=[7e-5, -1.0], box=box).status == -1
+
+
+def test_without_rows_there_are_none() -> None:
+    H, g = np.eye(3), np.array([[1.0, 2.0, -3.0], [0.0, 0.0, 9.0]])
+    answer = condyle.qp(H, g, np.zeros((0, 3)), np.zeros(0), np.zeros(0), box=(-1.0, 1.0))
+    np.testing.assert_allclose(answer.x, condyle.qp(H, g, box=(-1.0, 1.0)).x, rtol=0, atol=1e-12)
+
+
+def test_a_limit_that_is_infinite_in_a_state_is_none() -> None:
+    """It is no measure of how large x may be."""
+
+    def linear(g: Any, low: Any, high: Any) -> Any:
+        return condyle.qp(np.zeros((2, 2)), g, box=(low, high)).x
+
+    f = condyle.function(linear, inputs={"g": 2, "low": 2, "high": 2}).compile()
+    x = f([[1.0, 2.0], [1.0, -1e-4]], [-3.0, -4.0], [[np.inf, np.inf], [np.inf, 2e-4]])
+    np.testing.assert_allclose(x, [[-3.0, -4.0], [-3.0, 2e-4]], rtol=0, atol=1e-6)

@@ -199,8 +199,9 @@ def _clipped(x: Vector, problem: Problem) -> Vector:
 def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, Units]:
     """The problem with all numbers of order 1, and the state at x. start: multipliers as in `answers`, or []."""
     n, sides = len(problem.gradient), problem.sides
-    norms = [*[number(1.0)] * n, *(reciprocal(sqrt(maximum(dot(row, row), TINY))) for row in problem.rows)]
-    limits = [minimum(maximum(h * norms[k.place], -LARGE), LARGE) for h, k in zip(problem.limits, sides, strict=True)]
+    squares = [number(1.0)] * n + [dot(row, row) for row in problem.rows]
+    norms = [reciprocal(sqrt(select(square - TINY, square, 1.0))) for square in squares]
+    limits = [_limit(h, squares[k.place], norms[k.place]) for h, k in zip(problem.limits, sides, strict=True)]
     equal = [e * norm for e, norm in zip(problem.equal, norms[len(norms) - len(problem.equal) :], strict=True)]
     rows = [[entry * norm for entry in row] for row, norm in zip(problem.rows, norms[n:], strict=True)]
     unit = Problem(problem.hessian, problem.gradient, rows, sides, limits, equal)
@@ -211,7 +212,8 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
     stiffest = _most([row[k] for k, row in enumerate(problem.hessian)])
     missed = maximum(_largest(unit.gap(places)), _most([-r for r in room])) if sides or equal else number(0.0)
     length = steepest * reciprocal(maximum(stiffest, TINY))
-    length = maximum(minimum(length, _largest(room)) if sides else length, missed)
+    reach = _most([select(0.1 * LARGE - absolute(r), absolute(r), 0.0) for r in room])
+    length = maximum(minimum(length, reach) if sides else length, missed)
     length = select(TINY - length, 1.0, length)
     force = maximum(steepest, stiffest * length)
     force = select(TINY - force, 1.0, force)
@@ -231,6 +233,12 @@ def scaled(problem: Problem, x: Vector, start: Vector) -> tuple[Problem, State, 
     theta = maximum(_most([slack - r for r in room]), 0.0) if sides else number(0.0)
     z = [maximum(product * reciprocal(r + theta), v) for r, v in zip(room, z, strict=True)]
     return small, State(x, places[n:], z, theta, number(1.0), number(0.0), y), Units(length, force, norms)
+
+
+def _limit(limit: Scalar, square: Scalar, norm: Scalar) -> Scalar:
+    """A limit of a row whose entries have this sum of squares; of zeros it holds or it does not."""
+    scaled_limit = minimum(maximum(limit * norm, -LARGE), LARGE)
+    return select(square - TINY, scaled_limit, select(limit, LARGE, -LARGE))
 
 
 def stiffened(problem: Problem, state: State) -> Problem:
@@ -279,14 +287,19 @@ def step(problem: Problem, state: State) -> tuple[State, Scalar]:
     taken = minimum(KEPT * reciprocal(maximum(-lowest, 1e-3)), 1.0)
     rest = 1.0 - taken
     dy = [c * of_type.hold + r for c, r in zip(dplaces[len(dplaces) - len(y) :], lifted, strict=True)]
-    x, w = _moved(x, dplaces[:n], taken), _moved(w, dplaces[n:], taken)
-    after = State(x, w, _moved(z, dz, taken), theta * rest, left * rest, steps + 1.0, _moved(y, dy, taken))
+    # a step that is no number ends the loop, and what is answered stays as it was
+    x, z_after, y = (
+        [select(taken, b, a) for a, b in zip(part, _moved(part, change, taken), strict=True)]
+        for part, change in ((x, dplaces[:n]), (z, dz), (y, dy))
+    )
+    w = _moved(w, dplaces[n:], taken)
+    after = State(x, w, z_after, theta * rest, left * rest, steps + 1.0, y)
     missed = _largest(dplaces[:n]) * (rest + CURVED + late - reduce(minimum, bends))
     missed = missed - of_type.near * maximum(_largest(x), 0.01)
     gap = problem.gap([*x, *w])
     open_gaps = [absolute(r) - of_type.left for r in gap]
     far = [missed, mu - of_type.small, after.theta - of_type.thin, after.left - of_type.left, *open_gaps]
-    wide = total([theta * total(z), *[absolute(a * b) for a, b in zip(after.y, gap, strict=True)]])
+    wide = total([after.theta * total(after.z), *[absolute(a * b) for a, b in zip(after.y, gap, strict=True)]])
     going = minimum(minimum(_most(far), mu - of_type.lowest), CLEAR * (1.0 + mu) - wide)
     return after, select(going, 0.0, 1.0)
 

@@ -117,7 +117,7 @@ def _entries(arrays: Mapping[str, Any], symbols: bool) -> tuple[dict[str, Entrie
     columns = dict[str, Entries]()
     for name, array in arrays.items():
         flat: Any = np.broadcast_to(array, (*lead, *shapes[name]))
-        flat = flat.reshape(-1, *shapes[name])
+        flat = flat.reshape(int(np.prod(lead)), *shapes[name])
         columns[name] = np.empty(shapes[name], object)
         for place in numpy.ndindex(shapes[name]):
             column = flat[(slice(None), *place)]
