@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -152,3 +153,12 @@ def test_a_standing_quadruped_is_pushed_about_in_mujoco() -> None:
     assert max(path[:200]) < 1e-3 and max(ratios[100:200]) < 0.05
     assert 0.01 < max(path) < 0.05 and 0.49 < max(ratios) < 0.5 + 1e-6
     assert path[-1] < 2e-3
+
+
+def test_the_whole_body_is_exported(tmp_path: Path) -> None:
+    """Its input `active` is no flag of a contact, and known answers go with it."""
+    dog = condyle.load("hyq", floating_base=True)
+    f = partial(whole_body, frames=FEET, effort=dog.effort, friction=0.6)
+    dog.function(f, WHOLE_BODY, sizes={"n_feet": 4}, **AXES).export("c", tmp_path / "project", name="dog")
+    assert "active[n][4]" in (tmp_path / "project" / "dog.h").read_text()
+    assert "Test_function" in (tmp_path / "project" / "test.c").read_text()

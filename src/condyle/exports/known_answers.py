@@ -105,7 +105,7 @@ def _drawn(robot: Robot, compiler: Compiler, function: Function, n: int) -> tupl
                 giver = giver.taking(F_EXT) if F_EXT.name in known else giver
                 fill(giver.inputs)
                 (known[port.name],) = _reference(compiler, giver, known)
-            elif port.name in flags:
+            elif port.name in flags and "n_contacts" in port.dims:  # users may call other inputs so
                 known[port.name] = np.reshape(flags[port.name], (n, -1))
             elif NUMBERS.get(port.name) == port:
                 known[port.name] = np.reshape(varied(robot, n, rng)[port.name], (n, -1))

@@ -15,6 +15,8 @@ from condyle.identity import digest
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 
 Flat = Sequence[Any]
+STRAIGHT = 16
+"""Steps where code has no loops inside functions: 99 % of programs take 12 or fewer."""
 
 
 class Shape(NamedTuple):
@@ -112,7 +114,7 @@ def _record(shape: Shape, recording: Any, inputs: Mapping[str, Flat]) -> list[Fl
     small, state, units = algorithm.scaled(problem, list(inputs["start"]), list(inputs.get("start_multipliers", ())))
     done = 1.0
     if shape.sides:
-        loop = iterate(_step(shape._replace(started=False, iterations=0)), shape.iterations)
+        loop = iterate(_step(shape._replace(started=False, iterations=0)), shape.iterations, straight=STRAIGHT)
         carried = [*state.x, *state.w, *state.z, state.theta, state.left, state.steps, *state.y]
         after, (done,), _ = recording.call(loop, _flat(algorithm.stiffened(small, state)), carried)
         state = _state(shape, after)
