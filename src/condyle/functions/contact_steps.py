@@ -69,7 +69,8 @@ def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]
         p, *_ = recording.call(parts.loop, recording.equal(p), [0.0], *fixed)
         (p,) = recording.call(parts.last, p, *fixed)
         (p,) = recording.call(parts.solution, recording.equal(p), *held)
-    return recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
+    v, impulse, residual = recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
+    return v, impulse, recording.equal(residual)  # its slope is 0 at a solution, its curvature that of rounding
 
 
 @lru_cache(maxsize=64)
@@ -91,17 +92,22 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     read = partial(_read, shape)
     step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, read))
     misses = function("misses", (p, *held), (right,), partial(_misses, read))
-    solves = (
+    solves = [
         function(name, (p, *held, right), (solution,), partial(_solved, read, name))
         for name in ("derivative", "transposed")
-    )
+    ]
     same = function("solution", (p, *held), (solution,), _composed(_same))
-    jvp_of, vjp_of = map(partial, (_jvp, _vjp), (misses, misses), solves)
+
+    def rules() -> dict[str, Any]:
+        kinds = zip(("jvp", "vjp"), (_jvp, _vjp), solves, strict=True)
+        return {kind: partial(rule, solved, misses, solving) for kind, rule, solving in kinds}
+
+    solved = replace(same, ways=same.ways._replace(closed=rules))
     return Parts(
         function("problem", solve.inputs, (p, *held), _problem),
         iterate(step, MOST, straight=STRAIGHT),
         function("last", (p, *held), (p,), partial(_last, read)),
-        replace(same, ways=same.ways._replace(closed=lambda: {"jvp": jvp_of, "vjp": vjp_of})),
+        solved,
         function("answers", (*solve.inputs, p), solve.outputs, _answers),
     )
 
@@ -154,17 +160,23 @@ def _solved(read: Read, kind: str, tree: Unrolled) -> tuple[Values, ...]:
     return (getattr(problem.linearised(p, problem.velocity(p)), kind)(tree.inputs["right"]),)
 
 
-def _jvp(misses: Function, solves: Function, calls: Any, inputs: ByName) -> ByName:
-    p, *held = (inputs[name] for name in ("p", *HELD))
+def _jvp(solution: Function, misses: Function, solves: Function, calls: Any, inputs: ByName) -> ByName:
+    p, held = _at_solution(solution, calls, inputs)
     (changes,) = calls.call(jvp(misses), p, *held, [0.0] * len(p), *(inputs[f"d{name}"] for name in HELD))
     return {"dsolution": calls.call(solves, p, *held, [-x for x in changes])[0]}
 
 
-def _vjp(misses: Function, solves: Function, calls: Any, inputs: ByName) -> ByName:
-    p, *held = (inputs[name] for name in ("p", *HELD))
+def _vjp(solution: Function, misses: Function, solves: Function, calls: Any, inputs: ByName) -> ByName:
+    p, held = _at_solution(solution, calls, inputs)
     (pulled,) = calls.call(solves, p, *held, inputs["solution_bar"])
     _, *bars = calls.call(vjp(misses), p, *held, [-x for x in pulled])
     return {"p_bar": [0.0] * len(p), **{f"{name}_bar": x for name, x in zip(HELD, bars, strict=True)}}
+
+
+def _at_solution(solution: Function, calls: Any, inputs: ByName) -> tuple[Values, list[Values]]:
+    """p as what it is, so that a rule that is differentiated again knows how it moves; what is held."""
+    held = [inputs[name] for name in HELD]
+    return calls.call(solution, inputs["p"], *held)[0], held
 
 
 def _answers(tree: Unrolled) -> tuple[Values, ...]:
