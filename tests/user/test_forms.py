@@ -94,3 +94,20 @@ def test_an_exported_function_passes_its_own_test(reached: UserFunction, tmp_pat
     sources = sorted(str(path) for path in (tmp_path / "out").glob("*.c"))
     subprocess.run(["cc", "-O1", *sources, "-lm", "-o", str(tmp_path / "check")], check=True)
     subprocess.run([str(tmp_path / "check")], check=True)
+
+
+def test_inputs_may_have_names_of_the_librarys_quantities(tmp_path: Path) -> None:
+    """Known answers go by what an input is, not by what it is called."""
+
+    def alone(q: Any, v: Any, M: Any) -> Any:
+        return M @ v + q[0]
+
+    def of_robot(at: Any, M: Any, active: Any, friction: Any) -> Any:
+        return M @ at.v[:3] + active + friction
+
+    robot = condyle.load("iiwa14")
+    sizes = {"q": "nq", "v": "nv", "M": (3, 3), "active": 3, "friction": 3}
+    functions = condyle.function(alone, {"q": 2, "v": 3, "M": (3, 3)}), robot.function(of_robot, sizes)
+    for k, function in enumerate(functions):
+        function.export("c", tmp_path / str(k), name="arm")
+        assert "M[n][3][3]" in (tmp_path / str(k) / "arm.h").read_text()

@@ -18,6 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.joint_rows import JointRow
+from condyle.algorithms.linear_systems import dot
 from condyle.scalar import Scalar, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 
 SWEEPS = 2
@@ -88,7 +89,7 @@ class Problem(NamedTuple):
 
     def times(self, p: Values) -> list[Scalar]:
         """G p."""
-        return [_dot(row, p) for row in self.rows]
+        return [dot(row, p) for row in self.rows]
 
     def swept(self, p: Values) -> tuple[list[Scalar], list[Scalar]]:
         """(p, u) after a sweep over the joints and then the contacts, from p."""
@@ -133,7 +134,7 @@ class Problem(NamedTuple):
 
     def is_near(self, merit: Scalar) -> Scalar:
         """Not below zero where |F / s| is as small as `NEAR` and `NEARLY` say."""
-        return NEAR * NEAR + NEARLY * NEARLY * _dot(self.b, self.b) - merit
+        return NEAR * NEAR + NEARLY * NEARLY * dot(self.b, self.b) - merit
 
     def linearised(self, p: Values, u: Values) -> Linear:
         """F', with A s R apart."""
@@ -223,10 +224,6 @@ class Problem(NamedTuple):
             push = maximum(p[3 * k + 2], 0.0)
             p[3 * k : 3 * k + 3] = [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
         return p
-
-
-def _dot(x: Values, y: Values) -> Scalar:
-    return total([number(0.0), *(a * b for a, b in zip(x, y, strict=True) if not is_zero(a))])
 
 
 def _sum(x: Scalar, y: Scalar) -> Scalar:

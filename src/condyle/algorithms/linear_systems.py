@@ -17,6 +17,12 @@ Vector: TypeAlias = "Sequence[Scalar]"
 Rows: TypeAlias = "Sequence[Sequence[Scalar]]"
 
 
+def dot(left: Sequence[Scalar], right: Sequence[Scalar]) -> Scalar:
+    """The sum of products, without those with a zero."""
+    pairs = zip(left, right, strict=True)
+    return total([x * y for x, y in pairs if not (is_zero(x) or is_zero(y))] or [number(0.0)])
+
+
 def _less(start: Scalar, left: Iterable[Scalar], right: Iterable[Scalar]) -> Scalar:
     """start - left · right."""
     for x, y in zip(left, right, strict=True):

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import NamedTuple, TypeAlias
 
-from condyle.algorithms.linear_systems import Cholesky
+from condyle.algorithms.linear_systems import Cholesky, dot
 from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 
 Vector: TypeAlias = "list[Scalar]"
@@ -74,8 +74,8 @@ def precision(x: Scalar) -> Precision:
 
     No pass simplifies what maxima hide.
     """
-    one = maximum(minimum(x, 1.0), 1.0)
-    is_single = one - maximum(one + 2.0**-30, 0.0)  # not below zero
+    unit = maximum(minimum(x, 1.0), 1.0)
+    is_single = unit - maximum(unit + 2.0**-30, 0.0)  # not below zero
     return Precision(*(select(is_single, single, double) for double, single in zip(DOUBLE, SINGLE, strict=True)))
 
 
@@ -167,12 +167,6 @@ class Units(NamedTuple):
     x: Scalar
     force: Scalar
     places: Vector
-
-
-def dot(left: Sequence[Scalar], right: Sequence[Scalar]) -> Scalar:
-    """The sum of products, without those with a zero."""
-    terms = [x * y for x, y in zip(left, right, strict=True) if not (is_zero(x) or is_zero(y))]
-    return total(terms) if terms else number(0.0)
 
 
 def _most(values: Sequence[Scalar]) -> Scalar:

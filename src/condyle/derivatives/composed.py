@@ -14,7 +14,7 @@ class Composed:
     """The run of such a route; `Route.recorded` says that its code is made by `record`."""
 
     record: Record
-    has_loops: ClassVar[bool] = True
+    is_composed: ClassVar[bool] = True
 
     def __call__(self, sweeps: Any) -> tuple[object, ...]:
         """The answers on the scalars that a sweep has, loops written out."""

@@ -91,15 +91,14 @@ def written_out(function: Function, arguments: Sequence[Values], compute: Comput
 
 
 def kept(
-    function: Function, arguments: Sequence[Values], sizes: Mapping[str, int], compute: Compute, port: int
-) -> tuple[Program, list[tuple[Value, ...]], list[tuple[Value, ...]]]:
-    """The body of an iteration, what its carried inputs are at first, and what it holds: see `KeptIteration`.
-
-    sizes: entries of the outputs. port: a number that names its arrays. Numbers among what is held stay numbers.
+    function: Function, arguments: Sequence[Values], sizes: Mapping[str, int], compute: Compute, port: int, first: int
+) -> KeptIteration:
+    """The iteration of a function. sizes: entries of its outputs. port, first: see `KeptIteration`; the port names its
+    arrays. Numbers among what is held stay numbers.
     """
     repeat = check_inside(function)
-    names = [name.name for name in repeat.function.inputs]
-    outputs = [name.name for name in repeat.function.outputs]
+    names = [taken.name for taken in repeat.function.inputs]
+    outputs = [answer.name for answer in repeat.function.outputs]
     graph, arrays, starts = Graph(), list[Array](), list[tuple[Value, ...]]()
     for name in outputs:
         arrays.append(Array(f"loop {port} {name}", (sizes[name],)))
@@ -109,19 +108,19 @@ def kept(
         arrays.append(Array(f"loop {port} count", (1,)))
         starts.append((0.0,))
     before = [[graph.input(k, entry) for entry in range(array.size)] for k, array in enumerate(arrays)]
-    held, given = list[tuple[Value, ...]](), list[Values]()
+    held, values_of = list[tuple[Value, ...]](), list[Values]()
     inputs = list(arrays)
     for name, values in zip(names, arguments, strict=True):
         if name in outputs:
-            given.append(before[outputs.index(name)])
+            values_of.append(before[outputs.index(name)])
             continue
         symbols = dict.fromkeys(x.index for x in values if isinstance(x, Expr))
         place = {node: graph.input(len(inputs), k) for k, node in enumerate(symbols)}
-        given.append([place[x.index] if isinstance(x, Expr) else x for x in values])
+        values_of.append([place[x.index] if isinstance(x, Expr) else x for x in values])
         if symbols:
             inputs.append(Array(f"held {port} {name}", (len(symbols),)))
             held.append(tuple({x.index: x for x in values if isinstance(x, Expr)}.values()))
-    answers = [list(part) for part in compute(repeat.function, given)]
+    answers = [list(part) for part in compute(repeat.function, values_of)]
     if repeat.until:
         done = before[outputs.index(repeat.until)][0]
         count = before[-1][0] + select(cast(Scalar, _done(done)), 0.0, 1.0)
@@ -129,7 +128,9 @@ def kept(
         answers.append([cast(Value, count)])
     values = [(k, entry, value) for k, answer in enumerate(answers) for entry, value in enumerate(answer)]
     body = graph.program(f"{function.name}_{port}", inputs, arrays, values)
-    return pipeline.apply(verify(body), pipeline.CLEAN), starts, held
+    body = pipeline.apply(verify(body), pipeline.CLEAN)
+    until = outputs.index(repeat.until) if repeat.until else -1
+    return KeptIteration(body, repeat.steps, until, tuple(starts), tuple(held), port, first)
 
 
 def _done(flag: Value) -> Value:

@@ -97,16 +97,9 @@ class ProductGraph(Graph):
     ) -> list[list[Value]]:
         """The answers of a function repeated over time, which stays a loop; see `iterations.kept`."""
         port = len(self.inputs) + len(self._blocks)
-        body, starts, held = kept(function, arguments, sizes, compute, port)
-        until = (
-            [array.name for array in body.arrays].index(f"loop {port} {function.repeat.until}")
-            if (function.repeat and function.repeat.until)
-            else -1
-        )
-        most = function.repeat.steps if function.repeat else 1
-        block = KeptIteration(body, most, until, tuple(starts), tuple(held), port, len(self.nodes))
-        self._blocks += [block] * len(body.arrays)
-        return [entries(self._leaves(port + k, array.shape)) for k, array in enumerate(body.arrays)]
+        block = kept(function, arguments, sizes, compute, port, len(self.nodes))
+        self._blocks += [block] * len(block.body.arrays)
+        return [entries(self._leaves(port + k, array.shape)) for k, array in enumerate(block.body.arrays)]
 
     def blocks(self, answers: Iterable[Value]) -> list[LargeProduct | KeptIteration]:
         """The products and loops that these values depend on, in the order of the trace."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Protocol, TypeAlias, cast
 
 from condyle.algorithms.matrix import dense
 from condyle.algorithms.normal_form import normal_form
@@ -29,7 +29,7 @@ from condyle.derivatives.products import (
 )
 from condyle.derivatives.products import written_out as product_written_out
 from condyle.ir.expr import Expr, Graph, Value
-from condyle.ir.program import Array, Program, constant_of, input_of, operands
+from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.model.tree import Tree
 from condyle.passes.rotations import slopes
 from condyle.scalar import Scalar, number, operation
@@ -235,7 +235,7 @@ class Recording:
             return self._iterated(call.function, arguments, graph)
         if is_composed(call.function):
             names = [port.name for port in call.function.inputs]
-            record = self._composed(call.function)
+            record = cast(Record, record_of(self.tree, call.function))
             return Recording(self.tree, self.derive).computed(record, dict(zip(names, arguments, strict=True)), graph)
         return self.answered(call.function, arguments)
 
@@ -245,15 +245,9 @@ class Recording:
         """The answers of a function repeated over time."""
         if graph is None:
             return written_out(function, arguments, self.answered)
-        sizes = {port.name: array.size for port, array in zip(function.outputs, self._arrays(function), strict=True)}
+        outputs = arrays(self.tree, function.outputs)
+        sizes = {port.name: array.size for port, array in zip(function.outputs, outputs, strict=True)}
         return graph.iterated(function, arguments, sizes, self.answered)
-
-    def _arrays(self, function: Function) -> Sequence[Array]:
-        return arrays(self.tree, function.outputs)
-
-    def _composed(self, function: Function) -> Record:
-        route = function.routes[function.route_names(self.tree.has_shared_coordinates)[0]]
-        return cast(Record, cast(Any, route.run).record)
 
     def computed(
         self, record: Record, inputs: Mapping[str, Values], graph: ProductGraph | None = None
@@ -291,15 +285,21 @@ class Recording:
 
 
 def is_composed(function: Function) -> bool:
-    """Whether it, or what it is a derivative of, calls loops over time."""
+    """Whether it, or what it is a derivative of, has a `composed.Composed` route: it is opened by its record."""
     primal = function.origin.function if isinstance(function.origin, Derivative) else None
     if primal is not None:
         return primal.repeat is None and is_composed(primal)
-    return any(getattr(route.run, "has_loops", False) for route in function.routes.values())
+    return any(getattr(route.run, "is_composed", False) for route in function.routes.values())
 
 
 def _identity(value: Value) -> object:
     return (value.index,) if isinstance(value, Expr) else value
+
+
+def record_of(tree: Tree, function: Function) -> Record | None:
+    """The record of the reference's route; None where that is an algorithm."""
+    route = function.routes[function.route_names(tree.has_shared_coordinates)[0]]
+    return getattr(route.run, "record", None)
 
 
 def recorded(recording: Recording, function: Function, arguments: Sequence[Values]) -> Sequence[Values]:
@@ -309,8 +309,7 @@ def recorded(recording: Recording, function: Function, arguments: Sequence[Value
     """
     if is_composed(function) and "jvp" in function.closed:
         return recording.call(function, *arguments)
-    route = function.routes[function.route_names(recording.tree.has_shared_coordinates)[0]]
-    record = getattr(route.run, "record", None)
+    record = record_of(recording.tree, function)
     if record is not None:
         return record(recording, {port.name: x for port, x in zip(function.inputs, arguments, strict=True)})
     return recording.answered(function, arguments)

@@ -100,22 +100,27 @@ def _drawn(robot: Robot, compiler: Compiler, function: Function, n: int) -> tupl
 
     def fill(ports: Sequence[Port]) -> None:
         for port in ports:
+            size = math.prod(port.shape(sizes(compiler.tree)))
+            if port.name in known and known[port.name].shape[1] != size:  # a user's input of another size
+                del known[port.name]
             if port.name not in known and port.given_by:
                 giver = FUNCTIONS[port.given_by]
                 giver = giver.taking(F_EXT) if F_EXT.name in known else giver
                 fill(giver.inputs)
                 (known[port.name],) = _reference(compiler, giver, known)
-            elif port.name in flags and "n_contacts" in port.dims:  # users may call other inputs so
+            elif port.name in flags and "n_contacts" in port.dims:
                 known[port.name] = np.reshape(flags[port.name], (n, -1))
             elif NUMBERS.get(port.name) == port:
                 known[port.name] = np.reshape(varied(robot, n, rng)[port.name], (n, -1))
             elif port.name not in known:
-                drawn = rng.uniform(-1.0, 1.0, (n, math.prod(port.shape(sizes(compiler.tree)))))
+                drawn = rng.uniform(-1.0, 1.0, (n, size))
                 known[port.name] = robot.random_state(n, rng).q if port.is_configuration else drawn
 
     nv = robot.nv
-    fill((*function.inputs, M))
-    return known, float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
+    fill((M,))
+    condition = float(np.max(np.linalg.cond(np.reshape(known[M.name], (n, nv, nv))))) if nv else 1.0
+    fill(function.inputs)
+    return known, condition
 
 
 def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float:
