@@ -165,7 +165,7 @@ def test_errors(tmp_path: Path) -> None:
         ("c", {"by_time": ("u",)}, "allowed are 'until' and 'most'"),
         ("c", {"until": "x"}, "name an output that is one number: cost"),
         ("c", {"until": "cost", "most": 0}, "most=0; give a whole number"),
-        ("cuda", {"until": "cost"}, "target 'cuda' has no iterations"),
+        ("casadi", {"until": "cost"}, "target 'casadi' has no iterations"),
     ):
         with pytest.raises(UnsupportedError, match=words):
             f.export(target, tmp_path, iterate=options)

@@ -220,9 +220,10 @@ class UserFunction(Identified):
         or planar joints, which `condyle.interop.casadi.wrap` does. derivatives: some of "jvp", "vjp", "jacobian",
         "hessian". name, dtype: as in `condyle.export`. rollout: write a rollout of any number of steps too: {"by_time":
         names of inputs with a value for each step, "sum": names of outputs that are summed}, both optional; {} has
-        neither. iterate, of target "c": write the function repeated until it is done too, "iterate_NAME" with an answer
-        `iterations`: {"until": an output that is one number, "most": 1 to 2^24}, "done" and 50 where they are left out;
-        a state that is done keeps its answers, and all states that are computed at once go on until the last is done.
+        neither. iterate, of "c" and "cuda": write "iterate_NAME" too, the function repeated until it is done, with an
+        answer `iterations`: {"until": an output that is one number, "most": 1 to 2^24}, "done" and 50 where they are
+        left out; a state that is done keeps its answers, and all states that are computed at once go on until the last
+        is done. A CUDA header has all steps written out: keep `most` small there.
         """
         for kind in derivatives:
             if kind not in DERIVATIVE_KINDS:
@@ -232,9 +233,9 @@ class UserFunction(Identified):
         own = renamed(self.specification, self._name)
         functions = (own, *(derivative(kind, own) for kind in derivatives))
         rollouts = () if rollout is None else (rollout_by(own, rollout),)
-        if iterate is not None and target != "c":
+        if iterate is not None and target not in ("c", "cuda"):
             raise UnsupportedError(
-                f"iterate=: target {target!r} has no iterations, 'c' has: call the function in a loop"
+                f"iterate=: target {target!r} has no iterations, 'c' and 'cuda' have: call the function in a loop"
             )
         iterations = () if iterate is None else (iterated(own, iterate),)
         options = {key: value for key, value in compile_options(self._bound).items() if key != "force_frame"}

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,6 +60,22 @@ def test_the_example_runs_and_is_right(project: Path, tmp_path: Path) -> None:
     # outputs of the seven functions, of those with external forces, and the round trip, in both types
     assert said.count(" right ") == 2 * (11 + 9 + 1)
     assert "WRONG" not in said
+
+
+@needs_gpp
+def test_an_iteration_is_written_out(tmp_path: Path) -> None:
+    """Its example runs it on states with known answers; float32 ends where rounding says so, within its tolerance."""
+
+    def roots(x: Any, a: Any) -> dict[str, Any]:
+        y = 0.5 * (1.0 + abs(x) + (1.0 + abs(a)) / (1.0 + abs(x)))
+        return {"x": y - 1.0, "done": 1e-3 - np.max(np.abs(y - 1.0 - x))}
+
+    f = condyle.function(roots, inputs={"x": 2, "a": 2})
+    f.export("cuda", tmp_path, name="iiwa14", iterate={"most": 8})
+    header = (tmp_path / "iiwa14.cuh").read_text()
+    assert "iterate_roots: user roots until done > 0, at most 8 times" in header
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert "WRONG" not in said and re.search(r"iterate_roots iterations +double +right", said)
 
 
 @needs_gpp
