@@ -1,0 +1,175 @@
+"""Small schedules with all statements, random ones among them, and what runs them in C and by the interpreter."""
+
+from __future__ import annotations
+
+import ctypes
+import random
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from condyle.backends.c.schedule import Written, arguments_of, head_of, schedules_in_c
+from condyle.backends.common.facts import Facts
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.interp import run
+from condyle.ir.program import Array, Program
+from condyle.ir.schedule import Call, Move, Operand, Run, Schedule, Slab, Statement, Sweep, Until
+from tests.programs import call
+
+FACTS = Facts(2, 2, "abc123", "0.1.0", "job")
+LANES = 8
+GROUPS = 2
+
+
+def program(name: str, sizes: Sequence[int], answers: Sequence[int], f: Callable[..., Sequence[Any]]) -> Program:
+    """f takes a list of symbols for each input, and gives a list for each answer."""
+    graph = Graph()
+    inputs = [[graph.input(a, k) for k in range(size)] for a, size in enumerate(sizes)]
+    values: list[tuple[int, int, Expr | float]] = []
+    for a, entries in enumerate(f(*inputs)):
+        values += [(a, k, entry) for k, entry in enumerate(entries)]
+    takes, gives = (tuple(Array(f"{w}{k}", (n,)) for k, n in enumerate(of)) for w, of in (("x", sizes), ("y", answers)))
+    return graph.program(name, takes, gives, values)
+
+
+def mixed(x: Sequence[Any], m: Sequence[Any]) -> Sequence[Any]:
+    """A matrix times a column; an entry that passes, a constant, a zero."""
+    y = [0.3 * sum((m[3 * i + k] * x[k] for k in range(1, 3)), m[3 * i] * x[0]) for i in range(3)]
+    return [[*y, x[1], 0.75, 0.0]]
+
+
+KERNELS: Mapping[str, Program] = {
+    "near": program("near", (3, 3), (3,), lambda x, y: [[0.5 * a - 0.25 * b + 0.1 for a, b in zip(x, y, strict=True)]]),
+    "both": program(
+        "both", (3,), (3, 1), lambda x: [[0.9 * x[1], x[0], 0.25], [1.0 / (1.0 + x[2] * x[2]) - 0.2 * x[0]]]
+    ),
+    "flag": program("flag", (1, 3), (1,), lambda f, x: [[0.5 * f[0] + x[0] * x[1] - 0.05]]),
+    "mixed": program("mixed", (3, 9), (6,), mixed),
+    "halves": program("halves", (6,), (3,), lambda x: [[0.5 * (x[k] + x[k + 3]) for k in range(3)]]),
+}
+"""Kernels without sums of products in one operation or elementary functions: they round everywhere alike."""
+
+
+def runs(kernels: Mapping[str, Program], dtype: Any = np.float64) -> dict[str, Run]:
+    """The kernels by NumPy."""
+
+    def of(program: Program) -> Run:
+        def kernel(n: int, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+            for output, answer in zip(outputs, run(program, inputs, dtype), strict=True):
+                output[...] = answer.reshape(len(answer), -1)
+
+        return kernel
+
+    return {name: of(program) for name, program in kernels.items()}
+
+
+SLABS = (
+    *(Slab(name, 6, 3) for name in ("a", "b", "c", "d")),
+    Slab("m", 3, 9),
+    *(Slab(name, 4, GROUPS * 3 * LANES) for name in ("p", "r", "s")),
+    Slab("t", 2, GROUPS * 6 * LANES),
+    *(Slab(name, 6, 1) for name in ("f", "g")),
+)
+INPUTS, OUTPUTS = ("a", "m", "p"), ("d", "g", "t", "s")
+ROWS, PANELS = ("a", "b", "c", "d"), ("p", "r", "s")
+
+
+class Random:
+    """Statements that stay in their slabs."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+
+    def operand(self, names: Sequence[str], states: int, turns: int, step: Sequence[int] = (0, 1)) -> Operand:
+        rng, name = self.rng, self.rng.choice(names)
+        rows = next(slab.rows for slab in SLABS if slab.name == name)
+        by, turn = rng.choice(step), rng.choice((0, 1, 1, -1)) if turns > 1 else 0
+        if states + turns - 1 > rows:
+            turn = 0
+        ends = [by * k + turn * t for k in (0, states - 1) for t in (0, turns - 1)]
+        return Operand(name, rng.randint(-min(ends), rows - 1 - max(ends)), by, turn)
+
+    def call(self, turns: int) -> Statement:
+        rng, n = self.rng, self.rng.randint(1, 4)
+        kind, columns = rng.choice(("near", "both", "flag", "mixed", "halves", "move")), GROUPS * LANES
+        if kind == "near" and rng.random() < 0.4:  # columns
+            inputs = self.operand(PANELS, 1, turns, (1,)), self.operand((*PANELS, *ROWS), 1, turns, (1,))
+            if inputs[1].slab in ROWS:
+                inputs = inputs[0], inputs[1]._replace(step=0)
+            return Call(kind, columns, inputs, (self.operand(PANELS[1:], 1, turns, (1,)),), True)
+        if kind == "near":
+            inputs = self.operand(ROWS, n, turns), self.operand(ROWS, n, turns)
+            return Call(kind, n, inputs, (self.operand(ROWS[1:], n, turns, (1,)),))
+        if kind == "both":
+            outputs = self.operand(ROWS[1:], n, turns, (1,)), self.operand(("f", "g"), n, turns, (1,))
+            return Call(kind, n, (self.operand(ROWS, n, turns),), outputs)
+        if kind == "flag":
+            inputs = self.operand(("f", "g"), n, turns), self.operand(ROWS, n, turns)
+            return Call(kind, n, inputs, (self.operand(("f", "g"), n, turns, (1,)),))
+        if kind == "mixed":
+            inputs = self.operand(PANELS, 1, turns, (1,)), self.operand(("m",), 1, turns, (0,))
+            return Call(kind, columns, inputs, (self.operand(("t",), 1, turns, (1,)),), True)
+        if kind == "halves":
+            inputs = (self.operand(("t",), 1, turns, (1,)),)
+            return Call(kind, columns, inputs, (self.operand(PANELS[1:], 1, turns, (1,)),), True)
+        source = self.operand(ROWS, n, turns)
+        target = self.operand(ROWS[1:], n, turns, (1,))
+        if source.slab == target.slab and n > 1 and source.step == 0:
+            return Move(source._replace(slab="a"), target, n)
+        return Move(source, target, n)
+
+    def body(self, turns: int, depth: int) -> tuple[Statement, ...]:
+        statements: list[Statement] = []
+        for _ in range(self.rng.randint(2, 5)):
+            kind = self.rng.random()
+            if kind < 0.25 and depth and turns == 1:
+                count = self.rng.randint(2, 4)
+                statements.append(Sweep(count, self.body(count, depth - 1), self.rng.random() < 0.5))
+            elif kind < 0.4 and depth:
+                statements.append(Until(self.rng.choice("fg"), self.rng.randint(1, 5), self.body(turns, depth - 1)))
+            else:
+                statements.append(self.call(turns))
+        return tuple(statements)
+
+    def schedule(self, name: str) -> Schedule:
+        return Schedule(name, SLABS, INPUTS, OUTPUTS, self.body(1, 3), LANES)
+
+
+def drawn(schedule: Schedule, seed: int, dtype: Any = np.float64) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    slabs = [schedule.slab(name) for name in schedule.inputs]
+    return {slab.name: rng.uniform(-1.0, 1.0, (slab.rows, slab.size)).astype(dtype) for slab in slabs}
+
+
+def compiled(
+    out: Path, schedules: Sequence[Schedule], kernels: Mapping[str, Any], flags: Sequence[str], bits: int = 64
+) -> tuple[Written, ctypes.CDLL]:
+    """The C file of these schedules, and what the system's compiler makes of it."""
+    written = schedules_in_c(schedules, kernels, FACTS, bits)
+    (out / "job.c").write_text(written.text, encoding="ascii")
+    (out / "job.h").write_text("".join(head_of(schedule, "job", bits) + ";\n" for schedule in schedules))
+    call([*flags, "-fPIC", "-shared", "job.c", "-o", "job.so", "-lm"], out)
+    return written, ctypes.CDLL(str(out / "job.so"))
+
+
+def called(
+    library: ctypes.CDLL, written: Written, schedule: Schedule, inputs: Mapping[str, Any], shift: int = 0
+) -> dict[str, Any]:
+    """The answers in C; the workspace begins `shift` bytes into an array, with marks at both ends."""
+    dtype = next(iter(inputs.values())).dtype
+    slabs = [schedule.slab(name) for name in schedule.outputs]
+    outputs = {slab.name: np.full((slab.rows, slab.size), np.nan, dtype) for slab in slabs}
+    size = written.work[schedule.name]
+    work = np.full(size + shift + 8, 0xAB, np.uint8)
+    arrays = [*(inputs[name] for name in schedule.inputs), *outputs.values()]
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+    getattr(library, f"job_{schedule.name}")(*pointers, ctypes.c_void_p(work.ctypes.data + shift))
+    assert (work[:shift] == 0xAB).all() and (work[size + shift :] == 0xAB).all(), "the workspace is too small"
+    return outputs
+
+
+def names_of(schedule: Schedule) -> list[str]:
+    inputs, outputs = arguments_of(schedule)
+    return [*inputs, *outputs]
