@@ -17,7 +17,7 @@ from condyle.backends.c.schedule import Written, arguments_of, head_of, schedule
 from condyle.backends.c.source import fact_symbols, real_of
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.exported_files import write_owned
-from condyle.backends.common.facts import Facts, bits_of, checked_name, in_ascii
+from condyle.backends.common.facts import IN_C, Facts, bits_of, checked_name, in_ascii
 from condyle.backends.common.readme import Coordinates, birth, library_of, order
 from condyle.ir.schedule import Schedule
 from condyle.ir.sweep import Code
@@ -69,7 +69,7 @@ def export_schedules_c(
     """
     bits, name = bits_of(dtype), facts.name
     for entry in entries:
-        checked_name(entry.schedule.name)
+        checked_name(entry.schedule.name, IN_C)
         for slab, meaning in entry.meanings.items():
             shape = entry.schedule.slab(slab)
             assert math.prod(meaning.shape) == shape.rows * shape.size, f"{slab}: {meaning.shape} of {shape}"
