@@ -20,11 +20,13 @@ class Slab(NamedTuple):
     """An array of one problem: `rows` rows of `size` numbers.
 
     A row may be a panel, the columns of a matrix in groups of `lanes`: [group][entry of a column][column of the group].
+    over: another slab, before it, with whose numbers it is the same memory; rows x size is the same.
     """
 
     name: str
     rows: int
     size: int
+    over: str = ""
 
 
 class Operand(NamedTuple):
@@ -108,6 +110,9 @@ def verify_schedule(schedule: Schedule) -> Schedule:
     """The schedule itself; AssertionError (a bug of ours) where a statement leaves its slabs."""
     slabs = {slab.name: slab for slab in schedule.slabs}
     assert len(slabs) == len(schedule.slabs), f"{schedule.name}: a slab is there twice"
+    for slab in schedule.slabs:
+        assert not slab.over or slab.rows * slab.size == slabs[slab.over].rows * slabs[slab.over].size, slab
+        assert not slab.over or slab.name not in {*schedule.inputs, *schedule.outputs}, slab
     assert {*schedule.inputs, *schedule.outputs} <= slabs.keys() and not {*schedule.inputs} & {*schedule.outputs}
 
     def within(operand: Operand, states: int, turns: int) -> None:
@@ -148,7 +153,10 @@ def interpret(
     schedule: Schedule, kernels: Mapping[str, Run], inputs: Mapping[str, Reals], dtype: Any = np.float64
 ) -> dict[str, Reals]:
     """The outputs of one problem, each (rows, size), by NumPy: what every target must agree with."""
-    slabs: dict[str, Reals] = {slab.name: np.zeros((slab.rows, slab.size), dtype) for slab in schedule.slabs}
+    slabs = dict[str, Reals]()
+    for slab in schedule.slabs:
+        numbers: Reals = slabs[slab.over] if slab.over else np.zeros(slab.rows * slab.size, dtype)
+        slabs[slab.name] = np.reshape(numbers, (slab.rows, slab.size))
     for name in schedule.inputs:
         slabs[name][...] = np.reshape(inputs[name], slabs[name].shape)
     _Interpreter(schedule.lanes, kernels, slabs).run(schedule.body, 0)
