@@ -5,10 +5,13 @@ Slabs are in the caller's workspace. Nothing is allocated, and no static data is
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+import numpy as np
+
+from condyle.backends.c.in_place import Form, write_in_place
 from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import (
     LINE,
@@ -22,7 +25,7 @@ from condyle.backends.c.source import (
 )
 from condyle.backends.common.facts import Facts, argument_names
 from condyle.ir.count import tally
-from condyle.ir.program import Array
+from condyle.ir.program import Array, Program
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
@@ -59,54 +62,56 @@ class Written(NamedTuple):
 def schedules_in_c(schedules: Sequence[Schedule], kernels: Mapping[str, Code], facts: Facts, bits: int) -> Written:
     """The C file, which includes NAME.h. kernels: {name in calls: code}, inputs and outputs in the order of operands."""
     calls = [call for schedule in schedules for call in verify_schedule(schedule).calls()]
-    used = {(call.kernel, call.columns) for call in calls}
-    codes = {
-        name: replace(code, name=f"kernel_{k}")
-        for k, (name, code) in enumerate(kernels.items())
-        if any(name == kernel for kernel, _ in used)
-    }
-    assert {kernel for kernel, _ in used} <= codes.keys(), f"{facts.name}: a kernel is missing"
+    called = {call.kernel for call in calls}
+    assert called <= kernels.keys(), f"{facts.name}: no kernels {', '.join(called - kernels.keys())}"
     lanes = {schedule.lanes for schedule in schedules if any(call.columns for call in schedule.calls())} or {0}
     (panel,) = lanes  # schedules that share a file have panels of one width
     assert panel & (panel - 1) == 0, f"{facts.name}: panels of {panel} columns"
-    bodies = {name: body_in_c(code, bits) for name, code in codes.items()}
-    e = Emitter()
+    codes = {name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called}
+    forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel])) for call in calls)
+    bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}
+    e, room = Emitter(), 1
     _write_support(e, facts, codes, bodies, bits, panel)
-    for name, code in codes.items():
+    for name, form in forms:
+        code = codes[name]
         e(f"/* {code.name}{_said(name)} */")
+        if form is not None:
+            room = max(room, write_in_place(e, code, form, bits))
+            continue
+        room = max(room, bodies[name].size)
         write_tile(e, code.name, bodies[name], [text for text, _ in bodies[name].chunks])
-        for columns in (False, True):
-            if (name, columns) in used:
-                with e.block(f"CD_STATIC int {_function(code, columns)}({STRIDED})\n{{"):
-                    write_driver(e, code, bits, bodies[name], columns)
-                e("")
-    work: dict[str, int] = {}
-    for schedule in schedules:
-        work[schedule.name] = _Function(schedule, codes, bodies, facts.name, bits).write(e)
+        with e.block(f"CD_STATIC int {code.name}_rows({STRIDED})\n{{"):
+            write_driver(e, code, bits, bodies[name])
+        e("")
+    work = {schedule.name: _Function(schedule, codes, facts.name, bits).write(e, room) for schedule in schedules}
     write_facts(e, facts)
     return Written(e.text(), work)
+
+
+def form_of(call: Call, code: Code) -> Form | None:
+    """How the kernel of a call reads and writes; None for tiles of rows."""
+    if not isinstance(code, Program):
+        assert not call.columns, f"{call.kernel}: columns are computed by straight-line code"
+        return None
+    if call.columns:
+        return Form(True, tuple(operand.step != 0 for operand in call.inputs))
+    return Form(False, (False,) * len(call.inputs)) if call.count == 1 else None
 
 
 def _write_support(
     e: Emitter, facts: Facts, codes: Mapping[str, Code], bodies: Mapping[str, Body], bits: int, panel: int
 ) -> None:
     """Types, operations and copies that these kernels need. Vectors are no longer than a panel is wide."""
-    if panel:
-        width = panel * bits // 8
-        e(*(["#define CD_SCALAR"] if width < 16 else [f"#define CD_MOST {min(width, LINE)}"]), f"#define CD_PANEL {panel}")
+    width = panel * bits // 8
+    e(*(["#define CD_SCALAR"] if 0 < width < 16 else [f"#define CD_MOST {min(width or LINE, LINE)}"]))
+    e(f"#define CD_PANEL {max(panel, 1)}")
     write_preamble(e, bits, False, {op for code in codes.values() for op in tally(code)})
-    largest = max((body.size for body in bodies.values()), default=0)
-    e(f"typedef unsigned {'short' if largest < 65536 else 'int'} cd_slot;", "")
+    e("typedef unsigned int cd_slot;", "")
     e(support("sincos.h"), support("transpose.h"), support("tiles.h"))
     if any(body.products for body in bodies.values()):
         e(support("product.h"))
-    if panel:
-        e(support("panels.h"))
+    e(support("panels.h"))
     e(f'#include "{facts.name}.h"', "")
-
-
-def _function(code: Code, columns: bool) -> str:
-    return f"{code.name}_{'columns' if columns else 'rows'}"
 
 
 def _said(name: str) -> str:
@@ -114,39 +119,57 @@ def _said(name: str) -> str:
     return f": {name}" if argument_names([Array(name, ())], "?") == [name] else ""
 
 
-def rows_of(operand: Operand, states: int, turn: int) -> set[int]:
-    """The rows that so many states have at a turn."""
-    return {operand.row + operand.turn * turn + operand.step * k for k in range(states)}
+class Memory:
+    """Which numbers operands are: rows of slabs, some of which are the same memory."""
 
+    def __init__(self, schedule: Schedule) -> None:
+        self.slabs = {slab.name: slab for slab in schedule.slabs}
 
-def clashes(call: Call, turns: int) -> list[bool]:
-    """For each output whether its rows are also those of an input, or of another output, but for states in place.
+    def base(self, name: str) -> str:
+        """The slab whose memory it is."""
+        while self.slabs[name].over:
+            name = self.slabs[name].over
+        return name
 
-    A kernel writes a tile before it reads the next one, so such rows are written beside, then copied.
-    """
-    states = 1 if call.columns else call.count
+    def numbers(self, operand: Operand, states: int, turn: int) -> set[range]:
+        size = self.slabs[operand.slab].size
+        first = operand.row + operand.turn * turn
+        return {range(row * size, row * size + size) for row in (first + operand.step * k for k in range(states))}
 
-    def meet(output: Operand, other: Operand) -> bool:
-        both = output.slab == other.slab
-        return both and any(rows_of(output, states, t) & rows_of(other, states, t) for t in range(turns))
+    def meet(self, a: Operand, b: Operand, states: int, turns: int) -> bool:
+        """Whether they have a number in common at some turn."""
+        if self.base(a.slab) != self.base(b.slab):
+            return False
+        if self.slabs[a.slab].size != self.slabs[b.slab].size:
+            return True  # of other rows we do not look closer
+        return any(self.numbers(a, states, t) & self.numbers(b, states, t) for t in range(turns))
 
-    return [
-        any(meet(output, other) for other in call.inputs if other != output or not other.step)
-        or any(meet(output, other) for other in call.outputs[:k])
-        for k, output in enumerate(call.outputs)
-    ]
+    def clashes(self, call: Call, turns: int) -> list[bool]:
+        """For each output whether its rows are also those of an input, or of another output, but for rows in place.
+
+        A kernel writes a tile, or parts of one state, before it reads the next, so such rows are written beside, then
+        copied.
+        """
+        states = 1 if call.columns else call.count
+        return [
+            any(self.meet(output, other, states, turns) for other in call.inputs if other != output or states == 1)
+            or any(self.meet(output, other, states, turns) for other in call.outputs[:k])
+            for k, output in enumerate(call.outputs)
+        ]
 
 
 def read_first(schedule: Schedule) -> frozenset[str]:
-    """Slabs with rows that are read, or are answers, before anything is written there: they have to begin at 0."""
-    written: dict[str, set[int]] = {slab.name: set() for slab in schedule.slabs}
-    for name in schedule.inputs:
-        written[name] = set(range(schedule.slab(name).rows))
+    """Slabs with numbers that are read, or are answers, before they are written: they have to begin at 0."""
+    memory = Memory(schedule)
+    written = {slab.name: np.zeros(slab.rows * slab.size, np.bool_) for slab in schedule.slabs if not slab.over}
     needed: set[str] = set()
+    for name in schedule.inputs:
+        written[name][:] = True
 
     def read(operand: Operand, states: int, turn: int) -> None:
-        if not rows_of(operand, states, turn) <= written[operand.slab]:
-            needed.add(operand.slab)
+        base = memory.base(operand.slab)
+        if not all(written[base][place.start : place.stop].all() for place in memory.numbers(operand, states, turn)):
+            needed.add(base)
 
     def follow(body: Sequence[Statement], turn: int) -> None:
         for statement in body:
@@ -162,7 +185,8 @@ def read_first(schedule: Schedule) -> frozenset[str]:
                 for operand in (statement.source,) if move else statement.inputs:
                     read(operand, states, turn)
                 for operand in (statement.target,) if move else statement.outputs:
-                    written[operand.slab] |= rows_of(operand, states, turn)
+                    for place in memory.numbers(operand, states, turn):
+                        written[memory.base(operand.slab)][place.start : place.stop] = True
 
     follow(schedule.body, 0)
     for name in schedule.outputs:
@@ -176,24 +200,21 @@ class _Function:
 
     schedule: Schedule
     codes: Mapping[str, Code]
-    bodies: Mapping[str, Body]
     prefix: str
     bits: int
 
     def __post_init__(self) -> None:
         self.numbers = {slab.name: k for k, slab in enumerate(self.schedule.slabs)}
-        self.read, self.loops = set[str](), 0
+        self.memory, self.read, self.loops = Memory(self.schedule), set[str](), 0
 
-    def write(self, e: Emitter) -> int:
-        """Writes it; the bytes of its workspace."""
+    def write(self, e: Emitter, room: int) -> int:
+        """Writes it; the bytes of its workspace. room: vectors that kernels need."""
         schedule, wide = self.schedule, LINE * 8 // self.bits
         places, end = dict[str, int](), 0
         for slab in schedule.slabs:
-            if slab.name not in {*schedule.inputs, *schedule.outputs}:
+            if not slab.over and slab.name not in {*schedule.inputs, *schedule.outputs}:
                 places[slab.name] = end
                 end += -(-slab.rows * slab.size // wide) * wide
-        kernels = {call.kernel for call in schedule.calls()}
-        largest = max((self.bodies[name].size for name in kernels), default=0) + 1
         beside = max((sum(self._beside(call, turns)) for call, turns in _turned(schedule.body, 1)), default=0)
         names = [f"s{self.numbers[name]}" for name in schedule.inputs], [f"s{self.numbers[name]}" for name in schedule.outputs]
         with e.block(head_of(schedule, self.prefix, self.bits, names) + "\n{"):
@@ -209,17 +230,17 @@ class _Function:
                     e(f"memset({self._place(Operand(slab.name))}, 0, {slab.rows * slab.size} * sizeof(real));")
             statements = Emitter()
             self._write(statements, schedule.body, 1)
-            e(*(f"(void)s{k};" for name, k in self.numbers.items() if name not in self.read), "(void)w;")
+            e(*(f"(void)s{k};" for name, k in self.numbers.items() if name == self.memory.base(name) and name not in self.read), "(void)w;")
             e(*statements.text().splitlines())
         e("")
-        return (end + -(-beside // wide) * wide) * self.bits // 8 + largest * LINE
+        return (end + -(-beside // wide) * wide) * self.bits // 8 + (room + 1) * LINE
 
     def _beside(self, call: Call, turns: int) -> list[int]:
         """How many numbers of each output are written beside."""
         states = 1 if call.columns else call.count
         return [
             states * self._slab(operand).size if clash else 0
-            for operand, clash in zip(call.outputs, clashes(call, turns), strict=True)
+            for operand, clash in zip(call.outputs, self.memory.clashes(call, turns), strict=True)
         ]
 
     def _slab(self, operand: Operand) -> Slab:
@@ -228,8 +249,8 @@ class _Function:
     def _place(self, operand: Operand, k: str = "") -> str:
         """Where its row of the first state begins, or of state k."""
         size = self._slab(operand).size
-        self.read.add(operand.slab)
-        terms = [f"s{self.numbers[operand.slab]}"]
+        self.read.add(self.memory.base(operand.slab))
+        terms = [f"s{self.numbers[self.memory.base(operand.slab)]}"]
         terms += [str(operand.row * size)] if operand.row else []
         terms += [f"{operand.turn * size} * t"] if operand.turn else []
         terms += [f"{operand.step * size} * {k}"] if k and operand.step else []
@@ -275,18 +296,21 @@ class _Function:
             outputs.append(f"beside + {begin}" if count else self._place(operand))
             strides.append(size if count else operand.step * size)
             copies += [(operand, begin, count)] if count else []
-        steps = [operand.step * self._slab(operand).size for operand in call.inputs]
-        given = _literal("const real *const", [self._place(x) for x in call.inputs]), _literal("const ptrdiff_t", steps)
-        taken = _literal("real *const", outputs), _literal("const ptrdiff_t", strides)
-        e(f"{_function(code, call.columns)}({call.count}, {', '.join(given)},")
-        e(f"    {', '.join(taken)}, w);")
+        form = form_of(call, code)
+        x, y = _literal("const real *const", map(self._place, call.inputs)), _literal("real *const", outputs)
+        if form is not None:
+            e(f"{code.name}_{form.name}({call.count}, {x},", f"    {y}, w);")
+        else:
+            steps = _literal("const ptrdiff_t", [o.step * self._slab(o).size for o in call.inputs])
+            e(f"{code.name}_rows({call.count}, {x}, {steps},")
+            e(f"    {y}, {_literal('const ptrdiff_t', strides)}, w);")
         for operand, begin, count in copies:
             size = self._slab(operand).size
             with e.block(f"for (ptrdiff_t k = 0; k < {count // size}; k++) {{"):
                 e(f"memcpy({self._place(operand, 'k')}, beside + {begin} + {size} * k, {size} * sizeof(real));")
 
 
-def _literal(kind: str, items: Sequence[object]) -> str:
+def _literal(kind: str, items: Iterable[object]) -> str:
     """An array in an expression."""
     return f"({kind}[]){{{', '.join(map(str, items)) or '0'}}}"
 

@@ -390,14 +390,12 @@ def _arguments(program: Code | Repeated, real: str) -> list[str]:
     return [TIMES if isinstance(program, Repeated) else "size_t n", *inputs, *outputs]
 
 
-def write_driver(e: Emitter, program: Code, bits: int, body: Body, columns: bool = False) -> None:
-    """Writes the loop over tiles. columns: states are columns of panels, those with a stride of 0 rows for all."""
+def write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
+    """Writes the loop over tiles of rows."""
     used = [(k, array.size) for k, array in enumerate(program.inputs) if array.size]
     e(f"real_v *const w = (real_v *)(((uintptr_t)work + {LINE - 1}) / {LINE} * {LINE});", "size_t k;")
     if not used:
         e("(void)in;", "(void)in_stride;")
-    if columns:
-        e("(void)out_stride;")
     with e.block("if (n == 0) {"):
         e("return 0;")
     for slot, value in ((body.zero, 0.0), *body.constants):
@@ -410,20 +408,14 @@ def write_driver(e: Emitter, program: Code, bits: int, body: Body, columns: bool
         with e.block(f"if (in_stride[{k}] == 0) {{"):
             e(f"cd_pack_one(in[{k}], {size}, w + {body.bases[k]});")
     with e.block("for (k = 0; k < n; k += LANES) {"):
-        if not columns:
-            e("const size_t rows = n - k < LANES ? n - k : LANES;")
+        e("const size_t rows = n - k < LANES ? n - k : LANES;")
         for k, size in used:
-            place = f"in[{k}] + (ptrdiff_t)k * in_stride[{k}], in_stride[{k}], rows"
+            place = f"in[{k}] + (ptrdiff_t)k * in_stride[{k}], in_stride[{k}]"
             with e.block(f"if (in_stride[{k}] != 0) {{"):
-                if columns:
-                    e(f"cd_from_panel(CD_COLUMN(in[{k}], {size}, k), {size}, w + {body.bases[k]});")
-                else:
-                    e(f"cd_pack({place}, {size}, w + {body.bases[k]});")
+                e(f"cd_pack({place}, rows, {size}, w + {body.bases[k]});")
         e(f"{program.name}_tile({body.arguments});")
         for k, table in enumerate(body.tables):
-            if table and columns:
-                e(f"cd_to_panel(w, {program.name}_out_{k}, {len(table)}, CD_COLUMN(out[{k}], {len(table)}, k));")
-            elif table:
+            if table:
                 place = f"out[{k}] + (ptrdiff_t)k * out_stride[{k}], out_stride[{k}]"
                 e(f"cd_unpack(w, {program.name}_out_{k}, {len(table)}, {place}, rows);")
     e("return 0;")
