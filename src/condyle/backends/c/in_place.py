@@ -51,7 +51,9 @@ class _Writer:
         for step in self.low.steps:
             if isinstance(step, Chunk):
                 inside = set(step.nodes)
-                yield from (used for index in inside for used in operands(self.program.nodes[index]) if used not in inside)
+                yield from (
+                    used for index in inside for used in operands(self.program.nodes[index]) if used not in inside
+                )
             else:
                 yield from (angle.angle for angle in step.angles)
 

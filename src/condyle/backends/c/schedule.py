@@ -67,7 +67,9 @@ def schedules_in_c(schedules: Sequence[Schedule], kernels: Mapping[str, Code], f
     lanes = {schedule.lanes for schedule in schedules if any(call.columns for call in schedule.calls())} or {0}
     (panel,) = lanes  # schedules that share a file have panels of one width
     assert panel & (panel - 1) == 0, f"{facts.name}: panels of {panel} columns"
-    codes = {name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called}
+    codes = {
+        name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called
+    }
     forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel])) for call in calls)
     bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}
     e, room = Emitter(), 1
@@ -216,7 +218,10 @@ class _Function:
                 places[slab.name] = end
                 end += -(-slab.rows * slab.size // wide) * wide
         beside = max((sum(self._beside(call, turns)) for call, turns in _turned(schedule.body, 1)), default=0)
-        names = [f"s{self.numbers[name]}" for name in schedule.inputs], [f"s{self.numbers[name]}" for name in schedule.outputs]
+        names = (
+            [f"s{self.numbers[name]}" for name in schedule.inputs],
+            [f"s{self.numbers[name]}" for name in schedule.outputs],
+        )
         with e.block(head_of(schedule, self.prefix, self.bits, names) + "\n{"):
             e(f"real *const room = (real *)(((uintptr_t)work + {LINE - 1}) / {LINE} * {LINE});")
             for name, place in places.items():
@@ -230,7 +235,14 @@ class _Function:
                     e(f"memset({self._place(Operand(slab.name))}, 0, {slab.rows * slab.size} * sizeof(real));")
             statements = Emitter()
             self._write(statements, schedule.body, 1)
-            e(*(f"(void)s{k};" for name, k in self.numbers.items() if name == self.memory.base(name) and name not in self.read), "(void)w;")
+            e(
+                *(
+                    f"(void)s{k};"
+                    for name, k in self.numbers.items()
+                    if name == self.memory.base(name) and name not in self.read
+                ),
+                "(void)w;",
+            )
             e(*statements.text().splitlines())
         e("")
         return (end + -(-beside // wide) * wide) * self.bits // 8 + (room + 1) * LINE
@@ -287,7 +299,9 @@ class _Function:
     def _call(self, e: Emitter, call: Call, turns: int) -> None:
         code, counts = self.codes[call.kernel], self._beside(call, turns)
         arrays = zip((*call.inputs, *call.outputs), (*code.inputs, *code.arrays), strict=True)
-        sizes = [(self._slab(o).size, array.size * (call.count if call.columns and o.step else 1)) for o, array in arrays]
+        sizes = [
+            (self._slab(o).size, array.size * (call.count if call.columns and o.step else 1)) for o, array in arrays
+        ]
         assert all(size == wanted for size, wanted in sizes), f"{call.kernel}: rows and arrays of {sizes} numbers"
         copies: list[tuple[Operand, int, int]] = []
         outputs, strides = list[str](), list[int]()

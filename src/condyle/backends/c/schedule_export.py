@@ -172,9 +172,7 @@ def _write_case(e: Emitter, entry: Entry, example: Example, facts: Facts, bits: 
     e("")
 
 
-def _readme(
-    entries: Sequence[Entry], written: Written, facts: Facts, bits: int, joints: Sequence[Coordinates]
-) -> str:
+def _readme(entries: Sequence[Entry], written: Written, facts: Facts, bits: int, joints: Sequence[Coordinates]) -> str:
     name, real = facts.name, real_of(bits)
     functions = "\n".join(_section(entry, written, facts, bits) for entry in entries)
     return f"""\
