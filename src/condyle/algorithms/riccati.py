@@ -1,6 +1,6 @@
 """The Riccati recursion of linear-quadratic control on any scalar, a column of each matrix at a time.
 
-With x^ = [x; 1], x^+ = F^ x^ + [B; 0] u and the cost 1/2 [x^; u]' H [x^; u] of a knot, the value 1/2 x^' V x^ before it:
+With x^ = [x; 1], x^+ = F^ x^ + [B; 0] u, the cost 1/2 [x^; u]' H [x^; u] of a knot and 1/2 x^' V x^ from it on:
 Q = H + [F^ B]' V+ [F^ B], K = -Quu^-1 Qux, V = Qxx + Qxu K, u = K x^ (Bertsekas 2017, section 3.1).
 """
 

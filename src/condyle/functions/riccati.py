@@ -22,7 +22,8 @@ Run = Callable[..., tuple[Flat, ...]]
 class Riccati(NamedTuple):
     """The functions of one size. States of control, state, eliminate: columns; of factor, advance: knots.
 
-    control: columns f of B, h of Hu; V, Fu -> column of Quu. state: columns f of Fx, h of Hx; V, Fx, Fu -> column of Qx.
+    control: columns f of B, h of Hu; V, Fu -> column of Quu.
+    state: columns f of Fx, h of Hx; V, Fx, Fu -> column of Qx.
     factor: Qu, reg -> L, of Quu + reg 1. eliminate: column q of Qx; Qx, L -> columns of V and K.
     advance: dx, K, Fx, Fu -> du, the next dx.
     """
@@ -79,42 +80,45 @@ def riccati(nx: int, nu: int, lanes: int) -> Riccati:
     size = _Sizes(nx, nu, lanes)
     ways: dict[str, tuple[Run, list[Port], list[Port]]] = {
         "control": (
-            lambda sweeps: _control(size, **sweeps.inputs),
+            _control,
             [_port("f", nx), _port("h", nu), *_panels(size, "V", "Fu")],
             [_port("Qu", nu)],
         ),
         "state": (
-            lambda sweeps: _state(size, **sweeps.inputs),
+            _state,
             [_port("f", nx + 1), _port("h", nx + 1 + nu), *_panels(size, "V", "Fx", "Fu")],
             [_port("Qx", nx + 1 + nu)],
         ),
         "factor": (
-            lambda sweeps: _factor(size, **sweeps.inputs),
+            _factor,
             [*_panels(size, "Qu"), _port("reg", 1)],
             [_port("L", size.below)],
         ),
         "eliminate": (
-            lambda sweeps: _eliminate(size, **sweeps.inputs),
+            _eliminate,
             [_port("q", nx + 1 + nu), *_panels(size, "Qx"), _port("L", size.below)],
             [_port("V", nx + 1), _port("K", nu)],
         ),
         "advance": (
-            lambda sweeps: _advance(size, **sweeps.inputs),
+            _advance,
             [_port("dx", nx), *_panels(size, "K", "Fx", "Fu")],
             [_port("du", nu), _port("dx_next", nx)],
         ),
     }
-    return Riccati(**{key: _function(f"riccati_{key}_{nx}_{nu}_{lanes}", *made) for key, made in ways.items()})
+    return Riccati(**{key: _function(f"riccati_{key}_{nx}_{nu}_{lanes}", size, *made) for key, made in ways.items()})
 
 
-def _function(name: str, run: Run, inputs: Sequence[Port], outputs: Sequence[Port]) -> Function:
+def _function(name: str, size: _Sizes, run: Run, inputs: Sequence[Port], outputs: Sequence[Port]) -> Function:
+    def answer(sweeps: Any) -> tuple[Flat, ...]:
+        return run(size, **sweeps.inputs)
+
     return Function(
         name,
         name,
         "a part of a Riccati recursion",
         tuple(inputs),
         tuple(outputs),
-        Ways(lambda: {"columns": Route(run)}),
+        Ways(lambda: {"columns": Route(answer)}),
         Numerics(Size(0), Accuracy(1e-9, 1e-3)),
         source="Bertsekas 2017, section 3.1",
         content=f"riccati {name}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from condyle.calls.dynamics import Dynamics
 from condyle.compile.options import bound_of, whole
 from condyle.errors import ShapeError, UnsupportedError
+from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.jobs.optimal_control.iteration import Knot
-from condyle.jobs.optimal_control.problem import TAKEN, Rules, Side, Written, function_of, written
+from condyle.jobs.optimal_control.problem import TAKEN, Rules, Side, Written, names_asked, written
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
@@ -77,13 +78,20 @@ class OptimalControl:
         state = {"q": "nq", "v": "nv"}
         at_knot = {**state, "u": self.nu, **every}
         at_end = {**state, **{name: size for name, size in every.items() if name not in (ACTIVE.name, RISING.name)}}
-        self._running = written(robot, bound, "running", running, at_knot, RUNNING)
-        self._last = written(robot, bound, "last", last or (lambda at: {"residual": 0.0 * at.v}), at_end, RUNNING)
-        self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, ("q", "v"))
+        self._sides = self._bounds(bound, {"u": True} if bounds is None else dict(bounds))
+        self.by_acceleration = dynamics is None and self._is_driven(bound)
+        names = names_asked("running", running, at_knot)
+        if self.by_acceleration:
+            running, dynamics = partial(self._by_acceleration, running, names), self._move
+        last = last or _nothing
+        moves = names_asked("dynamics", dynamics or self._step, at_knot)
+        all_names = dict.fromkeys((*names, "u")) if self.by_acceleration else names
+        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), RUNNING)
+        self._last = written(robot, bound, "last", last, at_end, names_asked("last", last, at_end), RUNNING)
+        self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
-        self._sides = self._bounds({"u": True} if bounds is None else dict(bounds))
         self._at = at_knot, at_end
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
@@ -99,10 +107,12 @@ class OptimalControl:
         end = tuple(name for name in names if name in at_end)
         motion = self._motion.part(self.robot, bound, at_knot, ("q", "v"))
         nv = self.robot.nv
-        running = Knot(nv, self.nu, lanes, self._rules(self._running, self._sides, at_knot), motion, names, eps)
+        own = sides if self.by_acceleration else self._sides
+        running = Knot(nv, self.nu, lanes, self._rules(self._running, own, at_knot), motion, names, eps)
         rules = self._rules(self._last, sides, at_end)
         last = Knot(nv, self.nu, lanes, rules, None, end, eps)
-        return Job(self.robot, bound, running, last, self.inputs, self.knots)
+        drives = self._torques if self.by_acceleration else None
+        return Job(self.robot, bound, running, last, self.inputs, self.knots, drives)
 
     def _rules(self, of: Written, sides: tuple[Side, ...], inputs: Mapping[str, Any]) -> Rules:
         """The rules of a knot. At the last one there is no u, and no state is given."""
@@ -111,6 +121,41 @@ class OptimalControl:
         below = (*of.of_state.get("below", ()), *(side.of != "u" for side in sides))
         equal = of.of_state.get("equal", ())
         return Rules(*parts, sides, of.lengths, below if running else (), equal if running else ())
+
+    # Where every joint is driven, the accelerations are the variables and the torques follow from them: the motion is
+    # linear, and each step of the method keeps to it.
+
+    def _is_driven(self, bound: Bound) -> bool:
+        """Whether torques follow from accelerations."""
+        plain = not bound.drives.forces and not bound.drives.actuators and not bound.contacts
+        return plain and not self._root and self._options["integrator"] == "semi_implicit_euler"
+
+    def _move(self, at: Any, u: Any) -> Any:
+        after = at.stepped(at.v + self.dt * u, self.dt)
+        return {"q": after.q, "v": after.v}
+
+    def _by_acceleration(self, running: Callable[..., Any], names: Sequence[str], at: Any, u: Any, **inputs: Any) -> Any:
+        """What a user's function answers, and bounds of torques as rows behind it; u: accelerations."""
+        tau = at.inverse_dynamics(u)
+        more = {"u": tau} if "u" in names else {}
+        answers = running(at, **more, **inputs)
+        if not isinstance(answers, dict):
+            return answers
+        sides = [side for side in self._sides if side.of == "u"]
+        rows = [side.sign * (tau[side.entry] - side.limit) / side.scale for side in sides]
+        if not rows:
+            return answers
+        below = answers.get("below", [])
+        return {**answers, "below": [*(below if isinstance(below, (list, tuple)) else [below]), *rows]}
+
+    def _torques(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """Torques by accelerations, within their bounds to the last bit."""
+        (tau,) = call(INVERSE_DYNAMICS, values["q"], values["v"], values["u"])
+        entries = [tau[k] for k in range(self.nu)]
+        for side in (side for side in self._sides if side.of == "u"):
+            clip = np.minimum if side.sign > 0.0 else np.maximum
+            entries[side.entry] = clip(entries[side.entry], side.limit)
+        return {"torque": np.stack(entries)}
 
     def _step(self, at: Any, u: Any, **inputs: Any) -> Any:
         """The robot's step."""
@@ -157,7 +202,7 @@ class OptimalControl:
                 items.append(Input(RISING.name, port.shape(known), rows))
         return tuple(items)
 
-    def _bounds(self, bounds: Mapping[str, Limits]) -> tuple[Side, ...]:
+    def _bounds(self, bound: Bound, bounds: Mapping[str, Limits]) -> tuple[Side, ...]:
         """Bounds as sides."""
         robot, wrong = self.robot, next((name for name in bounds if name not in ("u", "q", "v")), None)
         if wrong is not None:
@@ -173,13 +218,13 @@ class OptimalControl:
             if value is False:
                 continue
             size = {"u": self.nu, "q": robot.nq, "v": robot.nv}[name]
-            lower, upper = self._model_bounds(name) if value is True else self._asked_bounds(name, value, size)
+            lower, upper = self._model_bounds(bound, name) if value is True else self._asked_bounds(name, value, size)
             for entry, place in places[name]:
                 sides += _sides(name, entry, place, float(lower[entry]), float(upper[entry]))
         return tuple(sides)
 
-    def _model_bounds(self, name: str) -> tuple[Reals, Reals]:
-        robot, drives = self.robot, self._bound.drives
+    def _model_bounds(self, bound: Bound, name: str) -> tuple[Reals, Reals]:
+        robot, drives = self.robot, bound.drives
         if name == "q":
             return robot.lower, robot.upper
         if name == "v":
@@ -202,6 +247,11 @@ class OptimalControl:
     def names(self) -> tuple[str, ...]:
         """Inputs that callers give."""
         return tuple(item.name for item in self.inputs if item.name != RISING.name)
+
+
+def _nothing(at: Any) -> Any:
+    """The last knot without a cost."""
+    return {"residual": 0.0 * at.v}
 
 
 def _sides(name: str, entry: int, place: int, lower: float, upper: float) -> list[Side]:

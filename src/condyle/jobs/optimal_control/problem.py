@@ -116,19 +116,34 @@ class Written:
         return traced(self.name, f"user_{asked[0]}", ports, some, tracer, bound.frames)[0]
 
 
+def names_asked(what: str, f: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The inputs that a user's function takes by the names of its arguments; UnsupportedError for others."""
+    if not callable(f):
+        raise UnsupportedError(f"OptimalControl: {what}={f!r} is no function; write one, such as def {what}(at): ...")
+    parameters = list(signature(f).parameters.values())[1:]
+    names = [name for name in inputs if name not in ("q", "v")]
+    if any(parameter.kind == Parameter.VAR_KEYWORD for parameter in parameters):
+        return tuple(names)
+    wrong = [p.name for p in parameters if p.name not in names and p.default is Parameter.empty]
+    if wrong:
+        raise UnsupportedError(f"{what}: argument {wrong[0]!r} is no input; there are at, {', '.join(names)}")
+    asked = {parameter.name for parameter in parameters}
+    return tuple(name for name in names if name in asked)
+
+
 def written(
-    robot: Robot, bound: Bound, what: str, f: Callable[..., Any], inputs: Mapping[str, Any], allowed: Sequence[str]
+    robot: Robot,
+    bound: Bound,
+    what: str,
+    f: Callable[..., Any],
+    inputs: Mapping[str, Any],
+    names: tuple[str, ...],
+    allowed: Sequence[str],
 ) -> Written:
-    """A user's function, run once to see what it answers. inputs: what it may take. allowed: what it may answer.
+    """A user's function, run once to see what it answers. names: of inputs that it takes. allowed: what it may answer.
 
     UnsupportedError for another answer; ShapeError for a cost that is no number.
     """
-    if not callable(f):
-        raise UnsupportedError(f"OptimalControl: {what}={f!r} is no function; write one, such as def {what}(at): ...")
-    parameters = signature(f).parameters.values()
-    every, asked = (p.kind == Parameter.VAR_KEYWORD for p in parameters), {p.name for p in parameters}
-    all_of_them = any(every)
-    names = tuple(name for name in inputs if name not in ("q", "v") and (all_of_them or name in asked))
     name = getattr(f, "__name__", what)
     tracer, ports = Tracer(sizes(tree_of(robot, bound))), inputs_of(inputs, _sizes(robot, bound))
     answers = _run(robot, bound, f, name, names, ports, tracer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -42,7 +42,8 @@ class Input:
 class Job:
     """All functions and schedules of a problem.
 
-    running, last: knots. inputs: of users. functions: by name, made once. knots: intervals.
+    running, last: knots. inputs: of users. knots: intervals. torques: by accelerations, where these are the variables.
+    functions: by name.
     """
 
     robot: Robot
@@ -51,6 +52,7 @@ class Job:
     last: Knot
     inputs: tuple[Input, ...]
     knots: int
+    torques: Callable[..., Any] | None = None
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
 
     def __post_init__(self) -> None:
@@ -75,6 +77,9 @@ class Job:
         nx, lanes = knot.nx, knot.lanes
         corner = (nx // lanes * (nx + 1) + nx) * lanes + nx % lanes
         search = Search(self.knots + 1, rows, corner, knot.eps)
+        if self.torques is not None:
+            sizes = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}
+            self.functions["torque"] = function_of(self.robot, self.bound, "torque", sizes, self.torques)
         facts, V = (self.knots + 1) * FACTS, (nx // lanes + 1) * (nx + 1) * lanes
         one = partial(function_of, self.robot, self.bound)
         many = {"facts": facts, "moves": (self.knots + 1) * MOVES, "V": V, "state": STATE}
@@ -118,6 +123,7 @@ class Job:
         slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH)]
         slabs += [Slab("new_state", 1, STATE), Slab("new_search", 1, SEARCH), Slab("accepted", 1, 1), Slab("done", 1, 1)]
         slabs += [Slab("free", N, 1)] if knot.rules.has_given_rows else []
+        slabs += [Slab("torque", N, knot.nu)] if self.torques is not None else []
         slabs += [Slab(item.name, item.rows, item.size) for item in self.inputs]
         for name, rows, size in self.variables():
             slabs += [Slab(name, rows, size), Slab(f"new_{name}", rows, size)]
@@ -190,9 +196,11 @@ class Job:
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
         body.append(Until("done", FOREVER, tuple(self.iteration())))
+        body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
         inputs += (["free"] if self.running.rules.has_given_rows else []) + [item.name for item in self.inputs]
-        outputs = (*(name for name, _, _ in self.variables()), "K", "state")
+        torque = ("torque",) if self.torques is not None else ()
+        outputs = (*(name for name, _, _ in self.variables()), "K", "state", *torque)
         name = f"{begin}_{shift}"
         slabs = (*self.slabs(), *starts)
         return verify_schedule(Schedule(name, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))

@@ -159,6 +159,9 @@ class Solver:
             known |= {f"start_{name}": (value, 2) for name, value in start._slabs.items()}
         elif start is not None:
             known |= {f"start_{name}": (np.asarray(x, dtype), 2) for name, x in zip(("q", "v", "u"), start, strict=True)}
+            if self.problem.by_acceleration:
+                speed = known["start_v"][0]
+                known["start_u"] = ((speed[..., 1:, :] - speed[..., :-1, :]) / self.problem.dt).astype(dtype), 2
         for item in job.inputs:
             name = item.name
             if name == RISING.name:
@@ -215,7 +218,7 @@ class Solver:
         return Plan(
             variables["q"],
             variables["v"],
-            variables["u"],
+            answers.get("torque", variables["u"]),
             multipliers,
             answers["K"],
             answers["state"][..., 0, :],
