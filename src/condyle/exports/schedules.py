@@ -8,7 +8,8 @@ from pathlib import Path
 
 from numpy.typing import DTypeLike
 
-from condyle.backends.c.schedule_export import Entry, export_schedules_c
+from condyle.backends.c.schedule import Entry
+from condyle.backends.c.schedule_export import export_schedules_c
 from condyle.compile.options import check_choice
 from condyle.errors import UnsupportedError
 from condyle.exports.exporting import compiler_of, prefix_of
@@ -33,16 +34,18 @@ def export_schedules(
     """Write a project in C in which each entry's schedule is a function NAME_x(inputs, outputs, work); return the paths
     of the files.
 
-    A call computes one problem, without allocation: work has NAME_x_work_bytes bytes, a constant of the header. x is
-    the schedule's name, such as "solve" or "step"; arguments are its `inputs`, then its `outputs`, in their order,
-    named as their slabs where C allows that, else in0, out0, ...
+    A call computes one problem, without allocation. x is the schedule's name, such as "solve" or "step"; work has
+    NAME_x_work_bytes bytes, a constant of the header. Arguments are the schedule's `inputs` without those that are
+    `fixed`, then its `outputs`, in their order; a name that C does not allow becomes array0, array1, ...
 
-    target: "c". entries: see `Entry`; one with an `example` is called by the exported test. kernels: {name in
-    `Call.kernel`: its function}, for all schedules; operands of a call stand in the order of the function's inputs and
-    outputs. They are compiled for this robot with the options `bound`; those that no schedule calls are left out.
-    Panels of all schedules have the same lanes, a power of 2: 8 for float64 and 16 for float32 use all of AVX-512.
+    target: "c". entries: see `backends.c.schedule.Entry`: a schedule, what it computes, the meaning of each input and
+    output, and an example, which the exported test calls. kernels: {name in `Call.kernel`: its function}, for all
+    schedules; operands of a call stand in the order of the function's inputs and outputs. They are compiled for this
+    robot with the options `bound`; those that no schedule calls are left out. Panels of all schedules have the same
+    lanes, a power of 2: 8 of float64 and 16 of float32 fill the longest vectors, and any machine computes them.
     name, dtype: as in `condyle.export`.
-    Errors: UnsupportedError for another target, a name, a number type, and a folder that cannot be written.
+    Errors: UnsupportedError for another target, a name, a number type, a fixed or an example's number that is not
+    finite, and a folder that cannot be written.
     """
     check_choice("target", target, TARGETS)
     folder, number = folder_of(out), "float64" if dtype is None else dtype_name(dtype)

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from condyle.backends.c.schedule import Written, arguments_of, head_of, schedules_in_c
+from condyle.backends.c.schedule import Entry, Meaning, schedules_in_c
 from condyle.backends.common.facts import Facts
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Program
 from condyle.ir.schedule import Call, Move, Operand, Run, Schedule, Slab, Statement, Sweep, Until
+from condyle.text import Emitter
 from tests.programs import call
 
 FACTS = Facts(2, 2, "abc123", "0.1.0", "job")
@@ -143,33 +144,38 @@ def drawn(schedule: Schedule, seed: int, dtype: Any = np.float64) -> dict[str, A
     return {slab.name: rng.uniform(-1.0, 1.0, (slab.rows, slab.size)).astype(dtype) for slab in slabs}
 
 
-def compiled(
-    out: Path, schedules: Sequence[Schedule], kernels: Mapping[str, Any], flags: Sequence[str], bits: int = 64
-) -> tuple[Written, ctypes.CDLL]:
-    """The C file of these schedules, and what the system's compiler makes of it."""
-    written = schedules_in_c(schedules, kernels, FACTS, bits)
-    (out / "job.c").write_text(written.text, encoding="ascii")
-    (out / "job.h").write_text("".join(head_of(schedule, "job", bits) + ";\n" for schedule in schedules))
-    call([*flags, "-fPIC", "-shared", "job.c", "-o", "job.so", "-lm"], out)
-    return written, ctypes.CDLL(str(out / "job.so"))
+def entry(schedule: Schedule, **options: Any) -> Entry:
+    """With plain meanings."""
+    names = (*schedule.inputs, *schedule.outputs)
+    shapes = {name: (schedule.slab(name).rows, schedule.slab(name).size) for name in names}
+    return Entry(schedule, "a job", {name: Meaning(shape, "-", f"array {name}") for name, shape in shapes.items()}, **options)
 
 
-def called(
-    library: ctypes.CDLL, written: Written, schedule: Schedule, inputs: Mapping[str, Any], shift: int = 0
-) -> dict[str, Any]:
-    """The answers in C; the workspace begins `shift` bytes into an array, with marks at both ends."""
-    dtype = next(iter(inputs.values())).dtype
-    slabs = [schedule.slab(name) for name in schedule.outputs]
-    outputs = {slab.name: np.full((slab.rows, slab.size), np.nan, dtype) for slab in slabs}
-    size = written.work[schedule.name]
-    work = np.full(size + shift + 8, 0xAB, np.uint8)
-    arrays = [*(inputs[name] for name in schedule.inputs), *outputs.values()]
-    pointers = [ctypes.c_void_p(array.ctypes.data) for array in arrays]
-    getattr(library, f"job_{schedule.name}")(*pointers, ctypes.c_void_p(work.ctypes.data + shift))
-    assert (work[:shift] == 0xAB).all() and (work[size + shift :] == 0xAB).all(), "the workspace is too small"
-    return outputs
+class Compiled:
+    """Schedules as C, and what the system's compiler makes of it."""
 
+    def __init__(
+        self, out: Path, entries: Sequence[Entry], kernels: Mapping[str, Any], flags: Sequence[str], bits: int = 64
+    ) -> None:
+        e = Emitter()
+        self.entries = {entry.schedule.name: entry for entry in entries}
+        self.work, self.dtype = schedules_in_c(e, entries, kernels, FACTS, bits), np.dtype(f"float{bits}")
+        self.text = e.text()
+        heads = [entry.head("job", bits, [name for _, name, _ in entry.arguments]) for entry in entries]
+        (out / "job.c").write_text(self.text, encoding="ascii")
+        (out / "job.h").write_text("".join(f"{head};\n" for head in heads))
+        call([*flags, "-fPIC", "-shared", "job.c", "-o", "job.so", "-lm"], out)
+        self.library = ctypes.CDLL(str(out / "job.so"))
 
-def names_of(schedule: Schedule) -> list[str]:
-    inputs, outputs = arguments_of(schedule)
-    return [*inputs, *outputs]
+    def __call__(self, name: str, inputs: Mapping[str, Any], shift: int = 0) -> dict[str, Any]:
+        """The answers; the workspace begins `shift` bytes into an array, with marks around it."""
+        entry = self.entries[name]
+        slabs = [entry.schedule.slab(slab) for slab in entry.schedule.outputs]
+        outputs = {slab.name: np.full((slab.rows, slab.size), np.nan, self.dtype) for slab in slabs}
+        size = self.work[name]
+        work = np.full(size + shift + 8, 0xAB, np.uint8)
+        arrays = [inputs[slab] if way == "in" else outputs[slab] for way, _, slab in entry.arguments]
+        places = [ctypes.c_void_p(array.ctypes.data) for array in (*arrays, work[shift:])]
+        getattr(self.library, f"job_{name}")(*places)
+        assert (work[:shift] == 0xAB).all() and (work[size + shift :] == 0xAB).all(), "beyond the workspace"
+        return outputs
