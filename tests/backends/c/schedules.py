@@ -48,6 +48,8 @@ KERNELS: Mapping[str, Program] = {
     ),
     "flag": program("flag", (1, 3), (1,), lambda f, x: [[0.5 * f[0] + x[0] * x[1] - 0.05]]),
     "mixed": program("mixed", (3, 9), (6,), mixed),
+    "total": program("total", (18,), (3, 3), lambda x: [[0.1 * sum(x[1:], x[0]), x[3], 0.5], x[15:]]),
+    "spread": program("spread", (3,), (18,), lambda x: [[x[k % 3] if k % 2 else 0.1 * k for k in range(18)]]),
     "halves": program("halves", (6,), (3,), lambda x: [[0.5 * (x[k] + x[k + 3]) for k in range(3)]]),
 }
 """Kernels without sums of products in one operation or elementary functions: they round everywhere alike."""
@@ -72,9 +74,10 @@ SLABS = (
     *(Slab(name, 4, GROUPS * 3 * LANES) for name in ("p", "r", "s")),
     Slab("t", 2, GROUPS * 6 * LANES),
     *(Slab(name, 6, 1) for name in ("f", "g")),
+    Slab("whole", 1, 18, "b"),
 )
 INPUTS, OUTPUTS = ("a", "m", "p"), ("d", "g", "t", "s")
-ROWS, PANELS = ("a", "b", "c", "d"), ("p", "r", "s")
+ROWS, PANELS, WHOLE = ("a", "b", "c", "d"), ("p", "r", "s"), ("whole",)
 
 
 class Random:
@@ -93,32 +96,45 @@ class Random:
         return Operand(name, rng.randint(-min(ends), rows - 1 - max(ends)), by, turn)
 
     def call(self, turns: int) -> Statement:
-        rng, n = self.rng, self.rng.randint(1, 4)
-        kind, columns = rng.choice(("near", "both", "flag", "mixed", "halves", "move")), GROUPS * LANES
-        if kind == "near" and rng.random() < 0.4:  # columns
-            inputs = self.operand(PANELS, 1, turns, (1,)), self.operand((*PANELS, *ROWS), 1, turns, (1,))
-            if inputs[1].slab in ROWS:
-                inputs = inputs[0], inputs[1]._replace(step=0)
-            return Call(kind, columns, inputs, (self.operand(PANELS[1:], 1, turns, (1,)),), True)
-        if kind == "near":
-            inputs = self.operand(ROWS, n, turns), self.operand(ROWS, n, turns)
-            return Call(kind, n, inputs, (self.operand(ROWS[1:], n, turns, (1,)),))
-        if kind == "both":
-            outputs = self.operand(ROWS[1:], n, turns, (1,)), self.operand(("f", "g"), n, turns, (1,))
-            return Call(kind, n, (self.operand(ROWS, n, turns),), outputs)
-        if kind == "flag":
-            inputs = self.operand(("f", "g"), n, turns), self.operand(ROWS, n, turns)
-            return Call(kind, n, inputs, (self.operand(("f", "g"), n, turns, (1,)),))
-        if kind == "mixed":
-            inputs = self.operand(PANELS, 1, turns, (1,)), self.operand(("m",), 1, turns, (0,))
-            return Call(kind, columns, inputs, (self.operand(("t",), 1, turns, (1,)),), True)
-        if kind == "halves":
-            inputs = (self.operand(("t",), 1, turns, (1,)),)
-            return Call(kind, columns, inputs, (self.operand(PANELS[1:], 1, turns, (1,)),), True)
-        source = self.operand(ROWS, n, turns)
-        target = self.operand(ROWS[1:], n, turns, (1,))
+        rng, n, one = self.rng, self.rng.randint(1, 4), (1,)
+        numbers, rows, panels = ("f", "g"), ROWS[1:], PANELS[1:]
+        kind = rng.choice(("near", "columns", "both", "flag", "mixed", "halves", "move", "total", "spread"))
+        if kind == "columns":
+            return self.columns(turns)
+        if kind == "move":
+            return self.move(n, turns)
+        if kind in ("mixed", "halves"):
+            source, target = (("t",), panels) if kind == "halves" else (PANELS, ("t",))
+            shared = (self.operand(("m",), 1, turns, (0,)),) if kind == "mixed" else ()
+            inputs = self.operand(source, 1, turns, one), *shared
+            return Call(kind, GROUPS * LANES, inputs, (self.operand(target, 1, turns, one),), True)
+        n = 1 if kind in ("total", "spread") else n
+        takes = {"near": (ROWS, ROWS), "both": (ROWS,), "flag": (numbers, ROWS), "total": (WHOLE,), "spread": (ROWS,)}
+        gives = {
+            "near": (rows,),
+            "both": (rows, numbers),
+            "flag": (numbers,),
+            "total": (rows, rows),
+            "spread": (WHOLE,),
+        }
+        inputs, outputs = (
+            tuple(Operand("whole") if names == WHOLE else self.operand(names, n, turns, steps) for names in of)
+            for of, steps in ((takes[kind], (0, 1)), (gives[kind], one))
+        )
+        return Call(kind, n, inputs, outputs)
+
+    def columns(self, turns: int) -> Call:
+        """A kernel of rows, with columns; the second input also as a row that all have."""
+        inputs = self.operand(PANELS, 1, turns, (1,)), self.operand((*PANELS, *ROWS), 1, turns, (1,))
+        if inputs[1].slab in ROWS:
+            inputs = inputs[0], inputs[1]._replace(step=0)
+        return Call("near", GROUPS * LANES, inputs, (self.operand(PANELS[1:], 1, turns, (1,)),), True)
+
+    def move(self, n: int, turns: int) -> Move:
+        """Rows, also one to many; where it overlaps itself, to where rows were read before."""
+        source, target = self.operand(ROWS, n, turns), self.operand(ROWS[1:], n, turns, (1,))
         if source.slab == target.slab and n > 1 and source.step == 0:
-            return Move(source._replace(slab="a"), target, n)
+            source = source._replace(slab="a")
         return Move(source, target, n)
 
     def body(self, turns: int, depth: int) -> tuple[Statement, ...]:
@@ -148,7 +164,9 @@ def entry(schedule: Schedule, **options: Any) -> Entry:
     """With plain meanings."""
     names = (*schedule.inputs, *schedule.outputs)
     shapes = {name: (schedule.slab(name).rows, schedule.slab(name).size) for name in names}
-    return Entry(schedule, "a job", {name: Meaning(shape, "-", f"array {name}") for name, shape in shapes.items()}, **options)
+    return Entry(
+        schedule, "a job", {name: Meaning(shape, "-", f"array {name}") for name, shape in shapes.items()}, **options
+    )
 
 
 class Compiled:

@@ -18,7 +18,7 @@ from condyle.backends.c.source import LINE, body_in_c, real_of, support, write_d
 from condyle.backends.common.facts import Facts, argument_names
 from condyle.ir.count import tally
 from condyle.ir.program import Array, Program
-from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
+from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, verify_schedule
 from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
@@ -63,7 +63,9 @@ class Entry:
     @property
     def arguments(self) -> list[tuple[str, str, str]]:
         """Of each argument "in" or "out", its name in C, its slab."""
-        pairs = [("in", x) for x in self.schedule.inputs if x not in self.fixed] + [("out", x) for x in self.schedule.outputs]
+        pairs = [("in", x) for x in self.schedule.inputs if x not in self.fixed] + [
+            ("out", x) for x in self.schedule.outputs
+        ]
         words = argument_names([Array(self.meanings[slab].name or slab, ()) for _, slab in pairs], "array")
         return [(way, word, slab) for (way, slab), word in zip(pairs, words, strict=True)]
 
@@ -87,7 +89,9 @@ def schedules_in_c(
     widths = {entry.schedule.lanes for entry in entries if any(call.columns for call in entry.schedule.calls())}
     panel = max(widths, default=0)
     assert widths <= {panel} and panel & (panel - 1) == 0, f"{facts.name}: panels of {widths} columns"
-    codes = {name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called}
+    codes = {
+        name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called
+    }
     forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel])) for call in calls)
     bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}
     width = panel * bits // 8
@@ -162,10 +166,14 @@ class _Function:
             e(*(f"const real *const {self._base(name)} = {schedule.name}_{self._base(name)};" for name in entry.fixed))
             for slab in self.slabs.values():
                 if slab.name not in outside and not slab.over:
-                    e(f"real *const {self._base(slab.name)} = room + {end}; /* {slab.rows} x {slab.size}{_said(slab.name)} */")
+                    said = f"{slab.rows} x {slab.size}{_said(slab.name)}"
+                    e(f"real *const {self._base(slab.name)} = room + {end}; /* {said} */")
                     end += -(-slab.rows * slab.size // wide) * wide
             beside = max((sum(self._beside(call, turns)) for call, turns in _turned(schedule.body, 1)), default=0)
-            e(f"real *const beside = room + {end};", f"real_v *const w = (real_v *)(beside + {-(-beside // wide) * wide});")
+            e(
+                f"real *const beside = room + {end};",
+                f"real_v *const w = (real_v *)(beside + {-(-beside // wide) * wide});",
+            )
             e(f"memset(room, 0, {end} * sizeof(real));")
             answers = [self.slabs[name] for name in schedule.outputs]
             e(*(f"memset({self._base(slab.name)}, 0, {slab.rows * slab.size} * sizeof(real));" for slab in answers))
@@ -259,7 +267,9 @@ class _Function:
             e(f"{code.name}_{form.name}({call.count}, {x},", f"    {y}, w);")
         else:
             steps = _literal("const ptrdiff_t", [o.step * self._slab(o).size for o in call.inputs])
-            strides = [self._slab(o).size * (1 if count else o.step) for o, count in zip(call.outputs, counts, strict=True)]
+            strides = [
+                self._slab(o).size * (1 if count else o.step) for o, count in zip(call.outputs, counts, strict=True)
+            ]
             e(f"{code.name}_rows({call.count}, {x}, {steps},", f"    {y}, {_literal('const ptrdiff_t', strides)}, w);")
         for operand, start, count in zip(call.outputs, starts, counts, strict=True):
             size = self._slab(operand).size

@@ -67,8 +67,8 @@ def _header(entries: Sequence[Entry], work: Mapping[str, int], facts: Facts, bit
     e, guard = Emitter(), f"CONDYLE_{facts.name.upper()}_H"
     e(f"/* robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, float{bits}")
     e(f" * Condyle {facts.version or '-'}, ABI {TARGET.abi}", " *")
-    e(" * A call is one problem. It allocates nothing, and nothing is kept between calls, so several threads may call at")
-    e(" * once, each with a workspace of its own: NAME_FN_work_bytes bytes at any address. Arrays of a call must not")
+    e(" * A call is one problem. It allocates nothing, and nothing is kept between calls: several threads may call at")
+    e(" * once, each with a workspace of its own, NAME_FN_work_bytes bytes at any address. Arrays of a call must not")
     e(" * overlap. */")
     e(f"#ifndef {guard}", f"#define {guard}", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     e(*(f"extern const {head};" for head, _ in fact_symbols(facts)))
@@ -87,7 +87,7 @@ def _header(entries: Sequence[Entry], work: Mapping[str, int], facts: Facts, bit
 def _test(entries: Sequence[Entry], facts: Facts, bits: int) -> str:
     e, real = Emitter(), real_of(bits)
     tried = [(entry, entry.example) for entry in entries if entry.example is not None]
-    e("/* Calls functions with known answers; exit status 0 if all agree. `check 1000` also prints the time of a call. */")
+    e("/* Calls functions with known answers; exit status 0 if all agree. `check 1000` also prints times of calls. */")
     e(f'#include "{facts.name}.h"', *(f"#include <{x}.h>" for x in ("math", "stddef", "stdio", "stdlib", "time")), "")
     if tried:
         write_compare(e, real)
@@ -164,5 +164,7 @@ def _section(entry: Entry, work: Mapping[str, int], facts: Facts, bits: int) -> 
     lines += ["| argument | | shape | unit | meaning |", "|---|---|---|---|---|"]
     for way, argument, slab in entry.arguments:
         shape, unit, text, _ = entry.meanings[slab]
-        lines.append(f"| `{argument}` | {way} | {' x '.join(map(str, shape))} | {table_cell(unit)} | {table_cell(text)} |")
+        lines.append(
+            f"| `{argument}` | {way} | {' x '.join(map(str, shape))} | {table_cell(unit)} | {table_cell(text)} |"
+        )
     return "\n".join([*lines, ""])
