@@ -48,7 +48,7 @@ KERNELS: Mapping[str, Program] = {
     ),
     "flag": program("flag", (1, 3), (1,), lambda f, x: [[0.5 * f[0] + x[0] * x[1] - 0.05]]),
     "mixed": program("mixed", (3, 9), (6,), mixed),
-    "total": program("total", (18,), (3, 3), lambda x: [[0.1 * sum(x[1:], x[0]), x[3], 0.5], x[15:]]),
+    "total": program("total", (18,), (3, 3), lambda x: [x[15:], [0.1 * sum(x[1:], x[0]), x[3], 0.5]]),
     "spread": program("spread", (3,), (18,), lambda x: [[x[k % 3] if k % 2 else 0.1 * k for k in range(18)]]),
     "halves": program("halves", (6,), (3,), lambda x: [[0.5 * (x[k] + x[k + 3]) for k in range(3)]]),
 }
