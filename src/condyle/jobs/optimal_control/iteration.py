@@ -214,7 +214,7 @@ class Knot:
             facts[LOGS], facts[GAP] = np.log(slack).sum(), slack @ multiplier
         if equal is not None:
             answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
-            _violate(facts, equal)
+            _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
         if self.motion is not None:
             q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
             _violate(facts, self._defect(call, self.arguments(at), q, v))
@@ -226,11 +226,10 @@ class Knot:
         return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
 
 
-def _violate(facts: list[Any], error: Any) -> None:
-    """Adds to what is violated."""
-    size = np.abs(error)
-    facts[VIOLATION] = facts[VIOLATION] + size.sum()
-    facts[WORST] = np.maximum(facts[WORST], size.max())
+def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
+    """Adds to what is violated. judged: what the search judges in its place: e - delta dy, which a whole step makes 0."""
+    facts[VIOLATION] = facts[VIOLATION] + np.abs(error if judged is None else judged).sum()
+    facts[WORST] = np.maximum(facts[WORST], np.abs(error).max())
 
 
 class _Quadratic:

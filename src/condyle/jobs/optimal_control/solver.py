@@ -126,7 +126,7 @@ class Solver:
 
     def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
         """Return the plan after one iteration from a new state, moved on by `shift` knots: predictive control."""
-        return self._run("plan", shift, q, v, plan, 1, 1e-6, STEP_BARRIER, inputs)
+        return self._run("plan", shift, q, v, plan, 1, 1e-6, STEP_BARRIER if shift else 0.0, inputs)
 
     def _run(
         self,
