@@ -20,13 +20,15 @@ class Slab(NamedTuple):
     """An array of one problem: `rows` rows of `size` numbers.
 
     A row may be a panel, the columns of a matrix in groups of `lanes`: [group][entry of a column][column of the group].
-    over: another slab, before it, with whose numbers it is the same memory; rows x size is the same.
+    over: another slab, before it, with whose numbers it is the same memory; rows x size is the same. is_zero: whether it
+    begins at 0; else nothing is read of it that was not written.
     """
 
     name: str
     rows: int
     size: int
     over: str = ""
+    is_zero: bool = False
 
 
 class Operand(NamedTuple):
@@ -86,7 +88,7 @@ Run: TypeAlias = "Callable[[int, Sequence[Reals], Sequence[Reals]], None]"
 
 @dataclass(frozen=True)
 class Schedule:
-    """inputs, outputs: names of slabs that come from outside and go there; others begin at 0. lanes: of panels."""
+    """inputs, outputs: names of slabs that come from outside and go there. lanes: of panels."""
 
     name: str
     slabs: tuple[Slab, ...]
@@ -158,7 +160,7 @@ def interpret(
     """The outputs of one problem, each (rows, size), by NumPy: what every target must agree with."""
     slabs = dict[str, Reals]()
     for slab in schedule.slabs:
-        numbers: Reals = slabs[slab.over] if slab.over else np.zeros(slab.rows * slab.size, dtype)
+        numbers: Reals = slabs[slab.over] if slab.over else np.full(slab.rows * slab.size, 0.0 if slab.is_zero else np.nan, dtype)
         slabs[slab.name] = np.reshape(numbers, (slab.rows, slab.size))
     for name in schedule.inputs:
         slabs[name][...] = np.reshape(inputs[name], slabs[name].shape)

@@ -90,8 +90,19 @@ class _Words:
     @property
     def names(self) -> list[str]:
         """Slabs in the order of their numbers; the one for passing rows comes behind them."""
+        ends, slabs = (*self.schedule.inputs, *self.schedule.outputs), self.schedule.slabs
+        inside = [slab for slab in slabs if slab.name not in ends and not slab.over]
+        return [*ends, *(slab.name for slab in sorted(inside, key=lambda slab: not slab.is_zero))]
+
+    def number(self, name: str) -> int:
+        """The number of the slab whose memory this one is."""
+        return self.names.index(self.schedule.slab(name).over or name)
+
+    @property
+    def zeros(self) -> int:
+        """The slabs that begin at 0 come first among those inside: how many."""
         ends = *self.schedule.inputs, *self.schedule.outputs
-        return [*ends, *(slab.name for slab in self.schedule.slabs if slab.name not in ends)]
+        return sum(slab.is_zero for slab in self.schedule.slabs if slab.name not in ends)
 
     def length(self, name: str) -> int:
         slab = self.schedule.slab(name)
@@ -99,7 +110,7 @@ class _Words:
 
     def packed(self) -> bytes:
         schedule, slabs = self.schedule, [*map(self.length, self.names), self.passing]
-        counts = len(schedule.inputs), len(schedule.outputs), len(slabs)
+        counts = len(schedule.inputs), len(schedule.outputs), self.zeros, len(slabs)
         lists = self.operands, self.moves, self.steps
         words = [*counts, *map(len, lists), *slabs, *(word for group in lists for words in group for word in words)]
         return array("q", words).tobytes()
@@ -119,7 +130,7 @@ class _Words:
                 self.sweep, self.waiting = None, []
             else:
                 self.add(statement.body)
-                flag = self._place(self.names.index(statement.flag), 0, 0)
+                flag = self._place(self.number(statement.flag), 0, 0)
                 self.steps.append((LOOP, statement.most, begin, flag, 0, 0))
 
     def _place(self, slab: int, first: int, stride: int) -> int:
@@ -133,7 +144,7 @@ class _Words:
             back = self.sweep.backwards
             row += operand.turn * (self.sweep.count - 1) if back else 0
             self.waiting.append((len(self.operands), -operand.turn * size if back else operand.turn * size))
-        return self._place(self.names.index(operand.slab), row * size, stride)
+        return self._place(self.number(operand.slab), row * size, stride)
 
     def _passing(self, lengths: Iterable[int]) -> list[int]:
         """Where rows of these lengths stand in the slab for passing ones; each begins a line."""
@@ -148,7 +159,9 @@ class _Words:
             return {operand.row + operand.turn * turn + operand.step * k for k in range(count)}
 
         turns = range(self.sweep.count if self.sweep is not None else 1)
-        return a.slab == b.slab and any(not rows(a, turn).isdisjoint(rows(b, turn)) for turn in turns)
+        if a.slab != b.slab:
+            return self.number(a.slab) == self.number(b.slab)
+        return any(not rows(a, turn).isdisjoint(rows(b, turn)) for turn in turns)
 
     def _move(self, move: Move) -> None:
         size = self.schedule.slab(move.source.slab).size

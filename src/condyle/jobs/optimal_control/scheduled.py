@@ -178,18 +178,20 @@ class Job:
 
     def schedule(self, begin: Begin, shift: int = 0) -> Schedule:
         """The schedule of a solve. shift: knots by which a plan is moved on first."""
-        knots = (self.running, self.last)
-        body = list[Statement]()
-        starts = list[Slab]()
-        N = self.knots
+        knots, N = (self.running, self.last), self.knots
         if not 0 <= shift <= N:
             raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
+        body, starts, zeros = list[Statement](), list[Slab](), list[Slab]()
         for name, rows, size in self.variables():
+            kind = name.removeprefix(LAST)
             if begin == "plan" or (begin == "guess" and name in ("q", "v", "u")):
                 starts.append(Slab(f"start_{name}", rows, size))
                 body += moved(f"start_{name}", name, rows, min(shift, rows) if rows > 1 else 0)
-        if begin == "cold":
-            body.append(Move(Operand("given_q", 0, 0), Operand("q"), N + 1))
+            elif kind == "q":
+                body.append(Move(Operand("given_q", 0, 0), Operand("q"), N + 1))
+            elif kind in ("v", "u", "price"):
+                zeros.append(Slab(f"zero_{name}", 1, size, is_zero=True))
+                body.append(Move(Operand(f"zero_{name}", 0, 0), Operand(name), rows))
         body += [Move(Operand(f"given_{name}"), Operand(name), 1) for name in ("q", "v")]
         body.append(Move(Operand("start_state"), Operand("state"), 1))
         if begin != "plan":
@@ -202,7 +204,7 @@ class Job:
         torque = ("torque",) if self.torques is not None else ()
         outputs = (*(name for name, _, _ in self.variables()), "K", "state", *torque)
         name = f"{begin}_{shift}"
-        slabs = (*self.slabs(), *starts)
+        slabs = (*self.slabs(), *starts, *zeros)
         return verify_schedule(Schedule(name, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
 
     def iteration(self) -> list[Statement]:

@@ -1,10 +1,10 @@
 /* Scheduled(words, entries, format): entries called in order on arrays of one problem, one problem after the other.
  *
  * A problem has slabs, which are arrays: inputs and outputs come from outside, those inside lie in the workspace of a
- * thread. Outputs and slabs inside begin at 0. An operand is a place in a slab that steps read or write. Places are
+ * thread. The first ones inside begin at 0. An operand is a place in a slab that steps read or write. Places are
  * addresses in the workspace; a loop moves some of them at each turn, and back behind its last turn.
  *
- * Words (int64): the number of inputs, outputs, slabs, operands, moves and steps; the numbers in each slab (inputs, outputs,
+ * Words (int64): the number of inputs, outputs, slabs inside that begin at 0, slabs, operands, moves and steps; the numbers in each slab (inputs, outputs,
  * inside); of each operand its slab, its first number and the stride of its states; of each move an operand and by how many
  * numbers; of each step six words, kind, count, from, to, a, b:
  *
@@ -15,7 +15,7 @@
  *
  * Words are checked once, so that no step leaves its slabs, whatever they are. */
 enum { SCHEDULED_CALL, SCHEDULED_COPY, SCHEDULED_FLIP, SCHEDULED_LOOP };
-enum { SCHEDULED_HEAD = 6, OPERAND_WORDS = 3, MOVE_WORDS = 2, STEP_WORDS = 6, SCHEDULED_LINE = 64 };
+enum { SCHEDULED_HEAD = 7, OPERAND_WORDS = 3, MOVE_WORDS = 2, STEP_WORDS = 6, SCHEDULED_LINE = 64 };
 #define SCHEDULED_MOST ((int64_t)1 << 30) /* of every word, so that two of them multiplied are a number */
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *words, *entries;
     const int64_t *slab, *operand, *move; /* in the words */
-    int64_t n_in, n_out, n_slab, n_operand, n_move, n_step;
+    int64_t n_in, n_out, n_zero, n_slab, n_operand, n_move, n_step;
     ScheduledStep *step;
     ptrdiff_t *stride; /* of each operand */
     int64_t *reach;    /* of each operand the first number at the turn where it stands first, and last */
@@ -139,12 +139,8 @@ static int run_scheduled(size_t n, const void *const *in, const ptrdiff_t *in_st
             }
             place[k] = base + (size_t)first * self->item;
         }
-        for (int64_t k = 0; k < self->n_out; k++) {
-            memset((char *)out[k] + (ptrdiff_t)problem * out_stride[k] * (ptrdiff_t)self->item, 0,
-                   (size_t)self->slab[self->n_in + k] * self->item);
-        }
         memset(turn, 0, (size_t)self->n_step * sizeof *turn);
-        memset(inside, 0, self->inside_bytes);
+        memset(inside, 0, self->begin[self->n_zero]);
         status = run_steps(self, place, turn, work);
         if (status != 0) {
             return status;
@@ -224,13 +220,13 @@ static int read_schedule(Scheduled *self)
     for (int64_t k = 0; fine && k < count; k++) {
         fine = at[k] >= -SCHEDULED_MOST && at[k] <= SCHEDULED_MOST && (k >= SCHEDULED_HEAD || at[k] >= 0);
     }
-    fine = fine && at[0] <= MAX_PORTS && at[1] <= MAX_PORTS && at[0] + at[1] <= at[2] &&
-           count == SCHEDULED_HEAD + at[2] + OPERAND_WORDS * at[3] + MOVE_WORDS * at[4] + STEP_WORDS * at[5];
+    fine = fine && at[0] <= MAX_PORTS && at[1] <= MAX_PORTS && at[0] + at[1] + at[2] < at[3] &&
+           count == SCHEDULED_HEAD + at[3] + OPERAND_WORDS * at[4] + MOVE_WORDS * at[5] + STEP_WORDS * at[6];
     if (!fine) {
         return 0;
     }
-    self->n_in = at[0], self->n_out = at[1], self->n_slab = at[2];
-    self->n_operand = at[3], self->n_move = at[4], self->n_step = at[5];
+    self->n_in = at[0], self->n_out = at[1], self->n_zero = at[2], self->n_slab = at[3];
+    self->n_operand = at[4], self->n_move = at[5], self->n_step = at[6];
     self->slab = at + SCHEDULED_HEAD;
     self->operand = self->slab + self->n_slab;
     self->move = self->operand + OPERAND_WORDS * self->n_operand;
