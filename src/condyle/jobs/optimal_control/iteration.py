@@ -56,7 +56,7 @@ class Knot:
     """The functions of one knot, each f(call, values) -> answers; the last knot has no motion and no u.
 
     motion: (q, v, u, inputs) -> q, v at the next knot; None at the last one. inputs: names of the user's. eps: of the
-    number type.
+    number type. is_linear: the controls are accelerations, and the motion v + h u, q + h (v + h u) holds all the time.
     """
 
     nv: int
@@ -66,6 +66,7 @@ class Knot:
     motion: Function | None
     inputs: tuple[str, ...]
     eps: float
+    is_linear: bool = False
 
     @property
     def nx(self) -> int:
@@ -100,6 +101,8 @@ class Knot:
         slope = quadratic.g
         quadratic.add_limits()
         H, g, facts, nx = quadratic.H, quadratic.g, quadratic.facts, self.nx
+        if self.is_linear:
+            return {**self._joints(H, g), "gradient": slope, "facts": np.stack(facts)}
         row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
         x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
         if self.motion is None:
@@ -120,6 +123,19 @@ class Knot:
             "gradient": slope,
             "facts": np.stack(facts),
         }
+
+    def _joints(self, H: Any, g: Any) -> Answers:
+        """The quadratic in panels of joints; see `condyle.functions.riccati_accelerations`."""
+        n, nx = self.nv, self.nx
+        row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
+        left, right = H[:, :n], np.concatenate([H[:, n:nx], g[:, None]], axis=1)
+        parts = {"Q": np.concatenate([left, numpy.zeros((len(H), 1))], axis=1), "V": right}
+        rows = {"Q": np.concatenate([row[:, :n], numpy.zeros((1, 1))], axis=1), "V": row[:, n:]}
+        panels = {k: self.panel(np.concatenate([x[:nx], rows[k], x[nx:]])) for k, x in parts.items()}
+        if self.motion is None:
+            return {"VQ": panels["Q"], "VV": panels["V"]}
+        control = np.concatenate([H[nx:, nx:], numpy.zeros((n, 1))], axis=1)
+        return {"HQ": panels["Q"], "HV": panels["V"], "HU": self.panel(control)}
 
     def _defect(self, call: Call, arguments: Sequence[Any], next_q: Any, next_v: Any) -> Any:
         """Where the motion goes, as seen from the next knot."""
@@ -215,7 +231,7 @@ class Knot:
         if equal is not None:
             answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
             _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
-        if self.motion is not None:
+        if self.motion is not None and not self.is_linear:
             q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
             _violate(facts, self._defect(call, self.arguments(at), q, v))
         answers = {f"new_{name}": value for name, value in answers.items()}

@@ -220,7 +220,7 @@ class Solver:
             variables["v"],
             answers.get("torque", variables["u"]),
             multipliers,
-            answers["K"],
+            answers.get("K", answers.get("KV")),
             answers["state"][..., 0, :],
             variables,
             (knot.nx, knot.nu, knot.lanes),
