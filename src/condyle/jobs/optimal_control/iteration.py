@@ -21,7 +21,9 @@ import numpy
 from condyle.derivatives import hessian, jacobian, jvp
 from condyle.functions.kinematics import DIFFERENCE, INTEGRATE
 from condyle.jobs.optimal_control.problem import Rules, Side
+from condyle.scalar import total
 from condyle.specification import Function
+from condyle.symbolic import Symbols
 
 np: Any = numpy  # of symbols, which NumPy's types do not know
 Call = Callable[..., Sequence[Any]]
@@ -46,6 +48,8 @@ TOLERANCE, MOST, LEAST = range(3)
 ASKED = 3
 """What a caller asks: tolerance, iterations, the least mu; 0: by the tolerance."""
 
+STRAIGHT = 40_000
+"""Products of two entries in straight code of J^T J at the most."""
 LEAST_SLACK = 0.1
 """Of a cold start, in parts of the range of a limit."""
 SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
@@ -242,6 +246,19 @@ class Knot:
         return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
 
 
+def gram(J: Any, by: Any = None) -> Any:
+    """J^T diag(by) J, as straight code where it is small: its zeros cost nothing, and its halves are one."""
+    rows, n = J.shape
+    if rows * n * n > STRAIGHT:
+        return J.T @ (J if by is None else J * by[:, None])
+    left, right = J.entries, (J if by is None else J * by[:, None]).entries
+    product = numpy.empty((n, n), object)
+    for i in range(n):
+        for j in range(i + 1):
+            product[i, j] = product[j, i] = total([left[k, i] * right[k, j] for k in range(rows)])
+    return Symbols(product, J.source)
+
+
 def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
     """Adds to what is violated. judged: what the search judges in its place: e - delta dy, which a whole step makes 0."""
     facts[VIOLATION] = facts[VIOLATION] + np.abs(error if judged is None else judged).sum()
@@ -287,7 +304,7 @@ class _Quadratic:
         rows = self._rows(costs, arguments)
         if "residual" in answers:
             r, J = answers["residual"], rows["residual"]
-            self.H, self.g = self.H + J.T @ J, self.g + J.T @ r
+            self.H, self.g = self.H + gram(J), self.g + J.T @ r
             self.facts[COST] = self.facts[COST] + 0.5 * (r @ r)
         if "cost" in answers:
             curvature = self.knot.rules.curvature
@@ -310,7 +327,7 @@ class _Quadratic:
             users = len(below) - len(rules.sides)
             if users:
                 C = rows["below"]
-                self.H, self.g = self.H + C.T @ (C * weight[:users, None]), self.g + C.T @ pull[:users]
+                self.H, self.g = self.H + gram(C, weight[:users]), self.g + C.T @ pull[:users]
             diagonal, slope = [0.0] * len(self.g), [0.0] * len(self.g)
             for k, side in enumerate(rules.sides, users):
                 i = knot.place(side)
@@ -322,7 +339,7 @@ class _Quadratic:
         if equal is not None:
             E = rows["equal"]
             E = knot.free(values, E, rules.equal_of_state)
-            self.H = self.H + (E.T @ E) / knot.delta
+            self.H = self.H + gram(E) / knot.delta
             self.g = self.g + E.T @ (values["price"] + equal / knot.delta)
             _violate(self.facts, equal)
 
