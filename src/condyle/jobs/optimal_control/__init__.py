@@ -108,11 +108,11 @@ class OptimalControl:
         motion = self._motion.part(self.robot, bound, at_knot, ("q", "v"))
         nv = self.robot.nv
         own = sides if self.by_acceleration else self._sides
-        running = Knot(nv, self.nu, lanes, self._rules(self._running, own, at_knot), motion, names, eps)
+        running = Knot(nv, self.nu, lanes, self._rules(self._running, own, at_knot), motion, names, eps, self.by_acceleration)
         rules = self._rules(self._last, sides, at_end)
-        last = Knot(nv, self.nu, lanes, rules, None, end, eps)
+        last = Knot(nv, self.nu, lanes, rules, None, end, eps, self.by_acceleration)
         drives = self._torques if self.by_acceleration else None
-        return Job(self.robot, bound, running, last, self.inputs, self.knots, drives)
+        return Job(self.robot, bound, running, last, self.inputs, self.knots, self.dt, drives)
 
     def _rules(self, of: Written, sides: tuple[Side, ...], inputs: Mapping[str, Any]) -> Rules:
         """The rules of a knot. At the last one there is no u, and no state is given."""
@@ -128,6 +128,7 @@ class OptimalControl:
     def _is_driven(self, bound: Bound) -> bool:
         """Whether torques follow from accelerations."""
         plain = not bound.drives.forces and not bound.drives.actuators and not bound.contacts
+        plain = plain and all(joint.kind.is_flat for joint in self.robot.joints)
         return plain and not self._root and self._options["integrator"] == "semi_implicit_euler"
 
     def _move(self, at: Any, u: Any) -> Any:

@@ -126,7 +126,7 @@ class Solver:
 
     def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
         """Return the plan after one iteration from a new state, moved on by `shift` knots: predictive control."""
-        return self._run("plan", shift, q, v, plan, 1, 1e-6, STEP_BARRIER, inputs)
+        return self._run("plan", shift, q, v, plan, 1, 1e-6, STEP_BARRIER if shift else 0.0, inputs)
 
     def _run(
         self,
@@ -220,7 +220,7 @@ class Solver:
             variables["v"],
             answers.get("torque", variables["u"]),
             multipliers,
-            answers["K"],
+            answers.get("K", answers.get("KV")),
             answers["state"][..., 0, :],
             variables,
             (knot.nx, knot.nu, knot.lanes),
