@@ -68,15 +68,15 @@ def runs(kernels: Mapping[str, Program], dtype: Any = np.float64) -> dict[str, R
     return {name: of(program) for name, program in kernels.items()}
 
 
-SLABS = (
-    *(Slab(name, 6, 3) for name in ("a", "b", "c", "d")),
-    Slab("m", 3, 9),
-    *(Slab(name, 4, GROUPS * 3 * LANES) for name in ("p", "r", "s")),
-    Slab("t", 2, GROUPS * 6 * LANES),
-    *(Slab(name, 6, 1) for name in ("f", "g")),
-    Slab("whole", 1, 18, "b"),
-)
 INPUTS, OUTPUTS = ("a", "m", "p"), ("d", "g", "t", "s")
+_SIZES = {"a": (6, 3), "b": (6, 3), "c": (6, 3), "d": (6, 3), "m": (3, 9), "f": (6, 1), "g": (6, 1)}
+_SIZES |= {
+    name: (2 if name == "t" else 4, GROUPS * rows * LANES) for name, rows in zip("prst", (3, 3, 3, 6), strict=True)
+}
+SLABS = (
+    *(Slab(name, *sizes, is_zero=name not in INPUTS) for name, sizes in _SIZES.items()),
+    Slab("whole", 1, 18, over="b"),
+)
 ROWS, PANELS, WHOLE = ("a", "b", "c", "d"), ("p", "r", "s"), ("whole",)
 
 

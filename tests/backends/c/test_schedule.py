@@ -59,7 +59,7 @@ def test_random_schedules_to_the_bit(
 
 def counting(most: int) -> Schedule:
     """count += 1 until it is a multiple of 4, in all until it is 12 or above; total: of both loops."""
-    slabs = Slab("start", 1, 1), Slab("count", 1, 1), Slab("whole", 1, 1), Slab("done", 1, 1), Slab("turns", 1, 1)
+    slabs = *(Slab(name, 1, 1) for name in ("start", "count", "whole", "done")), Slab("turns", 1, 1, is_zero=True)
     count = Call("count", 1, (Operand("count"),), (Operand("count"), Operand("whole"), Operand("done")))
     turns = Call("more", 1, (Operand("turns"),), (Operand("turns"),))
     body = Move(Operand("start"), Operand("count"), 1), Until("done", most, (Until("whole", 3, (count,)), turns))
@@ -120,7 +120,7 @@ def test_a_long_kernel_and_numbers_in_the_code(tmp_path: Path) -> None:
     product = program("product", (n, n * n), (n,), lambda x, m: [[dot(m[n * i : n * i + n], x) for i in range(n)]])
     slabs = Slab("m", 1, n * n), *(Slab(name, 1, GROUPS * n * LANES) for name in ("x", "y"))
     times = Call("product", GROUPS * LANES, (Operand("x"), Operand("m", step=0)), (Operand("y"),), True)
-    again = times._replace(inputs=(Operand("y"), Operand("m", step=0)))
+    again = replace(times, inputs=(Operand("y"), Operand("m", step=0)))
     case = verify_schedule(Schedule("job", slabs, ("m", "x"), ("y",), (times, Sweep(3, (again,))), LANES))
     inputs = drawn(case, 0)
     made = Compiled(tmp_path, [entry(case, fixed={"m": inputs["m"]})], {"product": product}, EXACT)
@@ -149,3 +149,10 @@ def test_nothing_is_allocated_or_kept(tmp_path: Path, compiler: str) -> None:
     symbols = [line.split()[-2:] for line in call(["nm", "job.o"], tmp_path).splitlines()]
     assert {name.rstrip("f") for kind, name in symbols if kind == "U"} <= LIBRARY
     assert {kind for kind, _ in symbols} <= set("UTtrR") and not re.search(r"\bstatic (?!const|inline|__)", made.text)
+
+
+def test_of_answers_in_one_place_the_last_stays(tmp_path: Path) -> None:
+    calls = Call("total", 1, (Operand("x"),), (Operand("y"), Operand("y")))
+    case = verify_schedule(Schedule("job", (Slab("x", 1, 18), Slab("y", 1, 3)), ("x",), ("y",), (calls,)))
+    inputs = drawn(case, 0)
+    same(Compiled(tmp_path, [entry(case)], KERNELS, EXACT)("job", inputs), interpret(case, runs(KERNELS), inputs))

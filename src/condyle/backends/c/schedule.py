@@ -174,9 +174,8 @@ class _Function:
                 f"real *const beside = room + {end};",
                 f"real_v *const w = (real_v *)(beside + {-(-beside // wide) * wide});",
             )
-            e(f"memset(room, 0, {end} * sizeof(real));")
-            answers = [self.slabs[name] for name in schedule.outputs]
-            e(*(f"memset({self._base(slab.name)}, 0, {slab.rows * slab.size} * sizeof(real));" for slab in answers))
+            zeros = [slab for slab in self.slabs.values() if slab.is_zero and not slab.over]
+            e(*(f"memset({self._base(slab.name)}, 0, {slab.rows * slab.size} * sizeof(real));" for slab in zeros))
             names = ["w", *(self._base(name) for name, slab in self.slabs.items() if not slab.over)]
             e(f"{', '.join(f'(void){name}' for name in names)};")
             self._body(e, schedule.body, 1)

@@ -39,8 +39,8 @@ def export_schedules_c(
     for entry in entries:
         checked_name(entry.schedule.name, IN_C)
         for *_, slab in entry.arguments:
-            _, rows, size, _ = entry.schedule.slab(slab)
-            assert math.prod(entry.meanings[slab].shape) == rows * size, f"{slab}: {entry.meanings[slab].shape}"
+            array, shape = entry.schedule.slab(slab), entry.meanings[slab].shape
+            assert math.prod(shape) == array.rows * array.size, f"{slab}: {shape}"
     work = schedules_in_c(e, entries, kernels, facts, bits)
     write_facts(e, facts)
     texts = {
