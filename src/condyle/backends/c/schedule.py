@@ -174,7 +174,7 @@ class _Function:
                 f"real *const beside = room + {end};",
                 f"real_v *const w = (real_v *)(beside + {-(-beside // wide) * wide});",
             )
-            zeros = [slab for slab in self.slabs.values() if slab.is_zero and not slab.over]
+            zeros = [x for x in self.slabs.values() if x.is_zero and not x.over and x.name not in schedule.inputs]
             e(*(f"memset({self._base(slab.name)}, 0, {slab.rows * slab.size} * sizeof(real));" for slab in zeros))
             names = ["w", *(self._base(name) for name, slab in self.slabs.items() if not slab.over)]
             e(f"{', '.join(f'(void){name}' for name in names)};")
