@@ -161,7 +161,9 @@ class Knot:
         if below is not None and "free" in values:
             absent = 1.0 - values["free"]
             below = self.free(values, below, rules.of_state)
-            below = np.stack([row - (absent if alone else 0.0) for row, alone in zip(below, rules.of_state, strict=True)])
+            below = np.stack(
+                [row - (absent if alone else 0.0) for row, alone in zip(below, rules.of_state, strict=True)]
+            )
         return below, None if equal is None else self.free(values, equal, rules.equal_of_state)
 
     @staticmethod
@@ -358,5 +360,8 @@ def convex(H: Any) -> Any:
         for i in range(j + 1, n):
             L[i][j] = (rows[i][j] - sum((L[i][k] * L[j][k] * D[k] for k in range(j)), 0.0)) / D[j]
     return np.stack(
-        [np.stack([sum((L[i][k] * L[j][k] * D[k] for k in range(min(i, j) + 1)), 0.0 * D[0]) for j in range(n)]) for i in range(n)]
+        [
+            np.stack([sum((L[i][k] * L[j][k] * D[k] for k in range(min(i, j) + 1)), 0.0 * D[0]) for j in range(n)])
+            for i in range(n)
+        ]
     )
