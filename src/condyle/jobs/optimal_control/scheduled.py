@@ -182,7 +182,7 @@ class Job:
         """All arrays but those of a start."""
         N, knot = self.knots, self.running
         slabs = [Slab("given_q", 1, self.robot.nq), Slab("given_v", 1, knot.nv), Slab("asked", 1, ASKED)]
-        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH)]
+        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH, is_zero=True)]
         slabs += [
             Slab("new_state", 1, STATE),
             Slab("new_search", 1, SEARCH),
@@ -277,6 +277,7 @@ class Job:
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
+        body += [self.call("trial", knot) for knot in knots]  # of a step of length 0
         body.append(Until("done", FOREVER, tuple(self.iteration())))
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
