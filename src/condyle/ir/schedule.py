@@ -20,8 +20,8 @@ class Slab(NamedTuple):
     """An array of one problem: `rows` rows of `size` numbers.
 
     A row may be a panel, the columns of a matrix in groups of `lanes`: [group][entry of a column][column of the group].
-    over: another slab, before it, with whose numbers it is the same memory; rows x size is the same. is_zero: whether it
-    begins at 0; else nothing is read of it that was not written.
+    over: another slab, before it, whose memory it is; rows x size is the same. is_zero: whether it begins at 0; else
+    nothing is read of it that was not written.
     """
 
     name: str
@@ -115,9 +115,10 @@ def verify_schedule(schedule: Schedule) -> Schedule:
     """The schedule itself; AssertionError (a bug of ours) where a statement leaves its slabs."""
     slabs = {slab.name: slab for slab in schedule.slabs}
     assert len(slabs) == len(schedule.slabs), f"{schedule.name}: a slab is there twice"
-    for slab in schedule.slabs:
-        assert not slab.over or slab.rows * slab.size == slabs[slab.over].rows * slabs[slab.over].size, slab
-        assert not slab.over or slab.name not in {*schedule.inputs, *schedule.outputs}, slab
+    for slab in (slab for slab in schedule.slabs if slab.over):
+        below = slabs[slab.over]
+        assert slab.rows * slab.size == below.rows * below.size and not below.over, slab
+        assert slab.name not in {*schedule.inputs, *schedule.outputs}, slab
     assert {*schedule.inputs, *schedule.outputs} <= slabs.keys() and not {*schedule.inputs} & {*schedule.outputs}
 
     def within(operand: Operand, states: int, turns: int) -> None:

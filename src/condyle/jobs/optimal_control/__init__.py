@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import Parameter, Signature
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -19,7 +19,6 @@ from condyle.jobs.optimal_control.problem import TAKEN, TORQUE, Rules, Side, Wri
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
-from condyle.model.array import dtype_name
 from condyle.model.robot import Robot
 from condyle.specification import Bound
 from condyle.specification.ports import ACTIVE, RISING
@@ -71,7 +70,8 @@ class OptimalControl:
         self.robot, self.knots = robot, whole("knots", knots, 1)
         if not (np.isfinite(dt) and dt > 0.0):
             raise UnsupportedError(f"OptimalControl: dt={dt!r}, expected seconds above 0")
-        self.dt, self._options = float(dt), {**options, "integrator": integrator}
+        self.dt = float(dt)
+        self._options: dict[str, Any] = {**options, "integrator": integrator}
         bound = bound_of(robot, **self._options)
         self.nu, self._root = self._controls(bound, dynamics, controls)
         self.inputs = self._inputs(bound, inputs or {}, by_knot)
@@ -97,7 +97,8 @@ class OptimalControl:
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
         """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
-        dynamics: Dynamics = self.robot.compile(target, dtype, threads, **self._options)  # pyright: ignore
+        robot: Any = self.robot  # a `condyle.Robot`
+        dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
 
     def job(self, dtype: str, lanes: int) -> Job:
@@ -122,10 +123,10 @@ class OptimalControl:
         robot, bound, running = self.robot, self._bound, "u" in inputs
         torque = (TORQUE,) if any(side.of == TORQUE for side in sides) else ()
         asked = ("residual", "cost"), ("cost",), ("equal", "below", *torque)
-        parts = [of.part(robot, bound, inputs, names) for names in asked]
+        costs, curvature, limits = (of.part(robot, bound, inputs, names) for names in asked)
         below = (*of.of_state.get("below", ()), *(side.of in ("q", "v") for side in sides))
         equal = of.of_state.get("equal", ())
-        return Rules(*parts, sides, of.lengths, below if running else (), equal if running else ())
+        return Rules(costs, curvature, limits, sides, of.lengths, below if running else (), equal if running else ())
 
     # Where every joint is driven, the accelerations are the variables and the torques follow from them: the motion is
     # linear, and each step of the method keeps to it.
@@ -146,8 +147,8 @@ class OptimalControl:
         """What a user's function answers, and torques, for their bounds; u: accelerations."""
         tau = at.inverse_dynamics(u)
         more = {"u": tau} if "u" in names else {}
-        answers = running(at, **more, **inputs)
-        return {**answers, TORQUE: tau} if isinstance(answers, dict) else answers
+        answers: Any = running(at, **more, **inputs)
+        return {**cast("dict[str, Any]", answers), TORQUE: tau} if isinstance(answers, dict) else answers
 
     def _torques(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """Torques by accelerations, within their bounds to the last bit."""

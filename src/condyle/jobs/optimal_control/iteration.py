@@ -42,8 +42,8 @@ STATE = 8
 iterations without a step."""
 LENGTH, DUAL, TRIES, MERIT, DOWN, PROMISED = range(6)
 SEARCH = 6
-"""Of a line search: lengths of the step of z and s and of that of l and y, tries, phi before, its slope, and by how much
-the quadratic model goes down."""
+"""Of a line search: lengths of the step of z and s and of that of l and y, tries, phi before, its slope, and by how
+much the quadratic model goes down."""
 TOLERANCE, MOST, LEAST = range(3)
 ASKED = 3
 """What a caller asks: tolerance, iterations, the least mu; 0: by the tolerance."""
@@ -104,9 +104,9 @@ class Knot:
         """Panels of the motion and of the quadratic, and the slope of the cost [dq; dv; du]."""
         quadratic = _Quadratic(self, call, values)
         quadratic.add_cost()
-        slope = quadratic.g
+        slope = quadratic.slope
         quadratic.add_limits()
-        H, g, nx = quadratic.H, quadratic.g, self.nx
+        H, g, nx = quadratic.square, quadratic.slope, self.nx
         if self.is_linear:
             return {**self._joints(H, g), "gradient": slope}
         row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
@@ -182,7 +182,7 @@ class Knot:
 
     def step(self, call: Call, values: Values) -> Answers:
         """Steps of slacks, multipliers and prices for a step dx, du, and MOVES."""
-        rules, n = self.rules, self.nx + (self.nu if self.motion is not None else 0)
+        rules = self.rules
         dx = values["dx"]
         dz = np.concatenate([dx, values["du"]]) if self.motion is not None else dx
         moves = [values["gradient"] @ dz, 0.0, 0.0, 0.0]
@@ -281,7 +281,7 @@ def gram(J: Any, by: Any = None) -> Any:
 
 
 def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
-    """Adds to what is violated. judged: what the search judges in its place: e - delta dy, which a whole step makes 0."""
+    """Adds to what is violated. judged: what a search judges instead: e - delta dy, which a whole step makes 0."""
     facts[VIOLATION] = facts[VIOLATION] + np.abs(error if judged is None else judged).sum()
     facts[WORST] = np.maximum(facts[WORST], np.abs(error).max())
 
@@ -293,7 +293,7 @@ class _Quadratic:
         self.knot, self.call, self.values = knot, call, values
         n = knot.nx + (knot.nu if knot.motion is not None else 0)
         zero = 0.0 * values["v"][0]
-        self.H, self.g = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
+        self.square, self.slope = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
 
     def _of(self, function: Function) -> tuple[dict[str, Any], list[Any]]:
         arguments = self.knot.arguments(self.values)
@@ -316,13 +316,13 @@ class _Quadratic:
         rows = self._rows(costs, arguments)
         if "residual" in answers:
             r, J = answers["residual"], rows["residual"]
-            self.H, self.g = self.H + gram(J), self.g + J.T @ r
+            self.square, self.slope = self.square + gram(J), self.slope + J.T @ r
         if "cost" in answers:
             curvature = self.knot.rules.curvature
             assert curvature is not None
             (every,) = self.call(hessian(curvature), *arguments, np.ones(1))
-            n = len(self.g)
-            self.H, self.g = self.H + convex(every[:n, :n]), self.g + rows["cost"][0]
+            n = len(self.slope)
+            self.square, self.slope = self.square + convex(every[:n, :n]), self.slope + rows["cost"][0]
 
     def add_limits(self) -> None:
         """Limits as weighted squares."""
@@ -338,31 +338,33 @@ class _Quadratic:
             users = len(below) - len(rules.sides)
             if users:
                 C = rows["below"]
-                self.H, self.g = self.H + gram(C, weight[:users]), self.g + C.T @ pull[:users]
+                self.square, self.slope = self.square + gram(C, weight[:users]), self.slope + C.T @ pull[:users]
             for of in dict.fromkeys(side.of for side in rules.sides):
                 self._add_sides(
                     of, [(k, side) for k, side in enumerate(rules.sides, users) if side.of == of], weight, pull, rows
                 )
         if equal is not None:
-            E = rows["equal"]
-            E = knot.free(values, E, rules.equal_of_state)
-            self.H = self.H + gram(E) / knot.delta
-            self.g = self.g + E.T @ (values["price"] + equal / knot.delta)
+            E = knot.free(values, rows["equal"], rules.equal_of_state)
+            self.square = self.square + gram(E) / knot.delta
+            self.slope = self.slope + E.T @ (values["price"] + equal / knot.delta)
 
     def _add_sides(
         self, of: str, sides: Sequence[tuple[int, Side]], weight: Any, pull: Any, rows: Mapping[str, Any]
     ) -> None:
         """Bounds of one quantity: both sides of an entry are one square."""
-        size = rows[of].shape[0] if of in rows else len(self.g)
+        size = rows[of].shape[0] if of in rows else len(self.slope)
         diagonal, slope = [0.0 * weight[0]] * size, [0.0 * weight[0]] * size
         for k, side in sides:
             i = side.place if of in rows else self.knot.place(side)
             diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
             slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
         if of in rows:
-            self.H, self.g = self.H + gram(rows[of], np.stack(diagonal)), self.g + rows[of].T @ np.stack(slope)
+            self.square, self.slope = (
+                self.square + gram(rows[of], np.stack(diagonal)),
+                self.slope + rows[of].T @ np.stack(slope),
+            )
         else:
-            self.H, self.g = self.H + np.diag(np.stack(diagonal)), self.g + np.stack(slope)
+            self.square, self.slope = self.square + np.diag(np.stack(diagonal)), self.slope + np.stack(slope)
 
 
 def convex(H: Any) -> Any:

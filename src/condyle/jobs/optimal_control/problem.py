@@ -33,7 +33,7 @@ TAKEN = (*ANSWERS, TORQUE, "q", "v", "u", "after_q", "after_v")
 
 
 class Side(NamedTuple):
-    """A bound: sign (z - limit) / scale <= 0, z = entry `entry` of `of`, "q", "v", "u" or TORQUE; place: in its tangent."""
+    """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
 
     of: str
     entry: int

@@ -11,8 +11,8 @@ import numpy
 
 from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
-from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.functions import riccati, riccati_accelerations
+from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
 from condyle.jobs.optimal_control.iteration import ASKED, FACTS, MOVES, SEARCH, STATE, Knot
 from condyle.jobs.optimal_control.problem import function_of
@@ -47,8 +47,8 @@ class Input:
 class Job:
     """All functions and schedules of a problem.
 
-    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the variables.
-    functions: by name.
+    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the
+    variables. functions: by name.
     """
 
     robot: Robot
@@ -297,7 +297,7 @@ class Job:
         else:
             sizes = self.knots, knot.nx, knot.nu, knot.lanes
             sweeps = riccati.backward(*sizes), riccati.forward(*sizes)
-        trial = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
+        trial: list[Statement] = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
         trial.append(Move(Operand("new_search"), Operand("search"), 1))
         return [
             *(self.call("linearise", knot) for knot in knots),

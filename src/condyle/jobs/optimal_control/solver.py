@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -39,10 +40,10 @@ TIGHT = 1e-6
 class Plan:
     """Trajectories, one for each problem of a batch.
 
-    q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv]. multipliers: by
-    name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of bounds, and
-    "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status: "solved", "most":
-    not within the iterations, "infeasible", "no descent", "not finite"; solved.
+    q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv].
+    multipliers: by name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of
+    bounds, and "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status:
+    "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
     __slots__ = ("_solver", "answers")
@@ -143,7 +144,8 @@ class Solver:
 
         inputs: (..., *size), those by knot (..., N + 1, *size), "active" (..., N, n_contacts). All leading dimensions
         broadcast. start: a plan, or (q, v, u) with shapes as in `Plan`, to begin near; None: the robot stands still.
-        tolerance: of the cost, relative, and of the largest violation [rad, m, rad/s, m/s; bounds: half of their range].
+        tolerance: of the cost, relative, and of the largest violation [rad, m, rad/s, m/s; of bounds: half of their
+        range].
         A problem that fails has its best plan so far, and a status that says why; it harms no other.
         Errors: ShapeError, DTypeError, StateError, UnsupportedError.
         """
@@ -198,7 +200,7 @@ class Solver:
     ) -> Plan:
         """The schedule on what is given."""
         names = self.problem.names
-        if inputs.keys() != set(names):
+        if set(inputs) != set(names):
             bound_arguments(called, self.problem.signature, (), dict(inputs))
         given |= inputs
         if RISING.name in self.job.rows:
@@ -211,7 +213,7 @@ class Solver:
     def _constant(self, name: str) -> Array:
         """What is the same in every call."""
         if name == "free":
-            return self._row(0.0, *[1.0] * (self.problem.knots - 1)).reshape(-1, 1)
+            return np.reshape(self._row(0.0, *[1.0] * (self.problem.knots - 1)), (-1, 1))
         numbers = [0.0] * STATE
         numbers[BARRIER], numbers[PENALTY], numbers[DAMPING] = FIRST_BARRIER, 1.0, UNDAMPED
         return self._row(*numbers)
@@ -251,13 +253,11 @@ class Solver:
         function, answers = self.job.gains, plan.answers
         kernel: Kernel = self.dynamics.kernel(function)
         batch = answers.u.shape[:-1]
-        n = int(np.prod(batch))
-        arrays = [
-            np.ascontiguousarray(self._knots(getattr(answers, port.name))).reshape(n, -1) for port in function.inputs
-        ]
+        n = math.prod(batch)
+        arrays: list[Array] = [np.reshape(self._knots(getattr(answers, p.name)), (n, -1)) for p in function.inputs]
         K = np.empty((n, self.job.running.nu * self.job.running.nx), self.dtype)
         kernel(n, arrays, [K], self.dynamics.threads)
-        return K.reshape(*batch, self.job.running.nu, self.job.running.nx)
+        return np.reshape(K, (*batch, self.job.running.nu, self.job.running.nx))
 
     def _knots(self, array: Array) -> Array:
         """Without what stands at the last knot."""
