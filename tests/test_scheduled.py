@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 import condyle
 from condyle.backends.cpu import build as machine_code
 from condyle.backends.cpu.target import ISAS
-from condyle.compile.kernels.scheduled import InterpretedKernel, scheduled
+from condyle.compile.kernels.scheduled import scheduled
 from condyle.ir.program import Program
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, interpret, verify_schedule
 from condyle.runtime import machine
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
 from condyle.runtime.packed import full
-from tests.programs import skip_without
 
 Array = NDArray[np.floating]
 
@@ -89,13 +88,8 @@ def expected(schedule: Schedule, way: str, dtype: str, inputs: Sequence[Array]) 
     return [np.stack([np.ravel(answer[name]) for answer in answers]) for name in schedule.outputs]
 
 
-def length(schedule: Schedule, name: str) -> int:
-    slab = schedule.slab(name)
-    return slab.rows * slab.size
-
-
 def outputs_of(schedule: Schedule, n: int, dtype: str) -> list[Array]:
-    return [np.full((n, length(schedule, name)), np.nan, dtype) for name in schedule.outputs]
+    return [np.full((n, schedule.slab(name).length), np.nan, dtype) for name in schedule.outputs]
 
 
 def same(a: Array, b: Array) -> bool:
@@ -171,7 +165,7 @@ class Sampler:
 
     def arrays(self, schedule: Schedule, n: int, dtype: str) -> list[Array]:
         return [
-            self.rng.normal(size=(n if self.rng.integers(2) else 1, length(schedule, name))).astype(dtype)
+            self.rng.normal(size=(n if self.rng.integers(2) else 1, schedule.slab(name).length)).astype(dtype)
             for name in schedule.inputs
         ]
 

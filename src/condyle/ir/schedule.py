@@ -26,6 +26,11 @@ class Slab(NamedTuple):
     rows: int
     size: int
 
+    @property
+    def length(self) -> int:
+        """Numbers in it."""
+        return self.rows * self.size
+
 
 class Operand(NamedTuple):
     """The rows of a slab that a call reads or writes: state k of turn t of the sweep around it has row
