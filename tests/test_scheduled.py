@@ -104,8 +104,13 @@ class Sampler:
 
     def __init__(self, rng: np.random.Generator, lanes: int) -> None:
         self.rng, self.lanes, self.count = rng, lanes, lanes * int(rng.integers(1, 3))
-        self.slabs = [Slab(f"s{size}{k}", int(rng.integers(3, 8)), size) for size in range(1, 5) for k in range(3)]
-        self.slabs += [Slab(f"p{size}{k}", 3, size * self.count) for size in range(1, 5) for k in range(2)]
+        self.slabs = [
+            Slab(f"s{size}{k}", int(rng.integers(3, 8)), size, is_zero=True) for size in range(1, 5) for k in range(3)
+        ]
+        self.slabs += [
+            Slab(f"p{size}{k}", 3, size * self.count, is_zero=True) for size in range(1, 5) for k in range(2)
+        ]
+        self.slabs += [Slab("s1x", 3 * self.count, 1, "p11"), Slab("p1x", 3, self.count, "s1x")]
         names = [slab.name for slab in self.slabs]
         self.inputs = tuple(name for name in names if name[-1] == "0" and name[1] != "1")
         self.outputs = tuple(name for name in names if name[-1] == "1")

@@ -73,7 +73,8 @@ class _Words:
     """The words so far. slabs: of each its number, its first entry there, and entries of a row.
 
     moves: operands that a loop moves, and by how many entries; moving: those of the sweep that is written now.
-    inside: entries of the slab inside, where all stand that are no inputs and no outputs.
+    inside: entries of the slab inside, where all stand that are no inputs and no outputs; cleared: the first of them,
+    which begin at 0.
     """
 
     schedule: Schedule
@@ -88,19 +89,29 @@ class _Words:
     inside: int = 0
 
     def __post_init__(self) -> None:
-        self.ends = [self.schedule.slab(name) for name in (*self.schedule.inputs, *self.schedule.outputs)]
+        schedule, before = self.schedule, len(self.schedule.inputs)
+        self.ends = [schedule.slab(name) for name in (*schedule.inputs, *schedule.outputs)]
         self.slabs.update((slab.name, (k, 0, slab.size)) for k, slab in enumerate(self.ends))
-        for slab in self.schedule.slabs:
+        zeros = {slab.name: Slab(f"zero {slab.size}", 1, slab.size) for slab in self.ends[before:] if slab.is_zero}
+        inside = [slab for slab in schedule.slabs if slab.name not in self.slabs]
+        for slab in (*zeros.values(), *(slab for slab in inside if slab.is_zero)):
             self._add_slab(slab)
+        self.cleared = self.inside
+        for slab in inside:
+            self._add_slab(slab)
+        for name, zero in zeros.items():
+            self._copy(Operand(zero.name, 0, 0), Operand(name), schedule.slab(name).rows)
 
     def _add_slab(self, slab: Slab) -> None:
-        if slab.name not in self.slabs:
+        if slab.over:
+            self.slabs[slab.name] = *self.slabs[slab.over][:2], slab.size
+        elif slab.name not in self.slabs:
             self.slabs[slab.name] = len(self.ends), self.inside, slab.size
             self.inside += -(-slab.length // LINE) * LINE
 
     def packed(self) -> bytes:
         lists = self.operands, self.moves, self.steps
-        words = [len(self.schedule.inputs), len(self.schedule.outputs), *map(len, lists)]
+        words = [len(self.schedule.inputs), len(self.schedule.outputs), self.cleared, *map(len, lists)]
         words += (*(slab.length for slab in self.ends), self.inside)
         words += (word for numbers in lists for group in numbers for word in group)
         return array("q", words).tobytes()
@@ -140,7 +151,9 @@ class _Words:
             return {operand.row + operand.turn * turn + operand.step * k for k in range(count)}
 
         turns = range(self.sweep.count if self.sweep is not None else 1)
-        return a.slab == b.slab and any(not rows(a, turn).isdisjoint(rows(b, turn)) for turn in turns)
+        if a.slab != b.slab:
+            return self.slabs[a.slab][:2] == self.slabs[b.slab][:2]
+        return any(not rows(a, turn).isdisjoint(rows(b, turn)) for turn in turns)
 
     def _spare(self, port: int, rows: int, size: int) -> Operand:
         """Rows of a slab of our own, which other calls use too."""
@@ -184,7 +197,8 @@ class _Words:
         """What computes a call, and whether its columns are turned into rows for it."""
         if not call.columns:
             return (kernel.single if call.count == 1 and kernel.single is not None else kernel.entry), False
-        packed = kernel.packed
+        fits = kernel.shared == tuple(port.step == 0 for port in call.inputs)
+        packed = kernel.columns if fits and kernel.columns is not None else kernel.packed
         # packed arrays may leave out zeros, and have the lanes of another instruction set
         if packed is None or packed.sizes != kernel.entry.sizes or packed.lanes != self.schedule.lanes:
             return kernel.entry, True

@@ -1,12 +1,12 @@
 /* Scheduled(words, entries, format): entries called in order on arrays of one problem, one problem after the other.
  *
  * A problem has slabs, which are arrays: inputs and outputs come from outside; the last slab is the one inside, in the
- * workspace of a thread. Outputs and it begin at 0. An operand is a place in a slab that steps read or write: an address in
- * the workspace. A loop moves some of them at each turn, and back behind its last turn.
+ * workspace of a thread, whose first numbers begin at 0. An operand is a place in a slab that steps read or write: an
+ * address in the workspace. A loop moves some of them at each turn, and back behind its last turn.
  *
- * Words (int64): the number of inputs, outputs, operands, moves and steps; the numbers in each slab; of each operand its
- * slab, its first number and the stride of its states; of each move an operand and by how many numbers; of each step six
- * words, kind, count, from, to, a, b:
+ * Words (int64): the number of inputs, outputs, numbers that begin at 0, operands, moves and steps; the numbers in each slab;
+ * of each operand its slab, its first number and the stride of its states; of each move an operand and by how many numbers;
+ * of each step six words, kind, count, from, to, a, b:
  *
  *     0 CALL  entry `a` computes `count` states; its operands begin with `from`, inputs then outputs
  *     1 COPY  `count` rows of `a` numbers, from operand `from` to operand `to`
@@ -15,7 +15,7 @@
  *
  * Words are checked once: whatever they are, no step leaves its slabs. */
 enum { SCHEDULED_CALL, SCHEDULED_COPY, SCHEDULED_FLIP, SCHEDULED_LOOP };
-enum { SCHEDULED_HEAD = 5, OPERAND_WORDS = 3, MOVE_WORDS = 2, STEP_WORDS = 6, SCHEDULED_LINE = 64 };
+enum { SCHEDULED_HEAD = 6, OPERAND_WORDS = 3, MOVE_WORDS = 2, STEP_WORDS = 6, SCHEDULED_LINE = 64 };
 #define SCHEDULED_MOST ((int64_t)1 << 30) /* of every word, so that two of them multiplied are a number */
 
 typedef struct {
@@ -29,7 +29,7 @@ typedef struct {
     PyObject_HEAD
     PyObject *words, *entries;
     const int64_t *slab, *operand, *move; /* in the words */
-    int64_t n_in, n_out, n_operand, n_move, n_step;
+    int64_t n_in, n_out, n_zero, n_operand, n_move, n_step;
     ScheduledStep *step;
     ptrdiff_t *stride; /* of each operand */
     int64_t *reach;    /* of each operand the first number at the turn where it stands first, and last */
@@ -117,13 +117,11 @@ static int run_scheduled(size_t n, const void *const *in, const ptrdiff_t *in_st
             const ptrdiff_t stride = k < self->n_in ? in_stride[k] : out_stride[k - self->n_in];
             slab[k] = (char *)(uintptr_t)base + (ptrdiff_t)problem * stride * (ptrdiff_t)self->item;
         }
-        for (int64_t k = self->n_in; k <= ends; k++) {
-            memset(slab[k], 0, (size_t)self->slab[k] * self->item);
-        }
         for (int64_t k = 0; k < self->n_operand; k++) {
             const int64_t *operand = self->operand + OPERAND_WORDS * k;
             place[k] = slab[operand[0]] + operand[1] * (int64_t)self->item;
         }
+        memset(slab[ends], 0, (size_t)self->n_zero * self->item);
         memset(turn, 0, (size_t)self->n_step * sizeof *turn);
         status = run_steps(self, place, turn, work);
     }
@@ -195,7 +193,7 @@ static int read_moves(Scheduled *self, const ScheduledStep *step)
 
 static int read_steps(Scheduled *self, const int64_t *at)
 {
-    int fine = 1;
+    int fine = self->n_zero <= self->slab[self->n_in + self->n_out];
     for (int64_t k = 0; k <= self->n_in + self->n_out; k++) {
         fine = fine && self->slab[k] >= 0;
     }
@@ -234,11 +232,12 @@ static int read_schedule(Scheduled *self)
         fine = at[k] >= -SCHEDULED_MOST && at[k] <= SCHEDULED_MOST && (k >= SCHEDULED_HEAD || at[k] >= 0);
     }
     fine = fine && at[0] <= MAX_PORTS && at[1] <= MAX_PORTS &&
-           count == SCHEDULED_HEAD + at[0] + at[1] + 1 + OPERAND_WORDS * at[2] + MOVE_WORDS * at[3] + STEP_WORDS * at[4];
+           count == SCHEDULED_HEAD + at[0] + at[1] + 1 + OPERAND_WORDS * at[3] + MOVE_WORDS * at[4] + STEP_WORDS * at[5];
     if (!fine) {
         return 0;
     }
-    self->n_in = at[0], self->n_out = at[1], self->n_operand = at[2], self->n_move = at[3], self->n_step = at[4];
+    self->n_in = at[0], self->n_out = at[1], self->n_zero = at[2];
+    self->n_operand = at[3], self->n_move = at[4], self->n_step = at[5];
     self->slab = at + SCHEDULED_HEAD;
     self->operand = self->slab + self->n_in + self->n_out + 1;
     self->move = self->operand + OPERAND_WORDS * self->n_operand;
