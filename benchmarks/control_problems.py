@@ -126,20 +126,38 @@ def knot_function(problem: Problem, function: Callable[..., Mapping[str, Any]], 
 
 def step_function(problem: Problem) -> Any:
     """step(q, v, u[, active, lands]) -> q, v: lands is 1 where the velocity jumps before the step, else 0."""
-    robot, root, dt = problem.robot, problem.root, problem.dt
 
-    def step(at: Any, u: Any, active: Any = None, lands: Any = None) -> dict[str, Any]:
-        tau = np.concatenate([np.zeros(root), u]) if root else u
-        if active is None:
-            after = at.step(tau, dt)
-        else:
-            landed = at.impulse_dynamics(active, np.zeros(len(problem.contacts)))
-            after = at.moved_to(at.q, at.v + lands * (landed.v - at.v)).step(tau, dt, active=active)
+    def step(at: Any, u: Any, **flags: Any) -> dict[str, Any]:
+        after = stepped(problem, at, u, **flags)
         return {"q": after.q, "v": after.v}
 
-    inputs: dict[str, Any] = {"q": "nq", "v": "nv", "u": problem.nu}
+    return with_controls(problem, step)
+
+
+def gap_function(problem: Problem) -> Any:
+    """gap(q, v, u, q1, v1[, active, lands]) (2 nv): the step from a knot, less the next state, in the tangent there."""
+
+    def gap(at: Any, u: Any, q1: Any, v1: Any, **flags: Any) -> dict[str, Any]:
+        after = stepped(problem, at, u, **flags)
+        return {"gap": np.concatenate([at.difference(q1, after.q), after.v - v1])}
+
+    return with_controls(problem, gap, q1="nq", v1="nv")
+
+
+def stepped(problem: Problem, at: Any, u: Any, active: Any = None, lands: Any = None) -> Any:
+    """The state behind a knot, on symbols."""
+    tau = np.concatenate([np.zeros(problem.root), u]) if problem.root else u
+    if active is None:
+        return at.step(tau, problem.dt)
+    landed = at.impulse_dynamics(active, np.zeros(len(problem.contacts)))
+    return at.moved_to(at.q, at.v + lands * (landed.v - at.v)).step(tau, problem.dt, active=active)
+
+
+def with_controls(problem: Problem, function: Callable[..., Any], **more: Any) -> Any:
+    """A function of state, controls and flags as `robot.function`."""
+    inputs: dict[str, Any] = {"q": "nq", "v": "nv", "u": problem.nu, **more}
     inputs |= {"active": len(problem.contacts), "lands": ()} if problem.contacts else {}
-    return robot.function(step, inputs=inputs, integrator=problem.integrator, **problem.options)
+    return problem.robot.function(function, inputs=inputs, integrator=problem.integrator, **problem.options)
 
 
 def double_integrator() -> Problem:
