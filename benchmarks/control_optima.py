@@ -50,6 +50,9 @@ OPTIONS = {
 """Of Ipopt. Without `acceptable_iter` it may end earlier, at 1e-6."""
 
 
+SOLVED = "Solve_Succeeded"
+
+
 class Optimum(NamedTuple):
     """A solution: plans as ours, and multipliers, positive where an upper side holds, as those of `condyle.qp`."""
 
@@ -171,22 +174,47 @@ def _parts(x: Array, sizes: Any) -> list[Array]:
     return [part.reshape(m, n) for part, (n, m) in zip(np.split(x, cuts), sizes, strict=True)]
 
 
-def measure(name: str) -> dict[str, Any]:
-    """Costs of a group."""
+def starts(problem: Problem, i: int, count: int) -> list[tuple[Array, Array, Array]]:
+    """First plans of problem i: its own; with the torques of gravity; and postures that move off at random."""
+    q, v, u = (x[i] for x in problem.first())
+    robot, rng = problem.robot, np.random.default_rng(i)
+    gravity = robot.compile(threads=1).generalized_gravity(q[:-1])[:, problem.root :]
+    found = [(q, v, u), (q, v, gravity)]
+    for _ in range(count):
+        rate = rng.normal(size=robot.nv) * np.r_[np.zeros(problem.root), np.ones(problem.nu)]
+        along = np.linspace(0.0, 1.0, problem.knots + 1)[:, None] * rate
+        moved = np.stack([robot.integrate(*pair) for pair in zip(q, along, strict=True)])
+        found.append((moved, np.tile(rate / (problem.dt * problem.knots), (len(v), 1)), gravity))
+    return found
+
+
+def measure(name: str, more: int = 4) -> dict[str, Any]:
+    """Costs of a group from the first plans, and all local optima that were seen; more: starts at random."""
     group = GROUPS[name]()
     begin = time.perf_counter()
     program = Ipopt(group)
     built = time.perf_counter() - begin
-    optima = [program.solve(i) for i in range(len(group))]
-    for optimum in optima:
-        print(f"{name}: {optimum.cost:.10g}, {optimum.iterations} iterations, {optimum.seconds:.2f} s, {optimum.status}")
-    return {
-        "cost": [optimum.cost for optimum in optima],
-        "status": [optimum.status for optimum in optima],
-        "iterations": [optimum.iterations for optimum in optima],
-        "seconds": [round(optimum.seconds, 3) for optimum in optima],
+    every = [[program.solve(i, start) for start in starts(group, i, more)] for i in range(len(group))]
+    solved = [[optimum for optimum in optima if optimum.status == SOLVED] for optima in every]
+    found = {
+        "cost": [optima[0].cost for optima in every],
+        "local_optima": [distinct([optimum.cost for optimum in optima]) for optima in solved],
+        "status": [optima[0].status for optima in every],
+        "iterations": [optima[0].iterations for optima in every],
+        "seconds": [round(optima[0].seconds, 3) for optima in every],
         "seconds_to_build": round(built, 1),
     }
+    print(name, *found.items(), sep="\n  ")
+    return found
+
+
+def distinct(costs: list[float]) -> list[float]:
+    """Without those that are another one to 1e-7, the least first."""
+    found = list[float]()
+    for cost in sorted(costs):
+        if not found or cost > found[-1] * (1.0 + 1e-7):
+            found.append(cost)
+    return found
 
 
 def read() -> dict[str, dict[str, Any]]:
