@@ -277,10 +277,37 @@ static PyMethodDef entry_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyObject *entry_sizes(PyObject *object, void *Py_UNUSED(closure))
+{
+    const Entry *self = (Entry *)object;
+    PyObject *sizes = PyTuple_New(self->n_in + self->n_out);
+    for (Py_ssize_t k = 0; sizes != NULL && k < self->n_in + self->n_out; k++) {
+        PyObject *size = PyLong_FromSsize_t(self->size[k]);
+        if (size == NULL) {
+            Py_CLEAR(sizes);
+        } else {
+            PyTuple_SET_ITEM(sizes, k, size);
+        }
+    }
+    return sizes;
+}
+
+static PyMemberDef entry_members[] = {
+    {"lanes", T_PYSSIZET, offsetof(Entry, lanes), READONLY, "states a tile"},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyGetSetDef entry_getters[] = {
+    {"sizes", entry_sizes, NULL, "numbers of one state in each input, then in each output", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
 static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
+    {Py_tp_members, entry_members},
+    {Py_tp_getset, entry_getters},
     {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks, usual]): a "
                 "compiled function."},
     {0, NULL},

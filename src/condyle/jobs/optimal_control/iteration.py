@@ -1,0 +1,329 @@
+"""The functions of an iteration: a primal-dual interior point method over all knots (multiple shooting).
+
+At a knot with z = [q; v; u], limits c(z) + s = 0 with s > 0 and multipliers l > 0, and e(z) = 0 with multipliers y:
+
+    least    cost(z) - mu sum log s + |e + delta y|^2 / (2 delta),   s l = mu at the end,
+
+so that each limit is a square in z with the weight l / s, and an iteration is one linear-quadratic problem without
+limits: `condyle.algorithms.riccati`. Steps are judged by phi = cost - mu sum log s + nu |violation|_1.
+
+Sources: Wächter, Biegler 2006 (barrier, steps to the boundary); Nocedal, Wright 2006, chapters 18 and 19 (merit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from condyle.derivatives import hessian, jacobian, jvp
+from condyle.functions.kinematics import DIFFERENCE, INTEGRATE
+from condyle.jobs.optimal_control.problem import Rules, Side
+from condyle.specification import Function
+
+np: Any = numpy  # of symbols, which NumPy's types do not know
+Call = Callable[..., Sequence[Any]]
+Values = Mapping[str, Any]
+Answers = dict[str, Any]
+
+COST, VIOLATION, WORST, LOGS, GAP = range(5)
+FACTS = 5
+"""Of a knot: cost, sum and largest of |violation|, sum of log s, sum of s l."""
+SLOPE, LOG_SLOPE, TO_BOUNDARY, TO_DUAL = range(4)
+MOVES = 4
+"""Of the step of a knot: slopes of the cost and of sum log s; the largest -ds / s and -dl / l."""
+BARRIER, PENALTY, DAMPING, COUNT, STATUS, VALUE, ERROR, FAILED = range(8)
+STATE = 8
+"""What iterations hand on: mu, nu, what is added to the diagonal of Quu, iterations, status, cost, largest violation,
+iterations without a step."""
+LENGTH, DUAL, TRIES, MERIT, DOWN, PROMISED = range(6)
+SEARCH = 6
+"""Of a line search: lengths of the step of z and s and of that of l and y, tries, phi before, its slope, and by how much
+the quadratic model goes down."""
+TOLERANCE, MOST, LEAST = range(3)
+ASKED = 3
+"""What a caller asks: tolerance, iterations, the least mu; 0: by the tolerance."""
+
+LEAST_SLACK = 0.1
+"""Of a cold start, in parts of the range of a limit."""
+SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
+
+
+@dataclass(frozen=True)
+class Knot:
+    """The functions of one knot, each f(call, values) -> answers; the last knot has no motion and no u.
+
+    motion: (q, v, u, inputs) -> q, v at the next knot; None at the last one. inputs: names of the user's. eps: of the
+    number type.
+    """
+
+    nv: int
+    nu: int
+    lanes: int
+    rules: Rules
+    motion: Function | None
+    inputs: tuple[str, ...]
+    eps: float
+
+    @property
+    def nx(self) -> int:
+        return 2 * self.nv
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return ("q", "v") if self.motion is None else ("q", "v", "u")
+
+    @property
+    def delta(self) -> float:
+        """Of equalities: the rounding of e / delta is as large as delta is small."""
+        return self.eps**0.5
+
+    def panel(self, matrix: Any) -> Any:
+        """Columns in groups of lanes: [group][row][lane], zeros behind them."""
+        rows, columns = matrix.shape
+        groups = -(-columns // self.lanes)
+        behind = numpy.zeros((rows, groups * self.lanes - columns))
+        wide = np.concatenate([matrix, behind], axis=1).reshape(rows, groups, self.lanes)
+        return np.transpose(wide, (1, 0, 2))
+
+    def arguments(self, values: Values) -> list[Any]:
+        return [values[name] for name in (*self.variables, *self.inputs)]
+
+    # The linear-quadratic problem.
+
+    def linearise(self, call: Call, values: Values) -> Answers:
+        """Panels of the motion and of the quadratic, the slope of the cost [dq; dv; du], and FACTS."""
+        quadratic = _Quadratic(self, call, values)
+        quadratic.add_cost()
+        slope = quadratic.g
+        quadratic.add_limits()
+        H, g, facts, nx = quadratic.H, quadratic.g, quadratic.facts, self.nx
+        row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
+        x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
+        if self.motion is None:
+            return {"V": self.panel(x), "gradient": slope, "facts": np.stack(facts)}
+        arguments = self.arguments(values)
+        blocks = call(jacobian(self.motion, self.variables), *arguments)
+        F = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
+        d = self._defect(call, arguments, values["next_q"], values["next_v"])
+        _violate(facts, d)
+        last = numpy.zeros((1, nx + 1))
+        last[0, -1] = 1.0
+        u = np.concatenate([H[nx:, :nx], g[nx:, None]], axis=1)
+        return {
+            "Fx": self.panel(np.concatenate([np.concatenate([F[:, :nx], d[:, None]], axis=1), last])),
+            "Fu": self.panel(F[:, nx:]),
+            "Hx": self.panel(np.concatenate([x, u])),
+            "Hu": self.panel(H[nx:, nx:]),
+            "gradient": slope,
+            "facts": np.stack(facts),
+        }
+
+    def _defect(self, call: Call, arguments: Sequence[Any], next_q: Any, next_v: Any) -> Any:
+        """Where the motion goes, as seen from the next knot."""
+        q, v = call(self.motion, *arguments)
+        return np.concatenate([call(DIFFERENCE, next_q, q)[0], v - next_v])
+
+    # Limits.
+
+    def limits(self, call: Call, values: Values) -> tuple[Any, Any]:
+        """Rows that are at most 0, the user's before bounds, and rows that are 0; None where there are none."""
+        rules = self.rules
+        users = dict[str, Any]()
+        if rules.limits is not None:
+            names = [port.name for port in rules.limits.outputs]
+            users = dict(zip(names, call(rules.limits, *self.arguments(values)), strict=True))
+        sides = [side.sign * (values[side.of][side.entry] - side.limit) / side.scale for side in rules.sides]
+        rows = [users[name] for name in ("below",) if name in users] + ([np.stack(sides)] if sides else [])
+        below, equal = np.concatenate(rows) if rows else None, users.get("equal")
+        if below is not None and "free" in values:
+            absent = 1.0 - values["free"]
+            below = self.free(values, below, rules.of_state)
+            below = np.stack([row - (absent if alone else 0.0) for row, alone in zip(below, rules.of_state, strict=True)])
+        return below, None if equal is None else self.free(values, equal, rules.equal_of_state)
+
+    @staticmethod
+    def free(values: Values, rows: Any, only: Sequence[bool]) -> Any:
+        """Rows without those of the state alone at the first knot, whose state is given."""
+        if "free" not in values:
+            return rows
+        return np.stack([row * (values["free"] if alone else 1.0) for row, alone in zip(rows, only, strict=True)])
+
+    def prepare(self, call: Call, values: Values) -> Answers:
+        """Slacks and multipliers where there are none yet."""
+        below, _ = self.limits(call, values)
+        slack = np.maximum(-below, LEAST_SLACK)
+        return {"slack": slack, "multiplier": values["state"][BARRIER] / slack}
+
+    def step(self, call: Call, values: Values) -> Answers:
+        """Steps of slacks, multipliers and prices for a step dx, du, and MOVES."""
+        rules, n = self.rules, self.nx + (self.nu if self.motion is not None else 0)
+        dx = values["dx"]
+        dz = np.concatenate([dx, values["du"]]) if self.motion is not None else dx
+        moves = [values["gradient"] @ dz, 0.0, 0.0, 0.0]
+        answers: Answers = {}
+        below, equal = self.limits(call, values)
+        changes = dict[str, Any]()
+        if rules.limits is not None:
+            tangents = [dx[: self.nv], dx[self.nv :], *([values["du"]] if self.motion is not None else [])]
+            tangents += [np.zeros_like(values[name]) for name in self.inputs]
+            names = [port.name for port in rules.limits.outputs]
+            changes = dict(zip(names, call(jvp(rules.limits), *self.arguments(values), *tangents), strict=True))
+        if below is not None:
+            sides = [dz[self.place(side)] * (side.sign / side.scale) for side in rules.sides]
+            rows = [changes[name] for name in ("below",) if name in changes] + ([np.stack(sides)] if sides else [])
+            change = self.free(values, np.concatenate(rows), rules.of_state)
+            slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
+            dslack = -(below + slack) - change
+            dmultiplier = (barrier - multiplier * dslack) / slack - multiplier
+            moves[LOG_SLOPE] = (dslack / slack).sum()
+            moves[TO_BOUNDARY], moves[TO_DUAL] = (-dslack / slack).max(), (-dmultiplier / multiplier).max()
+            answers |= {"dslack": dslack, "dmultiplier": dmultiplier}
+        if equal is not None:
+            change = self.free(values, changes["equal"], rules.equal_of_state)
+            answers["dprice"] = (equal + change) / self.delta
+        return {**answers, "moves": np.stack(moves)}
+
+    def trial(self, call: Call, values: Values) -> Answers:
+        """The knot after a part of its step, and FACTS there. Where the length is 0 it stays as it is."""
+        search, dx = values["search"], values["dx"]
+        length = search[LENGTH]
+
+        def moved(value: Any, by: Any, part: Any = length) -> Any:
+            return np.where(part > 0.0, value + part * by, value)
+
+        def moved_state(q: Any, v: Any, dx: Any) -> tuple[Any, Any]:
+            (after,) = call(INTEGRATE, q, length * dx[: self.nv])
+            return np.where(length > 0.0, after, q), moved(v, dx[self.nv :])
+
+        answers: Answers = dict(zip(("q", "v"), moved_state(values["q"], values["v"], dx), strict=True))
+        if self.motion is not None:
+            answers["u"] = moved(values["u"], values["du"])
+        at = {**values, **answers}
+        quadratic = _Quadratic(self, call, at)
+        facts = quadratic.facts
+        facts[COST] = quadratic.cost()
+        below, equal = self.limits(call, at)
+        if below is not None:
+            slack = moved(values["slack"], values["dslack"])
+            multiplier = moved(values["multiplier"], values["dmultiplier"], search[DUAL])
+            answers |= {"slack": slack, "multiplier": multiplier}
+            _violate(facts, below + slack)
+            facts[LOGS], facts[GAP] = np.log(slack).sum(), slack @ multiplier
+        if equal is not None:
+            answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
+            _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
+        if self.motion is not None:
+            q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
+            _violate(facts, self._defect(call, self.arguments(at), q, v))
+        answers = {f"new_{name}": value for name, value in answers.items()}
+        return {**answers, "facts": np.stack(facts)}
+
+    def place(self, side: Side) -> int:
+        """Where a bound's entry is in [dq; dv; du]."""
+        return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
+
+
+def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
+    """Adds to what is violated. judged: what the search judges in its place: e - delta dy, which a whole step makes 0."""
+    facts[VIOLATION] = facts[VIOLATION] + np.abs(error if judged is None else judged).sum()
+    facts[WORST] = np.maximum(facts[WORST], np.abs(error).max())
+
+
+class _Quadratic:
+    """H and g of a knot in [dq; dv; du], and FACTS, as they are put together."""
+
+    def __init__(self, knot: Knot, call: Call, values: Values) -> None:
+        self.knot, self.call, self.values = knot, call, values
+        n = knot.nx + (knot.nu if knot.motion is not None else 0)
+        zero = 0.0 * values["v"][0]
+        self.H, self.g = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
+        self.facts: list[Any] = [0.0 * zero] * FACTS
+
+    def _of(self, function: Function) -> tuple[dict[str, Any], list[Any]]:
+        arguments = self.knot.arguments(self.values)
+        names = [port.name for port in function.outputs]
+        return dict(zip(names, self.call(function, *arguments), strict=True)), arguments
+
+    def _rows(self, function: Function, arguments: Sequence[Any]) -> dict[str, Any]:
+        """The derivative of each output by [q, v, u]."""
+        by = self.knot.variables
+        blocks, k = self.call(jacobian(function, by), *arguments), len(by)
+        names = [port.name for port in function.outputs]
+        return {name: np.concatenate(blocks[k * i : k * i + k], axis=1) for i, name in enumerate(names)}
+
+    def cost(self) -> Any:
+        """The cost alone."""
+        costs, total = self.knot.rules.costs, 0.0 * self.values["v"][0]
+        if costs is not None:
+            answers, _ = self._of(costs)
+            total = total + sum(0.5 * (r @ r) if name == "residual" else r.sum() for name, r in answers.items())
+        return total
+
+    def add_cost(self) -> None:
+        """Gauss-Newton's of residuals; the Hessian of a cost."""
+        costs = self.knot.rules.costs
+        if costs is None:
+            return
+        answers, arguments = self._of(costs)
+        rows = self._rows(costs, arguments)
+        if "residual" in answers:
+            r, J = answers["residual"], rows["residual"]
+            self.H, self.g = self.H + J.T @ J, self.g + J.T @ r
+            self.facts[COST] = self.facts[COST] + 0.5 * (r @ r)
+        if "cost" in answers:
+            curvature = self.knot.rules.curvature
+            assert curvature is not None
+            (every,) = self.call(hessian(curvature), *arguments, np.ones(1))
+            n = len(self.g)
+            self.H, self.g = self.H + convex(every[:n, :n]), self.g + rows["cost"][0]
+            self.facts[COST] = self.facts[COST] + answers["cost"].sum()
+
+    def add_limits(self) -> None:
+        """Limits as weighted squares."""
+        knot, values, rules = self.knot, self.values, self.knot.rules
+        below, equal = knot.limits(self.call, values)
+        rows = {} if rules.limits is None else self._rows(rules.limits, knot.arguments(values))
+        if below is not None:
+            slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
+            weight, error = multiplier / slack, below + slack
+            pull = barrier / slack + weight * error
+            weight, pull = (knot.free(values, part, rules.of_state) for part in (weight, pull))
+            users = len(below) - len(rules.sides)
+            if users:
+                C = rows["below"]
+                self.H, self.g = self.H + C.T @ (C * weight[:users, None]), self.g + C.T @ pull[:users]
+            diagonal, slope = [0.0] * len(self.g), [0.0] * len(self.g)
+            for k, side in enumerate(rules.sides, users):
+                i = knot.place(side)
+                diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
+                slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
+            self.H, self.g = self.H + np.diag(np.stack(diagonal)), self.g + np.stack(slope)
+            _violate(self.facts, error)
+            self.facts[LOGS], self.facts[GAP] = np.log(slack).sum(), slack @ multiplier
+        if equal is not None:
+            E = rows["equal"]
+            E = knot.free(values, E, rules.equal_of_state)
+            self.H = self.H + (E.T @ E) / knot.delta
+            self.g = self.g + E.T @ (values["price"] + equal / knot.delta)
+            _violate(self.facts, equal)
+
+
+def convex(H: Any) -> Any:
+    """The matrix with its eigenvalues made positive, about: L |D| L^T of H = L D L^T, entries of D at least small."""
+    n = len(H)
+    rows = [[H[i, j] for j in range(n)] for i in range(n)]
+    least = 1e-9 * (1e-30 + np.abs(np.stack([rows[i][i] for i in range(n)])).max())
+    L: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    D: list[Any] = []
+    for j in range(n):
+        pivot = rows[j][j] - sum((L[j][k] * L[j][k] * D[k] for k in range(j)), 0.0)
+        D.append(np.maximum(np.abs(pivot), least))
+        L[j][j] = 1.0
+        for i in range(j + 1, n):
+            L[i][j] = (rows[i][j] - sum((L[i][k] * L[j][k] * D[k] for k in range(j)), 0.0)) / D[j]
+    return np.stack(
+        [np.stack([sum((L[i][k] * L[j][k] * D[k] for k in range(min(i, j) + 1)), 0.0 * D[0]) for j in range(n)]) for i in range(n)]
+    )

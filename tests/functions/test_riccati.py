@@ -1,0 +1,146 @@
+"""The Riccati recursion in panels against a dense one, by the interpreter of schedules on compiled kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.backends.common.facts import Facts
+from condyle.compile.compiler import Compiler
+from condyle.compile.targets import CPU
+from condyle.functions.riccati import backward, forward, riccati, slabs
+from condyle.ir.schedule import Run, Schedule, interpret, verify_schedule
+from condyle.model.tree import tree_of
+
+Array = np.ndarray
+KNOTS = 6
+SIZES = [(5, 2, 4), (14, 7, 8), (36, 12, 8), (14, 7, 16)]
+
+
+@cache
+def compiler() -> Compiler:
+    nothing = condyle.Builder().body("world").build()
+    return Compiler(tree_of(nothing), Facts(nothing.nq, nothing.nv))
+
+
+def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64") -> dict[str, Run]:
+    def run(function: Any) -> Run:
+        kernel = compiler().bodies(function, CPU.computes, dtype)
+
+        def rows(n: int, inputs: Any, outputs: Any) -> None:
+            kernel(n, [np.ascontiguousarray(x) for x in inputs], outputs, 1)
+
+        return rows
+
+    return {function.name: run(function) for function in riccati(nx, nu, lanes)}
+
+
+def panel(A: Array, lanes: int) -> Array:
+    """Matrices (..., rows, columns) as rows of a slab."""
+    *batch, rows, columns = A.shape
+    A = np.concatenate([A, np.zeros((*batch, rows, -columns % lanes))], -1)
+    return A.reshape(*batch, rows, -1, lanes).swapaxes(-3, -2).reshape(*batch, -1)
+
+
+def matrix(rows: Array, shape: tuple[int, int], lanes: int) -> Array:
+    """The matrices of rows of a slab."""
+    A = rows.reshape(len(rows), -1, shape[0], lanes).swapaxes(1, 2)
+    return A.reshape(len(rows), shape[0], -1)[..., : shape[1]]
+
+
+def problem(nx: int, nu: int, rng: Any) -> tuple[Array, Array, Array, Array]:
+    """F^ (KNOTS, nx + 1, nx + 1), B (KNOTS, nx, nu), H of [x^; u] and the last value."""
+    F = np.zeros((KNOTS, nx + 1, nx + 1))
+    F[:, :nx] = np.eye(nx, nx + 1) + 0.2 * rng.normal(size=(KNOTS, nx, nx + 1)) / np.sqrt(nx)
+    F[:, nx, nx] = 1.0
+    B = rng.normal(size=(KNOTS, nx, nu)) / np.sqrt(nx)
+    R = rng.normal(size=(KNOTS + 1, nx + 1 + nu, nx + 1 + nu)) / np.sqrt(nx + nu)
+    H = R @ R.swapaxes(1, 2)
+    return F, B, H[:-1], H[-1, : nx + 1, : nx + 1]
+
+
+def dense(F: Array, B: Array, H: Array, last: Array, reg: float) -> tuple[list[Array], list[Array]]:
+    n, V, K = F.shape[-1], [last], list[Array]()
+    for k in reversed(range(len(F))):
+        both = np.hstack([F[k], np.vstack([B[k], np.zeros((1, B.shape[-1]))])])
+        Q = H[k] + both.T @ V[0] @ both
+        K.insert(0, -np.linalg.solve(Q[n:, n:] + reg * np.eye(len(Q) - n), Q[n:, :n]))
+        V.insert(0, Q[:n, :n] + Q[:n, n:] @ K[0])
+    return V, K
+
+
+def schedule(nx: int, nu: int, lanes: int) -> Schedule:
+    body = backward(KNOTS, nx, nu, lanes), forward(KNOTS, nx, nu, lanes)
+    inputs, outputs = ("Fx", "Fu", "Hx", "Hu", "reg"), ("V", "K", "dx", "du")
+    return verify_schedule(Schedule("riccati", slabs(KNOTS, nx, nu, lanes), inputs, outputs, body, lanes))
+
+
+def answers(nx: int, nu: int, lanes: int, reg: float, dtype: str = "float64", bad: bool = False) -> Any:
+    """(of the schedule, exact) by name."""
+    rng = np.random.default_rng(nx)
+    F, B, H, last = problem(nx, nu, rng)
+    if bad:
+        H[2, -1, -1] = -1e3
+    last[...] = 0.0  # a slab that is an output begins at 0
+    V, K = dense(F, B, H, last, reg)
+    n = nx + 1
+    given = {"Fx": F, "Fu": B, "Hx": H[..., :n], "Hu": H[:, n:, n:]}
+    inputs = {name: panel(A, lanes).astype(dtype) for name, A in given.items()}
+    made = interpret(schedule(nx, nu, lanes), kernels(nx, nu, lanes, dtype), {**inputs, "reg": np.array(reg)}, dtype)
+    x, u = [np.zeros(nx)], list[Array]()
+    for k in range(KNOTS):
+        u.append(K[k] @ [*x[-1], 1.0])
+        x.append((F[k] @ [*x[-1], 1.0])[:nx] + B[k] @ u[-1])
+    found = {"V": matrix(made["V"], (n, n), lanes), "K": matrix(made["K"], (nu, n), lanes)}
+    return {**found, "dx": made["dx"], "du": made["du"]}, {"V": V, "K": K, "dx": x, "du": u}
+
+
+@pytest.mark.parametrize(("nx", "nu", "lanes"), SIZES)
+def test_sweeps_are_those_of_matrices(nx: int, nu: int, lanes: int) -> None:
+    """1e-11: conditions of Quu are below 1e4 here. Padding is 0 in and not read."""
+    found, exact = answers(nx, nu, lanes, 1e-3)
+    for name, value in found.items():
+        error = np.abs(value - np.array(exact[name])).max() / np.abs(exact[name]).max()
+        assert error < 1e-11, (name, error)
+
+
+def test_single_precision() -> None:
+    """A thousand roundings."""
+    found, exact = answers(14, 7, 16, 1e-2, "float32")
+    for name, value in found.items():
+        assert np.abs(value - np.array(exact[name])).max() < 1e-3 * np.abs(exact[name]).max(), name
+
+
+@pytest.mark.parametrize("pivot", [0.0, -1.0])
+def test_a_pivot_that_is_not_above_zero_gives_nan(pivot: float) -> None:
+    factor = kernels(5, 2, 4)[riccati(5, 2, 4).factor.name]
+    for diagonal in ((pivot, 1.0), (1.0, pivot), (pivot, pivot)):
+        L = np.zeros((1, 3))
+        factor(1, [panel(np.diag(diagonal), 4)[None], np.zeros((1, 1))], [L])
+        assert np.isnan(L[0, 1:]).all(), diagonal
+    found, _ = answers(5, 2, 4, 0.0, bad=True)
+    assert np.isnan(found["K"][:3]).all() and np.isnan(found["V"][:3]).all()
+    assert np.isfinite(found["K"][3:]).all()
+
+
+def test_padding_is_not_read() -> None:
+    """Shared panels with NaN where there is no column, and V above its diagonal."""
+    nx, nu, lanes = 5, 2, 4
+    rng = np.random.default_rng(1)
+    F, B, H, last = problem(nx, nu, rng)
+    run, functions = kernels(nx, nu, lanes), riccati(nx, nu, lanes)
+    V = np.where(np.tri(nx + 1) > 0, last, np.nan)
+    shared = []
+    for A in (V, F[0], B[0]):
+        rows = panel(A, lanes).reshape(-1, len(A), lanes)
+        rows[-1, :, A.shape[1] % lanes or lanes :] = np.nan
+        shared.append(rows.reshape(1, -1))
+    out = np.zeros((nx + 1, nx + 1 + nu))
+    run[functions.state.name](nx + 1, [F[0].T.copy(), H[0, :, : nx + 1].T.copy(), *shared], [out])
+    both = np.hstack([F[0], np.vstack([B[0], np.zeros((1, nu))])])
+    exact = H[0, : nx + 1] + F[0].T @ last @ both
+    assert np.allclose(out, exact, rtol=0, atol=1e-12)
