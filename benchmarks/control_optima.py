@@ -33,8 +33,7 @@ GROUPS: Mapping[str, Callable[[], Problem]] = {
     "figure of eight, limits": lambda: problems.figure_eight(2, "all"),
     "figure of eight of 2021": lambda: problems.heavy_figure_eight(2),
     "panda around a sphere": lambda: problems.around_a_sphere(2),
-    "hyq stands": problems.quadruped,
-    "hyq hops": lambda: problems.quadruped(hops=True),
+    "hopper": problems.hopper,
 }
 OPTIONS = {
     "print_level": 0,

@@ -89,13 +89,15 @@ class Problem:
 
     def job(self, **options: Any) -> Any:
         """The problem as a `condyle.OptimalControl`."""
-        optimal_control: Any = condyle.OptimalControl  # type: ignore[attr-defined]
+        from condyle.jobs.optimal_control import OptimalControl as optimal_control
         bounds = {name: self.bounds.get(name, False) for name in ("u", "q", "v")}
         more = {"contacts": self.contacts} if self.contacts else {}
-        by_knot = self.by_knot + (("active",) if self.flags is not None else ())
+        inputs, by_knot = dict(self.inputs), self.by_knot
+        if self.flags is not None:
+            inputs["active"], by_knot = len(self.contacts), (*by_knot, "active")
         return optimal_control(
             self.robot, self.running, self.last, knots=self.knots, dt=self.dt, integrator=self.integrator,
-            inputs=self.inputs, by_knot=by_knot, bounds=bounds, **more, **options,
+            inputs=inputs, by_knot=by_knot, bounds=bounds, **more, **options,
         )  # fmt: skip
 
     def arguments(self) -> dict[str, Any]:
@@ -352,29 +354,53 @@ def around_a_sphere(count: int = 4, seed: int = 3) -> Problem:
     )  # fmt: skip
 
 
+def hopper() -> Problem:
+    """A body of 5 kg on one leg, 9 dof: it stands, jumps, and lands on its foot; torques of 40 N m."""
+    builder = condyle.Builder("hopper").body("trunk", mass=5.0, inertia=np.diag([0.05, 0.08, 0.06]))
+    builder.joint("root", parent="world", child="trunk", type="free")
+    parent, place = "trunk", (0.0, 0.0, 0.0)
+    for name, axis, mass, length in (("hip", (1, 0, 0), 0.3, 0.0), ("thigh", (0, 1, 0), 0.6, 0.25), ("shank", (0, 1, 0), 0.2, 0.25)):
+        com = (0.0, 0.0, -0.5 * length)
+        builder.body(name, mass=mass, com=com, inertia=mass * np.diag([0.006, 0.006, 0.001]))
+        builder.joint(f"{name}_joint", parent=parent, child=name, type="revolute", axis=axis, xyz=place)
+        parent, place = name, (0.0, 0.0, -length)
+    builder.body("foot", mass=0.05, inertia=1e-4 * np.eye(3))
+    robot = builder.joint("ankle", parent=parent, child="foot", type="fixed", xyz=place).build()
+    rest = np.r_[robot.neutral()[:7], 0.0, 0.7, -1.4]
+    rest[2], knots = 0.5 * np.cos(0.7), 24
+    flags = np.ones((knots, 1))
+    flags[9:17] = 0.0
+    return standing("hopper", robot, ("foot",), rest, flags, 40.0)
+
+
 FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
-STANDING = (0.0, -0.2, 0.75, -1.5), (0.0, -0.2, 0.75, -1.5)
 
 
 def quadruped(hops: bool = False) -> Problem:
     """A HyQ on four feet goes back to its posture, torques limited; where it hops, its feet leave the ground and land."""
-    robot = condyle.load("hyq", floating_base=True)
-    legs = {"haa": 0.2, "hfe": 0.75, "kfe": -1.5}
+    robot, knots = condyle.load("hyq", floating_base=True), 30 if hops else 20
+    angles = {"haa": -0.2, "hfe": 0.75, "kfe": -1.5}
     rest = robot.neutral()
     for joint in robot.joints[1:]:
-        kind = joint.name.split("_")[1]
-        sign = -1.0 if joint.name.startswith(("lh", "rh")) and kind != "haa" else 1.0
-        rest[joint.q_index] = {"haa": -legs["haa"], "hfe": sign * legs["hfe"], "kfe": sign * legs["kfe"]}[kind]
+        leg, kind, _ = joint.name.split("_")
+        rest[joint.q_index] = -angles[kind] if leg[1] == "h" and kind != "haa" else angles[kind]
     rest[2] = 0.65
-    nv, knots = robot.nv, 30 if hops else 20
-    rng = np.random.default_rng(5)
-    q = np.stack([robot.integrate(rest, 0.05 * rng.normal(size=nv)) for _ in range(2)])
-    v = 0.1 * rng.normal(size=(2, nv))
-    weight = np.r_[np.full(3, 10.0), np.full(3, 5.0), np.full(12, 1.0)]
-    goal = rest.copy()
+    flags = np.ones((knots, 4))
+    flags[12:20] = 0.0 if hops else 1.0
+    return standing("hyq hops" if hops else "hyq stands", robot, FEET, rest, flags, 150.0)
+
+
+def standing(
+    name: str, robot: condyle.Robot, feet: Sequence[str], rest: Array, flags: Array, effort: float
+) -> Problem:
+    """Two problems: back to the posture `rest` from one near it, knots of 0.02 s, feet on the ground by flags (N, C)."""
+    knots, nu, rng = len(flags), robot.nv - 6, np.random.default_rng(5)
+    q = np.stack([robot.integrate(rest, 0.05 * rng.normal(size=robot.nv)) for _ in range(2)])
+    v = 0.1 * rng.normal(size=(2, robot.nv))
+    weight = np.r_[np.full(3, 10.0), np.full(3, 5.0), np.ones(nu)]
 
     def posture(at: Any) -> list[Any]:
-        return [weight * at.difference(goal, at.q), 0.1 * at.v]
+        return [weight * at.difference(rest, at.q), 0.1 * at.v]
 
     def running(at: Any, u: Any) -> dict[str, Any]:
         return {"residual": [*posture(at), 5e-3 * u]}
@@ -382,12 +408,7 @@ def quadruped(hops: bool = False) -> Problem:
     def last(at: Any) -> dict[str, Any]:
         return {"residual": [5.0 * part for part in posture(at)]}
 
-    flags = np.ones((knots, 4))
-    if hops:
-        flags[12:20] = 0.0
-    contacts = tuple(condyle.Contact(foot) for foot in FEET)
-    most = np.full(12, 150.0)
-    name = "hyq hops" if hops else "hyq stands"
+    contacts, most = tuple(condyle.Contact(foot) for foot in feet), np.full(nu, effort)
     return Problem(
         name, robot, running, last, knots, 0.02, q, v, bounds={"u": (-most, most)}, contacts=contacts, flags=flags
     )
