@@ -229,6 +229,12 @@ EFFORT = np.array([320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0])
 """The iiwa14's own torques [N m], by its data sheet; the bundled file has 300 for all joints."""
 
 
+Weights = tuple[tuple[float, float, float], tuple[float, float]]
+"""Of |tip - goal|^2 [1/m^2], |v|^2 and |u|^2 on the way, and of the first two at the end."""
+REACH: Weights = (20.0, 1e-2, 1e-5), (500.0, 1.0)
+EIGHT: Weights = (2.0, 1e-2, 2e-6), (50.0, 1e-2)
+
+
 def tip_cost(frame: str, weights: Sequence[float]) -> Callable[..., Mapping[str, Any]]:
     """Residuals of tip - goal, v and u with weights w of w |r|^2 / 2."""
     w = np.sqrt(weights)
@@ -260,7 +266,7 @@ def reaching(
     q = START + 0.3 * rng.normal(size=(count, 7))
     ends = START + 0.6 * rng.normal(size=(count, 7))
     goal = robot.compile(frames=(TIP,), threads=1).frame_placements(ends).translation[:, 0]
-    running, last = tip_cost(TIP, (20.0, 1e-2, 1e-5)), end_cost(TIP, (500.0, 1.0))
+    running, last = tip_cost(TIP, REACH[0]), end_cost(TIP, REACH[1])
     most, fastest = scale * EFFORT, np.full(7, speed)
     bounds = {"u": (-most, most)} | ({"v": (-fastest, fastest)} if has_speeds else {})
     return Problem(
@@ -291,7 +297,7 @@ def figure_eight(count: int = 16, limits: str = "none", seed: int = 0) -> Proble
     robot, rng, knots = condyle.load("iiwa14"), np.random.default_rng(seed), 64
     q = START + 0.1 * rng.normal(size=(count, 7))
     goal = goals(LOOP * np.arange(count) / count, knots)
-    running, last = tip_cost(TIP, (2.0, 1e-2, 2e-6)), end_cost(TIP, (50.0, 1e-2))
+    running, last = tip_cost(TIP, EIGHT[0]), end_cost(TIP, EIGHT[1])
     bounds: dict[str, tuple[Array, Array]] = {}
     if limits != "none":
         bounds["u"] = (-0.35 * EFFORT, 0.35 * EFFORT)
@@ -393,10 +399,12 @@ def quadruped(hops: bool = False) -> Problem:
 def standing(
     name: str, robot: condyle.Robot, feet: Sequence[str], rest: Array, flags: Array, effort: float
 ) -> Problem:
-    """Two problems: back to the posture `rest` from one near it, knots of 0.02 s, feet on the ground by flags (N, C)."""
+    """Two problems: back to the posture `rest` from one near it, feet at rest, knots of 0.02 s, contacts by flags (N, C)."""
     knots, nu, rng = len(flags), robot.nv - 6, np.random.default_rng(5)
     q = np.stack([robot.integrate(rest, 0.05 * rng.normal(size=robot.nv)) for _ in range(2)])
-    v = 0.1 * rng.normal(size=(2, robot.nv))
+    contacts, most = tuple(condyle.Contact(foot) for foot in feet), np.full(nu, effort)
+    dynamics = robot.compile(contacts=contacts, threads=1)
+    v = dynamics.impulse_dynamics(q, 0.3 * rng.normal(size=(2, robot.nv)), flags[0], np.zeros(len(feet))).v
     weight = np.r_[np.full(3, 10.0), np.full(3, 5.0), np.ones(nu)]
 
     def posture(at: Any) -> list[Any]:
@@ -408,7 +416,6 @@ def standing(
     def last(at: Any) -> dict[str, Any]:
         return {"residual": [5.0 * part for part in posture(at)]}
 
-    contacts, most = tuple(condyle.Contact(foot) for foot in feet), np.full(nu, effort)
     return Problem(
         name, robot, running, last, knots, 0.02, q, v, bounds={"u": (-most, most)}, contacts=contacts, flags=flags
     )

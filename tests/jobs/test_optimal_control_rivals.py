@@ -22,6 +22,7 @@ AGREEING = (
     "figure of eight, limits",
     "figure of eight of 2021",
     "panda around a sphere",
+    "hopper",
 )
 """Groups of which every plan is the best of the local optima that Ipopt saw: 23 problems."""
 LIMITS = Residuals(stationarity=2e-4, defect=1e-6, violation=1e-6, sign=0.0, complementarity=2e-6, cost=np.inf)
