@@ -32,7 +32,18 @@ def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64") -> dict[str, R
         kernel = compiler().bodies(function, CPU.computes, dtype)
 
         def rows(n: int, inputs: Any, outputs: Any) -> None:
-            kernel(n, [np.ascontiguousarray(x) for x in inputs], outputs, 1)
+            inputs = [np.ascontiguousarray(x) for x in inputs]
+            form = getattr(kernel, "columns", None)
+            if form is None or lanes * np.dtype(dtype).itemsize != 64 or n % lanes:
+                kernel(n, inputs, outputs, 1)
+                return
+            shared = [port.is_shared for port in function.inputs]
+            panels = [panel(x.T, lanes) if not held else x for x, held in zip(inputs, shared, strict=True)]
+            panels = [x if held else x.reshape(n // lanes, -1, lanes) for x, held in zip(panels, shared, strict=True)]
+            answers = [np.zeros((n // lanes, x.shape[1], lanes), dtype) for x in outputs]
+            form.run(n, panels, answers, 1)
+            for output, answer in zip(outputs, answers, strict=True):
+                output[...] = answer.swapaxes(1, 2).reshape(n, -1)
 
         return rows
 
@@ -42,7 +53,7 @@ def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64") -> dict[str, R
 def panel(A: Array, lanes: int) -> Array:
     """Matrices (..., rows, columns) as rows of a slab."""
     *batch, rows, columns = A.shape
-    A = np.concatenate([A, np.zeros((*batch, rows, -columns % lanes))], -1)
+    A = np.concatenate([A, np.zeros((*batch, rows, -columns % lanes), A.dtype)], -1)
     return A.reshape(*batch, rows, -1, lanes).swapaxes(-3, -2).reshape(*batch, -1)
 
 

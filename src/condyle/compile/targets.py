@@ -102,7 +102,8 @@ class MachineCode(Text):
             layouts = compiler.layouts(function, self, dtype)
             # a compiler serves where the system forbids new code, and loops that machine code has no form for
             with suppress(BuildError, UnsupportedError):
-                assembled = machine_code.assembled(code, dtype, layouts=layouts)
+                shared = tuple(port.is_shared for port in function.inputs)
+                assembled = machine_code.assembled(code, dtype, layouts=layouts, shared=shared)
                 kernel = machine_code.load(assembled, layouts)
                 if compiler.keeps(function):
                     keep.keep(cache_key(compiler, function, dtype), assembled)

@@ -96,7 +96,7 @@ def riccati(nx: int, nu: int, lanes: int) -> Riccati:
         ),
         "eliminate": (
             _eliminate,
-            [_port("q", nx + 1 + nu), *_panels(size, "Qx"), _port("L", size.below)],
+            [_port("q", nx + 1 + nu), *_panels(size, "Qx"), _port("L", size.below, is_shared=True)],
             [_port("V", nx + 1), _port("K", nu)],
         ),
         "advance": (
@@ -125,8 +125,8 @@ def _function(name: str, size: _Sizes, run: Run, inputs: Sequence[Port], outputs
     )
 
 
-def _port(name: str, *dims: int) -> Port:
-    return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion")
+def _port(name: str, *dims: int, is_shared: bool = False) -> Port:
+    return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", is_shared=is_shared)
 
 
 def _shapes(size: _Sizes) -> dict[str, tuple[int, int, int]]:
@@ -137,7 +137,8 @@ def _shapes(size: _Sizes) -> dict[str, tuple[int, int, int]]:
 
 
 def _panels(size: _Sizes, *names: str) -> list[Port]:
-    return [_port(name, *_shapes(size)[name]) for name in names]
+    """What all columns share."""
+    return [_port(name, *_shapes(size)[name], is_shared=True) for name in names]
 
 
 def _control(size: _Sizes, f: Flat, h: Flat, V: Flat, Fu: Flat) -> tuple[Flat, ...]:
@@ -181,7 +182,12 @@ def slabs(knots: int, nx: int, nu: int, lanes: int) -> tuple[Slab, ...]:
     size = _Sizes(nx, nu, lanes)
     rows = {"V": knots + 1, "Qx": 1, "Qu": 1}
     panels = [Slab(key, rows.get(key, knots), a * b * c) for key, (a, b, c) in _shapes(size).items()]
-    more = Slab("L", 1, size.below), Slab("reg", 1, 1, is_zero=True), Slab("dx", knots + 1, nx, is_zero=True), Slab("du", knots, nu)
+    more = (
+        Slab("L", 1, size.below),
+        Slab("reg", 1, 1, is_zero=True),
+        Slab("dx", knots + 1, nx, is_zero=True),
+        Slab("du", knots, nu),
+    )
     return (*panels, *more)
 
 

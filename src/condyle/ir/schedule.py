@@ -160,7 +160,9 @@ def interpret(
     """The outputs of one problem, each (rows, size), by NumPy: what every target must agree with."""
     slabs = dict[str, Reals]()
     for slab in schedule.slabs:
-        numbers: Reals = slabs[slab.over] if slab.over else np.full(slab.rows * slab.size, 0.0 if slab.is_zero else np.nan, dtype)
+        numbers: Reals = (
+            slabs[slab.over] if slab.over else np.full(slab.rows * slab.size, 0.0 if slab.is_zero else np.nan, dtype)
+        )
         slabs[slab.name] = np.reshape(numbers, (slab.rows, slab.size))
     for name in schedule.inputs:
         slabs[name][...] = np.reshape(inputs[name], slabs[name].shape)

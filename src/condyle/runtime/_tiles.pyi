@@ -16,6 +16,7 @@ class Plan:
 @final
 class Single:
     entry: int
+    columns: int
     context: int
     work_bytes: int
     def __new__(cls, isa: str, bits: int, code: bytes, constants: bytes, numbers: bytes, /) -> Single: ...

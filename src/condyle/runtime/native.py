@@ -73,19 +73,31 @@ class Body(NamedTuple):
 class NativeKernel:
     """A Kernel behind an entry; `owner` keeps its code loaded.
 
-    single: the entry for one state alone. packed: the one for packed arrays. body: of a kernel of tiles. None where
-    there is none.
+    single: the entry for one state alone. packed: the one for packed arrays. columns: the same, for whole tiles and
+    with shared inputs as rows of stride 0 (see `backends.cpu.columns`). body: of a kernel of tiles. None where there is
+    none.
     """
 
-    __slots__ = ("_checked", "_owner", "_single_owner", "body", "description", "dtype", "entry", "packed", "single")
+    __slots__ = (
+        "_checked",
+        "_owners",
+        "body",
+        "columns",
+        "description",
+        "dtype",
+        "entry",
+        "packed",
+        "single",
+    )
 
     def __init__(
         self, entry: Entry, dtype: np.dtype[np.floating], description: str, owner: object, packed: Entry | None = None
     ) -> None:
         self.entry, self.dtype, self.description, self.packed = entry, dtype, description, packed
         self.single: Entry | None = None
+        self.columns: Entry | None = None
         self.body: Body | None = None
-        self._owner, self._single_owner = owner, owner
+        self._owners = [owner]
         self._checked: dict[tuple[tuple[int, int], ...], tuple[Plan, Entry]] = {}
 
     def __call__(
@@ -97,7 +109,15 @@ class NativeKernel:
 
     def add_single(self, entry: Entry, owner: object) -> None:
         """From now on one state alone is computed behind this entry."""
-        self.single, self._single_owner = entry, owner
+        self.single = entry
+        self._owners.append(owner)
+
+    def add_columns(self, form: Single, shape: Shape) -> None:
+        """From now on there is a form for columns."""
+        work, ports, way = form.work_bytes, (shape.in_sizes, shape.out_sizes), PACKED_IN + PACKED_OUT
+        numbers = work, shape.lanes, self.dtype.char, *ports, _grain(shape), form.context, way
+        self.columns = Entry(form.columns, *numbers)
+        self._owners.append(form)
 
     def checked(self, inputs: Sequence[ArraySpec]) -> Entry:
         """The entry that checks the quaternions of its inputs itself, if it is one of tiles; else the plain one."""

@@ -20,6 +20,7 @@ class Port:
     beside: of what is a difference of larger numbers, the output whose size its rounding goes by.
     by: of a derivative, the input that it is by, where that is tau.
     is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
+    is_shared: it is the same for all states of a call, which machine code may rely on (see `backends.cpu.columns`).
     """
 
     name: str
@@ -34,6 +35,7 @@ class Port:
     by: str = ""
     is_fraction: bool = False
     is_positive: bool = False
+    is_shared: bool = False
 
     @property
     def is_configuration(self) -> bool:

@@ -48,8 +48,11 @@ def build(
     return load(assembled(program, dtype, isa, layouts), layouts)
 
 
-def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None) -> ObjectCode:
-    """The object code of the function, not loaded."""
+def assembled(
+    program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None, shared: Sequence[bool] = ()
+) -> ObjectCode:
+    """The object code of the function, not loaded. shared: inputs that are the same for all states of a call; with some
+    there is a form for columns too."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError(f"target 'cpu': {NEEDS}; target 'c' runs everywhere")
@@ -66,7 +69,12 @@ def assembled(program: Code, dtype: str, isa: Isa | None = None, layouts: Layout
         from condyle.backends.cpu.loops import assemble_rolled
 
         made = assemble_rolled(program, isa, bits, layouts=layouts)
-    return object_code(program, made, isa.name, bits)
+    code = object_code(program, made, isa.name, bits)
+    if any(shared) and isinstance(program, Program):
+        from condyle.backends.cpu.columns import columns
+
+        code = replace(code, columns=columns(program, shared, isa, bits))
+    return code
 
 
 def object_code(program: Code, assembled_code: Assembled, isa: str, bits: int) -> ObjectCode:
@@ -92,10 +100,11 @@ def object_code(program: Code, assembled_code: Assembled, isa: str, bits: int) -
 def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     """Object code as a Kernel."""
     slots, numbers = _numbers("I", code.slots), _numbers("q", code.numbers)
-    one = code.single
+    one, wide = code.single, code.columns
     try:
         plan = machine.plan(code.isa, code.bits, code.text, code.constants, slots, code.values, numbers)
         alone = one and machine.single(code.isa, code.bits, one.text, one.constants, _numbers("q", one.numbers))
+        panels = wide and machine.single(code.isa, code.bits, wide.text, wide.constants, _numbers("q", wide.numbers))
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
     dtype: np.dtype[np.floating] = np.dtype(f"f{code.bits // 8}")
@@ -108,9 +117,11 @@ def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     kernel.body = Body(
         plan, alone, shape, replace(shape, in_sizes=_columns(numbers, 0), out_sizes=_columns(numbers, 1))
     )
+    ports = code.in_sizes, code.out_sizes
     if alone is not None:
-        ports = code.in_sizes, code.out_sizes
         kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
+    if panels is not None:
+        kernel.add_columns(panels, shape)
     return kernel
 
 

@@ -1,7 +1,7 @@
 """Instructions -> bytes: EVEX for AVX-512, VEX for AVX2 with FMA. Intel's manual, volume 2, chapter 2.
 
 The kernel is `void kernel(void *w, const void *constants, void *const *arrays)`, System V calling convention: w in rdi,
-constants in rsi; in rdx, for the scalar form only, the rows of the caller's arrays. A displacement of one byte reaches
+constants in rsi; in rdx, where values are in the caller's arrays, their addresses. A displacement of one byte reaches
 128 operands in both directions, so other registers point to further parts ("windows") of the memories.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -40,18 +40,26 @@ _SHIFTS = {"bit0": (6, {64: 63, 32: 31}), "bit1": (6, {64: 62, 32: 30}), "shl": 
 _ROUNDED = {"floor": 9, "rint": 8}
 """The immediate of the rounding direction, without the precision exception."""
 _LOAD, _STORE = 0x28, 0x29
+_LOAD_ANYWHERE, _STORE_ANYWHERE = 0x10, 0x11
+"""Arrays of the caller may begin at any address."""
 
 Form = tuple[int, int, int, int]  # map, prefix bits, W, opcode
 Places = Mapping[int, tuple[int, int]]
-"""Slots that are not in the workspace: (array, entry) of a caller's row."""
+"""Slots that are not in the workspace: (array, entry) of a caller's row or column."""
 
 
 class Encoder:
-    """Encodes single instructions for one instruction set and precision (64 or 32 bits)."""
+    """Encodes single instructions for one instruction set and precision (64 or 32 bits).
 
-    def __init__(self, isa: Isa, bits: int, places: Places | None = None) -> None:
+    shared: arrays of the caller that have one number for all lanes, which is repeated as it is read.
+    """
+
+    def __init__(
+        self, isa: Isa, bits: int, places: Places | None = None, shared: Collection[int] = frozenset()
+    ) -> None:
         self.isa, self.bits = isa, bits
         self.places: Places = {} if places is None else places
+        self.shared = shared
         self.slot_bytes = isa.slot_bytes(bits)
         self.constant_bytes = bits // 8 if isa.broadcast or isa.scalar else isa.vector_bytes
         # as the EVEX prefix has it; VEX: one bit, for 32 bytes
@@ -73,7 +81,8 @@ class Encoder:
         if self.isa.scalar and op == "sqrt":
             first = b if 0 <= b < SLOT else register  # the source of the other lanes
         if self.isa.broadcast:
-            repeat = not 0 <= b < SLOT and op in _BITS if self.isa.scalar else b < 0 and op != "broadcast"
+            is_bits = not 0 <= b < SLOT and op in _BITS
+            repeat = is_bits if self.isa.scalar else self.repeats(b) and op != "broadcast"
             return self._evex(form, register, first, b, repeat)
         if op == "load" and 8 <= b < SLOT and register < 8:  # the short prefix has no bit for a high last register
             form, register, b = self.forms["store"], b, register
@@ -85,7 +94,17 @@ class Encoder:
             return i.op
         if self.isa.scalar:
             return "get" if i.op == "load" else "put"
-        return "broadcast" if i.b < 0 and self.isa.broadcast else i.op
+        if self.repeats(i.b) and self.isa.broadcast:
+            return "broadcast"
+        return f"{i.op} caller's" if i.b - SLOT in self.places else i.op
+
+    def repeats(self, b: int) -> bool:
+        """Whether an operand is one number for all lanes."""
+        return b < 0 or (b >= SLOT and self.places.get(b - SLOT, (-1, 0))[0] in self.shared)
+
+    def unit(self, kind: int) -> int:
+        """The bytes of one operand in this memory."""
+        return self.constant_bytes if kind < 0 or kind in self.shared else self.slot_bytes
 
     def _shift(self, i: Instruction) -> bytes:
         """A shift; the destination is in the field of the first operand."""
@@ -167,7 +186,7 @@ def place(b: int, encoder: Encoder) -> tuple[int, int, int]:
     if b < 0:
         return -1, -1 - b, encoder.constant_bytes
     kind, number = encoder.places.get(b - SLOT, (SLOT, b - SLOT))
-    return kind, number, encoder.slot_bytes
+    return kind, number, encoder.unit(kind)
 
 
 def _forms(isa: Isa, bits: int) -> dict[str, Form]:
@@ -176,6 +195,8 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
     forms: dict[str, Form] = {name: (_MAP_0F, int(double), wide, code) for name, code in _ARITHMETIC.items()}
     forms["load"] = (_MAP_0F, int(double), wide, _LOAD)
     forms["store"] = (_MAP_0F, int(double), wide, _STORE)
+    forms["load caller's"] = (_MAP_0F, int(double), wide, _LOAD_ANYWHERE)
+    forms["store caller's"] = (_MAP_0F, int(double), wide, _STORE_ANYWHERE)
     forms["broadcast"] = (_MAP_0F38, 1, int(double), 0x19 if double else 0x18)
     for name, (evex, vex) in _BITS.items():
         forms[name] = (_MAP_0F, 1, wide, evex) if isa.broadcast else (_MAP_0F, int(double), 0, vex)
@@ -201,9 +222,15 @@ def _scalar_forms(isa: Isa, bits: int) -> dict[str, Form]:
     return forms
 
 
-def encode(code: Sequence[Instruction], isa: Isa, bits: int, places: Places | None = None) -> bytes:
-    """The whole kernel: windows, the instructions, return. places: for the scalar form."""
-    encoder = Encoder(isa, bits, places)
+def encode(
+    code: Sequence[Instruction],
+    isa: Isa,
+    bits: int,
+    places: Places | None = None,
+    shared: Collection[int] = frozenset(),
+) -> bytes:
+    """The whole kernel: windows, the instructions, return. places, shared: as in `Encoder`."""
+    encoder = Encoder(isa, bits, places, shared)
     head, tail = _windows(code, encoder)
     if not isa.broadcast:
         code = [shorter(i) for i in code]
@@ -260,7 +287,7 @@ def _windows(code: Sequence[Instruction], encoder: Encoder) -> tuple[bytes, byte
         if number == 0:
             head += _fetch(register, kind)
         else:
-            unit = encoder.constant_bytes if kind < 0 else encoder.slot_bytes
+            unit = encoder.unit(kind)
             head += _lea(register, encoder.bases[kind, 0], encoder.window(0, unit)[0] * number * unit)
         encoder.bases[kind, number] = register
     return bytes(head), bytes(saved) + RETURN
@@ -309,7 +336,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
-    """The parts of a runtime Plan and of its Single, the sizes of the arrays, and the number of operations."""
+    """The parts of a runtime Plan, of its Single and of its form for columns, sizes of arrays, number of operations."""
 
     isa: str
     bits: int
@@ -322,13 +349,14 @@ class ObjectCode:
     values: bytes
     numbers: bytes
     single: Single | None
+    columns: Single | None = None
 
 
 def to_bytes(code: ObjectCode) -> bytes:
     """A line of JSON with sizes, then the parts one after the other."""
     parts = [code.text, code.constants, code.slots, code.values, code.numbers]
-    if code.single is not None:
-        parts += [code.single.text, code.single.constants, code.single.numbers]
+    for form in (code.single, code.columns):
+        parts += [] if form is None else [form.text, form.constants, form.numbers]
     facts = [FORMAT, code.isa, code.bits, code.in_sizes, code.out_sizes, code.operations, [len(part) for part in parts]]
     return json.dumps(facts).encode() + b"\n" + b"".join(parts)
 
@@ -342,13 +370,14 @@ def from_bytes(data: bytes) -> ObjectCode:
     _, isa, bits, in_sizes, out_sizes, operations, lengths = cast(
         "tuple[str, str, int, list[int], list[int], int, list[int]]", facts
     )
-    if sum(lengths) != len(rest) or len(lengths) not in (5, 8):
+    if sum(lengths) != len(rest) or len(lengths) not in (5, 8, 11):
         raise ValueError("object code that is cut short")
     parts: list[bytes] = []
     for length in lengths:
         parts.append(rest[:length])
         rest = rest[length:]
     text, constants, slots, values, numbers, *more = parts
-    single = Single(*more) if more else None
+    single = Single(*more[:3]) if more else None
+    wide = Single(*more[3:]) if more[3:] else None
     sizes = tuple(in_sizes), tuple(out_sizes)
-    return ObjectCode(isa, bits, *sizes, operations, text, constants, slots, values, numbers, single)
+    return ObjectCode(isa, bits, *sizes, operations, text, constants, slots, values, numbers, single, wide)

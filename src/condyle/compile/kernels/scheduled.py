@@ -215,6 +215,8 @@ class _Words:
     def _entry(self, kernel: NativeKernel, call: Call) -> tuple[Entry, bool]:
         """What computes a call, and whether its columns are turned into rows for it."""
         packed = kernel.packed
+        if call.columns and kernel.columns is not None and kernel.columns.lanes == self.schedule.lanes:
+            return kernel.columns, False
         if call.columns:
             # packed arrays may leave out zeros, and have the lanes of another instruction set
             fine = packed is not None and packed.sizes == kernel.entry.sizes and packed.lanes == self.schedule.lanes

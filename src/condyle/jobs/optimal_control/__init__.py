@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from inspect import Parameter, Signature
 from typing import Any
 
 import numpy as np
@@ -108,16 +109,20 @@ class OptimalControl:
         motion = self._motion.part(self.robot, bound, at_knot, ("q", "v"))
         nv = self.robot.nv
         own = sides if self.by_acceleration else self._sides
-        running = Knot(nv, self.nu, lanes, self._rules(self._running, own, at_knot), motion, names, eps)
+        running = Knot(
+            nv, self.nu, lanes, self._rules(self._running, own, at_knot), motion, names, eps, self.by_acceleration
+        )
         rules = self._rules(self._last, sides, at_end)
-        last = Knot(nv, self.nu, lanes, rules, None, end, eps)
+        last = Knot(nv, self.nu, lanes, rules, None, end, eps, self.by_acceleration)
         drives = self._torques if self.by_acceleration else None
-        return Job(self.robot, bound, running, last, self.inputs, self.knots, drives)
+        return Job(self.robot, bound, running, last, self.inputs, self.knots, self.dt, drives)
 
     def _rules(self, of: Written, sides: tuple[Side, ...], inputs: Mapping[str, Any]) -> Rules:
         """The rules of a knot. At the last one there is no u, and no state is given."""
         robot, bound, running = self.robot, self._bound, "u" in inputs
-        parts = [of.part(robot, bound, inputs, names) for names in (("residual", "cost"), ("cost",), ("equal", "below"))]
+        parts = [
+            of.part(robot, bound, inputs, names) for names in (("residual", "cost"), ("cost",), ("equal", "below"))
+        ]
         below = (*of.of_state.get("below", ()), *(side.of != "u" for side in sides))
         equal = of.of_state.get("equal", ())
         return Rules(*parts, sides, of.lengths, below if running else (), equal if running else ())
@@ -128,13 +133,16 @@ class OptimalControl:
     def _is_driven(self, bound: Bound) -> bool:
         """Whether torques follow from accelerations."""
         plain = not bound.drives.forces and not bound.drives.actuators and not bound.contacts
+        plain = plain and all(joint.kind.is_flat for joint in self.robot.joints)
         return plain and not self._root and self._options["integrator"] == "semi_implicit_euler"
 
     def _move(self, at: Any, u: Any) -> Any:
         after = at.stepped(at.v + self.dt * u, self.dt)
         return {"q": after.q, "v": after.v}
 
-    def _by_acceleration(self, running: Callable[..., Any], names: Sequence[str], at: Any, u: Any, **inputs: Any) -> Any:
+    def _by_acceleration(
+        self, running: Callable[..., Any], names: Sequence[str], at: Any, u: Any, **inputs: Any
+    ) -> Any:
         """What a user's function answers, and bounds of torques as rows behind it; u: accelerations."""
         tau = at.inverse_dynamics(u)
         more = {"u": tau} if "u" in names else {}
@@ -189,7 +197,9 @@ class OptimalControl:
             raise UnsupportedError(f"OptimalControl: inputs: {wrong!r} is taken: choose another name")
         missing = next((name for name in by_knot if name not in names), None)
         if missing is not None:
-            raise UnsupportedError(f"OptimalControl: by_knot: {missing!r} is no input; there are {', '.join(names) or 'none'}")
+            raise UnsupportedError(
+                f"OptimalControl: by_knot: {missing!r} is no input; there are {', '.join(names) or 'none'}"
+            )
         items = list[Input]()
         for port in ports:
             rows = self.knots + 1 if port.name in by_knot else 1
@@ -238,7 +248,9 @@ class OptimalControl:
         try:
             lower, upper = (np.broadcast_to(np.asarray(x, np.float64), (size,)) for x in value)
         except (TypeError, ValueError):
-            raise ShapeError(f"bounds: {name}: give True, False or (lower, upper), each ({size},) or a number") from None
+            raise ShapeError(
+                f"bounds: {name}: give True, False or (lower, upper), each ({size},) or a number"
+            ) from None
         if np.isnan(lower).any() or np.isnan(upper).any() or (lower > upper).any():
             raise UnsupportedError(f"bounds: {name}: a lower bound is above the upper one, or is no number")
         return lower, upper
@@ -247,6 +259,11 @@ class OptimalControl:
     def names(self) -> tuple[str, ...]:
         """Inputs that callers give."""
         return tuple(item.name for item in self.inputs if item.name != RISING.name)
+
+    @cached_property
+    def signature(self) -> Signature:
+        """Of inputs."""
+        return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in self.names])
 
 
 def _nothing(at: Any) -> Any:

@@ -21,7 +21,9 @@ import numpy
 from condyle.derivatives import hessian, jacobian, jvp
 from condyle.functions.kinematics import DIFFERENCE, INTEGRATE
 from condyle.jobs.optimal_control.problem import Rules, Side
+from condyle.scalar import total
 from condyle.specification import Function
+from condyle.symbolic import Symbols
 
 np: Any = numpy  # of symbols, which NumPy's types do not know
 Call = Callable[..., Sequence[Any]]
@@ -46,6 +48,8 @@ TOLERANCE, MOST, LEAST = range(3)
 ASKED = 3
 """What a caller asks: tolerance, iterations, the least mu; 0: by the tolerance."""
 
+STRAIGHT = 40_000
+"""Products of two entries in straight code of J^T J at the most."""
 LEAST_SLACK = 0.1
 """Of a cold start, in parts of the range of a limit."""
 SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
@@ -56,7 +60,7 @@ class Knot:
     """The functions of one knot, each f(call, values) -> answers; the last knot has no motion and no u.
 
     motion: (q, v, u, inputs) -> q, v at the next knot; None at the last one. inputs: names of the user's. eps: of the
-    number type.
+    number type. is_linear: the controls are accelerations, and the motion v + h u, q + h (v + h u) holds all the time.
     """
 
     nv: int
@@ -66,6 +70,7 @@ class Knot:
     motion: Function | None
     inputs: tuple[str, ...]
     eps: float
+    is_linear: bool = False
 
     @property
     def nx(self) -> int:
@@ -100,6 +105,8 @@ class Knot:
         slope = quadratic.g
         quadratic.add_limits()
         H, g, facts, nx = quadratic.H, quadratic.g, quadratic.facts, self.nx
+        if self.is_linear:
+            return {**self._joints(H, g), "gradient": slope, "facts": np.stack(facts)}
         row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
         x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
         if self.motion is None:
@@ -121,6 +128,19 @@ class Knot:
             "facts": np.stack(facts),
         }
 
+    def _joints(self, H: Any, g: Any) -> Answers:
+        """The quadratic in panels of joints; see `condyle.functions.riccati_accelerations`."""
+        n, nx = self.nv, self.nx
+        row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
+        left, right = H[:, :n], np.concatenate([H[:, n:nx], g[:, None]], axis=1)
+        parts = {"Q": np.concatenate([left, numpy.zeros((len(H), 1))], axis=1), "V": right}
+        rows = {"Q": np.concatenate([row[:, :n], numpy.zeros((1, 1))], axis=1), "V": row[:, n:]}
+        panels = {k: self.panel(np.concatenate([x[:nx], rows[k], x[nx:]])) for k, x in parts.items()}
+        if self.motion is None:
+            return {"VQ": panels["Q"], "VV": panels["V"]}
+        control = np.concatenate([H[nx:, nx:], numpy.zeros((n, 1))], axis=1)
+        return {"HQ": panels["Q"], "HV": panels["V"], "HU": self.panel(control)}
+
     def _defect(self, call: Call, arguments: Sequence[Any], next_q: Any, next_v: Any) -> Any:
         """Where the motion goes, as seen from the next knot."""
         q, v = call(self.motion, *arguments)
@@ -141,7 +161,9 @@ class Knot:
         if below is not None and "free" in values:
             absent = 1.0 - values["free"]
             below = self.free(values, below, rules.of_state)
-            below = np.stack([row - (absent if alone else 0.0) for row, alone in zip(below, rules.of_state, strict=True)])
+            below = np.stack(
+                [row - (absent if alone else 0.0) for row, alone in zip(below, rules.of_state, strict=True)]
+            )
         return below, None if equal is None else self.free(values, equal, rules.equal_of_state)
 
     @staticmethod
@@ -215,7 +237,7 @@ class Knot:
         if equal is not None:
             answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
             _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
-        if self.motion is not None:
+        if self.motion is not None and not self.is_linear:
             q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
             _violate(facts, self._defect(call, self.arguments(at), q, v))
         answers = {f"new_{name}": value for name, value in answers.items()}
@@ -224,6 +246,19 @@ class Knot:
     def place(self, side: Side) -> int:
         """Where a bound's entry is in [dq; dv; du]."""
         return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
+
+
+def gram(J: Any, by: Any = None) -> Any:
+    """J^T diag(by) J, as straight code where it is small: its zeros cost nothing, and its halves are one."""
+    rows, n = J.shape
+    if rows * n * n > STRAIGHT:
+        return J.T @ (J if by is None else J * by[:, None])
+    left, right = J.entries, (J if by is None else J * by[:, None]).entries
+    product = numpy.empty((n, n), object)
+    for i in range(n):
+        for j in range(i + 1):
+            product[i, j] = product[j, i] = total([left[k, i] * right[k, j] for k in range(rows)])
+    return Symbols(product, J.source)
 
 
 def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
@@ -271,7 +306,7 @@ class _Quadratic:
         rows = self._rows(costs, arguments)
         if "residual" in answers:
             r, J = answers["residual"], rows["residual"]
-            self.H, self.g = self.H + J.T @ J, self.g + J.T @ r
+            self.H, self.g = self.H + gram(J), self.g + J.T @ r
             self.facts[COST] = self.facts[COST] + 0.5 * (r @ r)
         if "cost" in answers:
             curvature = self.knot.rules.curvature
@@ -294,7 +329,7 @@ class _Quadratic:
             users = len(below) - len(rules.sides)
             if users:
                 C = rows["below"]
-                self.H, self.g = self.H + C.T @ (C * weight[:users, None]), self.g + C.T @ pull[:users]
+                self.H, self.g = self.H + gram(C, weight[:users]), self.g + C.T @ pull[:users]
             diagonal, slope = [0.0] * len(self.g), [0.0] * len(self.g)
             for k, side in enumerate(rules.sides, users):
                 i = knot.place(side)
@@ -306,7 +341,7 @@ class _Quadratic:
         if equal is not None:
             E = rows["equal"]
             E = knot.free(values, E, rules.equal_of_state)
-            self.H = self.H + (E.T @ E) / knot.delta
+            self.H = self.H + gram(E) / knot.delta
             self.g = self.g + E.T @ (values["price"] + equal / knot.delta)
             _violate(self.facts, equal)
 
@@ -325,5 +360,8 @@ def convex(H: Any) -> Any:
         for i in range(j + 1, n):
             L[i][j] = (rows[i][j] - sum((L[i][k] * L[j][k] * D[k] for k in range(j)), 0.0)) / D[j]
     return np.stack(
-        [np.stack([sum((L[i][k] * L[j][k] * D[k] for k in range(min(i, j) + 1)), 0.0 * D[0]) for j in range(n)]) for i in range(n)]
+        [
+            np.stack([sum((L[i][k] * L[j][k] * D[k] for k in range(min(i, j) + 1)), 0.0 * D[0]) for j in range(n)])
+            for i in range(n)
+        ]
     )

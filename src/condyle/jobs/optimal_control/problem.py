@@ -169,7 +169,13 @@ def _sizes(robot: Robot, bound: Bound) -> Sizes:
 
 
 def _run(
-    robot: Robot, bound: Bound, f: Callable[..., Any], name: str, names: Sequence[str], ports: Sequence[Port], tracer: Tracer
+    robot: Robot,
+    bound: Bound,
+    f: Callable[..., Any],
+    name: str,
+    names: Sequence[str],
+    ports: Sequence[Port],
+    tracer: Tracer,
 ) -> dict[str, Symbols]:
     """The answers of a user's function at symbols, each one axis."""
     symbols = {port.name: tracer.input(port) for port in ports}

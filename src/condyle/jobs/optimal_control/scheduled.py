@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
+import numpy
+
+from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
-from condyle.functions import riccati
-from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Until, verify_schedule
+from condyle.functions.dynamics import INVERSE_DYNAMICS
+from condyle.functions import riccati, riccati_accelerations
+from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
 from condyle.jobs.optimal_control.iteration import ASKED, FACTS, MOVES, SEARCH, STATE, Knot
 from condyle.jobs.optimal_control.problem import function_of
-from condyle.jobs.optimal_control.search import Search
+from condyle.jobs.optimal_control.search import Search, carry
 from condyle.model.robot import Robot
 from condyle.specification import Bound, Function
 
+np: Any = numpy  # of symbols, which NumPy's types do not know
 Begin = Literal["cold", "guess", "plan"]
 FOREVER = 1 << 24
 LAST = "last_"
@@ -42,7 +47,7 @@ class Input:
 class Job:
     """All functions and schedules of a problem.
 
-    running, last: knots. inputs: of users. knots: intervals. torques: by accelerations, where these are the variables.
+    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the variables.
     functions: by name.
     """
 
@@ -52,22 +57,35 @@ class Job:
     last: Knot
     inputs: tuple[Input, ...]
     knots: int
+    dt: float
     torques: Callable[..., Any] | None = None
     functions: dict[str, Function] = field(default_factory=dict[str, Function])
 
     def __post_init__(self) -> None:
         knot = self.running
-        parts = riccati.riccati(knot.nx, knot.nu, knot.lanes)
+        linear = knot.is_linear
+        parts = (
+            riccati_accelerations.functions(knot.nv, knot.lanes, self.dt).values()
+            if linear
+            else riccati.riccati(knot.nx, knot.nu, knot.lanes)
+        )
         self.functions |= {function.name: function for function in parts}
-        self._make("linearise", knot, self._variables(knot) | self._next() | self._more(knot, "state"))
+        following = {} if linear else self._next()
+        self._make("linearise", knot, self._variables(knot) | following | self._more(knot, "state"))
         self._make("linearise", self.last, self._variables(self.last) | self._more(self.last, "state"))
         moved = {"gradient": knot.nx + knot.nu, "dx": knot.nx, "du": knot.nu}
         self._make("step", knot, self._variables(knot) | moved | self._more(knot, "state"))
         moved = {"gradient": knot.nx, "dx": knot.nx}
         self._make("step", self.last, self._variables(self.last) | moved | self._more(self.last, "state"))
-        moved = {"dx": knot.nx, "du": knot.nu, "next_dx": knot.nx}
-        self._make("trial", knot, self._variables(knot) | self._next() | moved | self._steps(knot) | self._more(knot, "search"))
-        self._make("trial", self.last, self._variables(self.last) | {"dx": knot.nx} | self._steps(self.last) | self._more(self.last, "search"))
+        moved = {"dx": knot.nx, "du": knot.nu} | ({} if linear else {"next_dx": knot.nx})
+        self._make(
+            "trial", knot, self._variables(knot) | following | moved | self._steps(knot) | self._more(knot, "search")
+        )
+        self._make(
+            "trial",
+            self.last,
+            self._variables(self.last) | {"dx": knot.nx} | self._steps(self.last) | self._more(self.last, "search"),
+        )
         for each in (knot, self.last):
             if each.rules.below:
                 variables = dict.fromkeys(each.variables)
@@ -75,18 +93,27 @@ class Job:
                 self._make("prepare", each, sizes | self._more(each, "state"))
         rows = self.knots * knot.rules.below + self.last.rules.below
         nx, lanes = knot.nx, knot.lanes
-        corner = (nx // lanes * (nx + 1) + nx) * lanes + nx % lanes
+        last_column = knot.nv if linear else nx
+        corner = (last_column // lanes * (nx + 1) + nx) * lanes + last_column % lanes
         search = Search(self.knots + 1, rows, corner, knot.eps)
         if self.torques is not None:
             sizes = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}
             self.functions["torque"] = function_of(self.robot, self.bound, "torque", sizes, self.torques)
-        facts, V = (self.knots + 1) * FACTS, (nx // lanes + 1) * (nx + 1) * lanes
+        facts, V = (self.knots + 1) * FACTS, (last_column // lanes + 1) * (nx + 1) * lanes
         one = partial(function_of, self.robot, self.bound)
         many = {"facts": facts, "moves": (self.knots + 1) * MOVES, "V": V, "state": STATE}
+        if linear:
+            self.functions["roll"] = one("roll", {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}, self._rolled)
+        self.functions["carry"] = one("carry", {"start_state": STATE, "asked": ASKED}, carry)
         self.functions["begin"] = one("begin", many, search.begin)
         self.functions["judge"] = one("judge", {"state": STATE, "search": SEARCH, "facts": facts}, search.judge)
         asked = {"state": STATE, "search": SEARCH, "facts": facts, "asked": ASKED}
         self.functions["finish"] = one("finish", asked, search.finish)
+
+    def _rolled(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """The next state by the motion."""
+        v = values["v"] + self.dt * values["u"]
+        return {"next_q": values["q"] + self.dt * v, "next_v": v}
 
     def _make(self, name: str, knot: Knot, inputs: Mapping[str, Any]) -> None:
         key = name if knot is self.running else LAST + name
@@ -114,6 +141,41 @@ class Job:
         sizes |= {"free": ()} if knot.rules.has_given_rows else {}
         return sizes | {item.name: item.shape or () for item in self.inputs if item.name in names}
 
+    @cached_property
+    def gains(self) -> Function:
+        """Gains of u by [dq; dv] from panels of K, of torques too where accelerations are the variables."""
+        knot = self.running
+        panels = ("KQ", "KV") if knot.is_linear else ("K",)
+        columns = knot.nv + 1 if knot.is_linear else knot.nx + 1
+        size = -(-columns // knot.lanes) * knot.nu * knot.lanes
+        sizes: dict[str, Any] = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu} if knot.is_linear else {}
+        return function_of(self.robot, self.bound, "gains", sizes | dict.fromkeys(panels, size), self._gains)
+
+    def _gains(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        knot = self.running
+
+        def columns(name: str, count: int) -> Any:
+            panel = values[name].reshape(-1, knot.nu, knot.lanes)
+            return np.concatenate(list(panel), axis=1)[:, :count]
+
+        if not knot.is_linear:
+            return {"K": columns("K", knot.nx)}
+        K = np.concatenate([columns("KQ", knot.nv), columns("KV", knot.nv)], axis=1)
+        state = values["q"], values["v"], values["u"]
+        by_q, by_v, M = call(jacobian(INVERSE_DYNAMICS), *state)
+        return {"K": np.concatenate([by_q, by_v], axis=1) + M @ K}
+
+    @cached_property
+    def rows(self) -> dict[str, Input]:
+        """Inputs by name."""
+        return {item.name: item for item in self.inputs}
+
+    @cached_property
+    def tables(self) -> set[str]:
+        """Arrays that keep an axis of knots, though it may have one."""
+        names = [name for name, _, _ in self.variables() if not name.startswith(LAST)]
+        return {*names, *(f"start_{name}" for name in names), "free", "torque", "K", "KQ", "KV"}
+
     # Arrays.
 
     def slabs(self) -> list[Slab]:
@@ -121,7 +183,12 @@ class Job:
         N, knot = self.knots, self.running
         slabs = [Slab("given_q", 1, self.robot.nq), Slab("given_v", 1, knot.nv), Slab("asked", 1, ASKED)]
         slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH)]
-        slabs += [Slab("new_state", 1, STATE), Slab("new_search", 1, SEARCH), Slab("accepted", 1, 1), Slab("done", 1, 1)]
+        slabs += [
+            Slab("new_state", 1, STATE),
+            Slab("new_search", 1, SEARCH),
+            Slab("accepted", 1, 1),
+            Slab("done", 1, 1),
+        ]
         slabs += [Slab("free", N, 1)] if knot.rules.has_given_rows else []
         slabs += [Slab("torque", N, knot.nu)] if self.torques is not None else []
         slabs += [Slab(item.name, item.rows, item.size) for item in self.inputs]
@@ -132,12 +199,16 @@ class Job:
             slabs.append(Slab(mark + "gradient", rows, knot.nx + (knot.nu if each is knot else 0)))
         for name, size in (("facts", FACTS), ("moves", MOVES)):
             slabs += [Slab(name, N + 1, size), Slab(f"all_{name}", 1, (N + 1) * size, name)]
-        return slabs + [*riccati.slabs(N, knot.nx, knot.nu, knot.lanes), Slab("new_reg", 1, 1)]
+        if knot.is_linear:
+            return [*slabs, *riccati_accelerations.slabs(N, knot.nv, knot.lanes), Slab("new_reg", 1, 1)]
+        return [*slabs, *riccati.slabs(N, knot.nx, knot.nu, knot.lanes), Slab("new_reg", 1, 1)]
 
     def variables(self) -> list[tuple[str, int, int]]:
         """Name, rows and size of what a plan is made of."""
         N, last = self.knots, self._variables(self.last)
-        found = [(name, N + 1 if name in ("q", "v") else N, size) for name, size in self._variables(self.running).items()]
+        found = [
+            (name, N + 1 if name in ("q", "v") else N, size) for name, size in self._variables(self.running).items()
+        ]
         return found + [(LAST + name, 1, size) for name, size in last.items() if name not in ("q", "v")]
 
     # Statements.
@@ -164,7 +235,7 @@ class Job:
             return Operand(name, 0, 0) if item.rows == 1 else Operand(name, 0 if running else item.rows - 1)
         if running:
             return Operand(name)
-        if name in ("q", "v", "dx", "new_q", "new_v", "facts", "moves", "V"):
+        if name in ("q", "v", "dx", "new_q", "new_v", "facts", "moves", "V", "VQ", "VV"):
             return Operand(name, N)
         new = name.startswith("new_")
         return Operand(f"new_{LAST}{name.removeprefix('new_')}" if new else LAST + name)
@@ -172,7 +243,7 @@ class Job:
     def single(self, name: str) -> Call:
         """A call for the whole problem."""
         function = self.functions[name]
-        whole = {"facts": "all_facts", "moves": "all_moves"}
+        whole = {"facts": "all_facts", "moves": "all_moves", **({"V": "VV"} if self.running.is_linear else {})}
         given = tuple(Operand(whole.get(port.name, port.name)) for port in function.inputs)
         return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
 
@@ -193,7 +264,16 @@ class Job:
                 zeros.append(Slab(f"zero_{name}", 1, size, is_zero=True))
                 body.append(Move(Operand(f"zero_{name}", 0, 0), Operand(name), rows))
         body += [Move(Operand(f"given_{name}"), Operand(name), 1) for name in ("q", "v")]
-        body.append(Move(Operand("start_state"), Operand("state"), 1))
+        if begin == "plan":
+            body.append(self.single("carry"))
+        else:
+            body.append(Move(Operand("start_state"), Operand("state"), 1))
+        if self.running.is_linear:
+            given, after = (
+                (Operand(name, 0, 1, 1) for name in ("q", "v", "u")),
+                (Operand(name, 1, 1, 1) for name in ("q", "v")),
+            )
+            body.append(Sweep(N, (Call("roll", 1, tuple(given), tuple(after)),)))
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
@@ -201,20 +281,26 @@ class Job:
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
         inputs += (["free"] if self.running.rules.has_given_rows else []) + [item.name for item in self.inputs]
+        gains = ("KQ", "KV") if self.running.is_linear else ("K",)
         torque = ("torque",) if self.torques is not None else ()
-        outputs = (*(name for name, _, _ in self.variables()), "K", "state", *torque)
+        outputs = (*(name for name, _, _ in self.variables()), *gains, "state", *torque)
         name = f"{begin}_{shift}"
         slabs = (*self.slabs(), *starts, *zeros)
         return verify_schedule(Schedule(name, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
 
     def iteration(self) -> list[Statement]:
-        knots, sizes = (self.running, self.last), (self.knots, self.running.nx, self.running.nu, self.running.lanes)
+        knots, knot = (self.running, self.last), self.running
+        if knot.is_linear:
+            sizes = self.knots, knot.nv, knot.lanes, self.dt
+            sweeps = riccati_accelerations.backward(*sizes), riccati_accelerations.forward(*sizes)
+        else:
+            sizes = self.knots, knot.nx, knot.nu, knot.lanes
+            sweeps = riccati.backward(*sizes), riccati.forward(*sizes)
         trial = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
         trial.append(Move(Operand("new_search"), Operand("search"), 1))
         return [
             *(self.call("linearise", knot) for knot in knots),
-            riccati.backward(*sizes),
-            riccati.forward(*sizes),
+            *sweeps,
             *(self.call("step", knot) for knot in knots),
             self.single("begin"),
             Move(Operand("new_state"), Operand("state"), 1),

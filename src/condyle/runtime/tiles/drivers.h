@@ -7,6 +7,7 @@
 #define REPEAT_ENTRY DRIVER_OF(repeat_)
 #define REPEAT_SINGLE_ENTRY DRIVER_OF(repeat_single_)
 #define SINGLE_ENTRY DRIVER_OF(single_)
+#define COLUMNS_ENTRY DRIVER_OF(columns_)
 #if IS_COMPILED
 COMPILE_FOR_SET
 #include "driver.h"

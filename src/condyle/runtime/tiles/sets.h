@@ -9,13 +9,14 @@ typedef struct {
     int (*can)(void);
     tiles_run *const *const *tiles[2], *const *const *repeat[2];
     tiles_run *const *repeat_single[2];
-    single_run *const *single[2];
+    single_run *const *single[2], *const *columns[2];
 } drivers;
 
 #define BOTH(kind, set) {&kind##_##set##_32, &kind##_##set##_64}
 #define SET(set, bytes) \
-    {#set, bytes, can_##set, BOTH(tiles, set), BOTH(repeat, set), BOTH(repeat_single, set), BOTH(single, set)},
-static const drivers SETS[] = {INSTRUCTION_SETS(SET){NULL, 0, NULL, {NULL}, {NULL}, {NULL}, {NULL}}};
+    {#set, bytes, can_##set, BOTH(tiles, set), BOTH(repeat, set), BOTH(repeat_single, set), BOTH(single, set), \
+     BOTH(columns, set)},
+static const drivers SETS[] = {INSTRUCTION_SETS(SET){NULL, 0, NULL, {NULL}, {NULL}, {NULL}, {NULL}, {NULL}}};
 #undef SET
 #undef BOTH
 

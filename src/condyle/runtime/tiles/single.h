@@ -1,4 +1,5 @@
-/* What one state alone is computed by: steps that read the caller's rows and write them, with one small workspace.
+/* What one state alone is computed by: steps that read the caller's rows and write them, with one small workspace. The same
+ * serves for columns of panels, a vector of them at a time, with the first step alone, which is a kernel.
  *
  * Memories: 0 the workspace, 1 the constants, then the rows of the inputs and of the outputs. A step is five numbers:
  *
@@ -34,7 +35,9 @@ typedef struct {
 typedef int single_run(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work, const void *context);
 
-#define DRIVERS(set, bytes) extern single_run *const single_##set##_64, *const single_##set##_32;
+#define DRIVERS(set, bytes) \
+    extern single_run *const single_##set##_64, *const single_##set##_32; \
+    extern single_run *const columns_##set##_64, *const columns_##set##_32;
 INSTRUCTION_SETS(DRIVERS)
 #undef DRIVERS
 #endif

@@ -11,7 +11,7 @@ typedef struct {
     PyObject *numbers; /* bytes that the plan points into */
     void *constants, *pages;
     size_t mapped;
-    Py_ssize_t entry, context, work, lanes;
+    Py_ssize_t entry, columns, context, work, lanes;
     const drivers *set;
     int bits;
 } Single;
@@ -129,6 +129,7 @@ static PyObject *single_new(PyTypeObject *type, PyObject *args, PyObject *keywor
     if (self != NULL) {
         self->numbers = Py_NewRef(numbers);
         self->entry = (Py_ssize_t)(uintptr_t)*set->single[bits == 64];
+        self->columns = (Py_ssize_t)(uintptr_t)*set->columns[bits == 64];
         self->context = (Py_ssize_t)(uintptr_t)&self->plan;
         self->lanes = set->bytes * 8 / bits;
         self->set = set, self->bits = bits;
@@ -156,6 +157,7 @@ static void single_dealloc(PyObject *object)
 
 static PyMemberDef single_members[] = {
     {"entry", T_PYSSIZET, offsetof(Single, entry), READONLY, "address of the driver"},
+    {"columns", T_PYSSIZET, offsetof(Single, columns), READONLY, "address of the driver for columns of panels"},
     {"context", T_PYSSIZET, offsetof(Single, context), READONLY, "what the driver wants as its last argument"},
     {"work_bytes", T_PYSSIZET, offsetof(Single, work), READONLY, "bytes of the workspace"},
     {NULL, 0, 0, 0, NULL},

@@ -78,3 +78,26 @@ static int run_single(size_t n, const void *const *in, const ptrdiff_t *in_strid
 }
 
 single_run *const SINGLE_ENTRY = run_single;
+
+/* n columns, whole vectors of them: a panel's next group comes behind `stride` vectors, and what all share has stride 0. */
+static int run_columns(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
+                       const ptrdiff_t *out_stride, void *work, const void *context)
+{
+    const single_plan *plan = (const single_plan *)context;
+    single_kernel *const kernel = (single_kernel *)(uintptr_t)(plan->code + plan->step->a);
+    void *row[SINGLE_MOST];
+    size_t state;
+    int64_t k;
+    for (state = 0; state < n; state += LANES) {
+        for (k = 0; k < plan->n_in; k++) {
+            row[k] = (void *)(uintptr_t)((const real *)in[k] + (ptrdiff_t)state * in_stride[k]);
+        }
+        for (k = 0; k < plan->n_out; k++) {
+            row[plan->n_in + k] = (real *)out[k] + (ptrdiff_t)state * out_stride[k];
+        }
+        kernel(work, plan->constants, row);
+    }
+    return 0;
+}
+
+single_run *const COLUMNS_ENTRY = run_columns;

@@ -1,0 +1,86 @@
+"""The columns form of machine code: states are columns of panels, read and written where the caller has them.
+
+An entry of an input is a vector, a number for each lane; of a shared input it is one number, which an instruction
+repeats in all lanes as it reads it. The order of operations is that of the algorithm: it says what is in registers.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from condyle.backends.common.facts import packed
+from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.encode import Single, encode
+from condyle.backends.cpu.operations import NONE, Instruction, constant, expanded, slot
+from condyle.backends.cpu.single import KERNEL, MOST_ARRAYS
+from condyle.backends.cpu.target import Isa
+from condyle.ir.program import Program, constant_of, input_of
+from condyle.operations import TRIGONOMETRIC
+
+PLACED = 1 << 24
+"""Slots from this number on are entries of the caller's arrays; those below are of the workspace."""
+
+
+def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Single | None:
+    """The code of a function whose inputs are shared or not. None for what it has no form of: sines, many arrays, and
+    instruction sets that cannot repeat a number as they read it.
+    """
+    program = expanded(program, bits)
+    if not isa.broadcast or len(shared) + len(program.arrays) > MOST_ARRAYS:
+        return None
+    if any(node[0] in TRIGONOMETRIC for node in program.nodes):
+        return None
+    constants, places = Constants(), _Places(program)
+    operations = [k for k, node in enumerate(program.nodes) if node[0] not in ("const", "input")]
+    code, size = allocate(program, operations, places.homes, constants, isa, 0)
+    code += places.copies(constants)
+    text = encode(code, isa, bits, places.places, frozenset(k for k, held in enumerate(shared) if held))
+    sizes = [port.size for port in (*program.inputs, *program.arrays)]
+    head = (size * isa.lanes(bits), len(program.inputs), len(program.arrays), 1)
+    numbers = array("q", (*head, *sizes, KERNEL, 0, 0, 0, 0))
+    return Single(text, packed(constants.values, bits), numbers.tobytes())
+
+
+@dataclass
+class _Places:
+    """homes: the slots of inputs, and of each node that is an output its first entry. late: (node, slot) of other
+    entries, None for zeros. places: {slot: (array, entry)}.
+    """
+
+    program: Program
+    places: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
+    homes: dict[int, int] = field(default_factory=dict[int, int])
+    late: list[tuple[int | None, int]] = field(default_factory=list[tuple[int | None, int]])
+
+    def __post_init__(self) -> None:
+        program, first = self.program, len(self.program.inputs)
+        for k, node in enumerate(program.nodes):
+            if node[0] == "input":
+                self.homes[k] = self._place(*input_of(node))
+        nodes = {(output.array, output.index): output.node for output in program.outputs}
+        for k, port in enumerate(program.arrays):
+            for entry in range(port.size):
+                node, number = nodes.get((k, entry)), self._place(first + k, entry)
+                if node is None or program.nodes[node][0] == "const" or node in self.homes:
+                    self.late.append((node, number))
+                else:
+                    self.homes[node] = number
+
+    def _place(self, port: int, entry: int) -> int:
+        number = PLACED + len(self.places)
+        self.places[number] = port, entry
+        return number
+
+    def copies(self, constants: Constants) -> list[Instruction]:
+        """Of entries that are an input, a number or another entry."""
+        code: list[Instruction] = []
+        for node, number in self.late:
+            if node is None or self.program.nodes[node][0] == "const":
+                value = 0.0 if node is None else constant_of(self.program.nodes[node])
+                source = constant(constants.number(value))
+            else:
+                source = slot(self.homes[node])
+            code += (Instruction("load", 0, NONE, source), Instruction("store", 0, NONE, slot(number)))
+        return code

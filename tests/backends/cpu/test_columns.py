@@ -1,0 +1,73 @@
+"""The columns form: the bits of the row form, shared inputs as rows, arrays at any address."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from condyle.backends.cpu.build import assembled, load, supported
+from condyle.backends.cpu.columns import columns
+from condyle.backends.cpu.encode import from_bytes, to_bytes
+from condyle.backends.cpu.target import AVX2, AVX512
+from condyle.ir.program import Array, Output, Program
+from tests.backends.c.small import empty, states, tangle, toy
+
+pytestmark = pytest.mark.skipif(AVX512 not in supported(), reason="this processor has no AVX-512")
+ONE, LEAST = 12, 14
+"""Constants of `tangle`."""
+
+
+def plain(seed: int, operations: int = 300) -> Program:
+    """A random Program without sines, whose outputs are a value twice, an input, a constant, and a zero."""
+    made = tangle(seed, operations)
+    other = {"sin": ("min", ONE), "cos": ("max", LEAST)}
+    nodes = tuple((other[node[0]][0], node[1], other[node[0]][1]) if node[0] in other else node for node in made.nodes)
+    entries = {output.index for output in made.outputs}
+    free = [entry for entry in range(30) if entry not in entries]
+    more = (made.outputs[0].node, 0, 7, ONE)
+    outputs = (*made.outputs, *(Output(0, entry, node) for entry, node in zip(free, more, strict=False)))
+    return replace(made, nodes=nodes, outputs=outputs, arrays=(*made.arrays, Array("nothing", (2,))))
+
+
+def anywhere(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """NaN at an address that no vector begins at, with as much around it."""
+    size = int(np.prod(shape))
+    return np.full(size + 2 * 64 + 1, np.nan, dtype)[65 : 65 + size].reshape(shape)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_columns_have_the_bits_of_rows(dtype: str) -> None:
+    lanes = AVX512.lanes(64 if dtype == "float64" else 32)
+    for seed in range(6):
+        program, n = plain(seed, 300 + 700 * (seed == 5)), 3 * lanes
+        for shared in ((False, True), (True, False)):
+            made = assembled(program, dtype, AVX512, shared=shared)
+            assert from_bytes(to_bytes(made)) == made
+            kernel, inputs = load(made), states(program, n, dtype, seed)
+            inputs = [x[:1] if held else x for x, held in zip(inputs, shared, strict=True)]
+            exact = empty(program, n, dtype)
+            kernel.entry.run(n, inputs, exact, 1)
+            panels = []
+            for x, held in zip(inputs, shared, strict=True):
+                panels.append(anywhere(x.shape if held else (3, x.shape[1], lanes), dtype))
+                panels[-1][...] = x if held else x.reshape(3, lanes, -1).swapaxes(1, 2)
+            found = [anywhere((3, x.shape[1], lanes), dtype) for x in exact]
+            assert kernel.columns is not None
+            kernel.columns.run(n, panels, found, 1)
+            for answer, right in zip(found, exact, strict=True):
+                assert np.array_equal(answer.swapaxes(1, 2).reshape(n, -1), right, equal_nan=True), (seed, shared)
+                around = answer.base
+                assert around is not None and np.isnan(around[:65]).all() and np.isnan(around[-64:]).all()
+
+
+def test_what_has_no_such_form() -> None:
+    """Sines, more arrays than there are registers for, and AVX2; without shared inputs there is no need."""
+    program = plain(1)
+    assert columns(program, (False, True), AVX512, 64) is not None
+    assert columns(toy(), (False, True), AVX512, 64) is None
+    assert columns(program, (False, True), AVX2, 64) is None
+    many = tuple(Array(f"x{k}", (6,)) for k in range(8))
+    assert columns(replace(program, inputs=many), (False,) * 8, AVX512, 64) is None
+    assert load(assembled(program, "float64", AVX512)).columns is None
