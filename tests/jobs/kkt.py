@@ -175,8 +175,7 @@ def signed(problem: Problem, multipliers: Mapping[str, Array]) -> dict[str, Arra
                 scale = width if 0.0 < width < np.inf else max(1.0, abs(limit))
                 found[name][:, entry] += sign * of_knots / scale
     users = {"below": rows[:, :columns], "last_below": last[0, :last_columns]}
-    users |= {name: np.squeeze(multipliers[name], 0) for name in ("last_equal",) if name in multipliers}
-    users |= {name: multipliers[name] for name in ("equal",) if name in multipliers}
+    users |= {name: multipliers[name] for name in ("equal", "last_equal") if name in multipliers}
     return {**{name: y for name, y in found.items() if name in problem.bounds}, **users}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -25,20 +26,20 @@ AGREEING = (
     "hopper",
 )
 """Groups of which every plan is the best of the local optima that Ipopt saw: 23 problems."""
-LIMITS = Residuals(stationarity=2e-4, defect=1e-6, violation=1e-6, sign=0.0, complementarity=2e-6, cost=np.inf)
-"""At a tolerance of 1e-6 of the cost, the cost is flat there: a slope of 1e-3 of the largest one moves it by 1e-6."""
+LIMITS = Residuals(stationarity=2e-4, defect=2e-9, violation=2e-9, sign=0.0, complementarity=2e-9, cost=np.inf)
+"""At a tolerance of 1e-9: steps and limits are those of the tolerance, and a slope is about the root of how flat the
+cost is there; the largest is 7e-5, of the hopper."""
 
 
 @cache
-def solved(name: str) -> tuple[Problem, Any]:
+def compiled(name: str) -> tuple[Problem, Any]:
     problem = control_optima.GROUPS[name]()
-    solver = problem.job().compile(threads=1)
-    return problem, solver.solve(problem.q, problem.v, **problem.arguments())
+    return problem, problem.job().compile(threads=1)
 
 
-@cache
-def checker(name: str) -> Checker:
-    return Checker(control_optima.GROUPS[name]())
+def solved(name: str, tolerance: float = 1e-6) -> tuple[Problem, Any]:
+    problem, solver = compiled(name)
+    return problem, solver.solve(problem.q, problem.v, tolerance=tolerance, **problem.arguments())
 
 
 def test_the_checker_accepts_ipopt_s_answers_and_refuses_others() -> None:
@@ -57,9 +58,10 @@ def test_the_checker_accepts_ipopt_s_answers_and_refuses_others() -> None:
 
 
 def test_the_checker_s_slope_is_that_of_the_cost_of_a_rollout() -> None:
-    problem = control_problems.hopper()
+    hopper = control_problems.hopper()
+    problem = replace(hopper, knots=7, flags=hopper.flags[12:19])  # from the air, with the landing
     check, rng = Checker(problem), np.random.default_rng(0)
-    u = rng.normal(size=(problem.knots, problem.nu))
+    u = 0.1 * rng.normal(size=(problem.knots, problem.nu))
 
     def cost(controls: Array) -> float:
         return check.cost(0, *check.rollout(0, controls), controls)
@@ -87,10 +89,10 @@ def test_twenty_problems_are_compared() -> None:
 
 @pytest.mark.parametrize("name", AGREEING)
 def test_plans_satisfy_the_conditions_of_an_optimum(name: str) -> None:
-    problem, plan = solved(name)
-    check = checker(name)
+    problem, plan = solved(name, tolerance=1e-9)
+    check = Checker(problem)
     for i in range(len(problem)):
         multipliers = {name: np.asarray(y[i], np.float64) for name, y in plan.multipliers.items()}
         found = check(i, plan.q[i], plan.v[i], plan.u[i], signed(problem, multipliers))
         assert all(a <= b for a, b in zip(found, LIMITS, strict=True)), (i, found)
-        assert found.cost == pytest.approx(plan.cost[i], rel=1e-9)
+        assert found.cost == pytest.approx(plan.cost[i], rel=1e-8)  # of torques that are clipped to their bounds
