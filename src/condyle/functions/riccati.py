@@ -182,7 +182,12 @@ def slabs(knots: int, nx: int, nu: int, lanes: int) -> tuple[Slab, ...]:
     size = _Sizes(nx, nu, lanes)
     rows = {"V": knots + 1, "Qx": 1, "Qu": 1}
     panels = [Slab(key, rows.get(key, knots), a * b * c) for key, (a, b, c) in _shapes(size).items()]
-    more = Slab("L", 1, size.below), Slab("reg", 1, 1, is_zero=True), Slab("dx", knots + 1, nx, is_zero=True), Slab("du", knots, nu)
+    more = (
+        Slab("L", 1, size.below),
+        Slab("reg", 1, 1, is_zero=True),
+        Slab("dx", knots + 1, nx, is_zero=True),
+        Slab("du", knots, nu),
+    )
     return (*panels, *more)
 
 

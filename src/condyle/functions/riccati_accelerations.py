@@ -26,8 +26,10 @@ def groups(n: int, lanes: int) -> int:
 
 @cache
 def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
-    """The functions of n joints. fold: columns of V, H -> those of Q. factor: Quu + reg 1 = L D L^T. eliminate: a column
-    of Q -> those of V and K. advance: [dq; dv], K -> du, and the next [dq; dv].
+    """The functions of n joints.
+
+    fold: columns of V, H -> those of Q. factor: Quu + reg 1 = L D L^T. eliminate: a column of Q -> those of V and K.
+    advance: [dq; dv], K -> du, and the next [dq; dv].
     """
     g, rows, below = groups(n, lanes), 2 * n + 1, n * (n + 1) // 2
 
@@ -40,7 +42,9 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         q, v = of["VQ"], [h * x + y for x, y in zip(of["VQ"], of["VV"], strict=True)]
         answers = [_pulled(part, n, h) for part in (q, v)]
         control = _pulled([h * x for x in v[: 2 * n]], n, h)[2 * n :]
-        sums = [[x + y for x, y in zip(of[key], part, strict=True)] for key, part in zip(("HQ", "HV"), answers, strict=True)]
+        sums = [
+            [x + y for x, y in zip(of[key], part, strict=True)] for key, part in zip(("HQ", "HV"), answers, strict=True)
+        ]
         return (*sums, [x + y for x, y in zip(of["HU"], control, strict=True)])
 
     def factor(sweeps: Any) -> tuple[Flat, ...]:
@@ -127,7 +131,11 @@ def backward(knots: int, n: int, lanes: int, h: float) -> Sweep:
     """V and K of all knots, from the last row of V on."""
     names = {key: function.name for key, function in functions(n, lanes, h).items()}
     columns = groups(n, lanes) * lanes
-    Q, L, shared = [Operand(key) for key in ("QQ", "QV", "QU")], Operand("L", 0, 0), [Operand("QQ", 0, 0), Operand("QV", 0, 0)]
+    Q, L, shared = (
+        [Operand(key) for key in ("QQ", "QV", "QU")],
+        Operand("L", 0, 0),
+        [Operand("QQ", 0, 0), Operand("QV", 0, 0)],
+    )
     after = [Operand(key, 1, 1, 1) for key in ("VQ", "VV")]
     H = [Operand(key, 0, 1, 1) for key in ("HQ", "HV", "HU")]
 

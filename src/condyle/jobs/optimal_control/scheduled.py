@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Literal
 
+import numpy
+
+from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
 from condyle.functions import riccati, riccati_accelerations
+from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
 from condyle.jobs.optimal_control.iteration import ASKED, FACTS, MOVES, SEARCH, STATE, Knot
 from condyle.jobs.optimal_control.problem import function_of
-from condyle.jobs.optimal_control.search import Search
+from condyle.jobs.optimal_control.search import Search, carry
 from condyle.model.robot import Robot
 from condyle.specification import Bound, Function
 
+np: Any = numpy  # of symbols, which NumPy's types do not know
 Begin = Literal["cold", "guess", "plan"]
 FOREVER = 1 << 24
 LAST = "last_"
@@ -42,8 +47,8 @@ class Input:
 class Job:
     """All functions and schedules of a problem.
 
-    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the variables.
-    functions: by name.
+    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the
+    variables. functions: by name.
     """
 
     robot: Robot
@@ -73,8 +78,14 @@ class Job:
         moved = {"gradient": knot.nx, "dx": knot.nx}
         self._make("step", self.last, self._variables(self.last) | moved | self._more(self.last, "state"))
         moved = {"dx": knot.nx, "du": knot.nu} | ({} if linear else {"next_dx": knot.nx})
-        self._make("trial", knot, self._variables(knot) | following | moved | self._steps(knot) | self._more(knot, "search"))
-        self._make("trial", self.last, self._variables(self.last) | {"dx": knot.nx} | self._steps(self.last) | self._more(self.last, "search"))
+        self._make(
+            "trial", knot, self._variables(knot) | following | moved | self._steps(knot) | self._more(knot, "search")
+        )
+        self._make(
+            "trial",
+            self.last,
+            self._variables(self.last) | {"dx": knot.nx} | self._steps(self.last) | self._more(self.last, "search"),
+        )
         for each in (knot, self.last):
             if each.rules.below:
                 variables = dict.fromkeys(each.variables)
@@ -93,6 +104,7 @@ class Job:
         many = {"facts": facts, "moves": (self.knots + 1) * MOVES, "V": V, "state": STATE}
         if linear:
             self.functions["roll"] = one("roll", {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}, self._rolled)
+        self.functions["carry"] = one("carry", {"start_state": STATE, "asked": ASKED}, carry)
         self.functions["begin"] = one("begin", many, search.begin)
         self.functions["judge"] = one("judge", {"state": STATE, "search": SEARCH, "facts": facts}, search.judge)
         asked = {"state": STATE, "search": SEARCH, "facts": facts, "asked": ASKED}
@@ -129,14 +141,54 @@ class Job:
         sizes |= {"free": ()} if knot.rules.has_given_rows else {}
         return sizes | {item.name: item.shape or () for item in self.inputs if item.name in names}
 
+    @cached_property
+    def gains(self) -> Function:
+        """Gains of u by [dq; dv] from panels of K, of torques too where accelerations are the variables."""
+        knot = self.running
+        panels = ("KQ", "KV") if knot.is_linear else ("K",)
+        columns = knot.nv + 1 if knot.is_linear else knot.nx + 1
+        size = -(-columns // knot.lanes) * knot.nu * knot.lanes
+        sizes: dict[str, Any] = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu} if knot.is_linear else {}
+        return function_of(self.robot, self.bound, "gains", sizes | dict.fromkeys(panels, size), self._gains)
+
+    def _gains(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        knot = self.running
+
+        def columns(name: str, count: int) -> Any:
+            panel = values[name].reshape(-1, knot.nu, knot.lanes)
+            return np.concatenate(list(panel), axis=1)[:, :count]
+
+        if not knot.is_linear:
+            return {"K": columns("K", knot.nx)}
+        K = np.concatenate([columns("KQ", knot.nv), columns("KV", knot.nv)], axis=1)
+        state = values["q"], values["v"], values["u"]
+        by_q, by_v, M = call(jacobian(INVERSE_DYNAMICS), *state)
+        return {"K": np.concatenate([by_q, by_v], axis=1) + M @ K}
+
+    @cached_property
+    def rows(self) -> dict[str, Input]:
+        """Inputs by name."""
+        return {item.name: item for item in self.inputs}
+
+    @cached_property
+    def tables(self) -> set[str]:
+        """Arrays that keep an axis of knots, though it may have one."""
+        names = [name for name, _, _ in self.variables() if not name.startswith(LAST)]
+        return {*names, *(f"start_{name}" for name in names), "free", "torque", "K", "KQ", "KV"}
+
     # Arrays.
 
     def slabs(self) -> list[Slab]:
         """All arrays but those of a start."""
         N, knot = self.knots, self.running
         slabs = [Slab("given_q", 1, self.robot.nq), Slab("given_v", 1, knot.nv), Slab("asked", 1, ASKED)]
-        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH)]
-        slabs += [Slab("new_state", 1, STATE), Slab("new_search", 1, SEARCH), Slab("accepted", 1, 1), Slab("done", 1, 1)]
+        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH, is_zero=True)]
+        slabs += [
+            Slab("new_state", 1, STATE),
+            Slab("new_search", 1, SEARCH),
+            Slab("accepted", 1, 1),
+            Slab("done", 1, 1),
+        ]
         slabs += [Slab("free", N, 1)] if knot.rules.has_given_rows else []
         slabs += [Slab("torque", N, knot.nu)] if self.torques is not None else []
         slabs += [Slab(item.name, item.rows, item.size) for item in self.inputs]
@@ -154,7 +206,9 @@ class Job:
     def variables(self) -> list[tuple[str, int, int]]:
         """Name, rows and size of what a plan is made of."""
         N, last = self.knots, self._variables(self.last)
-        found = [(name, N + 1 if name in ("q", "v") else N, size) for name, size in self._variables(self.running).items()]
+        found = [
+            (name, N + 1 if name in ("q", "v") else N, size) for name, size in self._variables(self.running).items()
+        ]
         return found + [(LAST + name, 1, size) for name, size in last.items() if name not in ("q", "v")]
 
     # Statements.
@@ -193,8 +247,9 @@ class Job:
         given = tuple(Operand(whole.get(port.name, port.name)) for port in function.inputs)
         return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
 
-    def schedule(self, begin: Begin, shift: int = 0) -> Schedule:
-        """The schedule of a solve. shift: knots by which a plan is moved on first."""
+    def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
+        """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
+        where it answers "gains" of u by [dq; dv], and no panels."""
         knots, N = (self.running, self.last), self.knots
         if not 0 <= shift <= N:
             raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
@@ -210,23 +265,34 @@ class Job:
                 zeros.append(Slab(f"zero_{name}", 1, size, is_zero=True))
                 body.append(Move(Operand(f"zero_{name}", 0, 0), Operand(name), rows))
         body += [Move(Operand(f"given_{name}"), Operand(name), 1) for name in ("q", "v")]
-        body.append(Move(Operand("start_state"), Operand("state"), 1))
+        if begin == "plan":
+            body.append(self.single("carry"))
+        else:
+            body.append(Move(Operand("start_state"), Operand("state"), 1))
         if self.running.is_linear:
-            given, after = (Operand(name, 0, 1, 1) for name in ("q", "v", "u")), (Operand(name, 1, 1, 1) for name in ("q", "v"))
+            given, after = (
+                (Operand(name, 0, 1, 1) for name in ("q", "v", "u")),
+                (Operand(name, 1, 1, 1) for name in ("q", "v")),
+            )
             body.append(Sweep(N, (Call("roll", 1, tuple(given), tuple(after)),)))
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
+        body += [self.call("trial", knot) for knot in knots]  # of a step of length 0
         body.append(Until("done", FOREVER, tuple(self.iteration())))
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
         inputs += (["free"] if self.running.rules.has_given_rows else []) + [item.name for item in self.inputs]
-        gains = ("KQ", "KV") if self.running.is_linear else ("K",)
+        panels = ("KQ", "KV") if self.running.is_linear else ("K",)
+        more = [Slab("gains", N, self.running.nu * self.running.nx)] if exported else []
+        if exported:
+            function = self.functions["gains"] = self.gains
+            body.append(Call("gains", N, tuple(Operand(port.name) for port in function.inputs), (Operand("gains"),)))
         torque = ("torque",) if self.torques is not None else ()
-        outputs = (*(name for name, _, _ in self.variables()), *gains, "state", *torque)
-        name = f"{begin}_{shift}"
-        slabs = (*self.slabs(), *starts, *zeros)
-        return verify_schedule(Schedule(name, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
+        outputs = (*(name for name, _, _ in self.variables()), *(("gains",) if exported else panels), "state", *torque)
+        slabs = (*self.slabs(), *starts, *zeros, *more)
+        called = exported or f"{begin}_{shift}"
+        return verify_schedule(Schedule(called, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
 
     def iteration(self) -> list[Statement]:
         knots, knot = (self.running, self.last), self.running
@@ -236,7 +302,7 @@ class Job:
         else:
             sizes = self.knots, knot.nx, knot.nu, knot.lanes
             sweeps = riccati.backward(*sizes), riccati.forward(*sizes)
-        trial = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
+        trial: list[Statement] = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
         trial.append(Move(Operand("new_search"), Operand("search"), 1))
         return [
             *(self.call("linearise", knot) for knot in knots),

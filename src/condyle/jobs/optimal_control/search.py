@@ -9,7 +9,6 @@ from typing import Any
 import numpy
 
 from condyle.jobs.optimal_control.iteration import (
-    ASKED,
     BARRIER,
     COST,
     COUNT,
@@ -60,6 +59,15 @@ DAMPED, UNDAMPED, LARGEST = 1e-6, 1e-12, 1e8
 """The first number that is added to the diagonal, the one that is none, and the one that ends it."""
 
 
+def carry(call: Callable[..., Any], values: Values) -> Answers:
+    """What a plan hands on to the next solve: mu and nu."""
+    start = values["start_state"]
+    entries = [0.0 * start[0]] * STATE
+    entries[BARRIER], entries[PENALTY] = np.maximum(start[BARRIER], values["asked"][LEAST]), start[PENALTY]
+    entries[DAMPING] = entries[DAMPING] + UNDAMPED
+    return {"state": np.stack(entries)}
+
+
 @dataclass(frozen=True)
 class Search:
     """knots: with the last one. rows: limits that are at most 0, of all knots. corner: of V, the entry of [1; 1]."""
@@ -92,7 +100,9 @@ class Search:
         down = steep - state[PENALTY] * violation
         finite = np.abs(down) < 1e30
         search = [0.0 * down] * SEARCH
-        search[LENGTH] = np.where(finite, np.minimum(1.0, BOUNDARY / np.maximum(moves[:, TO_BOUNDARY].max(), 1e-9)), 0.0)
+        search[LENGTH] = np.where(
+            finite, np.minimum(1.0, BOUNDARY / np.maximum(moves[:, TO_BOUNDARY].max(), 1e-9)), 0.0
+        )
         search[DUAL] = np.where(finite, np.minimum(1.0, BOUNDARY / np.maximum(moves[:, TO_DUAL].max(), 1e-9)), 0.0)
         search[MERIT], search[DOWN] = self._merit(facts, state), down
         search[PROMISED] = 0.5 * np.abs(values["V"].reshape(-1)[self.corner])
@@ -139,4 +149,8 @@ class Search:
         status = np.where(arrived, SOLVED, np.where(ends, np.where(feasible, NO_DESCENT, INFEASIBLE), 0.0))
         entries[STATUS] = np.where(finite, status, NOT_FINITE)
         done = arrived | ends | (entries[COUNT] >= asked[MOST]) | ~finite
-        return {"new_state": np.stack(entries), "new_reg": entries[DAMPING].reshape(1), "done": np.where(done, 1.0, 0.0).reshape(1)}
+        return {
+            "new_state": np.stack(entries),
+            "new_reg": entries[DAMPING].reshape(1),
+            "done": np.where(done, 1.0, 0.0).reshape(1),
+        }

@@ -1,110 +1,135 @@
-"""A problem compiled: plans from where the robots are, alone or many at once."""
+"""A problem compiled: plans from where robots are, for one or many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import math
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from condyle.backends.cpu.build import lanes
 from condyle.calls.dynamics import Dynamics
 from condyle.compile.kernels.scheduled import scheduled
-from condyle.errors import ShapeError, UnsupportedError
-from condyle.jobs.optimal_control.iteration import (
-    BARRIER,
-    COUNT,
-    DAMPING,
-    ERROR,
-    PENALTY,
-    STATE,
-    STATUS,
-    VALUE,
-)
+from condyle.compile.options import bound_arguments, whole
+from condyle.errors import UnsupportedError
+from condyle.jobs.optimal_control.iteration import BARRIER, COUNT, DAMPING, ERROR, PENALTY, STATE, STATUS, VALUE
 from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job
 from condyle.jobs.optimal_control.search import UNDAMPED
+from condyle.runtime.arrays import Binder
 from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import NativeKernel, fast_path
+from condyle.specification import Function, Port
 from condyle.specification.ports import ACTIVE, RISING
 
 if TYPE_CHECKING:
     from condyle.jobs.optimal_control import OptimalControl
 
 Array = NDArray[np.floating]
-STATUSES = {1: "solved", 0: "most", -1: "infeasible", -2: "no descent", -3: "not finite"}
+STATUSES = ("not finite", "no descent", "infeasible", "most", "solved")
+"""By status, from -3 on."""
 FIRST_BARRIER, STEP_BARRIER = 0.1, 1e-3
-"""mu of a start without a plan; the least one of a step."""
+"""mu of a start without a plan; the least one of a step of predictive control."""
+TIGHT = 1e-6
+"""Tolerance of a step."""
 
 
-@dataclass(frozen=True, eq=False)
 class Plan:
-    """Trajectories: q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu), K (..., N, nu, 2 nv) with u + K [dq; dv].
+    """Trajectories, one for each problem of a batch.
 
-    multipliers: by name, of limits at running knots (..., N, rows) and at the last one: "below" >= 0, of "below" and
-    then of bounds; "equal". cost, violation (largest), iterations, status ("solved", "most", "infeasible", "no
-    descent", "not finite"), solved: (...).
+    q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv].
+    multipliers: by name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of
+    bounds, and "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status:
+    "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
-    q: Any
-    v: Any
-    u: Any
-    multipliers: Mapping[str, Any]
-    _gains: Any
-    _state: Any
-    _slabs: Mapping[str, Any]
-    _sizes: tuple[int, int, int]
+    __slots__ = ("_solver", "answers")
+
+    def __init__(self, solver: Solver, answers: Any) -> None:
+        """answers: of the schedule, by name."""
+        self._solver, self.answers = solver, answers
+
+    def __repr__(self) -> str:
+        words, counts = np.unique(self.status, return_counts=True)
+        every = ", ".join(f"{count} {word}" for word, count in zip(words, counts, strict=True))
+        return f"<Plan of {self.u.shape[-2]} knots: {every}>"
 
     @property
-    def K(self) -> Any:
-        """Gains."""
-        nx, nu, lanes = self._sizes
-        panels = self._gains.reshape(*self.u.shape[:-1], -1, nu, lanes)
-        wide = np.moveaxis(panels, -3, -2)
-        return wide.reshape(*self.u.shape[:-1], nu, -1)[..., :nx]
+    def q(self) -> Array:
+        return self.answers.q
 
     @property
-    def cost(self) -> Any:
-        return self._state[..., VALUE]
+    def v(self) -> Array:
+        return self.answers.v
 
     @property
-    def violation(self) -> Any:
-        return self._state[..., ERROR]
+    def u(self) -> Array:
+        return self.answers.torque if self._solver.problem.by_acceleration else self.answers.u
 
     @property
-    def iterations(self) -> Any:
-        return self._state[..., COUNT]
+    def K(self) -> Array:
+        return self._solver.gains(self)
+
+    @property
+    def multipliers(self) -> dict[str, Array]:
+        words, found = {"multiplier": "below", "price": "equal"}, dict[str, Array]()
+        for name, value in self.answers._asdict().items():
+            kind, mark = name.removeprefix(LAST), LAST if name.startswith(LAST) else ""
+            if kind in words:
+                found[mark + words[kind]] = value
+        return found
+
+    @property
+    def cost(self) -> Array:
+        return self.answers.state[..., VALUE]
+
+    @property
+    def violation(self) -> Array:
+        return self.answers.state[..., ERROR]
+
+    @property
+    def iterations(self) -> Array:
+        return self.answers.state[..., COUNT]
 
     @property
     def solved(self) -> Any:
-        return self._state[..., STATUS] > 0.0
+        return self.answers.state[..., STATUS] > 0.0
 
     @property
     def status(self) -> Any:
-        """A word for each problem."""
-        words = np.array([STATUSES[k] for k in range(-3, 2)])
-        return words[self._state[..., STATUS].astype(int) + 3]
+        return np.array(STATUSES)[self.answers.state[..., STATUS].astype(int) + 3]
+
+
+class Prepared(NamedTuple):
+    """A schedule that is compiled: call(arrays in the order of names) -> answers."""
+
+    names: tuple[str, ...]
+    call: Callable[..., Any]
 
 
 class Solver:
-    """A problem on one target."""
+    """A problem of optimal control on one target; see `OptimalControl.compile`."""
 
     def __init__(self, problem: OptimalControl, dynamics: Dynamics) -> None:
         self.problem, self.dynamics = problem, dynamics
-        self._kernels: dict[tuple[str, int], Kernel] = {}
-        self._job: Job | None = None
+        self._prepared: dict[tuple[Begin, int], Prepared] = {}
+        self._numbers: dict[tuple[float, ...], Array] = {}
+        self._constants: dict[str, Array] = {}
+
+    def __repr__(self) -> str:
+        return f"<Solver of {self.problem.knots} knots: target {self.dynamics.target}, {self.dtype}>"
 
     @property
     def dtype(self) -> np.dtype[np.floating]:
         return self.dynamics.dtype
 
-    @property
+    @cached_property
     def job(self) -> Job:
-        """What is computed."""
-        if self._job is None:
-            from condyle.backends.cpu.build import lanes
-
-            self._job = self.problem.job(str(self.dtype), lanes(str(self.dtype)))
-        return self._job
+        """What is computed, and in which order."""
+        return self.problem.job(str(self.dtype), lanes(str(self.dtype)))
 
     def solve(
         self,
@@ -116,128 +141,138 @@ class Solver:
         tolerance: float = 1e-6,
         **inputs: ArrayLike,
     ) -> Plan:
-        """Return plans from q (..., nq), v (..., nv), each problem until it is solved or for `most` iterations.
+        """Return plans from q (..., nq), v (..., nv), each problem until it is solved, `most` iterations at the most.
 
-        start: a plan, or (q, v, u), to begin near; None: the robot stands still. inputs: (..., *size), by knot
-        (..., N + 1, *size).
+        inputs: (..., *size), those by knot (..., N + 1, *size), "active" (..., N, n_contacts). All leading dimensions
+        broadcast. start: a plan, or (q, v, u) with shapes as in `Plan`, to begin near; None: the robot stands still.
+        tolerance: of the cost, relative, and of the largest violation [rad, m, rad/s, m/s; of bounds: half of their
+        range].
+        A problem that fails has its best plan so far, and a status that says why; it harms no other.
+        Errors: ShapeError, DTypeError, StateError, UnsupportedError.
         """
+        if not (np.isfinite(tolerance) and tolerance > 0.0):
+            raise UnsupportedError(f"solve: tolerance={tolerance!r}, expected a number above 0")
+        most = whole("most", most, 1)
         begin: Begin = "cold" if start is None else "plan" if isinstance(start, Plan) else "guess"
-        return self._run(begin, 0, q, v, start, most, tolerance, 0.0, inputs)
+        given: dict[str, Any] = {"q": q, "v": v, "asked": self._row(float(tolerance), float(most), 0.0)}
+        if isinstance(start, Plan):
+            self._add(given, start)
+        elif start is not None:
+            given |= self._guess(start)
+        return self._run("solve", begin, 0, given, inputs)
 
     def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
-        """Return the plan after one iteration from a new state, moved on by `shift` knots: predictive control."""
-        return self._run("plan", shift, q, v, plan, 1, 1e-6, STEP_BARRIER if shift else 0.0, inputs)
+        """Return the plan after one iteration from a new state: a step of predictive control.
+
+        plan: of the step before, or of `solve`; it is moved on by `shift` knots, the last one repeated. Inputs by knot
+        are given moved on already. With shift=0 the barrier goes on to fall, so that steps converge; else mu is 1e-3 at
+        the least, from which one iteration follows a state that moves.
+        """
+        least = STEP_BARRIER if shift else 0.0
+        given: dict[str, Any] = {"q": q, "v": v, "asked": self._row(TIGHT, 1.0, least)}
+        self._add(given, plan)
+        return self._run("step", "plan", shift, given, inputs)
+
+    def _row(self, *numbers: float) -> Array:
+        """Numbers as an array, made once."""
+        if numbers not in self._numbers:
+            self._numbers[numbers] = np.array(numbers, self.dtype)
+        return self._numbers[numbers]
+
+    def _add(self, given: dict[str, Any], plan: Plan) -> None:
+        """What begins at a plan."""
+        answers = plan.answers
+        given["start_state"] = answers.state
+        for name, _, _ in self.job.variables():
+            given[f"start_{name}"] = getattr(answers, name)
+
+    def _guess(self, start: Sequence[ArrayLike]) -> dict[str, Any]:
+        if len(start) != 3:
+            raise UnsupportedError("solve: start= is a plan, or (q, v, u)")
+        guess = {
+            f"start_{name}": np.asarray(part, self.dtype) for name, part in zip(("q", "v", "u"), start, strict=True)
+        }
+        if self.problem.by_acceleration:
+            guess["start_u"] = np.diff(guess["start_v"], axis=-2) / self.dtype.type(self.problem.dt)
+        return guess
 
     def _run(
-        self,
-        begin: Begin,
-        shift: int,
-        q: ArrayLike,
-        v: ArrayLike,
-        start: Plan | Sequence[ArrayLike] | None,
-        most: int,
-        tolerance: float,
-        least: float,
-        inputs: Mapping[str, ArrayLike],
+        self, called: str, begin: Begin, shift: int, given: dict[str, Any], inputs: Mapping[str, ArrayLike]
     ) -> Plan:
-        job, dtype, robot = self.job, self.dtype, self.problem.robot
-        schedule = self._schedule(begin, shift)
-        slabs = {slab.name: slab for slab in schedule.slabs}
-        state = np.zeros(STATE, dtype)
-        state[[BARRIER, PENALTY, DAMPING]] = FIRST_BARRIER, 1.0, UNDAMPED
-        known: dict[str, Any] = {
-            "given_q": (np.asarray(q, dtype), 1),
-            "given_v": (np.asarray(v, dtype), 1),
-            "asked": (np.array([tolerance, most, least], dtype), 1),
-            "start_state": (state, 1),
-        }
-        if job.running.rules.has_given_rows:
-            known["free"] = (np.ones((job.knots, 1), dtype), 2)
-            known["free"][0][0] = 0.0
-        if isinstance(start, Plan):
-            known["start_state"] = (self._carried(start, least), 1)
-            known |= {f"start_{name}": (value, 2) for name, value in start._slabs.items()}
-        elif start is not None:
-            known |= {f"start_{name}": (np.asarray(x, dtype), 2) for name, x in zip(("q", "v", "u"), start, strict=True)}
-            if self.problem.by_acceleration:
-                speed = known["start_v"][0]
-                known["start_u"] = ((speed[..., 1:, :] - speed[..., :-1, :]) / self.problem.dt).astype(dtype), 2
-        for item in job.inputs:
-            name = item.name
-            if name == RISING.name:
-                active = np.asarray(inputs[ACTIVE.name], dtype)
-                before = np.concatenate([active[..., :1, :], active[..., :-1, :]], axis=-2)
-                known[name] = (active * (1.0 - before), 2)
-                continue
-            if name not in inputs:
-                raise UnsupportedError(f"solve: input {name!r} is missing; give {name}=")
-            known[name] = (np.asarray(inputs[name], dtype), len(item.shape) + (item.rows > 1))
-        batches, rows = list[tuple[int, ...]](), list[Array]()
-        for name in schedule.inputs:
-            array, dims = known[name]
-            batch = array.shape[: array.ndim - dims]
-            slab = slabs[name]
-            if array.size != int(np.prod(batch)) * slab.rows * slab.size:
-                raise ShapeError(f"solve: {name} has shape {array.shape}, expected (..., {slab.rows}, {slab.size})")
-            batches.append(batch)
-            rows.append(array)
-        batch = np.broadcast_shapes(*batches)
-        n = int(np.prod(batch))
-        flat = list[Array]()
-        for name, array, own in zip(schedule.inputs, rows, batches, strict=True):
-            size = slabs[name].rows * slabs[name].size
-            if int(np.prod(own)) == 1:
-                flat.append(np.ascontiguousarray(array).reshape(1, size))
-            else:
-                full = np.broadcast_to(array.reshape(*own, size), (*batch, size))
-                flat.append(np.ascontiguousarray(full).reshape(n, size))
-        outputs = [np.empty((n, slabs[name].rows * slabs[name].size), dtype) for name in schedule.outputs]
-        self._kernel(begin, shift)(n, flat, outputs, self.dynamics.threads)
-        answers = {
-            name: array.reshape(*batch, slabs[name].rows, slabs[name].size)
-            for name, array in zip(schedule.outputs, outputs, strict=True)
-        }
-        return self._plan(answers)
-
-    def _carried(self, plan: Plan, least: float) -> Array:
-        state = np.zeros(plan._state.shape, self.dtype)
-        state[..., BARRIER] = np.maximum(plan._state[..., BARRIER], least)
-        state[..., PENALTY], state[..., DAMPING] = plan._state[..., PENALTY], UNDAMPED
-        return state
-
-    def _plan(self, answers: Mapping[str, Array]) -> Plan:
-        job = self.job
-        variables = {name: answers[name] for name, _, _ in job.variables()}
-        words = {"multiplier": "below", "price": "equal"}
-        multipliers = {
-            f"{'last_' if name.startswith(LAST) else ''}{words[name.removeprefix(LAST)]}": value
-            for name, value in variables.items()
-            if name.removeprefix(LAST) in words
-        }
-        knot = job.running
+        """The schedule on what is given."""
+        names = self.problem.names
+        if set(inputs) != set(names):
+            bound_arguments(called, self.problem.signature, (), dict(inputs))
+        given |= inputs
+        if RISING.name in self.job.rows:
+            given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
+        prepared = self._prepared.get((begin, shift)) or self._prepare(called, begin, shift)
         return Plan(
-            variables["q"],
-            variables["v"],
-            answers.get("torque", variables["u"]),
-            multipliers,
-            answers.get("K", answers.get("KV")),
-            answers["state"][..., 0, :],
-            variables,
-            (knot.nx, knot.nu, knot.lanes),
+            self, prepared.call(*[given[name] if name in given else self._constant(name) for name in prepared.names])
         )
 
-    def _schedule(self, begin: Begin, shift: int) -> Any:
-        key = begin, shift
-        if not hasattr(self, "_schedules"):
-            self._schedules: dict[tuple[str, int], Any] = {}
-        if key not in self._schedules:
-            self._schedules[key] = self.job.schedule(begin, shift)
-        return self._schedules[key]
+    def _constant(self, name: str) -> Array:
+        """What is the same in every call."""
+        if name not in self._constants:
+            self._constants[name] = self.constant(self.problem, name).astype(self.dtype)
+        return self._constants[name]
 
-    def _kernel(self, begin: Begin, shift: int) -> Kernel:
-        key = begin, shift
-        if key not in self._kernels:
-            schedule = self._schedule(begin, shift)
-            kernels = {call.kernel: self.dynamics.kernel(self.job.functions[call.kernel]) for call in schedule.calls()}
-            self._kernels[key] = scheduled(schedule, kernels, self.dtype)
-        return self._kernels[key]
+    @staticmethod
+    def constant(problem: OptimalControl, name: str) -> NDArray[np.float64]:
+        """The mark of the first knot (knots, 1), or the state of a solve that begins, by the name of the array."""
+        if name == "free":
+            return (np.arange(problem.knots) > 0).astype(np.float64)[:, None]
+        state = np.zeros(STATE)
+        state[[BARRIER, PENALTY, DAMPING]] = FIRST_BARRIER, 1.0, UNDAMPED
+        return state
+
+    def _prepare(self, called: str, begin: Begin, shift: int) -> Prepared:
+        """Compiles a schedule."""
+        job, schedule = self.job, self.job.schedule(begin, whole("shift", shift, 0))
+        kernels = {call.kernel: self.dynamics.kernel(job.functions[call.kernel]) for call in schedule.calls()}
+        kernel = scheduled(schedule, kernels, self.dtype)
+
+        def port(name: str) -> Port:
+            slab = schedule.slab(name)
+            item = job.rows.get(name)
+            dims = (slab.size,) if slab.rows == 1 and name not in job.tables else (slab.rows, slab.size)
+            shape = dims if item is None else (*((slab.rows,) if item.rows > 1 else ()), *item.shape)
+            return Port(name.removeprefix("given_"), tuple(map(str, shape)), "as given", "as given", "of a plan")
+
+        inputs, outputs = ([port(name) for name in names] for names in (schedule.inputs, schedule.outputs))
+        function = Function(called, called, "", tuple(inputs), tuple(outputs), call=called)
+        binder = Binder(function, {}, self.dtype)
+        answers = namedtuple("Answers", [port.name for port in outputs])  # type: ignore[misc]
+
+        def slow(*args: ArrayLike, out: Any = None) -> Any:
+            call = binder.bind(args)
+            kernel(call.n, call.inputs, call.outputs, self.dynamics.threads)
+            return answers(*call.finish())
+
+        fast: Any = fast_path(slow, False, *binder.specs, self.dtype, answers, self.dynamics.threads)
+        if fast is not None and isinstance(kernel, NativeKernel):
+            fast.set_entry(False, kernel.entry)
+        prepared = Prepared(tuple(port.name for port in inputs), slow if fast is None else fast)
+        self._prepared[begin, shift] = prepared
+        return prepared
+
+    def gains(self, plan: Plan) -> Array:
+        """Gains of u by [dq; dv] (..., N, nu, 2 nv); `plan.K`."""
+        function, answers = self.job.gains, plan.answers
+        kernel: Kernel = self.dynamics.kernel(function)
+        batch = answers.u.shape[:-1]
+        n = math.prod(batch)
+        arrays: list[Array] = [np.reshape(self._knots(getattr(answers, p.name)), (n, -1)) for p in function.inputs]
+        K = np.empty((n, self.job.running.nu * self.job.running.nx), self.dtype)
+        kernel(n, arrays, [K], self.dynamics.threads)
+        return np.reshape(K, (*batch, self.job.running.nu, self.job.running.nx))
+
+    def _knots(self, array: Array) -> Array:
+        """Without what stands at the last knot."""
+        return array[..., : self.problem.knots, :]
+
+
+def rising(active: Any, dtype: np.dtype[np.floating]) -> Array:
+    """Flags of contacts that begin at a knot; at the first one none does."""
+    flags = np.asarray(active, dtype)
+    return flags * (1.0 - np.concatenate([flags[..., :1, :], flags[..., :-1, :]], axis=-2))
