@@ -11,8 +11,8 @@ import numpy
 
 from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
-from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.functions import riccati, riccati_accelerations
+from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
 from condyle.jobs.optimal_control.iteration import ASKED, FACTS, MOVES, SEARCH, STATE, Knot
 from condyle.jobs.optimal_control.problem import function_of
@@ -47,8 +47,8 @@ class Input:
 class Job:
     """All functions and schedules of a problem.
 
-    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the variables.
-    functions: by name.
+    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the
+    variables. functions: by name.
     """
 
     robot: Robot
@@ -187,7 +187,7 @@ class Job:
         """All arrays but those of a start."""
         N, knot = self.knots, self.running
         slabs = [Slab("given_q", 1, self.robot.nq), Slab("given_v", 1, knot.nv), Slab("asked", 1, ASKED)]
-        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH)]
+        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH, is_zero=True)]
         slabs += [
             Slab("new_state", 1, STATE),
             Slab("new_search", 1, SEARCH),
@@ -286,6 +286,7 @@ class Job:
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
+        body += [self.call("trial", knot) for knot in knots]  # of a step of length 0
         body.append(Until("done", FOREVER, tuple(self.iteration())))
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
@@ -308,7 +309,7 @@ class Job:
 
     def iteration(self) -> list[Statement]:
         knots = self.running, self.last
-        trial = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
+        trial: list[Statement] = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
         trial.append(Move(Operand("new_search"), Operand("search"), 1))
         return [
             *(self.call("linearise", knot) for knot in knots),

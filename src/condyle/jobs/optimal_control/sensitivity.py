@@ -51,7 +51,7 @@ class Sensitivity:
                 self._add("costate", knot, self._sizes(knot, False))
             if self.inputs:
                 self._add("share", knot, self._sizes(knot) | self._solution(knot))
-        sums = {f"{mark}_{item.name}": item.size for item in self._shared for mark in ("by", "each")}
+        sums = {f"{mark}_{k}": item.size for k, item in enumerate(self._shared) for mark in ("sum", "part")}
         whole = partial(function_of, job.robot, job.bound)
         name = "VV" if job.running.is_linear else "V"
         self.functions["initial"] = whole("initial", {name: self._slabs[name].size}, self._initial)
@@ -97,7 +97,8 @@ class Sensitivity:
     def _sizes(self, knot: Knot, bars: bool = True) -> dict[str, Any]:
         """What describes a plan at a knot, and cotangents."""
         job, moves = self.job, knot.motion is not None and not knot.is_linear
-        sizes = job.sizes(knot) | ({"costate": knot.nx, "next_q": job.robot.nq} if moves else {})
+        sizes = {**job.sizes(knot), "q": "nq"}
+        sizes |= {"costate": knot.nx, "next_q": "nq"} if moves else {}
         if bars:
             sizes |= {"q_bar": knot.nv, "v_bar": knot.nv, "cost_bar": 1}
             sizes |= {"u_bar": knot.nu} if knot.motion is not None else {}
@@ -147,7 +148,7 @@ class Sensitivity:
         (every,) = call(hessian(function), *arguments, np.ones(1))
         ends, end = dict[str, slice](), 0
         for port, x in zip(function.inputs, arguments, strict=True):
-            size = knot.nv if port.is_configuration or port.name in ("q", "next_q") else prod(np.shape(x))
+            size = knot.nv if port.is_configuration else prod(np.shape(x))
             ends[port.name], end = slice(end, end + size), end + size
         n = knot.nx + (knot.nu if knot.motion is not None else 0)
         bars = [values["q_bar"], values["v_bar"]]
@@ -171,10 +172,8 @@ class Sensitivity:
         steps |= {"u": values["du"]} if knot.motion is not None else {}
         function, arguments = self._arguments(knot, values)
         names = [port.name for port in function.inputs]
-        along = [
-            steps.get(name, np.zeros(knot.nv if name == "next_q" else np.shape(x)))
-            for name, x in zip(names, arguments, strict=True)
-        ]
+        zero: Answers = {"next_q": np.zeros(knot.nv)}
+        along = [(steps | zero).get(name, np.zeros(np.shape(x))) for name, x in zip(names, arguments, strict=True)]
         answers = call(jvp(vjp(function)), *arguments, np.ones(1), *along, np.zeros(1))
         change = dict(zip(names, answers, strict=True))
         x: Answers = {"cost_factor": -values["cost_bar"]}
@@ -213,7 +212,7 @@ class Sensitivity:
         return {"by_q": -np.stack(slope[:n]), "by_v": -np.stack(slope[n:])}
 
     def _added(self, call: Callable[..., Any], values: Values) -> Answers:
-        return {f"by_{x.name}": values[f"by_{x.name}"] + values[f"each_{x.name}"] for x in self._shared}
+        return {f"sum_{k}": values[f"sum_{k}"] + values[f"part_{k}"] for k, _ in enumerate(self._shared)}
 
     # The schedule.
 
@@ -251,16 +250,13 @@ class Sensitivity:
             body += [self._call("share", running) for running in (True, False)]
         if self._shared:
             body += [Move(Operand(f"each_{x.name}"), Operand(f"by_{x.name}"), 1) for x in self._shared]
-            function = self.functions["add"]
-            given = [self._sum(port.name) for port in function.inputs]
-            body.append(Sweep(N, (Call("add", 1, tuple(given), tuple(self._sum(p.name) for p in function.outputs)),)))
+            sums = [Operand(f"by_{x.name}") for x in self._shared]
+            parts = [Operand(f"each_{x.name}", 1, 1, 1) for x in self._shared]
+            both = tuple(operand for pair in zip(sums, parts, strict=True) for operand in pair)
+            body.append(Sweep(N, (Call("add", 1, both, tuple(sums)),)))
         inputs = (*(name for name, _, _ in job.variables()), *(item.name for item in job.inputs))
         inputs += (*(["free"] if "free" in self._slabs else []), "q_bar", "v_bar", "u_bar", "cost_bar")
         outputs = ("by_q", "by_v", *(f"by_{item.name}" for item in self.inputs))
         return verify_schedule(
             Schedule("sensitivity", tuple(self._slabs.values()), inputs, outputs, tuple(body), knot.lanes)
         )
-
-    @staticmethod
-    def _sum(name: str) -> Operand:
-        return Operand(name) if name.startswith("by_") else Operand(name, 1, 1, 1)
