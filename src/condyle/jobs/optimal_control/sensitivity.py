@@ -197,9 +197,7 @@ class Sensitivity:
     def _matrix(self, panel: Any, rows: int, columns: int) -> list[list[Any]]:
         """The rows of a panel's matrix."""
         lanes = self.job.running.lanes
-        return [
-            [panel[(c // lanes * rows + i) * lanes + c % lanes] for c in range(columns)] for i in range(rows)
-        ]
+        return [[panel[(c // lanes * rows + i) * lanes + c % lanes] for c in range(columns)] for i in range(rows)]
 
     def _initial(self, call: Callable[..., Any], values: Values) -> Answers:
         """The derivatives by the given state, from the slope at it."""
