@@ -323,10 +323,9 @@ def test_a_kernel_keeps_what_it_calls() -> None:
     assert all(run(kernel, np.ones((2, 12)))[1].tolist() == [[16.0]] * 2 for kernel in made)
 
 
-def test_rows_of_another_size_are_a_bug_of_ours() -> None:
-    slabs = Slab("x", 1, 4), Slab("y", 1, 3), Slab("done", 1, 1)
-    schedule = Schedule(
-        "s", slabs, ("x",), ("y",), (Call("halve", 1, (Operand("x"),), (Operand("y"), Operand("done"))),)
-    )
-    with pytest.raises(AssertionError, match=r"rows have \[3, 3, 1\] numbers"):
-        scheduled(schedule, kernels("cpu"), np.dtype("float64"))
+def test_rows_of_another_size_or_that_are_not_there_are_a_bug_of_ours() -> None:
+    for width, row, words in ((4, 0, r"rows have \[3, 3, 1\] numbers"), (3, 1, r"s: Operand\(slab='x', row=1")):
+        slabs = Slab("x", 1, width), Slab("y", 1, 3), Slab("done", 1, 1)
+        call = Call("halve", 1, (Operand("x", row),), (Operand("y"), Operand("done")))
+        with pytest.raises(AssertionError, match=words):
+            scheduled(Schedule("s", slabs, ("x",), ("y",), (call,)), kernels("cpu"), np.dtype("float64"))
