@@ -123,7 +123,7 @@ class Sampler:
         self.outputs = tuple(name for name in names if name[-1] == "1")
 
     def schedule(self) -> Schedule:
-        body = self.body(3, 1)
+        body = self.body(3, 0)
         schedule = Schedule("random", tuple(self.slabs), self.inputs, self.outputs, body, self.lanes)
         return verify_schedule(schedule)
 
@@ -132,7 +132,7 @@ class Sampler:
 
     def statement(self, depth: int, turns: int) -> Statement:
         rng, kind = self.rng, self.rng.integers(0, 10)
-        if kind == 0 and depth and turns == 1:
+        if kind == 0 and depth and not turns:
             count = int(rng.integers(1, 4))
             return Sweep(count, self.body(depth - 1, count), bool(rng.integers(2)))
         if kind == 1 and depth:
@@ -169,9 +169,9 @@ class Sampler:
         steps = [1] if panel else [1, 1, 2, -1, *([0, 0] if shared else [])]
         while True:
             slab = slabs[self.rng.integers(len(slabs))]
-            step, turn = int(self.rng.choice(steps)), int(self.rng.integers(-2, 3)) if turns > 1 else 0
+            step, turn = int(self.rng.choice(steps)), int(self.rng.integers(-2, 3))
             row = int(self.rng.integers(slab.rows))
-            ends = [row + turn * t + step * k for t in (0, turns - 1) for k in (0, 0 if panel else count - 1)]
+            ends = [row + turn * t + step * k for t in (0, max(turns - 1, 0)) for k in (0, 0 if panel else count - 1)]
             if min(ends) >= 0 and max(ends) < slab.rows:
                 return Operand(slab.name, row, step, turn)
 
@@ -220,6 +220,37 @@ def test_random_schedules_on_other_targets(way: str) -> None:
         kernel(2, inputs, outputs, 2)
         for output, answer in zip(outputs, expected(schedule, way, "float64", inputs, 2), strict=True):
             assert same(output, answer), seed
+
+
+def test_what_is_written_may_be_what_is_read() -> None:
+    """Rows that move on by one, under one name and under two; other rows of the slab that they come from; panels."""
+    tell, lanes = Call("tell", 15, (Operand("x"),), (Operand("x", 1),)), lanes_of("cpu", "float64")
+    slabs = Slab("in", 16, 1), Slab("x", 16, 1), Slab("y", 16, 1, "x"), Slab("row", 1, 3), Slab("b", 1, 2 * lanes)
+    slabs += Slab("a", 2, 4 * lanes), Slab("start", 1, 8 * lanes, "a"), Slab("begin", 1, 8 * lanes)
+    load = Move(Operand("in"), Operand("x"), 16), Move(Operand("begin"), Operand("start"), 1)
+    mix = Call("mix", lanes, (Operand("a"), Operand("row", step=0)), (Operand("a"), Operand("b")), True)
+    for statement in (
+        tell,
+        Call("tell", 15, (Operand("y"),), (Operand("x", 1),)),
+        Call("tell", 8, (Operand("x", 0, 2),), (Operand("x", 8),)),
+        Call("tell", 16, (Operand("x", 3, 0),), (Operand("x"),)),
+        Move(Operand("x", 0, 2), Operand("x", 2, 2), 7),
+        Move(Operand("x", 0, 0), Operand("y", 0, 2), 8),
+        Move(Operand("x", 5, 0), Operand("x"), 16),
+        Move(Operand("x"), Operand("x", 1), 15),
+        mix,
+        Sweep(2, (mix, tell)),
+        Sweep(
+            2,
+            (Call("mix", lanes, (Operand("a", 0, 1, 1), mix.inputs[1]), (Operand("a", 1, 1, -1), Operand("b")), True),),
+        ),
+    ):
+        schedule = Schedule("s", slabs, ("in", "row", "begin"), ("x", "a"), (*load, statement), lanes)
+        rng, kernel = np.random.default_rng(0), scheduled(schedule, kernels("cpu"), np.dtype("float64"))
+        inputs = [rng.normal(size=(2, schedule.slab(name).length)) for name in schedule.inputs]
+        outputs = outputs_of(schedule, 2, "float64")
+        kernel(2, inputs, outputs, 1)
+        assert all(map(same, outputs, expected(schedule, "cpu", "float64", inputs, 2))), statement
 
 
 # Loops that end: a problem ends for itself.

@@ -109,6 +109,7 @@ CALL = Call("double", 2, (Operand("x"),), (Operand("y"),))
         Move(Operand("y"), Operand("x"), 1),
         Sweep(4, (Call("double", 1, (Operand("x", 1, 1, 1),), (Operand("y"),)),)),
         Sweep(2, (Sweep(2, (CALL,)),)),
+        Sweep(1, (Until("flag", 1, (Sweep(1, (CALL,)),)),)),
         Sweep(0, (CALL,)),
         Until("nothing", 2, (CALL,)),
         Until("flag", 0, (CALL,)),
