@@ -80,4 +80,6 @@ class Arm:
         begin = time.perf_counter()
         is_solved = solver.solve(xs, us, most, False)
         seconds = time.perf_counter() - begin
-        return Answer(float(solver.cost), np.array(solver.xs), np.array(solver.us), int(solver.iter), seconds, is_solved)
+        return Answer(
+            float(solver.cost), np.array(solver.xs), np.array(solver.us), int(solver.iter), seconds, is_solved
+        )
