@@ -281,7 +281,7 @@ class OptimalControl:
     @cached_property
     def signature(self) -> Signature:
         """Of inputs."""
-        return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in self.names])
+        return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])
 
 
 def _nothing(at: Any) -> Any:
