@@ -5,7 +5,7 @@
 crocoddyl's trot of a HyQ (18 dof, `benchmarks.crocoddyl_gaits`): 50 knots of 0.01 s, feet on the ground in turn. Its
 two impacts are nodes of their own; ours are in the step of the knot behind, which takes their costs, and all feet on
 the ground take part in them. Costs are the same: friction cones, limits of joints and speeds, posture, centre of mass,
-feet, torques. Both solve from standing; then single iterations from the solution take turns, in processor time. Needs crocoddyl and
+feet, torques. Both solve from standing; then single iterations take turns, from the solution and a disturbed state, in processor time. Needs crocoddyl and
 `example-robot-data`.
 """
 
@@ -99,13 +99,16 @@ def measure(rounds: int) -> dict[str, Any]:
     for name, plan in plans.items():
         print(name, plan.status, plan.iterations, plan.cost, plan.violation, "crocoddyl", costs[-1], len(costs))
     xs, us = list(answer.xs), list(answer.us)
+    disturbed = problem.v + 0.05 * np.random.default_rng(0).normal(size=problem.v.shape)
+    theirs.x0 = np.r_[problem.q[0], disturbed[0]]
     times: dict[str, list[float]] = {name: [] for name in ("crocoddyl", "crocoddyl, all cores", *plans)}
     with pinned():
         for _ in range(rounds):
             times["crocoddyl"].append(one_iteration(of, theirs, xs, us))
             for name, solver in solvers.items():
-                (q, v), inputs = given[name]
+                (q, _), inputs = given[name]
                 inputs = {key: value for key, value in inputs.items() if key != "start"}
+                v = disturbed.astype(name)
                 begin = time.process_time()
                 solver.step(plans[name], q, v, shift=0, **inputs)
                 times[name].append(time.process_time() - begin)

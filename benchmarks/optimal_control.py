@@ -2,10 +2,10 @@
 
     python -m benchmarks.optimal_control [--quick] [NAME...]    NAME: of a measurement; --quick: little, nothing is kept
 
-Problems are those of `benchmarks.control_problems`. Times are of a call in Python, on one core unless said. An
-iteration is `solver.step(plan, q, v, shift=1)`, the figure of eight moving on by a knot, with its line search and the
-new plan written. crocoddyl, where it is installed, has the same problems in nodes of C++, one thread, in the same run.
-In `mpc` the robot moves as its plan says, so that what is off is the plan's fault.
+Problems are those of `benchmarks.control_problems`. Times are of a call in Python: of the processor with one thread; on
+the wall with all cores and in `steady`. An iteration is `solver.step(plan, q, v, shift=1)`, the figure of eight moving on
+by a knot, with its line search and the new plan written. crocoddyl, where it is installed, has the same problems in nodes
+of C++, one thread, in the same run. In `mpc` the robot moves as its plan says, so what is off is the plan's fault.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def spread_of(loop: Loop, count: int, quick: bool) -> dict[str, float]:
     for _ in range(5 if quick else 40):
         loop.advance()
     with pinned():
-        spread = interleaved({"step": loop.iteration()}, Sampling(samples=3 if quick else 40))["step"]
+        spread = interleaved({"step": loop.iteration()}, Sampling("cpu", 3 if quick else 40))["step"]
     us = {"us": spread.minimum / 1e3, "median_us": spread.median / 1e3}
     return {**us, "us_a_problem": spread.minimum / 1e3 / count, "finite": float(np.isfinite(loop.plan.cost).mean())}
 
@@ -145,7 +145,7 @@ def refilled(problem: Problem, dtype: str, samples: int, tolerance: float = 1e-4
         "slowest": lambda: solver.solve(q, v, tolerance=1e-30, most=slowest, **arguments),
     }
     with pinned():
-        times = interleaved(calls, Sampling(samples=samples))
+        times = interleaved(calls, Sampling("cpu", samples, longest_s=8.0))
     return {
         "ms": {name: spread.minimum / 1e6 for name, spread in times.items()},
         "times_as_fast": times["slowest"].minimum / times["alone"].minimum,
@@ -258,7 +258,7 @@ def crocoddyl(quick: bool) -> dict[str, Any] | None:
             cold.append(1e6 * answer.seconds / answer.iterations)
             again = (list(answer.xs), list(answer.us))
             warm.append(min(1e6 * arm.solve(shooting, 1, again).seconds for _ in range(5)))
-            spreads = interleaved({dtype: loop.iteration() for dtype, loop in ours.items()}, Sampling(samples=3))
+            spreads = interleaved({dtype: loop.iteration() for dtype, loop in ours.items()}, Sampling("cpu", 3))
             for dtype, spread in spreads.items():
                 own[dtype].append(spread.minimum / 1e3)
     least = {"cold": min(cold), "warm": min(warm)}
@@ -283,9 +283,9 @@ def reached(count: int) -> dict[str, Any]:
         answers = [arm.solve(arm.shooting(i), 500) for i in range(count)]
         solver = problem.job().compile(threads=1)
         plan = solver.solve(problem.q, problem.v, **problem.arguments())
-        begin = time.perf_counter()
+        begin = time.process_time()
         plan = solver.solve(problem.q, problem.v, **problem.arguments())
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
     theirs = np.array([answer.cost for answer in answers])
     iterations = np.array([answer.iterations for answer in answers])
     return {
