@@ -75,7 +75,7 @@ def test_the_checker_s_slope_is_that_of_the_cost_of_a_rollout() -> None:
 
 @pytest.mark.parametrize("name", AGREEING)
 def test_optima_are_those_of_ipopt(name: str) -> None:
-    problem, plan = solved(name)
+    _, plan = solved(name)
     stored = control_optima.read()[name]
     assert np.all(plan.solved), plan.status
     for cost, optima in zip(plan.cost, stored["local_optima"], strict=True):
