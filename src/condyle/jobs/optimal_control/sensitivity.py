@@ -14,7 +14,7 @@ Sources: Fiacco 1983, chapter 2; Amos, Kolter 2017 (through barriers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from math import prod
 from typing import Any
@@ -74,6 +74,8 @@ class Sensitivity:
         slabs += [Slab("by_q", 1, knot.nv), Slab("by_v", 1, knot.nv)]
         slabs += [Slab(f"by_{item.name}", item.rows, item.size) for item in self.inputs]
         slabs += [Slab(f"each_{item.name}", N + 1, item.size) for item in self._shared]
+        for each, rows, mark in ((knot, N, ""), (job.last, 1, LAST)):
+            slabs += [Slab(f"{mark}{name}_weight", rows, count) for name, count in self._weighted(each).items()]
         if knot.is_linear:
             slabs += riccati_accelerations.slabs(N, knot.nv, knot.lanes)
         else:
@@ -105,11 +107,12 @@ class Sensitivity:
         return sizes
 
     def _solution(self, knot: Knot) -> dict[str, Any]:
-        """What the sweeps found at a knot."""
+        """Weights, and what the sweeps found at a knot."""
+        sizes = {f"{name}_weight": count for name, count in self._weighted(knot).items()} | {"dx": knot.nx}
         if knot.motion is None:
-            return {"dx": knot.nx}
+            return sizes
         after = {} if knot.is_linear else {"next_dx": knot.nx, "V": self._slabs["V"].size}
-        return {"dx": knot.nx, "du": knot.nu} | after
+        return {**sizes, "du": knot.nu, **after}
 
     def _lagrangian(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
         arguments, costs = knot.arguments(values), knot.rules.costs
@@ -159,12 +162,22 @@ class Sensitivity:
                 by_q, by_v, by_u = call(vjp(INVERSE_DYNAMICS), *state, values["u_bar"])
                 bars = [bars[0] + by_q, bars[1] + by_v, by_u]
         g = -(np.concatenate(bars) + values["cost_bar"][0] * every[ends["cost_factor"], :n][0])
-        H = every[:n, :n]
-        if "multiplier" in ends:
-            H = H + gram(every[ends["multiplier"], :n], values["multiplier"] / values["slack"])
-        if "price" in ends:
-            H = H + gram(every[ends["price"], :n]) / knot.delta
-        return knot.panels(H, g, every[ends["costate"], :n] if "costate" in ends else None, np.zeros(knot.nx))
+        answers, square = dict[str, Any](), every[:n, :n]
+        most = (1.0 + np.abs(np.diag(square)).max()) / knot.delta
+        for name in self._weighted(knot):
+            rows = every[ends[name], :n]
+            weight = most / np.maximum((rows * rows).sum(axis=1), knot.delta)  # more would drown the rest in rounding
+            if name == "multiplier":
+                weight = np.minimum(weight, values["multiplier"] / values["slack"])
+            square, answers[f"{name}_weight"] = square + gram(rows, weight), weight
+        F = every[ends["costate"], :n] if "costate" in ends else None
+        return answers | knot.panels(square, g, F, np.zeros(knot.nx))
+
+    @staticmethod
+    def _weighted(knot: Knot) -> dict[str, int]:
+        """Multipliers of limits, and their rows."""
+        rows = {"multiplier": knot.rules.below, "price": knot.rules.equal}
+        return {name: count for name, count in rows.items() if count}
 
     def _share(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
         """The derivatives by the inputs at a knot: -(dR/dp)^T x."""
@@ -177,10 +190,7 @@ class Sensitivity:
         answers = call(jvp(vjp(function)), *arguments, np.ones(1), *along, np.zeros(1))
         change = dict(zip(names, answers, strict=True))
         x: Answers = {"cost_factor": -values["cost_bar"]}
-        if "multiplier" in change:
-            x["multiplier"] = change["multiplier"] * values["multiplier"] / values["slack"]
-        if "price" in change:
-            x["price"] = change["price"] / knot.delta
+        x |= {name: change[name] * values[f"{name}_weight"] for name in self._weighted(knot)}
         if "costate" in change:
             V = self._matrix(values["V"], knot.nx + 1, knot.nx + 1)
             n, dx = knot.nx, values["next_dx"]
@@ -197,9 +207,7 @@ class Sensitivity:
     def _matrix(self, panel: Any, rows: int, columns: int) -> list[list[Any]]:
         """The rows of a panel's matrix."""
         lanes = self.job.running.lanes
-        return [
-            [panel[(c // lanes * rows + i) * lanes + c % lanes] for c in range(columns)] for i in range(rows)
-        ]
+        return [[panel[(c // lanes * rows + i) * lanes + c % lanes] for c in range(columns)] for i in range(rows)]
 
     def _initial(self, call: Callable[..., Any], values: Values) -> Answers:
         """The derivatives by the given state, from the slope at it."""

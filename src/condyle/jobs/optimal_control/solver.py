@@ -285,7 +285,7 @@ class Solver:
         if RISING.name in job.rows:
             given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
         answers = self._answers(self._sensitivity, given)._asdict()
-        shapes = {name: x.shape[:-1] + (nv,) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
+        shapes = {name: (*x.shape[:-1], nv) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
         found = {name: summed(answers[f"by_{name}"], shapes[name]) for name in shapes if f"by_{name}" in answers}
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
