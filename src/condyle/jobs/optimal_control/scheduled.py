@@ -256,8 +256,9 @@ class Job:
         given = tuple(Operand(self.whole(port.name)) for port in function.inputs)
         return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
 
-    def schedule(self, begin: Begin, shift: int = 0) -> Schedule:
-        """The schedule of a solve. shift: knots by which a plan is moved on first."""
+    def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
+        """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
+        where it answers "gains" of u by [dq; dv], and no panels."""
         knots, N = (self.running, self.last), self.knots
         if not 0 <= shift <= N:
             raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
@@ -291,12 +292,16 @@ class Job:
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
         inputs += (["free"] if self.running.rules.has_given_rows else []) + [item.name for item in self.inputs]
-        gains = ("KQ", "KV") if self.running.is_linear else ("K",)
+        panels = ("KQ", "KV") if self.running.is_linear else ("K",)
+        more = [Slab("gains", N, self.running.nu * self.running.nx)] if exported else []
+        if exported:
+            function = self.functions["gains"] = self.gains
+            body.append(Call("gains", N, tuple(Operand(port.name) for port in function.inputs), (Operand("gains"),)))
         torque = ("torque",) if self.torques is not None else ()
-        outputs = (*(name for name, _, _ in self.variables()), *gains, "state", *torque)
-        name = f"{begin}_{shift}"
-        slabs = (*self.slabs(), *starts, *zeros)
-        return verify_schedule(Schedule(name, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
+        outputs = (*(name for name, _, _ in self.variables()), *(("gains",) if exported else panels), "state", *torque)
+        slabs = (*self.slabs(), *starts, *zeros, *more)
+        called = exported or f"{begin}_{shift}"
+        return verify_schedule(Schedule(called, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
 
     def sweeps(self) -> tuple[Sweep, Sweep]:
         """The Riccati recursion and the steps that follow from it."""

@@ -120,6 +120,7 @@ class Solver:
         self._prepared: dict[tuple[Begin, int], Prepared] = {}
         self._sensitivity: Prepared | None = None
         self._numbers: dict[tuple[float, ...], Array] = {}
+        self._constants: dict[str, Array] = {}
 
     def __repr__(self) -> str:
         return f"<Solver of {self.problem.knots} knots: target {self.dynamics.target}, {self.dtype}>"
@@ -220,11 +221,18 @@ class Solver:
 
     def _constant(self, name: str) -> Array:
         """What is the same in every call."""
+        if name not in self._constants:
+            self._constants[name] = self.constant(self.problem, name).astype(self.dtype)
+        return self._constants[name]
+
+    @staticmethod
+    def constant(problem: OptimalControl, name: str) -> NDArray[np.float64]:
+        """The mark of the first knot (knots, 1), or the state of a solve that begins, by the name of the array."""
         if name == "free":
-            return np.reshape(self._row(0.0, *[1.0] * (self.problem.knots - 1)), (-1, 1))
-        numbers = [0.0] * STATE
-        numbers[BARRIER], numbers[PENALTY], numbers[DAMPING] = FIRST_BARRIER, 1.0, UNDAMPED
-        return self._row(*numbers)
+            return (np.arange(problem.knots) > 0).astype(np.float64)[:, None]
+        state = np.zeros(STATE)
+        state[[BARRIER, PENALTY, DAMPING]] = FIRST_BARRIER, 1.0, UNDAMPED
+        return state
 
     def _prepare(self, called: str, schedule: Schedule, functions: Mapping[str, Function]) -> Prepared:
         """Compiles a schedule."""
