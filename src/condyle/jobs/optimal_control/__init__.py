@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import Parameter, Signature
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -102,6 +104,28 @@ class OptimalControl:
         robot: Any = self.robot  # a `condyle.Robot`
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
+
+    def export(
+        self,
+        target: str,
+        out: str | os.PathLike[str],
+        name: str | None = None,
+        dtype: str = "float64",
+        shift: int = 1,
+    ) -> list[Path]:
+        """Write a project in C with NAME_solve and NAME_step for one problem, without allocation; return its files.
+
+        target: "c". shift: knots by which a step moves the plan on. name: as in `condyle.export`. The header says what
+        each array is. Errors: UnsupportedError.
+        """
+        from condyle.jobs.optimal_control.exported import export  # at first use
+
+        return export(self, target, out, name, dtype, shift)
+
+    @property
+    def bound(self) -> Bound:
+        """The options of the robot's functions."""
+        return self._bound
 
     def job(self, dtype: str, lanes: int) -> Job:
         """The functions and schedules of this problem for a number type."""
@@ -261,7 +285,7 @@ class OptimalControl:
     @cached_property
     def signature(self) -> Signature:
         """Of inputs."""
-        return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in self.names])
+        return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])
 
 
 def _nothing(at: Any) -> Any:
