@@ -75,10 +75,12 @@ def carry(call: Callable[..., Any], values: Values) -> Answers:
 
 @dataclass(frozen=True)
 class Search:
-    """knots: with the last one. rows: limits that are at most 0, of all knots. corner: of V, the entry of [1; 1]."""
+    """knots: with the last one. rows: limits that are at most 0, of all knots. sums: terms of the violation. corner: of
+    V, the entry of [1; 1]."""
 
     knots: int
     rows: int
+    sums: int
     corner: int
     eps: float
 
@@ -118,7 +120,8 @@ class Search:
     def judge(self, call: Callable[..., Any], values: Values) -> Answers:
         """Whether phi is low enough after the trial; else half of the step, and none after all tries."""
         state, search, facts = values["state"], values["search"], self._facts(values["facts"])
-        merit, rounding = self._merit(facts, state), 10.0 * self.eps * (1.0 + np.abs(search[MERIT]))
+        merit = self._merit(facts, state)
+        rounding = 10.0 * self.eps * (1.0 + np.abs(search[MERIT]) + state[PENALTY] * self.sums)
         low = merit <= search[MERIT] + ENOUGH * search[LENGTH] * np.minimum(search[DOWN], 0.0) + rounding
         low = low | (search[LENGTH] <= 0.0)
         last = search[TRIES] >= TRIALS - 1.0
