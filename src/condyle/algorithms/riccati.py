@@ -11,22 +11,11 @@ from collections.abc import Sequence
 from condyle.algorithms.linear_systems import Cholesky, Rows, Vector, dot
 from condyle.scalar import Scalar, maximum, minimum, reciprocal, sqrt
 
-TOGETHER = 24
-"""Sums that are made side by side, so that none waits for itself, and all are in registers."""
-
 
 def product(A: Rows, x: Vector, start: Vector | None = None) -> list[Scalar]:
-    """start + A x, some rows at a time."""
-    sums = list[Scalar]()
-    for first in range(0, len(A), TOGETHER):
-        rows = A[first : first + TOGETHER]
-        some = [row[0] * x[0] for row in rows]
-        if start is not None:
-            some = [y + z for y, z in zip(start[first : first + TOGETHER], some, strict=True)]
-        for k in range(1, len(x)):
-            some = [y + row[k] * x[k] for y, row in zip(some, rows, strict=True)]
-        sums += some
-    return sums
+    """start + A x."""
+    sums = [dot(row, x) for row in A]
+    return sums if start is None else [y + z for y, z in zip(start, sums, strict=True)]
 
 
 def quadratic(h: Vector, f: Vector, V: Rows, columns: Sequence[Vector]) -> list[Scalar]:

@@ -26,8 +26,10 @@ def groups(n: int, lanes: int) -> int:
 
 @cache
 def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
-    """The functions of n joints. fold: columns of V, H -> those of Q. factor: Quu + reg 1 = L D L^T. eliminate: a column
-    of Q -> those of V and K. advance: [dq; dv], K -> du, and the next [dq; dv]; follow: without the column of 1.
+    """The functions of n joints.
+
+    fold: columns of V, H -> those of Q. factor: Quu + reg 1 = L D L^T. eliminate: a column of Q -> those of V and K.
+    advance: [dq; dv], K -> du, and the next [dq; dv]; follow: the same without the column of 1.
     """
     g, rows, below = groups(n, lanes), 2 * n + 1, n * (n + 1) // 2
 

@@ -20,8 +20,8 @@ class Slab(NamedTuple):
     """An array of one problem: `rows` rows of `size` numbers.
 
     A row may be a panel, the columns of a matrix in groups of `lanes`: [group][entry of a column][column of the group].
-    over: another slab, before it, with whose numbers it is the same memory; rows x size is the same. is_zero: whether it
-    begins at 0; else nothing is read of it that was not written.
+    over: another slab, before it and no input, with whose numbers it is the same memory; rows x size is the same.
+    is_zero: whether it begins at 0; else nothing is read of it that was not written.
     """
 
     name: str
@@ -29,6 +29,11 @@ class Slab(NamedTuple):
     size: int
     over: str = ""
     is_zero: bool = False
+
+    @property
+    def length(self) -> int:
+        """Numbers in it."""
+        return self.rows * self.size
 
 
 class Operand(NamedTuple):
@@ -113,12 +118,7 @@ class Schedule:
 
 def verify_schedule(schedule: Schedule) -> Schedule:
     """The schedule itself; AssertionError (a bug of ours) where a statement leaves its slabs."""
-    slabs = {slab.name: slab for slab in schedule.slabs}
-    assert len(slabs) == len(schedule.slabs), f"{schedule.name}: a slab is there twice"
-    for slab in schedule.slabs:
-        assert not slab.over or slab.rows * slab.size == slabs[slab.over].rows * slabs[slab.over].size, slab
-        assert not slab.over or slab.name not in {*schedule.inputs, *schedule.outputs}, slab
-    assert {*schedule.inputs, *schedule.outputs} <= slabs.keys() and not {*schedule.inputs} & {*schedule.outputs}
+    slabs = _verified_slabs(schedule)
 
     def within(operand: Operand, states: int, turns: int) -> None:
         slab, last = slabs[operand.slab], operand.row + operand.turn * (turns - 1)
@@ -154,15 +154,24 @@ def verify_schedule(schedule: Schedule) -> Schedule:
     return schedule
 
 
+def _verified_slabs(schedule: Schedule) -> Mapping[str, Slab]:
+    slabs = {slab.name: slab for slab in schedule.slabs}
+    assert len(slabs) == len(schedule.slabs), f"{schedule.name}: a slab is there twice"
+    assert {*schedule.inputs, *schedule.outputs} <= slabs.keys() and not {*schedule.inputs} & {*schedule.outputs}
+    for slab in filter(lambda slab: slab.over, schedule.slabs):
+        assert slab.length == slabs[slab.over].length, slab
+        assert slab.over not in schedule.inputs and slab.name not in (*schedule.inputs, *schedule.outputs), slab
+    return slabs
+
+
 def interpret(
     schedule: Schedule, kernels: Mapping[str, Run], inputs: Mapping[str, Reals], dtype: Any = np.float64
 ) -> dict[str, Reals]:
     """The outputs of one problem, each (rows, size), by NumPy: what every target must agree with."""
     slabs = dict[str, Reals]()
     for slab in schedule.slabs:
-        numbers: Reals = (
-            slabs[slab.over] if slab.over else np.full(slab.rows * slab.size, 0.0 if slab.is_zero else np.nan, dtype)
-        )
+        start = 0.0 if slab.is_zero else np.nan
+        numbers: Reals = slabs[slab.over] if slab.over else np.full(slab.length, start, dtype)
         slabs[slab.name] = np.reshape(numbers, (slab.rows, slab.size))
     for name in schedule.inputs:
         slabs[name][...] = np.reshape(inputs[name], slabs[name].shape)

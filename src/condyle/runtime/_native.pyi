@@ -10,8 +10,7 @@ from condyle.runtime.packed import Layout
 @final
 class Entry:
     lanes: int
-    @property
-    def sizes(self) -> tuple[int, ...]: ...
+    sizes: tuple[int, ...]
     def __new__(
         cls,
         address: int,

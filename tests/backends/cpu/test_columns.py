@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 
 from condyle.backends.cpu.build import assembled, load, supported
-from condyle.backends.cpu.columns import columns
+from condyle.backends.cpu.columns import columns, side_by_side
 from condyle.backends.cpu.encode import from_bytes, to_bytes
 from condyle.backends.cpu.target import AVX2, AVX512
-from condyle.ir.program import Array, Output, Program
+from condyle.ir.expr import Graph
+from condyle.ir.program import Array, Output, Program, input_of, operands
+from condyle.operations import LEAVES
+from condyle.passes import pipeline
+from condyle.passes.dce import dce
 from tests.backends.c.small import empty, states, tangle, toy
 
 pytestmark = pytest.mark.skipif(AVX512 not in supported(), reason="this processor has no AVX-512")
@@ -71,3 +75,23 @@ def test_what_has_no_such_form() -> None:
     many = tuple(Array(f"x{k}", (6,)) for k in range(8))
     assert columns(replace(program, inputs=many), (False,) * 8, AVX512, 64) is None
     assert load(assembled(program, "float64", AVX512)).columns is None
+
+
+def test_sums_are_made_side_by_side() -> None:
+    """Of 30 rows of a product, 24 at a time, the terms of one column of the matrix behind each other; operands come
+    first in a random program too."""
+    graph = Graph()
+    A, x = ([graph.input(k, entry) for entry in range(size)] for k, size in enumerate((150, 5)))
+    rows = [sum((A[5 * i + k] * x[k] for k in range(1, 5)), A[5 * i] * x[0]) for i in range(30)]
+    ports = (Array("A", (30, 5)), Array("x", (5,))), (Array("y", (30,)),)
+    program = pipeline.apply(graph.program("y", *ports, [(0, i, y) for i, y in enumerate(rows)]), pipeline.ALL)
+    order = side_by_side(program)
+    columns_of = [input_of(program.nodes[operands(program.nodes[k])[1]])[1] for k in order]
+    assert columns_of == [k for many in (24, 6) for k in range(5) for _ in range(many)]
+    for seed in range(3):
+        program = dce(plain(seed))
+        order, known = side_by_side(program), {k for k, node in enumerate(program.nodes) if node[0] in LEAVES}
+        for k in order:
+            assert set(operands(program.nodes[k])) <= known
+            known.add(k)
+        assert len(known) == len(program)

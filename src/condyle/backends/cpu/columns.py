@@ -1,7 +1,8 @@
 """The columns form of machine code: states are columns of panels, read and written where the caller has them.
 
 An entry of an input is a vector, a number for each lane; of a shared input it is one number, which an instruction
-repeats in all lanes as it reads it. The order of operations is that of the algorithm: it says what is in registers.
+repeats in all lanes as it reads it. Sums are made side by side: then a vector in a register serves all of them, and
+none waits for itself.
 """
 
 from __future__ import annotations
@@ -16,11 +17,14 @@ from condyle.backends.cpu.encode import Single, encode
 from condyle.backends.cpu.operations import NONE, Instruction, constant, expanded, slot
 from condyle.backends.cpu.single import KERNEL, MOST_ARRAYS
 from condyle.backends.cpu.target import Isa
-from condyle.ir.program import Program, constant_of, input_of
-from condyle.operations import TRIGONOMETRIC
+from condyle.ir.program import Program, constant_of, input_of, operands
+from condyle.operations import FUSED, LEAVES, TRIGONOMETRIC
+from condyle.passes.dce import needed
 
 PLACED = 1 << 24
 """Slots from this number on are entries of the caller's arrays; those below are of the workspace."""
+TOGETHER = 24
+"""Sums that are made side by side: most registers are theirs."""
 
 
 def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Single | None:
@@ -33,14 +37,30 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Si
     if any(node[0] in TRIGONOMETRIC for node in program.nodes):
         return None
     constants, places = Constants(), _Places(program)
-    operations = [k for k, node in enumerate(program.nodes) if node[0] not in ("const", "input")]
-    code, size = allocate(program, operations, places.homes, constants, isa, 0)
+    code, size = allocate(program, side_by_side(program), places.homes, constants, isa, 0)
     code += places.copies(constants)
     text = encode(code, isa, bits, places.places, frozenset(k for k, held in enumerate(shared) if held))
     sizes = [port.size for port in (*program.inputs, *program.arrays)]
     head = (size * isa.lanes(bits), len(program.inputs), len(program.arrays), 1)
-    numbers = array("q", (*head, *sizes, KERNEL, 0, 0, 0, 0))
+    mask = sum(1 << k for k, held in enumerate(shared) if held)
+    numbers = array("q", (*head, *sizes, KERNEL, 0, mask, 0, 0))
     return Single(text, packed(constants.values, bits), numbers.tobytes())
+
+
+def side_by_side(program: Program, together: int = TOGETHER) -> list[int]:
+    """The operations, so many sums at a time, each term of a sum with those of the others that are ready as early."""
+    live, depth, sums = needed(program), [0] * len(program), list[list[int]]()
+    for k, node in enumerate(program.nodes):
+        if node[0] in LEAVES or not live[k]:
+            continue
+        used = operands(node)
+        depth[k] = 1 + max(depth[a] for a in used)
+        if sums and node[0] in FUSED and used[2] == sums[-1][-1]:
+            sums[-1].append(k)
+        else:
+            sums.append([k])
+    blocks = (sums[k : k + together] for k in range(0, len(sums), together))
+    return [k for block in blocks for k in sorted((k for one in block for k in one), key=depth.__getitem__)]
 
 
 @dataclass

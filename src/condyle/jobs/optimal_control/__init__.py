@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import Parameter, Signature
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -15,11 +17,10 @@ from condyle.compile.options import bound_of, whole
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.jobs.optimal_control.iteration import Knot
-from condyle.jobs.optimal_control.problem import TAKEN, Rules, Side, Written, names_asked, written
+from condyle.jobs.optimal_control.problem import TAKEN, TORQUE, Rules, Side, Written, names_asked, written
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
-from condyle.model.array import dtype_name
 from condyle.model.robot import Robot
 from condyle.specification import Bound
 from condyle.specification.ports import ACTIVE, RISING
@@ -71,7 +72,8 @@ class OptimalControl:
         self.robot, self.knots = robot, whole("knots", knots, 1)
         if not (np.isfinite(dt) and dt > 0.0):
             raise UnsupportedError(f"OptimalControl: dt={dt!r}, expected seconds above 0")
-        self.dt, self._options = float(dt), {**options, "integrator": integrator}
+        self.dt = float(dt)
+        self._options: dict[str, Any] = {**options, "integrator": integrator}
         bound = bound_of(robot, **self._options)
         self.nu, self._root = self._controls(bound, dynamics, controls)
         self.inputs = self._inputs(bound, inputs or {}, by_knot)
@@ -87,7 +89,7 @@ class OptimalControl:
         last = last or _nothing
         moves = names_asked("dynamics", dynamics or self._step, at_knot)
         all_names = dict.fromkeys((*names, "u")) if self.by_acceleration else names
-        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), RUNNING)
+        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), (*RUNNING, TORQUE))
         self._last = written(robot, bound, "last", last, at_end, names_asked("last", last, at_end), RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
@@ -97,8 +99,31 @@ class OptimalControl:
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
         """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
-        dynamics: Dynamics = self.robot.compile(target, dtype, threads, **self._options)  # pyright: ignore
+        robot: Any = self.robot  # a `condyle.Robot`
+        dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
+
+    def export(
+        self,
+        target: str,
+        out: str | os.PathLike[str],
+        name: str | None = None,
+        dtype: str = "float64",
+        shift: int = 1,
+    ) -> list[Path]:
+        """Write a project in C with NAME_solve and NAME_step for one problem, without allocation; return its files.
+
+        target: "c". shift: knots by which a step moves the plan on. name: as in `condyle.export`. The header says what
+        each array is. Errors: UnsupportedError.
+        """
+        from condyle.jobs.optimal_control.exported import export  # at first use
+
+        return export(self, target, out, name, dtype, shift)
+
+    @property
+    def bound(self) -> Bound:
+        """The options of the robot's functions."""
+        return self._bound
 
     def job(self, dtype: str, lanes: int) -> Job:
         """The functions and schedules of this problem for a number type."""
@@ -108,10 +133,10 @@ class OptimalControl:
         end = tuple(name for name in names if name in at_end)
         motion = self._motion.part(self.robot, bound, at_knot, ("q", "v"))
         nv = self.robot.nv
-        own = sides if self.by_acceleration else self._sides
-        running = Knot(
-            nv, self.nu, lanes, self._rules(self._running, own, at_knot), motion, names, eps, self.by_acceleration
-        )
+        every, linear = self._sides, self.by_acceleration
+        if linear:
+            every = tuple(side._replace(of=TORQUE) if side.of == "u" else side for side in every)
+        running = Knot(nv, self.nu, lanes, self._rules(self._running, every, at_knot), motion, names, eps, linear)
         rules = self._rules(self._last, sides, at_end)
         last = Knot(nv, self.nu, lanes, rules, None, end, eps, self.by_acceleration)
         drives = self._torques if self.by_acceleration else None
@@ -120,12 +145,12 @@ class OptimalControl:
     def _rules(self, of: Written, sides: tuple[Side, ...], inputs: Mapping[str, Any]) -> Rules:
         """The rules of a knot. At the last one there is no u, and no state is given."""
         robot, bound, running = self.robot, self._bound, "u" in inputs
-        parts = [
-            of.part(robot, bound, inputs, names) for names in (("residual", "cost"), ("cost",), ("equal", "below"))
-        ]
-        below = (*of.of_state.get("below", ()), *(side.of != "u" for side in sides))
+        torque = (TORQUE,) if any(side.of == TORQUE for side in sides) else ()
+        asked = ("residual", "cost"), ("cost",), ("equal", "below", *torque)
+        costs, curvature, limits = (of.part(robot, bound, inputs, names) for names in asked)
+        below = (*of.of_state.get("below", ()), *(side.of in ("q", "v") for side in sides))
         equal = of.of_state.get("equal", ())
-        return Rules(*parts, sides, of.lengths, below if running else (), equal if running else ())
+        return Rules(costs, curvature, limits, sides, of.lengths, below if running else (), equal if running else ())
 
     # Where every joint is driven, the accelerations are the variables and the torques follow from them: the motion is
     # linear, and each step of the method keeps to it.
@@ -143,18 +168,11 @@ class OptimalControl:
     def _by_acceleration(
         self, running: Callable[..., Any], names: Sequence[str], at: Any, u: Any, **inputs: Any
     ) -> Any:
-        """What a user's function answers, and bounds of torques as rows behind it; u: accelerations."""
+        """What a user's function answers, and torques, for their bounds; u: accelerations."""
         tau = at.inverse_dynamics(u)
         more = {"u": tau} if "u" in names else {}
-        answers = running(at, **more, **inputs)
-        if not isinstance(answers, dict):
-            return answers
-        sides = [side for side in self._sides if side.of == "u"]
-        rows = [side.sign * (tau[side.entry] - side.limit) / side.scale for side in sides]
-        if not rows:
-            return answers
-        below = answers.get("below", [])
-        return {**answers, "below": [*(below if isinstance(below, (list, tuple)) else [below]), *rows]}
+        answers: Any = running(at, **more, **inputs)
+        return {**cast("dict[str, Any]", answers), TORQUE: tau} if isinstance(answers, dict) else answers
 
     def _torques(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """Torques by accelerations, within their bounds to the last bit."""

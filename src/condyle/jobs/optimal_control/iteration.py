@@ -42,14 +42,16 @@ STATE = 8
 iterations without a step."""
 LENGTH, DUAL, TRIES, MERIT, DOWN, PROMISED = range(6)
 SEARCH = 6
-"""Of a line search: lengths of the step of z and s and of that of l and y, tries, phi before, its slope, and by how much
-the quadratic model goes down."""
+"""Of a line search: lengths of the step of z and s and of that of l and y, tries, phi before, its slope, and by how
+much the quadratic model goes down."""
 TOLERANCE, MOST, LEAST = range(3)
 ASKED = 3
 """What a caller asks: tolerance, iterations, the least mu; 0: by the tolerance."""
 
 STRAIGHT = 40_000
 """Products of two entries in straight code of J^T J at the most."""
+TOGETHER = 4
+"""Slacks, of 1e-9 and more, whose product is a number in float32."""
 LEAST_SLACK = 0.1
 """Of a cold start, in parts of the range of a limit."""
 SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
@@ -99,23 +101,22 @@ class Knot:
     # The linear-quadratic problem.
 
     def linearise(self, call: Call, values: Values) -> Answers:
-        """Panels of the motion and of the quadratic, the slope of the cost [dq; dv; du], and FACTS."""
+        """Panels of the motion and of the quadratic, and the slope of the cost [dq; dv; du]."""
         quadratic = _Quadratic(self, call, values)
         quadratic.add_cost()
-        slope = quadratic.g
+        slope = quadratic.slope
         quadratic.add_limits()
-        H, g, facts, nx = quadratic.H, quadratic.g, quadratic.facts, self.nx
+        H, g, nx = quadratic.square, quadratic.slope, self.nx
         if self.is_linear:
-            return {**self._joints(H, g), "gradient": slope, "facts": np.stack(facts)}
+            return {**self._joints(H, g), "gradient": slope}
         row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
         x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
         if self.motion is None:
-            return {"V": self.panel(x), "gradient": slope, "facts": np.stack(facts)}
+            return {"V": self.panel(x), "gradient": slope}
         arguments = self.arguments(values)
         blocks = call(jacobian(self.motion, self.variables), *arguments)
         F = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
         d = self._defect(call, arguments, values["next_q"], values["next_v"])
-        _violate(facts, d)
         last = numpy.zeros((1, nx + 1))
         last[0, -1] = 1.0
         u = np.concatenate([H[nx:, :nx], g[nx:, None]], axis=1)
@@ -125,7 +126,6 @@ class Knot:
             "Hx": self.panel(np.concatenate([x, u])),
             "Hu": self.panel(H[nx:, nx:]),
             "gradient": slope,
-            "facts": np.stack(facts),
         }
 
     def _joints(self, H: Any, g: Any) -> Answers:
@@ -155,7 +155,8 @@ class Knot:
         if rules.limits is not None:
             names = [port.name for port in rules.limits.outputs]
             users = dict(zip(names, call(rules.limits, *self.arguments(values)), strict=True))
-        sides = [side.sign * (values[side.of][side.entry] - side.limit) / side.scale for side in rules.sides]
+        held = {**values, **users}
+        sides = [side.sign * (held[side.of][side.entry] - side.limit) / side.scale for side in rules.sides]
         rows = [users[name] for name in ("below",) if name in users] + ([np.stack(sides)] if sides else [])
         below, equal = np.concatenate(rows) if rows else None, users.get("equal")
         if below is not None and "free" in values:
@@ -181,7 +182,7 @@ class Knot:
 
     def step(self, call: Call, values: Values) -> Answers:
         """Steps of slacks, multipliers and prices for a step dx, du, and MOVES."""
-        rules, n = self.rules, self.nx + (self.nu if self.motion is not None else 0)
+        rules = self.rules
         dx = values["dx"]
         dz = np.concatenate([dx, values["du"]]) if self.motion is not None else dx
         moves = [values["gradient"] @ dz, 0.0, 0.0, 0.0]
@@ -194,14 +195,17 @@ class Knot:
             names = [port.name for port in rules.limits.outputs]
             changes = dict(zip(names, call(jvp(rules.limits), *self.arguments(values), *tangents), strict=True))
         if below is not None:
-            sides = [dz[self.place(side)] * (side.sign / side.scale) for side in rules.sides]
+            parts = {"q": dx[: self.nv], "v": dx[self.nv :], "u": dz[self.nx :], **changes}
+            sides = [parts[side.of][side.place] * (side.sign / side.scale) for side in rules.sides]
             rows = [changes[name] for name in ("below",) if name in changes] + ([np.stack(sides)] if sides else [])
             change = self.free(values, np.concatenate(rows), rules.of_state)
             slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
             dslack = -(below + slack) - change
-            dmultiplier = (barrier - multiplier * dslack) / slack - multiplier
-            moves[LOG_SLOPE] = (dslack / slack).sum()
-            moves[TO_BOUNDARY], moves[TO_DUAL] = (-dslack / slack).max(), (-dmultiplier / multiplier).max()
+            inverse = 1.0 / slack
+            change = dslack * inverse
+            dmultiplier = barrier * inverse - multiplier * (1.0 + change)
+            moves[LOG_SLOPE] = change.sum()
+            moves[TO_BOUNDARY], moves[TO_DUAL] = (-change).max(), (-dmultiplier / multiplier).max()
             answers |= {"dslack": dslack, "dmultiplier": dmultiplier}
         if equal is not None:
             change = self.free(values, changes["equal"], rules.equal_of_state)
@@ -224,16 +228,15 @@ class Knot:
         if self.motion is not None:
             answers["u"] = moved(values["u"], values["du"])
         at = {**values, **answers}
-        quadratic = _Quadratic(self, call, at)
-        facts = quadratic.facts
-        facts[COST] = quadratic.cost()
+        facts: list[Any] = [0.0 * values["v"][0]] * FACTS
+        facts[COST] = self._cost(call, at)
         below, equal = self.limits(call, at)
         if below is not None:
             slack = moved(values["slack"], values["dslack"])
             multiplier = moved(values["multiplier"], values["dmultiplier"], search[DUAL])
             answers |= {"slack": slack, "multiplier": multiplier}
             _violate(facts, below + slack)
-            facts[LOGS], facts[GAP] = np.log(slack).sum(), slack @ multiplier
+            facts[LOGS], facts[GAP] = log_sum(slack), slack @ multiplier
         if equal is not None:
             answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
             _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
@@ -243,9 +246,25 @@ class Knot:
         answers = {f"new_{name}": value for name, value in answers.items()}
         return {**answers, "facts": np.stack(facts)}
 
+    def _cost(self, call: Call, values: Values) -> Any:
+        """The cost alone."""
+        costs, cost = self.rules.costs, 0.0 * values["v"][0]
+        if costs is None:
+            return cost
+        names = [port.name for port in costs.outputs]
+        for name, answer in zip(names, call(costs, *self.arguments(values)), strict=True):
+            cost = cost + (0.5 * (answer @ answer) if name == "residual" else answer.sum())
+        return cost
+
     def place(self, side: Side) -> int:
         """Where a bound's entry is in [dq; dv; du]."""
         return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
+
+
+def log_sum(x: Any) -> Any:
+    """The sum of logarithms, one for some entries together: their product is a number of any type."""
+    products = [np.prod(x[k : k + TOGETHER]) for k in range(0, len(x), TOGETHER)]
+    return np.log(np.stack(products)).sum()
 
 
 def gram(J: Any, by: Any = None) -> Any:
@@ -262,20 +281,19 @@ def gram(J: Any, by: Any = None) -> Any:
 
 
 def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
-    """Adds to what is violated. judged: what the search judges in its place: e - delta dy, which a whole step makes 0."""
+    """Adds to what is violated. judged: what a search judges instead: e - delta dy, which a whole step makes 0."""
     facts[VIOLATION] = facts[VIOLATION] + np.abs(error if judged is None else judged).sum()
     facts[WORST] = np.maximum(facts[WORST], np.abs(error).max())
 
 
 class _Quadratic:
-    """H and g of a knot in [dq; dv; du], and FACTS, as they are put together."""
+    """H and g of a knot in [dq; dv; du], as they are put together."""
 
     def __init__(self, knot: Knot, call: Call, values: Values) -> None:
         self.knot, self.call, self.values = knot, call, values
         n = knot.nx + (knot.nu if knot.motion is not None else 0)
         zero = 0.0 * values["v"][0]
-        self.H, self.g = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
-        self.facts: list[Any] = [0.0 * zero] * FACTS
+        self.square, self.slope = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
 
     def _of(self, function: Function) -> tuple[dict[str, Any], list[Any]]:
         arguments = self.knot.arguments(self.values)
@@ -289,14 +307,6 @@ class _Quadratic:
         names = [port.name for port in function.outputs]
         return {name: np.concatenate(blocks[k * i : k * i + k], axis=1) for i, name in enumerate(names)}
 
-    def cost(self) -> Any:
-        """The cost alone."""
-        costs, total = self.knot.rules.costs, 0.0 * self.values["v"][0]
-        if costs is not None:
-            answers, _ = self._of(costs)
-            total = total + sum(0.5 * (r @ r) if name == "residual" else r.sum() for name, r in answers.items())
-        return total
-
     def add_cost(self) -> None:
         """Gauss-Newton's of residuals; the Hessian of a cost."""
         costs = self.knot.rules.costs
@@ -306,15 +316,13 @@ class _Quadratic:
         rows = self._rows(costs, arguments)
         if "residual" in answers:
             r, J = answers["residual"], rows["residual"]
-            self.H, self.g = self.H + gram(J), self.g + J.T @ r
-            self.facts[COST] = self.facts[COST] + 0.5 * (r @ r)
+            self.square, self.slope = self.square + gram(J), self.slope + J.T @ r
         if "cost" in answers:
             curvature = self.knot.rules.curvature
             assert curvature is not None
             (every,) = self.call(hessian(curvature), *arguments, np.ones(1))
-            n = len(self.g)
-            self.H, self.g = self.H + convex(every[:n, :n]), self.g + rows["cost"][0]
-            self.facts[COST] = self.facts[COST] + answers["cost"].sum()
+            n = len(self.slope)
+            self.square, self.slope = self.square + convex(every[:n, :n]), self.slope + rows["cost"][0]
 
     def add_limits(self) -> None:
         """Limits as weighted squares."""
@@ -323,27 +331,40 @@ class _Quadratic:
         rows = {} if rules.limits is None else self._rows(rules.limits, knot.arguments(values))
         if below is not None:
             slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
-            weight, error = multiplier / slack, below + slack
-            pull = barrier / slack + weight * error
+            inverse, error = 1.0 / slack, below + slack
+            weight = multiplier * inverse
+            pull = barrier * inverse + weight * error
             weight, pull = (knot.free(values, part, rules.of_state) for part in (weight, pull))
             users = len(below) - len(rules.sides)
             if users:
                 C = rows["below"]
-                self.H, self.g = self.H + gram(C, weight[:users]), self.g + C.T @ pull[:users]
-            diagonal, slope = [0.0] * len(self.g), [0.0] * len(self.g)
-            for k, side in enumerate(rules.sides, users):
-                i = knot.place(side)
-                diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
-                slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
-            self.H, self.g = self.H + np.diag(np.stack(diagonal)), self.g + np.stack(slope)
-            _violate(self.facts, error)
-            self.facts[LOGS], self.facts[GAP] = np.log(slack).sum(), slack @ multiplier
+                self.square, self.slope = self.square + gram(C, weight[:users]), self.slope + C.T @ pull[:users]
+            for of in dict.fromkeys(side.of for side in rules.sides):
+                self._add_sides(
+                    of, [(k, side) for k, side in enumerate(rules.sides, users) if side.of == of], weight, pull, rows
+                )
         if equal is not None:
-            E = rows["equal"]
-            E = knot.free(values, E, rules.equal_of_state)
-            self.H = self.H + gram(E) / knot.delta
-            self.g = self.g + E.T @ (values["price"] + equal / knot.delta)
-            _violate(self.facts, equal)
+            E = knot.free(values, rows["equal"], rules.equal_of_state)
+            self.square = self.square + gram(E) / knot.delta
+            self.slope = self.slope + E.T @ (values["price"] + equal / knot.delta)
+
+    def _add_sides(
+        self, of: str, sides: Sequence[tuple[int, Side]], weight: Any, pull: Any, rows: Mapping[str, Any]
+    ) -> None:
+        """Bounds of one quantity: both sides of an entry are one square."""
+        size = rows[of].shape[0] if of in rows else len(self.slope)
+        diagonal, slope = [0.0 * weight[0]] * size, [0.0 * weight[0]] * size
+        for k, side in sides:
+            i = side.place if of in rows else self.knot.place(side)
+            diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
+            slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
+        if of in rows:
+            self.square, self.slope = (
+                self.square + gram(rows[of], np.stack(diagonal)),
+                self.slope + rows[of].T @ np.stack(slope),
+            )
+        else:
+            self.square, self.slope = self.square + np.diag(np.stack(diagonal)), self.slope + np.stack(slope)
 
 
 def convex(H: Any) -> Any:

@@ -26,12 +26,14 @@ Reals = NDArray[np.float64]
 Answers = Mapping[str, Any]
 ANSWERS = ("residual", "cost", "equal", "below")
 """What users' functions may answer."""
-TAKEN = (*ANSWERS, "q", "v", "u", "after_q", "after_v")
+TORQUE = "torque"
+"""What inverse dynamics answers, where the controls are accelerations."""
+TAKEN = (*ANSWERS, TORQUE, "q", "v", "u", "after_q", "after_v")
 """Names that no input may have."""
 
 
 class Side(NamedTuple):
-    """A bound: sign (z - limit) / scale <= 0, z = entry `entry` of `of`, "q", "v" or "u"; place: in [dq; dv] or in u."""
+    """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
 
     of: str
     entry: int

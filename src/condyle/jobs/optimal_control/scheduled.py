@@ -11,8 +11,8 @@ import numpy
 
 from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
-from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.functions import riccati, riccati_accelerations
+from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
 from condyle.jobs.optimal_control.iteration import ASKED, FACTS, MOVES, SEARCH, STATE, Knot
 from condyle.jobs.optimal_control.problem import function_of
@@ -47,8 +47,8 @@ class Input:
 class Job:
     """All functions and schedules of a problem.
 
-    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the variables.
-    functions: by name.
+    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the
+    variables. functions: by name.
     """
 
     robot: Robot
@@ -203,7 +203,7 @@ class Job:
         """All arrays but those of a start."""
         N, knot = self.knots, self.running
         slabs = [Slab("given_q", 1, self.robot.nq), Slab("given_v", 1, knot.nv), Slab("asked", 1, ASKED)]
-        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH)]
+        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH, is_zero=True)]
         slabs += [
             Slab("new_state", 1, STATE),
             Slab("new_search", 1, SEARCH),
@@ -269,8 +269,9 @@ class Job:
         given = tuple(Operand(whole.get(port.name, port.name)) for port in function.inputs)
         return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
 
-    def schedule(self, begin: Begin, shift: int = 0) -> Schedule:
-        """The schedule of a solve. shift: knots by which a plan is moved on first."""
+    def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
+        """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
+        where it answers "gains" of u by [dq; dv], and no panels."""
         knots, N = (self.running, self.last), self.knots
         if not 0 <= shift <= N:
             raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
@@ -297,16 +298,21 @@ class Job:
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
+        body += [self.call("trial", knot) for knot in knots]  # of a step of length 0
         body.append(Until("done", FOREVER, tuple(self.iteration())))
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
         inputs += (["free"] if self.running.rules.has_given_rows else []) + [item.name for item in self.inputs]
-        gains = ("KQ", "KV") if self.running.is_linear else ("K",)
+        panels = ("KQ", "KV") if self.running.is_linear else ("K",)
+        more = [Slab("gains", N, self.running.nu * self.running.nx)] if exported else []
+        if exported:
+            function = self.functions["gains"] = self.gains
+            body.append(Call("gains", N, tuple(Operand(port.name) for port in function.inputs), (Operand("gains"),)))
         torque = ("torque",) if self.torques is not None else ()
-        outputs = (*(name for name, _, _ in self.variables()), *gains, "state", *torque)
-        name = f"{begin}_{shift}"
-        slabs = (*self.slabs(), *starts, *zeros)
-        return verify_schedule(Schedule(name, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
+        outputs = (*(name for name, _, _ in self.variables()), *(("gains",) if exported else panels), "state", *torque)
+        slabs = (*self.slabs(), *starts, *zeros, *more)
+        called = exported or f"{begin}_{shift}"
+        return verify_schedule(Schedule(called, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
 
     def _motion(self, followed: int, shift: int) -> list[Statement]:
         """The motion from the given state: of a plan with its gains, so that it comes back to it, then without."""
@@ -338,7 +344,7 @@ class Job:
         else:
             sizes = self.knots, knot.nx, knot.nu, knot.lanes
             sweeps = riccati.backward(*sizes), riccati.forward(*sizes)
-        trial = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
+        trial: list[Statement] = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
         trial.append(Move(Operand("new_search"), Operand("search"), 1))
         return [
             *(self.call("linearise", knot) for knot in knots),

@@ -9,7 +9,6 @@ from typing import Any
 import numpy
 
 from condyle.jobs.optimal_control.iteration import (
-    ASKED,
     BARRIER,
     COST,
     COUNT,

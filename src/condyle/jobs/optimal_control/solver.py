@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -39,10 +40,10 @@ TIGHT = 1e-6
 class Plan:
     """Trajectories, one for each problem of a batch.
 
-    q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv]. multipliers: by
-    name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of bounds, and
-    "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status: "solved", "most":
-    not within the iterations, "infeasible", "no descent", "not finite"; solved.
+    q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv].
+    multipliers: by name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of
+    bounds, and "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status:
+    "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
     __slots__ = ("_solver", "answers")
@@ -116,6 +117,7 @@ class Solver:
         self.problem, self.dynamics = problem, dynamics
         self._prepared: dict[tuple[Begin, int], Prepared] = {}
         self._numbers: dict[tuple[float, ...], Array] = {}
+        self._constants: dict[str, Array] = {}
 
     def __repr__(self) -> str:
         return f"<Solver of {self.problem.knots} knots: target {self.dynamics.target}, {self.dtype}>"
@@ -143,7 +145,8 @@ class Solver:
 
         inputs: (..., *size), those by knot (..., N + 1, *size), "active" (..., N, n_contacts). All leading dimensions
         broadcast. start: a plan, or (q, v, u) with shapes as in `Plan`, to begin near; None: the robot stands still.
-        tolerance: of the cost, relative, and of the largest violation [rad, m, rad/s, m/s; bounds: half of their range].
+        tolerance: of the cost, relative, and of the largest violation [rad, m, rad/s, m/s; of bounds: half of their
+        range].
         A problem that fails has its best plan so far, and a status that says why; it harms no other.
         Errors: ShapeError, DTypeError, StateError, UnsupportedError.
         """
@@ -199,7 +202,7 @@ class Solver:
     ) -> Plan:
         """The schedule on what is given."""
         names = self.problem.names
-        if inputs.keys() != set(names):
+        if set(inputs) != set(names):
             bound_arguments(called, self.problem.signature, (), dict(inputs))
         given |= inputs
         if RISING.name in self.job.rows:
@@ -211,11 +214,18 @@ class Solver:
 
     def _constant(self, name: str) -> Array:
         """What is the same in every call."""
+        if name not in self._constants:
+            self._constants[name] = self.constant(self.problem, name).astype(self.dtype)
+        return self._constants[name]
+
+    @staticmethod
+    def constant(problem: OptimalControl, name: str) -> NDArray[np.float64]:
+        """The mark of the first knot (knots, 1), or the state of a solve that begins, by the name of the array."""
         if name == "free":
-            return self._row(0.0, *[1.0] * (self.problem.knots - 1)).reshape(-1, 1)
-        numbers = [0.0] * STATE
-        numbers[BARRIER], numbers[PENALTY], numbers[DAMPING] = FIRST_BARRIER, 1.0, UNDAMPED
-        return self._row(*numbers)
+            return (np.arange(problem.knots) > 0).astype(np.float64)[:, None]
+        state = np.zeros(STATE)
+        state[[BARRIER, PENALTY, DAMPING]] = FIRST_BARRIER, 1.0, UNDAMPED
+        return state
 
     def _prepare(self, called: str, begin: Begin, shift: int) -> Prepared:
         """Compiles a schedule."""
@@ -252,13 +262,11 @@ class Solver:
         function, answers = self.job.gains, plan.answers
         kernel: Kernel = self.dynamics.kernel(function)
         batch = answers.u.shape[:-1]
-        n = int(np.prod(batch))
-        arrays = [
-            np.ascontiguousarray(self._knots(getattr(answers, port.name))).reshape(n, -1) for port in function.inputs
-        ]
+        n = math.prod(batch)
+        arrays: list[Array] = [np.reshape(self._knots(getattr(answers, p.name)), (n, -1)) for p in function.inputs]
         K = np.empty((n, self.job.running.nu * self.job.running.nx), self.dtype)
         kernel(n, arrays, [K], self.dynamics.threads)
-        return K.reshape(*batch, self.job.running.nu, self.job.running.nx)
+        return np.reshape(K, (*batch, self.job.running.nu, self.job.running.nx))
 
     def _knots(self, array: Array) -> Array:
         """Without what stands at the last knot."""
