@@ -158,7 +158,7 @@ def forward(knots: int, n: int, lanes: int, h: float) -> Sweep:
 
 
 def follow(knots: int, n: int, lanes: int, h: float, shift: int) -> Sweep:
-    """The rows "beside", [dq; dv], from the first one on, and "by", du, with gains of a plan from its row `shift` on."""
+    """The rows "beside", [dq; dv], from the first one on, and "by", du, by gains of a plan from its row `shift` on."""
     gains = [("start_KQ", shift), ("start_KV", shift)]
     return _along(knots, functions(n, lanes, h)["follow"], "beside", "by", gains)
 

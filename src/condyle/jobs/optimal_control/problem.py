@@ -118,6 +118,10 @@ class Written:
         return traced(self.name, f"user_{asked[0]}", ports, some, tracer, bound.frames)[0]
 
 
+NOTHING = Written(dict, "last", (), {}, {}, ())
+"""Nothing is asked."""
+
+
 def names_asked(what: str, f: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """The inputs that a user's function takes by the names of its arguments; UnsupportedError for others."""
     if not callable(f):

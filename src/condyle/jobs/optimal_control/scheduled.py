@@ -271,7 +271,7 @@ class Job:
 
     def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
         """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
-        where it answers "gains" of u by [dq; dv], and no panels."""
+        where it answers "gains" of u by [dq; dv], and panels only where the next step begins with them."""
         knots, N = (self.running, self.last), self.knots
         if not 0 <= shift <= N:
             raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
@@ -291,10 +291,9 @@ class Job:
             body.append(self.single("carry"))
         else:
             body.append(Move(Operand("start_state"), Operand("state"), 1))
-        if self.running.is_linear:
-            body += self._motion(N - shift if begin == "plan" else 0, shift)
-            if begin == "plan":
-                starts += [Slab(f"start_{name}", N, self._panel) for name in ("KQ", "KV")]
+        follows = self.running.is_linear and begin == "plan"
+        starts += [Slab(f"start_{name}", N, self._panel) for name in ("KQ", "KV") if follows]
+        body += self._motion(N - shift if follows else 0, shift)
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
@@ -308,16 +307,21 @@ class Job:
         if exported:
             function = self.functions["gains"] = self.gains
             body.append(Call("gains", N, tuple(Operand(port.name) for port in function.inputs), (Operand("gains"),)))
+        gains = () if exported and not self.running.is_linear else panels
+        gains = ("gains", *gains) if exported else gains
         torque = ("torque",) if self.torques is not None else ()
-        outputs = (*(name for name, _, _ in self.variables()), *(("gains",) if exported else panels), "state", *torque)
+        outputs = (*(name for name, _, _ in self.variables()), *gains, "state", *torque)
         slabs = (*self.slabs(), *starts, *zeros, *more)
         called = exported or f"{begin}_{shift}"
         return verify_schedule(Schedule(called, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
 
     def _motion(self, followed: int, shift: int) -> list[Statement]:
-        """The motion from the given state: of a plan with its gains, so that it comes back to it, then without."""
+        """Where the motion is linear, it begins at the given state: that of a plan with its gains for so many knots, so
+        that it comes back to it, then without."""
         knot, state = self.running, ("q", "v")
         statements = list[Statement]()
+        if not knot.is_linear:
+            return statements
         if followed:
             plan = tuple(Operand(f"start_{name}", shift) for name in state)
             after = tuple(Operand(f"start_{name}", shift + 1) for name in state)
