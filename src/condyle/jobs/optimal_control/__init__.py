@@ -88,7 +88,8 @@ class OptimalControl:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
         moves = names_asked("dynamics", dynamics or self._step, at_knot)
         all_names = dict.fromkeys((*names, "u")) if self.by_acceleration else names
-        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), (*RUNNING, TORQUE))
+        allowed = (*RUNNING, TORQUE) if self.by_acceleration else RUNNING
+        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), allowed)
         names = () if last is None else names_asked("last", last, at_end)
         self._last = NOTHING if last is None else written(robot, bound, "last", last, at_end, names, RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
@@ -96,6 +97,10 @@ class OptimalControl:
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
         self._at = at_knot, at_end
+
+    def __repr__(self) -> str:
+        kind = "accelerations" if self.by_acceleration else "controls"
+        return f"<OptimalControl of {self.robot.name}: {self.knots} knots of {self.dt:g} s, variables are {kind}>"
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
         """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
