@@ -11,7 +11,7 @@ All numbers are SI.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class Problem:
         """Some of the problems: a slice, or their numbers."""
         start = None if self.start is None else tuple(x[which] for x in self.start)
         values = {name: x[which] for name, x in self.values.items()}
-        return Problem(**{**self.__dict__, "q": self.q[which], "v": self.v[which], "values": values, "start": start})
+        return replace(self, q=self.q[which], v=self.v[which], values=values, start=start)
 
     def first(self) -> tuple[Array, Array, Array]:
         """The plan that solvers begin with: the start, or the first posture at rest without torques."""
@@ -181,6 +181,69 @@ def double_integrator() -> Problem:
     v = np.array([[0.0, 0.3], [0.5, 0.0], [-0.7, -0.2]])
     bounds = {"u": (-2.0 * half, 2.0 * half), "v": (-0.8 * half, 0.8 * half)}
     return Problem("double integrator", robot, running, last, 40, 0.05, q, v, bounds=bounds)
+
+
+def sliders(**changes: Any) -> Problem:
+    """The double integrator with something changed: problems that have no answer are made of it."""
+    return replace(double_integrator(), **changes)
+
+
+def out_of_reach() -> Problem:
+    """A slider is to be 10 m away in 2 s: "equal" at the end, which its forces and speeds do not allow."""
+
+    def last(at: Any) -> dict[str, Any]:
+        return {"residual": at.v, "equal": [at.q[:1] - 10.0]}
+
+    return sliders(name="out of reach", last=last)
+
+
+def contradiction() -> Problem:
+    """A slider is to be left of 1 m and right of 2 m at once."""
+
+    def running(at: Any, u: Any) -> dict[str, Any]:
+        return {"residual": [at.q, 0.1 * u], "below": [at.q[0] - 1.0, 2.0 - at.q[0]]}
+
+    return sliders(name="contradiction", running=running)
+
+
+def too_fast() -> Problem:
+    """The second of three starts at 3 m/s, which no force brings below 0.8 m/s in one knot."""
+    problem = double_integrator()
+    v = problem.v.copy()
+    v[1, 0] = 3.0
+    return replace(problem, name="too fast", v=v)
+
+
+def bottomless() -> Problem:
+    """The cost falls for ever along q, and nothing limits u."""
+
+    def running(at: Any, u: Any) -> dict[str, Any]:
+        return {"cost": -at.q.sum()}
+
+    return sliders(name="bottomless", running=running, last=lambda at: {"cost": -at.q.sum()}, bounds={})
+
+
+def concave() -> Problem:
+    """More force costs less, and nothing limits it."""
+
+    def running(at: Any, u: Any) -> dict[str, Any]:
+        return {"residual": at.q, "cost": -(u**2).sum()}
+
+    return sliders(name="concave", running=running, bounds={})
+
+
+def spoilt(value: float = 1.0) -> Problem:
+    """The residual of knot 7 of the second problem is the root of a negative number where value is above 0.5."""
+
+    def running(at: Any, u: Any, spoil: Any) -> dict[str, Any]:
+        return {"residual": [at.q, 0.3 * at.v, 0.1 * np.sqrt(1.0 - 2.0 * spoil) * u]}
+
+    problem = double_integrator()
+    spoil = np.zeros((len(problem), problem.knots + 1))
+    spoil[1, 7] = value
+    return replace(
+        problem, name="spoilt", running=running, inputs={"spoil": ()}, values={"spoil": spoil}, by_knot=("spoil",)
+    )
 
 
 def pendulum_swing_up() -> Problem:

@@ -216,11 +216,11 @@ class _Writer:
             self._clear(loops, place.to_clear())
             for loop in rolled.loops:
                 self._joint_loop(loops, loop)
-        tables = Emitter()
-        self._write_tables(tables)
+        tables, code = Emitter(), self.steps.text() + loops.text()
+        self._write_tables(tables, code)
         slots = tuple(map(tuple, place.outputs()))
         inputs = tuple(place.bases[Bank("input", array.name)] for array in rolled.inputs)
-        main = tables.text() + self.steps.text() + loops.text()
+        main = tables.text() + code
         products = any(isinstance(loop, Product) for loop in rolled.loops)
         return Body((), main, inputs, slots, place.zero, (), place.size, products)
 
@@ -232,7 +232,8 @@ class _Writer:
             with e.block(f"for (i = 0; i < {len(slots)}; i++) {{"):
                 e(f"w[{table}[i]] = cd_splat(0);")
 
-    def _write_tables(self, e: Emitter) -> None:
+    def _write_tables(self, e: Emitter, code: str) -> None:
+        """Writes the tables that the code reads: compilers warn of others."""
         rolled, name = self.rolled, self.rolled.name
         rows = [0] * len(rolled.kinds)
         row_of: list[int] = []
@@ -249,7 +250,8 @@ class _Writer:
         for k, bank in enumerate(self.banks):
             columns[f"bank{k}"] = [self.place.start(bank, i) for i in range(len(rolled.joints))]
         for label, numbers in columns.items():
-            write_table(e, f"{name}_{label}", numbers)
+            if f"{name}_{label}[" in code:
+                write_table(e, f"{name}_{label}", numbers)
         for kind, used in enumerate(self.used):
             values = [joint.table[k] for joint in rolled.joints if joint.kind == kind for k in used]
             if values:

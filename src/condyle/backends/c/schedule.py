@@ -105,7 +105,7 @@ def schedules_in_c(
     for name, form in forms:
         code = codes[name]
         e(f"/* {code.name}{_said(name)} */")
-        if form is not None:
+        if form is not None and isinstance(code, Program):
             room = max(room, write_in_place(e, code, form, bits))
             continue
         room = max(room, bodies[name].size)

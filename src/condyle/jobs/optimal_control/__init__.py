@@ -286,7 +286,7 @@ class OptimalControl:
     @cached_property
     def signature(self) -> Signature:
         """Of inputs."""
-        return Signature([Parameter(name, Parameter.KEYWORD_ONLY) for name in self.names])
+        return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])
 
 
 def _sides(name: str, entry: int, place: int, lower: float, upper: float) -> list[Side]:

@@ -98,8 +98,9 @@ def _example(problem: OptimalControl, job: Job, schedule: Schedule, dtype: str) 
         inputs[name] = np.zeros((slab.rows, slab.size), dtype)
     for name in _fixed(schedule):
         inputs[name] = np.reshape(Solver.constant(problem, name), inputs[name].shape).astype(dtype)
-    inputs["given_q"][0] = problem.robot.neutral()
-    inputs["asked"][0, :ASKED] = 1e-3, 3.0, 0.0
+    away = np.linspace(0.3, -0.2, problem.robot.nv)
+    inputs["given_q"][0] = problem.robot.integrate(problem.robot.neutral(), away)
+    inputs["asked"][0, :ASKED] = 1e-12, 3.0, 0.0  # three iterations, whatever is rounded
     outputs = [np.empty((1, slab.rows * slab.size), dtype) for slab in map(schedule.slab, schedule.outputs)]
     kernel = scheduled(schedule, kernels, np.dtype(dtype))
     kernel(1, [np.reshape(inputs[name], (1, -1)) for name in schedule.inputs], outputs, 1)

@@ -106,17 +106,23 @@ class Knot:
         quadratic.add_cost()
         slope = quadratic.slope
         quadratic.add_limits()
-        H, g, nx = quadratic.square, quadratic.slope, self.nx
+        F, d = None, None
+        if self.motion is not None and not self.is_linear:
+            arguments = self.arguments(values)
+            blocks = call(jacobian(self.motion, self.variables), *arguments)
+            F = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
+            d = self.defect(call, arguments, values["next_q"], values["next_v"])
+        return {**self.panels(quadratic.square, quadratic.slope, F, d), "gradient": slope}
+
+    def panels(self, H: Any, g: Any, F: Any, d: Any) -> Answers:
+        """Panels of a quadratic and, where it is not of accelerations, of the motion F [dq; dv; du] + d."""
         if self.is_linear:
-            return {**self._joints(H, g), "gradient": slope}
+            return self._joints(H, g)
+        nx = self.nx
         row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
         x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
         if self.motion is None:
-            return {"V": self.panel(x), "gradient": slope}
-        arguments = self.arguments(values)
-        blocks = call(jacobian(self.motion, self.variables), *arguments)
-        F = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
-        d = self._defect(call, arguments, values["next_q"], values["next_v"])
+            return {"V": self.panel(x)}
         last = numpy.zeros((1, nx + 1))
         last[0, -1] = 1.0
         u = np.concatenate([H[nx:, :nx], g[nx:, None]], axis=1)
@@ -125,7 +131,6 @@ class Knot:
             "Fu": self.panel(F[:, nx:]),
             "Hx": self.panel(np.concatenate([x, u])),
             "Hu": self.panel(H[nx:, nx:]),
-            "gradient": slope,
         }
 
     def _joints(self, H: Any, g: Any) -> Answers:
@@ -141,7 +146,7 @@ class Knot:
         control = np.concatenate([H[nx:, nx:], numpy.zeros((n, 1))], axis=1)
         return {"HQ": panels["Q"], "HV": panels["V"], "HU": self.panel(control)}
 
-    def _defect(self, call: Call, arguments: Sequence[Any], next_q: Any, next_v: Any) -> Any:
+    def defect(self, call: Call, arguments: Sequence[Any], next_q: Any, next_v: Any) -> Any:
         """Where the motion goes, as seen from the next knot."""
         q, v = call(self.motion, *arguments)
         return np.concatenate([call(DIFFERENCE, next_q, q)[0], v - next_v])
@@ -242,7 +247,7 @@ class Knot:
             _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
         if self.motion is not None and not self.is_linear:
             q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
-            _violate(facts, self._defect(call, self.arguments(at), q, v))
+            _violate(facts, self.defect(call, self.arguments(at), q, v))
         answers = {f"new_{name}": value for name, value in answers.items()}
         return {**answers, "facts": np.stack(facts)}
 

@@ -149,6 +149,11 @@ class Job:
     def _next(self) -> dict[str, Any]:
         return {"next_q": self.robot.nq, "next_v": self.running.nv}
 
+    def sizes(self, knot: Knot) -> dict[str, Any]:
+        """What a plan has at a knot, and what is given there."""
+        more = self._more(knot, "state")
+        return self._variables(knot) | {name: size for name, size in more.items() if name != "state"}
+
     def _more(self, knot: Knot, vector: str) -> dict[str, Any]:
         """Numbers of the whole problem, the mark of the first knot, and inputs of the user."""
         names = set(knot.inputs)
@@ -241,11 +246,11 @@ class Job:
         key, N = (name if running else LAST + name), self.knots
         function = self.functions[key]
         named = outputs or {}
-        given = tuple(self._operand(port.name, running) for port in function.inputs)
-        answers = tuple(self._operand(named.get(port.name, port.name), running) for port in function.outputs)
+        given = tuple(self.operand(port.name, running) for port in function.inputs)
+        answers = tuple(self.operand(named.get(port.name, port.name), running) for port in function.outputs)
         return Call(key, N if running else 1, given, answers)
 
-    def _operand(self, name: str, running: bool) -> Operand:
+    def operand(self, name: str, running: bool) -> Operand:
         """Where an array of a knot is."""
         N = self.knots
         if name in ("state", "search", "asked"):
@@ -262,11 +267,15 @@ class Job:
         new = name.startswith("new_")
         return Operand(f"new_{LAST}{name.removeprefix('new_')}" if new else LAST + name)
 
+    def whole(self, name: str) -> str:
+        """The slab of an array of the whole problem."""
+        names = {"facts": "all_facts", "moves": "all_moves", **({"V": "VV"} if self.running.is_linear else {})}
+        return names.get(name, name)
+
     def single(self, name: str) -> Call:
         """A call for the whole problem."""
         function = self.functions[name]
-        whole = {"facts": "all_facts", "moves": "all_moves", **({"V": "VV"} if self.running.is_linear else {})}
-        given = tuple(Operand(whole.get(port.name, port.name)) for port in function.inputs)
+        given = tuple(Operand(self.whole(port.name)) for port in function.inputs)
         return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
 
     def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
@@ -340,19 +349,22 @@ class Job:
             statements.append(Sweep(self.knots - followed, (Call("roll", 1, given, after),)))
         return statements
 
-    def iteration(self) -> list[Statement]:
-        knots, knot = (self.running, self.last), self.running
+    def sweeps(self) -> tuple[Sweep, Sweep]:
+        """The Riccati recursion and the steps that follow from it."""
+        knot = self.running
         if knot.is_linear:
             sizes = self.knots, knot.nv, knot.lanes, self.dt
-            sweeps = riccati_accelerations.backward(*sizes), riccati_accelerations.forward(*sizes)
-        else:
-            sizes = self.knots, knot.nx, knot.nu, knot.lanes
-            sweeps = riccati.backward(*sizes), riccati.forward(*sizes)
+            return riccati_accelerations.backward(*sizes), riccati_accelerations.forward(*sizes)
+        sizes = self.knots, knot.nx, knot.nu, knot.lanes
+        return riccati.backward(*sizes), riccati.forward(*sizes)
+
+    def iteration(self) -> list[Statement]:
+        knots = self.running, self.last
         trial: list[Statement] = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
         trial.append(Move(Operand("new_search"), Operand("search"), 1))
         return [
             *(self.call("linearise", knot) for knot in knots),
-            *sweeps,
+            *self.sweeps(),
             *(self.call("step", knot) for knot in knots),
             self.single("begin"),
             Move(Operand("new_state"), Operand("state"), 1),

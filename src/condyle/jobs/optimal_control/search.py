@@ -92,7 +92,9 @@ class Search:
         state, facts, moves = values["state"], self._facts(values["facts"]), values["moves"].reshape(self.knots, MOVES)
         steep = moves[:, SLOPE].sum() - state[BARRIER] * moves[:, LOG_SLOPE].sum()
         violation = facts[VIOLATION]
-        enough = np.where(violation > 0.0, steep / ((1.0 - SHARE) * np.maximum(violation, 1e-30)), 0.0)
+        model = 0.5 * values["V"].reshape(-1)[self.corner]
+        worse = np.maximum(steep, model)
+        enough = np.where(violation > 0.0, worse / ((1.0 - SHARE) * np.maximum(violation, 1e-30)), 0.0)
         penalty = np.maximum(state[PENALTY], 1.5 * np.where(violation > self.eps, enough, 0.0))
         entries = [state[k] for k in range(STATE)]
         entries[PENALTY] = np.where(penalty < 1e12, penalty, state[PENALTY])
@@ -105,7 +107,7 @@ class Search:
         )
         search[DUAL] = np.where(finite, np.minimum(1.0, BOUNDARY / np.maximum(moves[:, TO_DUAL].max(), 1e-9)), 0.0)
         search[MERIT], search[DOWN] = self._merit(facts, state), down
-        search[PROMISED] = 0.5 * np.abs(values["V"].reshape(-1)[self.corner])
+        search[PROMISED] = np.abs(model)
         return {"new_state": state, "search": np.stack(search)}
 
     def judge(self, call: Callable[..., Any], values: Values) -> Answers:

@@ -16,10 +16,12 @@ from condyle.calls.dynamics import Dynamics
 from condyle.compile.kernels.scheduled import scheduled
 from condyle.compile.options import bound_arguments, whole
 from condyle.errors import UnsupportedError
+from condyle.ir.schedule import Schedule
 from condyle.jobs.optimal_control.iteration import BARRIER, COUNT, DAMPING, ERROR, PENALTY, STATE, STATUS, VALUE
 from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job
 from condyle.jobs.optimal_control.search import UNDAMPED
-from condyle.runtime.arrays import Binder
+from condyle.jobs.optimal_control.sensitivity import Sensitivity
+from condyle.runtime.arrays import Binder, summed
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.specification import Function, Port
@@ -46,11 +48,11 @@ class Plan:
     "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
-    __slots__ = ("_solver", "answers")
+    __slots__ = ("_solver", "answers", "inputs")
 
-    def __init__(self, solver: Solver, answers: Any) -> None:
-        """answers: of the schedule, by name."""
-        self._solver, self.answers = solver, answers
+    def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
+        """answers: of the schedule, by name. inputs: what it was made from, by name."""
+        self._solver, self.answers, self.inputs = solver, answers, inputs
 
     def __repr__(self) -> str:
         words, counts = np.unique(self.status, return_counts=True)
@@ -116,6 +118,7 @@ class Solver:
     def __init__(self, problem: OptimalControl, dynamics: Dynamics) -> None:
         self.problem, self.dynamics = problem, dynamics
         self._prepared: dict[tuple[Begin, int], Prepared] = {}
+        self._sensitivity: Prepared | None = None
         self._numbers: dict[tuple[float, ...], Array] = {}
         self._constants: dict[str, Array] = {}
 
@@ -207,10 +210,15 @@ class Solver:
         given |= inputs
         if RISING.name in self.job.rows:
             given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
-        prepared = self._prepared.get((begin, shift)) or self._prepare(called, begin, shift)
-        return Plan(
-            self, prepared.call(*[given[name] if name in given else self._constant(name) for name in prepared.names])
-        )
+        prepared = self._prepared.get((begin, shift))
+        if prepared is None:
+            prepared = self._prepare(called, self.job.schedule(begin, whole("shift", shift, 0)), self.job.functions)
+            self._prepared[begin, shift] = prepared
+        answers = self._answers(prepared, given)
+        return Plan(self, answers, {name: np.array(given[name], self.dtype) for name in ("q", "v", *names)})
+
+    def _answers(self, prepared: Prepared, given: Mapping[str, Any]) -> Any:
+        return prepared.call(*[given[name] if name in given else self._constant(name) for name in prepared.names])
 
     def _constant(self, name: str) -> Array:
         """What is the same in every call."""
@@ -227,15 +235,15 @@ class Solver:
         state[[BARRIER, PENALTY, DAMPING]] = FIRST_BARRIER, 1.0, UNDAMPED
         return state
 
-    def _prepare(self, called: str, begin: Begin, shift: int) -> Prepared:
+    def _prepare(self, called: str, schedule: Schedule, functions: Mapping[str, Function]) -> Prepared:
         """Compiles a schedule."""
-        job, schedule = self.job, self.job.schedule(begin, whole("shift", shift, 0))
-        kernels = {call.kernel: self.dynamics.kernel(job.functions[call.kernel]) for call in schedule.calls()}
+        job = self.job
+        kernels = {call.kernel: self.dynamics.kernel(functions[call.kernel]) for call in schedule.calls()}
         kernel = scheduled(schedule, kernels, self.dtype)
 
         def port(name: str) -> Port:
             slab = schedule.slab(name)
-            item = job.rows.get(name)
+            item = job.rows.get(name.removeprefix("by_"))
             dims = (slab.size,) if slab.rows == 1 and name not in job.tables else (slab.rows, slab.size)
             shape = dims if item is None else (*((slab.rows,) if item.rows > 1 else ()), *item.shape)
             return Port(name.removeprefix("given_"), tuple(map(str, shape)), "as given", "as given", "of a plan")
@@ -253,9 +261,42 @@ class Solver:
         fast: Any = fast_path(slow, False, *binder.specs, self.dtype, answers, self.dynamics.threads)
         if fast is not None and isinstance(kernel, NativeKernel):
             fast.set_entry(False, kernel.entry)
-        prepared = Prepared(tuple(port.name for port in inputs), slow if fast is None else fast)
-        self._prepared[begin, shift] = prepared
-        return prepared
+        return Prepared(tuple(port.name for port in inputs), slow if fast is None else fast)
+
+    def vjp(
+        self,
+        plan: Plan,
+        *,
+        q_bar: ArrayLike | None = None,
+        v_bar: ArrayLike | None = None,
+        u_bar: ArrayLike | None = None,
+        cost_bar: ArrayLike | None = None,
+    ) -> Any:
+        """Return the derivatives of q_bar . q + v_bar . v + u_bar . u + cost_bar cost by what the plan was made from.
+
+        q_bar (..., N + 1, nv), in tangent spaces; v_bar (..., N + 1, nv); u_bar (..., N, nu); cost_bar (...); None: 0.
+        A named tuple: q (..., nv), v (..., nv), of the given state, and each input but "active" in its shape; where one
+        was broadcast, the sum. One linear solve, as long as an iteration or two; second derivatives are exact.
+        Exact at a plan of `solve` with a small tolerance: their error is about that of u. Of other plans it is the
+        derivative of the answer that they come near to. Where a limit is reached but not pressed on, plans have a kink.
+        Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
+        """
+        job = self.job
+        if self._sensitivity is None:
+            made = Sensitivity(job)
+            self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
+        N, nv, nu = job.knots, job.running.nv, job.running.nu
+        bars = {"q_bar": (q_bar, (N + 1, nv)), "v_bar": (v_bar, (N + 1, nv)), "u_bar": (u_bar, (N, nu))}
+        given: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
+        given["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
+        given |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
+        given |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
+        if RISING.name in job.rows:
+            given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
+        answers = self._answers(self._sensitivity, given)._asdict()
+        shapes = {name: x.shape[:-1] + (nv,) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
+        found = {name: summed(answers[f"by_{name}"], shapes[name]) for name in shapes if f"by_{name}" in answers}
+        return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
     def gains(self, plan: Plan) -> Array:
         """Gains of u by [dq; dv] (..., N, nu, 2 nv); `plan.K`."""
