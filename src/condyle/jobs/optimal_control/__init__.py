@@ -17,7 +17,7 @@ from condyle.compile.options import bound_of, whole
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.jobs.optimal_control.iteration import Knot
-from condyle.jobs.optimal_control.problem import TAKEN, TORQUE, Rules, Side, Written, names_asked, written
+from condyle.jobs.optimal_control.problem import NOTHING, TAKEN, TORQUE, Rules, Side, Written, names_asked, written
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
@@ -88,16 +88,21 @@ class OptimalControl:
         names = names_asked("running", running, at_knot)
         if self.by_acceleration:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
-        last = last or _nothing
         moves = names_asked("dynamics", dynamics or self._step, at_knot)
         all_names = dict.fromkeys((*names, "u")) if self.by_acceleration else names
-        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), (*RUNNING, TORQUE))
-        self._last = written(robot, bound, "last", last, at_end, names_asked("last", last, at_end), RUNNING)
+        allowed = (*RUNNING, TORQUE) if self.by_acceleration else RUNNING
+        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), allowed)
+        names = () if last is None else names_asked("last", last, at_end)
+        self._last = NOTHING if last is None else written(robot, bound, "last", last, at_end, names, RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
         self._at = at_knot, at_end
+
+    def __repr__(self) -> str:
+        kind = "accelerations" if self.by_acceleration else "controls"
+        return f"<OptimalControl of {self.robot.name}: {self.knots} knots of {self.dt:g} s, variables are {kind}>"
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
         """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
@@ -286,11 +291,6 @@ class OptimalControl:
     def signature(self) -> Signature:
         """Of inputs."""
         return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])
-
-
-def _nothing(at: Any) -> Any:
-    """The last knot without a cost."""
-    return {"residual": 0.0 * at.v}
 
 
 def _sides(name: str, entry: int, place: int, lower: float, upper: float) -> list[Side]:

@@ -61,6 +61,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
     "u": ("joint", "controls of all intervals"),
     "torque": ("joint", "torques of all intervals"),
     "gains": ("mixed", "K of each interval, u + K [dq; dv], row major"),
+    "KQ": ("mixed", "gains of accelerations by q, in panels"),
+    "KV": ("mixed", "gains of accelerations by v, in panels"),
     "slack": ("1", "slacks of limits"),
     "multiplier": ("mixed", "multipliers of limits, bounds behind those of below"),
     "price": ("mixed", "multipliers of equalities"),
