@@ -80,7 +80,8 @@ class NativeKernel:
 
     __slots__ = (
         "_checked",
-        "_owners",
+        "_forms",
+        "_owner",
         "body",
         "columns",
         "description",
@@ -97,7 +98,7 @@ class NativeKernel:
         self.single: Entry | None = None
         self.columns: Entry | None = None
         self.body: Body | None = None
-        self._owners = [owner]
+        self._owner, self._forms = owner, list[object]()
         self._checked: dict[tuple[tuple[int, int], ...], tuple[Plan, Entry]] = {}
 
     def __call__(
@@ -110,14 +111,14 @@ class NativeKernel:
     def add_single(self, entry: Entry, owner: object) -> None:
         """From now on one state alone is computed behind this entry."""
         self.single = entry
-        self._owners.append(owner)
+        self._forms.append(owner)
 
     def add_columns(self, form: Single, shape: Shape) -> None:
         """From now on there is a form for columns."""
         work, ports, way = form.work_bytes, (shape.in_sizes, shape.out_sizes), PACKED_IN + PACKED_OUT
         numbers = work, shape.lanes, self.dtype.char, *ports, _grain(shape), form.context, way
         self.columns = Entry(form.columns, *numbers)
-        self._owners.append(form)
+        self._forms.append(form)
 
     def checked(self, inputs: Sequence[ArraySpec]) -> Entry:
         """The entry that checks the quaternions of its inputs itself, if it is one of tiles; else the plain one."""

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from condyle.backends.common.facts import packed
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.encode import Single, encode
+from condyle.backends.cpu.encode import FREE, RDX, SAVED, Single, encode
 from condyle.backends.cpu.operations import NONE, Instruction, constant, expanded, slot
-from condyle.backends.cpu.single import KERNEL, MOST_ARRAYS
+from condyle.backends.cpu.single import KERNEL
 from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.operations import FUSED, LEAVES, TRIGONOMETRIC
@@ -23,6 +23,8 @@ from condyle.passes.dce import needed
 
 PLACED = 1 << 24
 """Slots from this number on are entries of the caller's arrays; those below are of the workspace."""
+MOST_ARRAYS = len({*FREE, *SAVED} - {RDX})
+"""Each has a register."""
 TOGETHER = 24
 """Sums that are made side by side: most registers are theirs."""
 
@@ -59,7 +61,7 @@ def side_by_side(program: Program, together: int = TOGETHER) -> list[int]:
         else:
             sums.append([k])
     blocks = (sums[k : k + together] for k in range(0, len(sums), together))
-    return [k for block in blocks for k in sorted((k for one in block for k in one), key=depth.__getitem__)]
+    return [k for block in blocks for k in sorted((k for part in block for k in part), key=depth.__getitem__)]
 
 
 @dataclass
