@@ -39,6 +39,7 @@ TESTS = (
     "tests/runtime/test_packed_checks.py",
     "tests/runtime/test_memory.py",
     "tests/runtime/test_pool.py",
+    "tests/runtime/test_scheduled.py",
     "tests/runtime/test_leaks.py",
     "tests/backends/cpu/test_allocate.py",
     "tests/backends/cpu/test_loops.py",
@@ -47,6 +48,7 @@ TESTS = (
     "tests/backends/cpu/test_stores.py",
     "tests/backends/test_held.py",
     "tests/test_links.py",
+    "tests/test_scheduled.py",
     "tests/interop/test_jax_native.py",
     "tests/interop/test_jax_tape.py",
 )

@@ -13,7 +13,7 @@ from condyle.backends.common.facts import Facts
 from condyle.compile.compiler import Compiler
 from condyle.compile.targets import CPU
 from condyle.functions.riccati import backward, columns_of_q, forward, riccati, slabs
-from condyle.ir.schedule import Run, Schedule, interpret, verify_schedule
+from condyle.ir.schedule import Move, Operand, Run, Schedule, Slab, interpret, verify_schedule
 from condyle.model.tree import tree_of
 
 Array = np.ndarray
@@ -94,9 +94,11 @@ def dense(F: Array, B: Array, H: Array, last: Array, reg: float) -> tuple[list[A
 
 def schedule(nx: int, nu: int, lanes: int, turning: Any = None) -> Schedule:
     sizes = KNOTS, nx, nu, lanes, turning
-    inputs = ("Fx", "Fu") if turning is None else ("Mx", "Mu", "J", "E")
-    body, outputs = (backward(*sizes), forward(*sizes)), ("V", "K", "dx", "du")
-    return verify_schedule(Schedule("riccati", slabs(*sizes), (*inputs, "Hx", "Hu", "reg"), outputs, body, lanes))
+    inputs = (*(("Fx", "Fu") if turning is None else ("Mx", "Mu", "J", "E")), "Hx", "Hu", "reg", "last")
+    arrays, outputs = slabs(*sizes), ("V", "K", "dx", "du")
+    last = next(Slab("last", 1, slab.size) for slab in arrays if slab.name == "V")
+    body = Move(Operand("last"), Operand("V", KNOTS), 1), backward(*sizes), forward(*sizes)
+    return verify_schedule(Schedule("riccati", (last, *arrays), inputs, outputs, body, lanes))
 
 
 def joints(
@@ -145,10 +147,15 @@ def answers(
         F, B, steps = joints(nx, nu, lanes, turning, rng, push)
     if bad:
         H[2, -1, -1] = -1e3
-    last[...] = 0.0  # a slab that is an output begins at 0
     V, K = dense(F, B, H, last, reg)
     n = nx + 1
-    inputs = {**steps, "Hx": panel(H[..., :n], lanes), "Hu": panel(H[:, n:, n:], lanes), "reg": np.array(reg)}
+    inputs = {
+        **steps,
+        "Hx": panel(H[..., :n], lanes),
+        "Hu": panel(H[:, n:, n:], lanes),
+        "reg": np.array(reg),
+        "last": panel(last, lanes),
+    }
     inputs = {name: A.astype(dtype) for name, A in inputs.items()}
     sizes = nx, nu, lanes
     result = interpret(schedule(*sizes, turning), kernels(*sizes, dtype, turning), inputs, dtype)

@@ -256,7 +256,8 @@ def slabs(knots: int, nx: int, nu: int, lanes: int, turning: Turning | None = No
     rows = {"V": knots + 1, "Qx": 1, "Qu": 1, "Y": 1, "E": knots if turning else 1}
     names = ("Fx", "Fu") if turning is None else ("Mx", "Mu", "E", "Y")
     sizes = {name: shape.groups(name) * shape.panel(name)[0] * lanes for name in (*names, *_COMMON)}
-    more = Slab("L", 1, shape.lower), Slab("reg", 1, 1), Slab("dx", knots + 1, nx), Slab("du", knots, nu)
+    zeros = Slab("reg", 1, 1, is_zero=True), Slab("dx", knots + 1, nx, is_zero=True)
+    more = Slab("L", 1, shape.lower), *zeros, Slab("du", knots, nu)
     joints = () if turning is None else (Slab("J", knots, shape.of_joints), Slab("S", 1, shape.folded))
     return (*(Slab(name, rows.get(name, knots), size) for name, size in sizes.items()), *joints, *more)
 

@@ -20,11 +20,20 @@ class Slab(NamedTuple):
     """An array of one problem: `rows` rows of `size` numbers.
 
     A row may be a panel, the columns of a matrix in groups of `lanes`: [group][entry of a column][column of the group].
+    over: another slab, before it and no input, with whose numbers it is the same memory; rows x size is the same.
+    is_zero: whether it begins at 0; else nothing is read of it that was not written.
     """
 
     name: str
     rows: int
     size: int
+    over: str = ""
+    is_zero: bool = False
+
+    @property
+    def length(self) -> int:
+        """Numbers in it."""
+        return self.rows * self.size
 
 
 class Operand(NamedTuple):
@@ -37,7 +46,8 @@ class Operand(NamedTuple):
     turn: int = 0
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True)
+class Call:
     """A kernel computes `count` states. columns: states are columns of panels, `count` a multiple of the lanes.
 
     With columns, step = 1 is a panel that has a column for each state, step = 0 a row that all states have.
@@ -50,7 +60,8 @@ class Call(NamedTuple):
     columns: bool = False
 
 
-class Move(NamedTuple):
+@dataclass(frozen=True)
+class Move:
     """`count` rows are copied; source and target may overlap where the source stands behind."""
 
     source: Operand
@@ -58,7 +69,8 @@ class Move(NamedTuple):
     count: int
 
 
-class Sweep(NamedTuple):
+@dataclass(frozen=True)
+class Sweep:
     """The body `count` times, turn 0, 1, ... or backwards from the last turn to 0. No sweep is in another one."""
 
     count: int
@@ -81,7 +93,7 @@ Run: TypeAlias = "Callable[[int, Sequence[Reals], Sequence[Reals]], None]"
 
 @dataclass(frozen=True)
 class Schedule:
-    """inputs, outputs: names of slabs that come from outside and go there; others begin at 0. lanes: of panels."""
+    """inputs, outputs: names of slabs that come from outside and go there. lanes: of panels."""
 
     name: str
     slabs: tuple[Slab, ...]
@@ -106,9 +118,7 @@ class Schedule:
 
 def verify_schedule(schedule: Schedule) -> Schedule:
     """The schedule itself; AssertionError (a bug of ours) where a statement leaves its slabs."""
-    slabs = {slab.name: slab for slab in schedule.slabs}
-    assert len(slabs) == len(schedule.slabs), f"{schedule.name}: a slab is there twice"
-    assert {*schedule.inputs, *schedule.outputs} <= slabs.keys() and not {*schedule.inputs} & {*schedule.outputs}
+    slabs = _verified_slabs(schedule)
 
     def within(operand: Operand, states: int, turns: int) -> None:
         slab, last = slabs[operand.slab], operand.row + operand.turn * (turns - 1)
@@ -144,11 +154,25 @@ def verify_schedule(schedule: Schedule) -> Schedule:
     return schedule
 
 
+def _verified_slabs(schedule: Schedule) -> Mapping[str, Slab]:
+    slabs = {slab.name: slab for slab in schedule.slabs}
+    assert len(slabs) == len(schedule.slabs), f"{schedule.name}: a slab is there twice"
+    assert {*schedule.inputs, *schedule.outputs} <= slabs.keys() and not {*schedule.inputs} & {*schedule.outputs}
+    for slab in filter(lambda slab: slab.over, schedule.slabs):
+        assert slab.length == slabs[slab.over].length, slab
+        assert slab.over not in schedule.inputs and slab.name not in (*schedule.inputs, *schedule.outputs), slab
+    return slabs
+
+
 def interpret(
     schedule: Schedule, kernels: Mapping[str, Run], inputs: Mapping[str, Reals], dtype: Any = np.float64
 ) -> dict[str, Reals]:
     """The outputs of one problem, each (rows, size), by NumPy: what every target must agree with."""
-    slabs: dict[str, Reals] = {slab.name: np.zeros((slab.rows, slab.size), dtype) for slab in schedule.slabs}
+    slabs = dict[str, Reals]()
+    for slab in schedule.slabs:
+        start = 0.0 if slab.is_zero else np.nan
+        numbers: Reals = slabs[slab.over] if slab.over else np.full(slab.length, start, dtype)
+        slabs[slab.name] = np.reshape(numbers, (slab.rows, slab.size))
     for name in schedule.inputs:
         slabs[name][...] = np.reshape(inputs[name], slabs[name].shape)
     _Interpreter(schedule.lanes, kernels, slabs).run(schedule.body, 0)
@@ -166,7 +190,7 @@ class _Interpreter:
             if isinstance(statement, Call):
                 self._call(statement, turn)
             elif isinstance(statement, Move):
-                rows = self._rows(statement.source, statement.count, turn).copy()
+                rows: Reals = np.array(self._rows(statement.source, statement.count, turn))
                 self._rows(statement.target, statement.count, turn)[...] = rows
             elif isinstance(statement, Sweep):
                 order = range(statement.count)
@@ -182,7 +206,7 @@ class _Interpreter:
         """The rows of these states, one where all have the same."""
         first, step = operand.row + turn * operand.turn, operand.step
         slab = self.slabs[operand.slab]
-        return slab[first : first + (count - 1) * step + 1 : step] if step else slab[first : first + 1]
+        return slab[first::step][:count] if step else slab[first : first + 1]
 
     def _call(self, call: Call, turn: int) -> None:
         count = 1 if call.columns else call.count
@@ -197,9 +221,10 @@ class _Interpreter:
         grouped = call.count // self.lanes, -1, self.lanes
         for k, operand in enumerate(call.inputs):
             if operand.step:
-                inputs[k] = np.reshape(np.reshape(inputs[k], grouped).swapaxes(1, 2), (call.count, -1))
+                columns = np.swapaxes(np.reshape(inputs[k], grouped), 1, 2)
+                inputs[k] = np.ascontiguousarray(np.reshape(columns, (call.count, -1)))
         panels = [np.reshape(panel, grouped) for panel in outputs]  # views
         answers = [np.zeros((call.count, panel.shape[1]), panel.dtype) for panel in panels]
         self.kernels[call.kernel](call.count, inputs, answers)
         for panel, answer in zip(panels, answers, strict=True):
-            panel[...] = np.reshape(answer, (call.count // self.lanes, self.lanes, -1)).swapaxes(1, 2)
+            panel[...] = np.swapaxes(np.reshape(answer, (call.count // self.lanes, self.lanes, -1)), 1, 2)

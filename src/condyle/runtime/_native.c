@@ -4,7 +4,7 @@
  * `grain`; the calling thread and the workers of one pool take pieces until none is left. Function is what a user calls:
  * it looks at the arguments, runs plain arrays at once and hands every other call to the Python method it stands for.
  * Large fresh outputs live in blocks that are kept when they are freed: getting pages from the system costs more than
- * filling them. */
+ * filling them. Scheduled is a job on one problem: entries in order. */
 #include "native/common.h"
 #include "native/pieces.h"
 #include "native/pool.h"
@@ -12,6 +12,7 @@
 #include "native/blocks.h"
 #include "native/packed.h"
 #include "native/function.h"
+#include "native/scheduled.h"
 #include "native/ffi.h"
 #include "native/ffi_entries.h"
 #include "native/ffi_launches.h"
@@ -86,7 +87,8 @@ static int module_exec(PyObject *module)
         block_capsule = PyCapsule_New(&block_handler, "mem_handler", NULL);
     }
     if (block_capsule == NULL || add_type(module, "Entry", &entry_spec, &entry_type) != 0 ||
-        add_type(module, "PackedBase", &packed_spec, &packed_base) != 0) {
+        add_type(module, "PackedBase", &packed_spec, &packed_base) != 0 ||
+        add_type(module, "Scheduled", &scheduled_spec, NULL) != 0) {
         return -1;
     }
     return add_type(module, "Function", &function_spec, NULL);

@@ -9,6 +9,8 @@ from condyle.runtime.packed import Layout
 
 @final
 class Entry:
+    lanes: int
+    sizes: tuple[int, ...]
     def __new__(
         cls,
         address: int,
@@ -28,6 +30,13 @@ class Entry:
     def run(
         self, n: int, inputs: Sequence[NDArray[np.generic]], outputs: Sequence[NDArray[np.generic]], threads: int, /
     ) -> None: ...
+
+@final
+class Scheduled:
+    address: int
+    context: int
+    work_bytes: int
+    def __new__(cls, words: bytes, entries: tuple[Entry, ...], format: str, /) -> Scheduled: ...
 
 class PackedBase:
     def __new__(cls, blocks: NDArray[np.floating], layout: Layout, batch: tuple[int, ...], /) -> Self: ...

@@ -73,9 +73,8 @@ class Body(NamedTuple):
 class NativeKernel:
     """A Kernel behind an entry; `owner` keeps its code loaded.
 
-    single: the entry for one state alone. packed: the one for packed arrays. columns: the same, for whole tiles and
-    with shared inputs as rows of stride 0 (see `backends.cpu.columns`). body: of a kernel of tiles. None where there is
-    none.
+    single: the entry for one state alone. packed: the one for packed arrays. columns: the same for whole tiles, with
+    the inputs `shared` as rows (see `backends.cpu.columns`). body: of a kernel of tiles. None where there is none.
     """
 
     __slots__ = (
@@ -88,6 +87,7 @@ class NativeKernel:
         "dtype",
         "entry",
         "packed",
+        "shared",
         "single",
     )
 
@@ -97,6 +97,7 @@ class NativeKernel:
         self.entry, self.dtype, self.description, self.packed = entry, dtype, description, packed
         self.single: Entry | None = None
         self.columns: Entry | None = None
+        self.shared: tuple[bool, ...] = ()
         self.body: Body | None = None
         self._owner, self._forms = owner, list[object]()
         self._checked: dict[tuple[tuple[int, int], ...], tuple[Plan, Entry]] = {}
@@ -113,11 +114,12 @@ class NativeKernel:
         self.single = entry
         self._forms.append(owner)
 
-    def add_columns(self, form: Single, shape: Shape) -> None:
-        """From now on there is a form for columns."""
+    def add_columns(self, form: Single, shape: Shape, shared: tuple[bool, ...]) -> None:
+        """From now on there is a form for columns. shared: of each input, whether it is a row for all of them."""
         work, ports, way = form.work_bytes, (shape.in_sizes, shape.out_sizes), PACKED_IN + PACKED_OUT
         numbers = work, shape.lanes, self.dtype.char, *ports, _grain(shape), form.context, way
         self.columns = Entry(form.columns, *numbers)
+        self.shared = shared
         self._forms.append(form)
 
     def checked(self, inputs: Sequence[ArraySpec]) -> Entry:

@@ -165,20 +165,26 @@ def needed(graph: Graph, first: int, asked: Sequence[Asked | Multiplied], answer
 
 
 def traced(
-    name: str, method: str, inputs: tuple[Port, ...], outputs: Mapping[str, Symbols], tracer: Tracer
+    name: str,
+    method: str,
+    inputs: tuple[Port, ...],
+    outputs: Mapping[str, Symbols],
+    tracer: Tracer,
+    frames: Sequence[str] = (),
 ) -> tuple[Function, tuple[str, ...], Parts]:
     """The specification of a function that was run on symbols, the frames that it asks for, and what identifies it.
 
-    Its content is the hash of these parts, which its name has too.
+    Its content is the hash of these parts, which its name has too. frames: stand before those that it asks for.
     """
     answers = [tuple(cast("list[Value]", of.entries.ravel().tolist())) for of in outputs.values()]
     kept = needed(tracer.graph, len(inputs), tracer.asked, answers)
     _check_finite(name, [constant_of(tracer.graph.nodes[k]) for k in kept if tracer.graph.nodes[k][0] == "const"])
     _check_finite(name, [x for answer in answers for x in answer if isinstance(x, float)])
     used = {input_of(tracer.graph.nodes[k])[0] - len(inputs) for k in kept if tracer.graph.nodes[k][0] == "input"}
-    frames = dict.fromkeys(one.frame for one in tracer.asked if isinstance(one, Asked) and one.frame)
+    asked_frames = [one.frame for one in tracer.asked if isinstance(one, Asked) and one.frame]
+    every_frame = tuple(dict.fromkeys([*frames, *asked_frames]))
     nodes = tuple(tracer.graph.nodes)
-    made = Traced(nodes, inputs, tuple(tracer.asked), tuple(answers), tuple(kept), tuple(frames))
+    made = Traced(nodes, inputs, tuple(tracer.asked), tuple(answers), tuple(kept), every_frame)
     shapes = {key: of.shape for key, of in outputs.items()}
     parts = {"name": digest(method), "outputs": digest([*shapes.items()]), **made.parts()}
     content = whole(parts)

@@ -78,6 +78,11 @@ def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
         assert {name.rstrip("f") for name in wanted} <= LIBRARY, source
 
 
+def test_loops_have_no_table_that_nothing_reads(tmp_path: Path) -> None:
+    condyle.export(condyle.chain(40), "c", tmp_path, ("fd",), name="arm")
+    call([COMPILERS[0], *STRICT, "-fsyntax-only", "arm_fd.c"], tmp_path)
+
+
 @pytest.mark.slow  # the C compiler takes seconds
 def test_a_long_workspace_is_given(tmp_path: Path) -> None:
     """It has no plain call, which would put it on the stack; the test and the README use the other one."""

@@ -31,11 +31,9 @@ from condyle.text import Emitter
 # The CMakeLists.txt of an exported C project: a library, its test, and a package that other projects find.
 
 
-def cmake_file(programs: Sequence[Code | Repeated], facts: Facts) -> str:
+def cmake_file(name: str, sources: str) -> str:
     """The text; the version of the package is the ABI number."""
-    name, library = facts.name, library_of(facts.name)
-    sources = " ".join(f"{name}_{part}.c" for part in ("facts", *(program.name for program in programs)))
-    e = Emitter()
+    e, library = Emitter(), library_of(name)
     write_library(e, name, TARGET.abi, "C", f"STATIC {sources}")
     e(f"set_target_properties({library} PROPERTIES C_STANDARD 99 POSITION_INDEPENDENT_CODE ON)")
     e(f"target_link_libraries({library} PUBLIC m)", "")
@@ -141,8 +139,8 @@ each step.
 def _section(program: Code | Repeated, facts: Facts, real: str, source: Source) -> str:
     function, head = facts.functions.get(program.name), plain_head if source.plain else given_head
     rows = [
-        f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {_cell(port.unit) if port else ''} | "
-        f"{_cell(port.doc) if port else ''} |"
+        f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {table_cell(port.unit) if port else ''} | "
+        f"{table_cell(port.doc) if port else ''} |"
         for way, name, shape, port in described(program, facts)
     ]
     return "\n".join(
@@ -162,7 +160,8 @@ def _section(program: Code | Repeated, facts: Facts, real: str, source: Source) 
     )
 
 
-def _cell(text: str) -> str:
+def table_cell(text: str) -> str:
+    """Text as a cell of a Markdown table."""
     return in_ascii(text.replace("|", "or"))
 
 
@@ -191,7 +190,8 @@ def export_c(
     }
     texts |= {f"{name}_{function}.c": one.main for function, one in made.items()}
     texts["test.c"] = _test_file(programs, facts, bits, vectors, made)
-    texts["CMakeLists.txt"] = cmake_file(programs, facts)
+    sources = " ".join(f"{name}_{part}.c" for part in ("facts", *made))
+    texts["CMakeLists.txt"] = cmake_file(name, sources)
     texts["README.md"] = readme(programs, facts, real_of(bits), joints, made)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
     return write_owned(out_dir, texts)
@@ -252,6 +252,18 @@ def _test_file(
     # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
     e("/* Calls every function on states with known results; exit status 0 if all results agree. */")
     e(f'#include "{facts.name}.h"', "#include <math.h>", "#include <stdio.h>", "")
+    write_compare(e, real)
+    tested = [program for program in programs if program.name in vectors]
+    for program in tested:
+        _write_case(e, program, facts, bits, vectors[program.name], generated[program.name].plain)
+    e("")
+    with e.block("int main(void)\n{"):
+        e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested), "return bad;")
+    return e.text()
+
+
+def write_compare(e: Emitter, real: str) -> None:
+    """Writes `wrong`, which compares an array with what is wanted, and prints the error."""
     with e.block(
         f"static int wrong(const char *what, const {real} *got, const {real} *want, size_t size, double allowed)\n{{"
     ):
@@ -261,13 +273,6 @@ def _test_file(
             e("scale = s > scale ? s : scale;", "error = e > error ? e : error;", "bad |= !(e == e);")
         e("bad |= !(error <= allowed * scale);")
         e('printf("%-8s %s  error %.2e of %.2e\\n", what, bad ? "WRONG" : "right", error, scale);', "return bad;")
-    tested = [program for program in programs if program.name in vectors]
-    for program in tested:
-        _write_case(e, program, facts, bits, vectors[program.name], generated[program.name].plain)
-    e("")
-    with e.block("int main(void)\n{"):
-        e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested), "return bad;")
-    return e.text()
 
 
 def _write_case(e: Emitter, program: Code | Repeated, facts: Facts, bits: int, case: Vectors, plain: bool) -> None:

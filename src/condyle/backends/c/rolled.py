@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
 from condyle.backends.common.forms import Dialect, literal
@@ -135,27 +134,44 @@ def write_product(
 
 def _chunk(low: Lowered, chunk: Chunk, function: str, bits: int) -> str:
     """One function: values of other chunks are loaded at their first use, values that others read are stored."""
-    nodes, slots = low.program.nodes, low.slots
-    dialect = dialect_of(bits)
-    names: dict[int, str] = {}
-    e = Emitter()
+    slots, e = low.slots, Emitter()
     with e.block(f"CD_CHUNK void {function}(real_v *w)\n{{"):
-        for index in chunk.nodes:
-            node = nodes[index]
-            for used in operands(node):
-                if used not in names:
-                    if nodes[used][0] == "const":
-                        names[used] = operand(cast(float, nodes[used][1]), bits)  # pyright: ignore[reportGeneralTypeIssues]
-                    else:
-                        names[used] = f"t{used}"
-                        e(f"const real_v t{used} = w[{slots[used]}];")
-            uses = operands(node)
-            constants = [k for k, used in enumerate(uses) if nodes[used][0] == "const"]
-            names[index] = f"t{index}"
-            e(f"const real_v t{index} = {dialect.spell(node[0], [names[used] for used in uses], constants)};")
-            if index in slots:
-                e(f"w[{slots[index]}] = t{index};")
+        write_nodes(
+            e,
+            low.program.nodes,
+            chunk.nodes,
+            bits,
+            lambda used: f"w[{slots[used]}]",
+            lambda index: [f"w[{slots[index]}] = t{index};"] if index in slots else [],
+        )
     return e.text()
+
+
+def write_nodes(
+    e: Emitter,
+    nodes: Sequence[Node],
+    order: Sequence[int],
+    bits: int,
+    load: Callable[[int], str],
+    store: Callable[[int], Sequence[str]],
+) -> None:
+    """Writes these nodes in order as t0, t1, ...; load: another node's value as text. store: statements behind a
+    node."""
+    dialect, names = dialect_of(bits), dict[int, str]()
+    for index in order:
+        node = nodes[index]
+        for used in operands(node):
+            if used not in names:
+                if nodes[used][0] == "const":
+                    names[used] = operand(constant_of(nodes[used]), bits)
+                else:
+                    names[used] = f"t{used}"
+                    e(f"const real_v t{used} = {load(used)};")
+        uses = operands(node)
+        constants = [k for k, used in enumerate(uses) if nodes[used][0] == "const"]
+        names[index] = f"t{index}"
+        e(f"const real_v t{index} = {dialect.spell(node[0], [names[used] for used in uses], constants)};")
+        e(*store(index))
 
 
 def operand(value: float, bits: int) -> str:
@@ -200,11 +216,11 @@ class _Writer:
             self._clear(loops, place.to_clear())
             for loop in rolled.loops:
                 self._joint_loop(loops, loop)
-        tables = Emitter()
-        self._write_tables(tables)
+        tables, code = Emitter(), self.steps.text() + loops.text()
+        self._write_tables(tables, code)
         slots = tuple(map(tuple, place.outputs()))
         inputs = tuple(place.bases[Bank("input", array.name)] for array in rolled.inputs)
-        main = tables.text() + self.steps.text() + loops.text()
+        main = tables.text() + code
         products = any(isinstance(loop, Product) for loop in rolled.loops)
         return Body((), main, inputs, slots, place.zero, (), place.size, products)
 
@@ -216,7 +232,8 @@ class _Writer:
             with e.block(f"for (i = 0; i < {len(slots)}; i++) {{"):
                 e(f"w[{table}[i]] = cd_splat(0);")
 
-    def _write_tables(self, e: Emitter) -> None:
+    def _write_tables(self, e: Emitter, code: str) -> None:
+        """Writes the tables that the code reads: compilers warn of others."""
         rolled, name = self.rolled, self.rolled.name
         rows = [0] * len(rolled.kinds)
         row_of: list[int] = []
@@ -233,7 +250,8 @@ class _Writer:
         for k, bank in enumerate(self.banks):
             columns[f"bank{k}"] = [self.place.start(bank, i) for i in range(len(rolled.joints))]
         for label, numbers in columns.items():
-            write_table(e, f"{name}_{label}", numbers)
+            if f"{name}_{label}[" in code:
+                write_table(e, f"{name}_{label}", numbers)
         for kind, used in enumerate(self.used):
             values = [joint.table[k] for joint in rolled.joints if joint.kind == kind for k in used]
             if values:

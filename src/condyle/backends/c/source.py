@@ -247,7 +247,7 @@ def source(
     """
     checked_name(program.name, IN_C, LONG)
     code = body_of(program)
-    body = _body(code, bits, target)
+    body = body_in_c(code, bits, target)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
     e = Emitter()
@@ -271,7 +271,8 @@ def source(
     return Source(e.text(), parts, most(program, body), most(program, body) <= target.stack)
 
 
-def _body(program: Code, bits: int, target: Target) -> Body:
+def body_in_c(program: Code, bits: int, target: Target = TARGET) -> Body:
+    """The body of code in any form."""
     if isinstance(program, Program):
         return straight(lower(program, target.cut), bits)
     return segmented_body(program, bits, target) if isinstance(program, Segmented) else rolled_body(program, bits)
@@ -322,12 +323,7 @@ def write_function(
 ) -> None:
     """Chunks, tables and the exported symbols of one function."""
     name, symbol, real = program.name, f"{facts.name}_{program.name}", real_of(bits)
-    e(*chunks)
-    e(body.main)
-    for k, table in enumerate(body.tables):
-        if table:
-            write_table(e, f"{name}_out_{k}", table + (body.zero,) * (-len(table) % 16))
-    e("")
+    write_tile(e, name, body, chunks)
     if isinstance(program, Repeated):
         write_rollout(e, symbol, program, bits, body, LINE)
     else:
@@ -335,7 +331,7 @@ def write_function(
             e(f"return {body.size} * sizeof(real_v) + {LINE};")
         e("")
         with e.block(strided_head(program, symbol, real) + "\n{"):
-            _write_driver(e, program, bits, body)
+            write_driver(e, program, bits, body)
         e("")
     with e.block(given_head(program, symbol, real) + "\n{"):
         _write_given(e, program, symbol, real)
@@ -345,6 +341,16 @@ def write_function(
             e(f"unsigned char work[{most(program, body) // LINE - 1} * sizeof(real_v) + {LINE}];")
             e(f"return {symbol}_with({', '.join([*_passed(program), 'work'])});")
         e("")
+
+
+def write_tile(e: Emitter, name: str, body: Body, chunks: Sequence[str]) -> None:
+    """Chunks, `NAME_tile`, and the tables of outputs."""
+    e(*chunks)
+    e(body.main)
+    for k, table in enumerate(body.tables):
+        if table:
+            write_table(e, f"{name}_out_{k}", table + (body.zero,) * (-len(table) % 16))
+    e("")
 
 
 def _passed(program: Code | Repeated) -> list[str]:
@@ -384,7 +390,8 @@ def _arguments(program: Code | Repeated, real: str) -> list[str]:
     return [TIMES if isinstance(program, Repeated) else "size_t n", *inputs, *outputs]
 
 
-def _write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
+def write_driver(e: Emitter, program: Code, bits: int, body: Body) -> None:
+    """Writes the loop over tiles of rows."""
     used = [(k, array.size) for k, array in enumerate(program.inputs) if array.size]
     e(f"real_v *const w = (real_v *)(((uintptr_t)work + {LINE - 1}) / {LINE} * {LINE});", "size_t k;")
     if not used:

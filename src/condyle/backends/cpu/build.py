@@ -120,8 +120,9 @@ def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     ports = code.in_sizes, code.out_sizes
     if alone is not None:
         kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
-    if panels is not None:
-        kernel.add_columns(panels, shape)
+    if wide is not None and panels is not None:
+        mask = _numbers("q", wide.numbers)[-3]
+        kernel.add_columns(panels, shape, tuple(bool(mask >> k & 1) for k in range(len(code.in_sizes))))
     return kernel
 
 

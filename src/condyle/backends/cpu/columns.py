@@ -44,7 +44,8 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Si
     text = encode(code, isa, bits, places.places, frozenset(k for k, held in enumerate(shared) if held))
     sizes = [port.size for port in (*program.inputs, *program.arrays)]
     head = (size * isa.lanes(bits), len(program.inputs), len(program.arrays), 1)
-    numbers = array("q", (*head, *sizes, KERNEL, 0, 0, 0, 0))
+    mask = sum(1 << k for k, held in enumerate(shared) if held)
+    numbers = array("q", (*head, *sizes, KERNEL, 0, mask, 0, 0))
     return Single(text, packed(constants.values, bits), numbers.tobytes())
 
 

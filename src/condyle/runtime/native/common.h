@@ -69,6 +69,7 @@ typedef struct {
     char format;
     Py_ssize_t n_in, n_out;
     Py_ssize_t size[2 * MAX_PORTS];
+    PyObject *sizes; /* the same as a tuple */
     _Atomic(void *) scratch; /* one workspace kept between calls; whoever takes it owns it */
 } Entry;
 

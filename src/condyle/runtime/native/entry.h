@@ -249,7 +249,8 @@ static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->checks = checks;
     self->stream = (general_t)stream;
     atomic_init(&self->scratch, NULL);
-    if (read_sizes(in_sizes, self->size, &self->n_in) != 0 ||
+    self->sizes = PySequence_Concat(in_sizes, out_sizes);
+    if (self->sizes == NULL || read_sizes(in_sizes, self->size, &self->n_in) != 0 ||
         read_sizes(out_sizes, self->size + self->n_in, &self->n_out) != 0) {
         Py_DECREF(self);
         return NULL;
@@ -266,6 +267,7 @@ static void entry_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
     free(atomic_load(&((Entry *)object)->scratch));
+    Py_XDECREF(((Entry *)object)->sizes);
     type->tp_free(object);
     Py_DECREF(type);
 }
@@ -277,10 +279,17 @@ static PyMethodDef entry_methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
+static PyMemberDef entry_members[] = {
+    {"lanes", T_PYSSIZET, offsetof(Entry, lanes), READONLY, "states a tile"},
+    {"sizes", T_OBJECT_EX, offsetof(Entry, sizes), READONLY, "numbers of one state in each input, then in each output"},
+    {NULL, 0, 0, 0, NULL},
+};
+
 static PyType_Slot entry_slots[] = {
     {Py_tp_new, entry_new},
     {Py_tp_dealloc, entry_dealloc},
     {Py_tp_methods, entry_methods},
+    {Py_tp_members, entry_members},
     {Py_tp_doc, "Entry(address, work_bytes, lanes, format, in_sizes, out_sizes, grain[, context, packed, stream, checks, usual]): a "
                 "compiled function."},
     {0, NULL},

@@ -19,6 +19,8 @@
 #define SINGLE_MOST 64 /* memories */
 #define SINGLE_GROUPS 64 /* vectors of angles in one step */
 
+#define NOT_SHARED 3 /* the status of a call for columns whose shared inputs are others */
+
 enum { SINGLE_KERNEL, SINGLE_LOAD, SINGLE_SINES, SINGLE_COPY, SINGLE_CLEAR, SINGLE_REACH, SINGLE_KINDS };
 
 typedef struct {

@@ -79,7 +79,8 @@ static int run_single(size_t n, const void *const *in, const ptrdiff_t *in_strid
 
 single_run *const SINGLE_ENTRY = run_single;
 
-/* n columns, whole vectors of them: a panel's next group comes behind `stride` vectors, and what all share has stride 0. */
+/* n columns, whole vectors of them: a panel's next group comes behind `stride` vectors, and what all share has stride 0; the
+ * kernel was made for the shared inputs in the bits of its step's second number. */
 static int run_columns(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work, const void *context)
 {
@@ -88,6 +89,11 @@ static int run_columns(size_t n, const void *const *in, const ptrdiff_t *in_stri
     void *row[SINGLE_MOST];
     size_t state;
     int64_t k;
+    for (k = 0; k < plan->n_in; k++) {
+        if ((in_stride[k] == 0) != (plan->step->b >> k & 1)) {
+            return NOT_SHARED;
+        }
+    }
     for (state = 0; state < n; state += LANES) {
         for (k = 0; k < plan->n_in; k++) {
             row[k] = (void *)(uintptr_t)((const real *)in[k] + (ptrdiff_t)state * in_stride[k]);

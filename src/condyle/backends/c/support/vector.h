@@ -13,10 +13,14 @@ typedef float real;
 typedef int32_t real_bits;
 #endif
 
+/* The most bytes of a vector. */
+#ifndef CD_MOST
+#define CD_MOST 64
+#endif
 #if defined(__GNUC__) && !defined(CD_SCALAR)
-#if defined(__AVX512F__)
+#if defined(__AVX512F__) && CD_MOST >= 64
 #define CD_BYTES 64
-#elif defined(__AVX__)
+#elif defined(__AVX__) && CD_MOST >= 32
 #define CD_BYTES 32
 #else
 #define CD_BYTES 16

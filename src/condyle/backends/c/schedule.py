@@ -1,0 +1,285 @@
+"""Schedules as C: kernels as static functions, and a function for each schedule, with loops around their calls.
+
+Slabs are in the caller's workspace. Nothing is allocated, and no static data is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.backends.c.in_place import Form, write_in_place
+from condyle.backends.c.rolled import write_numbers
+from condyle.backends.c.source import LINE, body_in_c, real_of, support, write_driver, write_preamble, write_tile
+from condyle.backends.common.facts import Facts, argument_names
+from condyle.ir.count import tally
+from condyle.ir.program import Array, Program
+from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, verify_schedule
+from condyle.ir.sweep import Code
+from condyle.text import Emitter
+
+Reals = NDArray[np.floating[Any]]
+WIDE = {64: LINE // 8, 32: LINE // 4}
+"""Numbers of the longest vector: slabs begin at multiples of it."""
+
+
+class Meaning(NamedTuple):
+    """What an input or an output of a schedule is: its shape in C, its unit, a line on it. name: in C, the slab's if
+    empty."""
+
+    shape: tuple[int, ...]
+    unit: str
+    text: str
+    name: str = ""
+
+
+class Example(NamedTuple):
+    """Inputs and the answers to them, by slab, for the exported test. tolerance: relative to an answer's largest
+    entry."""
+
+    inputs: Mapping[str, Reals]
+    outputs: Mapping[str, Reals]
+    tolerance: float = 1e-6
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A schedule as a function NAME_x of C, x the schedule's name.
+
+    text: what it computes. meanings: of its inputs and outputs, by slab. fixed: inputs that are numbers in the code
+    instead of arguments, by slab.
+    """
+
+    schedule: Schedule
+    text: str
+    meanings: Mapping[str, Meaning]
+    example: Example | None = None
+    fixed: Mapping[str, Reals] = field(default_factory=dict[str, Reals])
+
+    @property
+    def arguments(self) -> list[tuple[str, str, str]]:
+        """Of each argument "in" or "out", its name in C, its slab."""
+        pairs = [("in", x) for x in self.schedule.inputs if x not in self.fixed] + [
+            ("out", x) for x in self.schedule.outputs
+        ]
+        words = argument_names([Array(self.meanings[slab].name or slab, ()) for _, slab in pairs], "array")
+        return [(way, word, slab) for (way, slab), word in zip(pairs, words, strict=True)]
+
+    def head(self, prefix: str, bits: int, names: Iterable[str]) -> str:
+        """The declaration, with these names of arguments."""
+        ways = [f"{'const ' if way == 'in' else ''}{real_of(bits)} *" for way, *_ in self.arguments]
+        arguments = [way + name for way, name in zip(ways, names, strict=True)]
+        return f"void {prefix}_{self.schedule.name}({', '.join([*arguments, 'void *work'])})"
+
+
+def schedules_in_c(
+    e: Emitter, entries: Sequence[Entry], kernels: Mapping[str, Code], facts: Facts, bits: int
+) -> dict[str, int]:
+    """Writes the C file, which includes NAME.h; the bytes of workspace of each schedule.
+
+    kernels: {name in calls: code}, inputs and outputs in the order of operands.
+    """
+    calls = [call for entry in entries for call in verify_schedule(entry.schedule).calls()]
+    called = {call.kernel for call in calls}
+    assert called <= kernels.keys(), f"{facts.name}: no kernels {', '.join(called - kernels.keys())}"
+    widths = {entry.schedule.lanes for entry in entries if any(call.columns for call in entry.schedule.calls())}
+    panel = max(widths, default=0)
+    assert widths <= {panel} and panel & (panel - 1) == 0, f"{facts.name}: panels of {widths} columns"
+    codes = {
+        name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called
+    }
+    forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel])) for call in calls)
+    bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}
+    width = panel * bits // 8
+    e("#define CD_SCALAR" if 0 < width < 16 else f"#define CD_MOST {min(width or LINE, LINE)}")
+    write_preamble(e, bits, False, {op for code in codes.values() for op in tally(code)})
+    e("typedef unsigned int cd_slot;", "", support("sincos.h"), support("transpose.h"), support("tiles.h"))
+    if any(body.products for body in bodies.values()):
+        e(support("product.h"))
+    e(f"#define CD_PANEL {max(panel, 1)}", support("panels.h"), f'#include "{facts.name}.h"', "")
+    room = 1
+    for name, form in forms:
+        code = codes[name]
+        e(f"/* {code.name}{_said(name)} */")
+        if form is not None and isinstance(code, Program):
+            room = max(room, write_in_place(e, code, form, bits))
+            continue
+        room = max(room, bodies[name].size)
+        write_tile(e, code.name, bodies[name], [text for text, _ in bodies[name].chunks])
+        arrays = "const real *const *in, const ptrdiff_t *in_stride, real *const *out, const ptrdiff_t *out_stride"
+        with e.block(f"CD_STATIC int {code.name}_rows(size_t n, {arrays},\n    void *work)\n{{"):
+            write_driver(e, code, bits, bodies[name])
+        e("")
+    return {entry.schedule.name: _Function(entry, codes, facts.name, bits).write(e, room) for entry in entries}
+
+
+def form_of(call: Call, code: Code) -> Form | None:
+    """How the kernel of a call reads and writes; None for tiles of rows."""
+    if not isinstance(code, Program):
+        assert not call.columns, f"{call.kernel}: columns are computed by straight-line code"
+        return None
+    if call.columns:
+        return Form(True, tuple(operand.step != 0 for operand in call.inputs))
+    return Form(False, (False,) * len(call.inputs)) if call.count == 1 else None
+
+
+def _said(name: str) -> str:
+    """A name of a kernel or a slab as part of a comment, where it is a plain word."""
+    return f": {name}" if argument_names([Array(name, ())], "?") == [name] else ""
+
+
+def _literal(kind: str, items: Iterable[object]) -> str:
+    """An array in an expression."""
+    return f"({kind}[]){{{', '.join(map(str, items)) or '0'}}}"
+
+
+def _rows(operand: Operand, states: int, turn: int) -> set[int]:
+    return {operand.row + operand.turn * turn + operand.step * k for k in range(states)}
+
+
+@dataclass
+class _Function:
+    """The function of one schedule: s0, s1, ... are its slabs, t the turn of the sweep around a statement."""
+
+    entry: Entry
+    codes: Mapping[str, Code]
+    prefix: str
+    bits: int
+
+    def __post_init__(self) -> None:
+        self.slabs = {slab.name: slab for slab in self.entry.schedule.slabs}
+        self.numbers = {name: k for k, name in enumerate(self.slabs)}
+        self.loops = 0
+
+    def write(self, e: Emitter, room: int) -> int:
+        """Writes it; the bytes of its workspace. room: vectors that kernels need."""
+        entry, schedule, wide = self.entry, self.entry.schedule, WIDE[self.bits]
+        outside, end = {*schedule.inputs, *schedule.outputs}, 0
+        for name, values in entry.fixed.items():
+            write_numbers(e, f"{schedule.name}_s{self.numbers[name]}", [float(x) for x in np.ravel(values)], self.bits)
+        with e.block(entry.head(self.prefix, self.bits, [self._base(slab) for *_, slab in entry.arguments]) + "\n{"):
+            e(f"real *const room = (real *)(((uintptr_t)work + {LINE - 1}) / {LINE} * {LINE});")
+            e(*(f"const real *const {self._base(name)} = {schedule.name}_{self._base(name)};" for name in entry.fixed))
+            for slab in self.slabs.values():
+                if slab.name not in outside and not slab.over:
+                    said = f"{slab.rows} x {slab.size}{_said(slab.name)}"
+                    e(f"real *const {self._base(slab.name)} = room + {end}; /* {said} */")
+                    end += -(-slab.rows * slab.size // wide) * wide
+            beside = max((sum(self._beside(call, turns)) for call, turns in _turned(schedule.body, 1)), default=0)
+            e(
+                f"real *const beside = room + {end};",
+                f"real_v *const w = (real_v *)(beside + {-(-beside // wide) * wide});",
+            )
+            zeros = [x for x in self.slabs.values() if x.is_zero and not x.over and x.name not in schedule.inputs]
+            e(*(f"memset({self._base(slab.name)}, 0, {slab.rows * slab.size} * sizeof(real));" for slab in zeros))
+            names = ["w", *(self._base(name) for name, slab in self.slabs.items() if not slab.over)]
+            e(f"{', '.join(f'(void){name}' for name in names)};")
+            self._body(e, schedule.body, 1)
+        e("")
+        return (end + -(-beside // wide) * wide) * self.bits // 8 + (room + 1) * LINE
+
+    def _base(self, name: str) -> str:
+        """The slab in C, of several in one memory the first."""
+        while self.slabs[name].over:
+            name = self.slabs[name].over
+        return f"s{self.numbers[name]}"
+
+    def _slab(self, operand: Operand) -> Slab:
+        return self.slabs[operand.slab]
+
+    def _place(self, operand: Operand, k: str = "") -> str:
+        """Where its row of the first state begins, or of state k."""
+        size = self._slab(operand).size
+        terms = [self._base(operand.slab)]
+        terms += [str(operand.row * size)] if operand.row else []
+        terms += [f"{operand.turn * size} * t"] if operand.turn else []
+        terms += [f"{operand.step * size} * {k}"] if k and operand.step else []
+        return " + ".join(terms).replace("+ -", "- ")
+
+    def _meet(self, a: Operand, b: Operand, states: int, turns: int) -> bool:
+        """Whether they may have a number in common at some turn; not looked at closely where rows differ in size."""
+        if self._base(a.slab) != self._base(b.slab):
+            return False
+        sizes = self._slab(a).size, self._slab(b).size
+        return sizes[0] != sizes[1] or any(_rows(a, states, t) & _rows(b, states, t) for t in range(turns))
+
+    def _beside(self, call: Call, turns: int) -> list[int]:
+        """How many numbers of each output are written beside, and copied when the call is done.
+
+        They are where an input is, or another output. A kernel writes a tile before it reads the next one, so rows in
+        place need no copy; of one state it writes parts before it reads all.
+        """
+        states = 1 if call.columns else call.count
+        counts = list[int]()
+        for k, output in enumerate(call.outputs):
+            others = [*(x for x in call.inputs if x != output or states == 1), *call.outputs[:k]]
+            clash = any(self._meet(output, other, states, turns) for other in others)
+            counts.append(states * self._slab(output).size if clash else 0)
+        return counts
+
+    def _body(self, e: Emitter, body: Sequence[Statement], turns: int) -> None:
+        for statement in body:
+            if isinstance(statement, Call):
+                self._call(e, statement, turns)
+            elif isinstance(statement, Move):
+                source, target, size = statement.source, statement.target, self._slab(statement.target).size
+                if source.step == target.step == 1:
+                    length = f"{statement.count * size} * sizeof(real)"
+                    e(f"memmove({self._place(target)}, {self._place(source)}, {length});")
+                else:
+                    self._copy(e, target, self._place(source, "k"), statement.count)
+            elif isinstance(statement, Sweep):
+                count = statement.count
+                loop = f"t = {count}; t-- > 0;" if statement.backwards else f"t = 0; t < {count}; t++"
+                with e.block(f"for (ptrdiff_t {loop}) {{"):
+                    e("(void)t;")
+                    self._body(e, statement.body, count)
+            else:
+                number = self.loops
+                self.loops += 1
+                e(f"size_t turn_{number} = 0;")
+                flag = self._place(Operand(statement.flag))
+                with e.block("do {", f"}} while (!(*{flag} > 0) && ++turn_{number} < {statement.most});"):
+                    self._body(e, statement.body, turns)
+
+    def _copy(self, e: Emitter, target: Operand, source: str, count: int) -> None:
+        """Copies rows, the first one first. source: where row k is, as C."""
+        with e.block(f"for (ptrdiff_t k = 0; k < {count}; k++) {{"):
+            e(f"memmove({self._place(target, 'k')}, {source}, {self._slab(target).size} * sizeof(real));")
+
+    def _call(self, e: Emitter, call: Call, turns: int) -> None:
+        code, counts, form = self.codes[call.kernel], self._beside(call, turns), form_of(call, self.codes[call.kernel])
+        for operand, array in zip((*call.inputs, *call.outputs), (*code.inputs, *code.arrays), strict=True):
+            size = array.size * (call.count if call.columns and operand.step else 1)
+            assert self._slab(operand).size == size, f"{call.kernel}: {operand} has not {size} numbers"
+        starts = [sum(counts[:k]) for k in range(len(counts))]
+        places = [
+            f"beside + {start}" if count else self._place(operand)
+            for operand, start, count in zip(call.outputs, starts, counts, strict=True)
+        ]
+        x, y = _literal("const real *const", map(self._place, call.inputs)), _literal("real *const", places)
+        if form is not None:
+            e(f"{code.name}_{form.name}({call.count}, {x},", f"    {y}, w);")
+        else:
+            steps = _literal("const ptrdiff_t", [o.step * self._slab(o).size for o in call.inputs])
+            strides = [
+                self._slab(o).size * (1 if count else o.step) for o, count in zip(call.outputs, counts, strict=True)
+            ]
+            e(f"{code.name}_rows({call.count}, {x}, {steps},", f"    {y}, {_literal('const ptrdiff_t', strides)}, w);")
+        for operand, start, count in zip(call.outputs, starts, counts, strict=True):
+            size = self._slab(operand).size
+            if count:
+                self._copy(e, operand, f"beside + {start} + {size} * k", count // size)
+
+
+def _turned(body: Sequence[Statement], turns: int) -> Iterator[tuple[Call, int]]:
+    """All calls, each with the turns of the sweep around it."""
+    for statement in body:
+        if isinstance(statement, Call):
+            yield statement, turns
+        elif not isinstance(statement, Move):
+            yield from _turned(statement.body, statement.count if isinstance(statement, Sweep) else turns)

@@ -1,0 +1,393 @@
+"""The functions of an iteration: a primal-dual interior point method over all knots (multiple shooting).
+
+At a knot with z = [q; v; u], limits c(z) + s = 0 with s > 0 and multipliers l > 0, and e(z) = 0 with multipliers y:
+
+    least    cost(z) - mu sum log s + |e + delta y|^2 / (2 delta),   s l = mu at the end,
+
+so that each limit is a square in z with the weight l / s, and an iteration is one linear-quadratic problem without
+limits: `condyle.algorithms.riccati`. Steps are judged by phi = cost - mu sum log s + nu |violation|_1.
+
+Sources: Wächter, Biegler 2006 (barrier, steps to the boundary); Nocedal, Wright 2006, chapters 18 and 19 (merit).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from condyle.derivatives import hessian, jacobian, jvp
+from condyle.functions.kinematics import DIFFERENCE, INTEGRATE
+from condyle.jobs.optimal_control.problem import Rules, Side
+from condyle.scalar import total
+from condyle.specification import Function
+from condyle.symbolic import Symbols
+
+np: Any = numpy  # of symbols, which NumPy's types do not know
+Call = Callable[..., Sequence[Any]]
+Values = Mapping[str, Any]
+Answers = dict[str, Any]
+
+COST, VIOLATION, WORST, LOGS, GAP = range(5)
+FACTS = 5
+"""Of a knot: cost, sum and largest of |violation|, sum of log s, sum of s l."""
+SLOPE, LOG_SLOPE, TO_BOUNDARY, TO_DUAL = range(4)
+MOVES = 4
+"""Of the step of a knot: slopes of the cost and of sum log s; the largest -ds / s and -dl / l."""
+BARRIER, PENALTY, DAMPING, COUNT, STATUS, VALUE, ERROR, FAILED = range(8)
+STATE = 8
+"""What iterations hand on: mu, nu, what is added to the diagonal of Quu, iterations, status, cost, largest violation,
+iterations without a step."""
+LENGTH, DUAL, TRIES, MERIT, DOWN, PROMISED = range(6)
+SEARCH = 6
+"""Of a line search: lengths of the step of z and s and of that of l and y, tries, phi before, its slope, and by how
+much the quadratic model goes down."""
+TOLERANCE, MOST, LEAST = range(3)
+ASKED = 3
+"""What a caller asks: tolerance, iterations, the least mu; 0: by the tolerance."""
+
+STRAIGHT = 40_000
+"""Products of two entries in straight code of J^T J at the most."""
+TOGETHER = 4
+"""Slacks, of 1e-9 and more, whose product is a number in float32."""
+LEAST_SLACK = 0.1
+"""Of a cold start, in parts of the range of a limit."""
+SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
+
+
+@dataclass(frozen=True)
+class Knot:
+    """The functions of one knot, each f(call, values) -> answers; the last knot has no motion and no u.
+
+    motion: (q, v, u, inputs) -> q, v at the next knot; None at the last one. inputs: names of the user's. eps: of the
+    number type. is_linear: the controls are accelerations, and the motion v + h u, q + h (v + h u) holds all the time.
+    """
+
+    nv: int
+    nu: int
+    lanes: int
+    rules: Rules
+    motion: Function | None
+    inputs: tuple[str, ...]
+    eps: float
+    is_linear: bool = False
+
+    @property
+    def nx(self) -> int:
+        return 2 * self.nv
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return ("q", "v") if self.motion is None else ("q", "v", "u")
+
+    @property
+    def delta(self) -> float:
+        """Of equalities: the rounding of e / delta is as large as delta is small."""
+        return self.eps**0.5
+
+    def panel(self, matrix: Any) -> Any:
+        """Columns in groups of lanes: [group][row][lane], zeros behind them."""
+        rows, columns = matrix.shape
+        groups = -(-columns // self.lanes)
+        behind = numpy.zeros((rows, groups * self.lanes - columns))
+        wide = np.concatenate([matrix, behind], axis=1).reshape(rows, groups, self.lanes)
+        return np.transpose(wide, (1, 0, 2))
+
+    def arguments(self, values: Values) -> list[Any]:
+        return [values[name] for name in (*self.variables, *self.inputs)]
+
+    # The linear-quadratic problem.
+
+    def linearise(self, call: Call, values: Values) -> Answers:
+        """Panels of the motion and of the quadratic, and the slope of the cost [dq; dv; du]."""
+        quadratic = _Quadratic(self, call, values)
+        quadratic.add_cost()
+        slope = quadratic.slope
+        quadratic.add_limits()
+        F, d = None, None
+        if self.motion is not None and not self.is_linear:
+            arguments = self.arguments(values)
+            blocks = call(jacobian(self.motion, self.variables), *arguments)
+            F = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
+            d = self.defect(call, arguments, values["next_q"], values["next_v"])
+        return {**self.panels(quadratic.square, quadratic.slope, F, d), "gradient": slope}
+
+    def panels(self, H: Any, g: Any, F: Any, d: Any) -> Answers:
+        """Panels of a quadratic and, where it is not of accelerations, of the motion F [dq; dv; du] + d."""
+        if self.is_linear:
+            return self._joints(H, g)
+        nx = self.nx
+        row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
+        x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
+        if self.motion is None:
+            return {"V": self.panel(x)}
+        last = numpy.zeros((1, nx + 1))
+        last[0, -1] = 1.0
+        u = np.concatenate([H[nx:, :nx], g[nx:, None]], axis=1)
+        return {
+            "Fx": self.panel(np.concatenate([np.concatenate([F[:, :nx], d[:, None]], axis=1), last])),
+            "Fu": self.panel(F[:, nx:]),
+            "Hx": self.panel(np.concatenate([x, u])),
+            "Hu": self.panel(H[nx:, nx:]),
+        }
+
+    def _joints(self, H: Any, g: Any) -> Answers:
+        """The quadratic in panels of joints; see `condyle.functions.riccati_accelerations`."""
+        n, nx = self.nv, self.nx
+        row = np.concatenate([g[:nx], numpy.zeros(1)])[None]
+        left, right = H[:, :n], np.concatenate([H[:, n:nx], g[:, None]], axis=1)
+        parts = {"Q": np.concatenate([left, numpy.zeros((len(H), 1))], axis=1), "V": right}
+        rows = {"Q": np.concatenate([row[:, :n], numpy.zeros((1, 1))], axis=1), "V": row[:, n:]}
+        panels = {k: self.panel(np.concatenate([x[:nx], rows[k], x[nx:]])) for k, x in parts.items()}
+        if self.motion is None:
+            return {"VQ": panels["Q"], "VV": panels["V"]}
+        control = np.concatenate([H[nx:, nx:], numpy.zeros((n, 1))], axis=1)
+        return {"HQ": panels["Q"], "HV": panels["V"], "HU": self.panel(control)}
+
+    def defect(self, call: Call, arguments: Sequence[Any], next_q: Any, next_v: Any) -> Any:
+        """Where the motion goes, as seen from the next knot."""
+        q, v = call(self.motion, *arguments)
+        return np.concatenate([call(DIFFERENCE, next_q, q)[0], v - next_v])
+
+    # Limits.
+
+    def limits(self, call: Call, values: Values) -> tuple[Any, Any]:
+        """Rows that are at most 0, the user's before bounds, and rows that are 0; None where there are none."""
+        rules = self.rules
+        users = dict[str, Any]()
+        if rules.limits is not None:
+            names = [port.name for port in rules.limits.outputs]
+            users = dict(zip(names, call(rules.limits, *self.arguments(values)), strict=True))
+        held = {**values, **users}
+        sides = [side.sign * (held[side.of][side.entry] - side.limit) / side.scale for side in rules.sides]
+        rows = [users[name] for name in ("below",) if name in users] + ([np.stack(sides)] if sides else [])
+        below, equal = np.concatenate(rows) if rows else None, users.get("equal")
+        if below is not None and "free" in values:
+            absent = 1.0 - values["free"]
+            below = self.free(values, below, rules.of_state)
+            below = np.stack(
+                [row - (absent if alone else 0.0) for row, alone in zip(below, rules.of_state, strict=True)]
+            )
+        return below, None if equal is None else self.free(values, equal, rules.equal_of_state)
+
+    @staticmethod
+    def free(values: Values, rows: Any, only: Sequence[bool]) -> Any:
+        """Rows without those of the state alone at the first knot, whose state is given."""
+        if "free" not in values:
+            return rows
+        return np.stack([row * (values["free"] if alone else 1.0) for row, alone in zip(rows, only, strict=True)])
+
+    def prepare(self, call: Call, values: Values) -> Answers:
+        """Slacks and multipliers where there are none yet."""
+        below, _ = self.limits(call, values)
+        slack = np.maximum(-below, LEAST_SLACK)
+        return {"slack": slack, "multiplier": values["state"][BARRIER] / slack}
+
+    def step(self, call: Call, values: Values) -> Answers:
+        """Steps of slacks, multipliers and prices for a step dx, du, and MOVES."""
+        rules = self.rules
+        dx = values["dx"]
+        dz = np.concatenate([dx, values["du"]]) if self.motion is not None else dx
+        moves = [values["gradient"] @ dz, 0.0, 0.0, 0.0]
+        answers: Answers = {}
+        below, equal = self.limits(call, values)
+        changes = dict[str, Any]()
+        if rules.limits is not None:
+            tangents = [dx[: self.nv], dx[self.nv :], *([values["du"]] if self.motion is not None else [])]
+            tangents += [np.zeros_like(values[name]) for name in self.inputs]
+            names = [port.name for port in rules.limits.outputs]
+            changes = dict(zip(names, call(jvp(rules.limits), *self.arguments(values), *tangents), strict=True))
+        if below is not None:
+            parts = {"q": dx[: self.nv], "v": dx[self.nv :], "u": dz[self.nx :], **changes}
+            sides = [parts[side.of][side.place] * (side.sign / side.scale) for side in rules.sides]
+            rows = [changes[name] for name in ("below",) if name in changes] + ([np.stack(sides)] if sides else [])
+            change = self.free(values, np.concatenate(rows), rules.of_state)
+            slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
+            dslack = -(below + slack) - change
+            inverse = 1.0 / slack
+            change = dslack * inverse
+            dmultiplier = barrier * inverse - multiplier * (1.0 + change)
+            moves[LOG_SLOPE] = change.sum()
+            moves[TO_BOUNDARY], moves[TO_DUAL] = (-change).max(), (-dmultiplier / multiplier).max()
+            answers |= {"dslack": dslack, "dmultiplier": dmultiplier}
+        if equal is not None:
+            change = self.free(values, changes["equal"], rules.equal_of_state)
+            answers["dprice"] = (equal + change) / self.delta
+        return {**answers, "moves": np.stack(moves)}
+
+    def trial(self, call: Call, values: Values) -> Answers:
+        """The knot after a part of its step, and FACTS there. Where the length is 0 it stays as it is."""
+        search, dx = values["search"], values["dx"]
+        length = search[LENGTH]
+
+        def moved(value: Any, by: Any, part: Any = length) -> Any:
+            return np.where(part > 0.0, value + part * by, value)
+
+        def moved_state(q: Any, v: Any, dx: Any) -> tuple[Any, Any]:
+            (after,) = call(INTEGRATE, q, length * dx[: self.nv])
+            return np.where(length > 0.0, after, q), moved(v, dx[self.nv :])
+
+        answers: Answers = dict(zip(("q", "v"), moved_state(values["q"], values["v"], dx), strict=True))
+        if self.motion is not None:
+            answers["u"] = moved(values["u"], values["du"])
+        at = {**values, **answers}
+        facts: list[Any] = [0.0 * values["v"][0]] * FACTS
+        facts[COST] = self._cost(call, at)
+        below, equal = self.limits(call, at)
+        if below is not None:
+            slack = moved(values["slack"], values["dslack"])
+            multiplier = moved(values["multiplier"], values["dmultiplier"], search[DUAL])
+            answers |= {"slack": slack, "multiplier": multiplier}
+            _violate(facts, below + slack)
+            facts[LOGS], facts[GAP] = log_sum(slack), slack @ multiplier
+        if equal is not None:
+            answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
+            _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
+        if self.motion is not None and not self.is_linear:
+            q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
+            _violate(facts, self.defect(call, self.arguments(at), q, v))
+        answers = {f"new_{name}": value for name, value in answers.items()}
+        return {**answers, "facts": np.stack(facts)}
+
+    def _cost(self, call: Call, values: Values) -> Any:
+        """The cost alone."""
+        costs, cost = self.rules.costs, 0.0 * values["v"][0]
+        if costs is None:
+            return cost
+        names = [port.name for port in costs.outputs]
+        for name, answer in zip(names, call(costs, *self.arguments(values)), strict=True):
+            cost = cost + (0.5 * (answer @ answer) if name == "residual" else answer.sum())
+        return cost
+
+    def place(self, side: Side) -> int:
+        """Where a bound's entry is in [dq; dv; du]."""
+        return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
+
+
+def log_sum(x: Any) -> Any:
+    """The sum of logarithms, one for some entries together: their product is a number of any type."""
+    products = [np.prod(x[k : k + TOGETHER]) for k in range(0, len(x), TOGETHER)]
+    return np.log(np.stack(products)).sum()
+
+
+def gram(J: Any, by: Any = None) -> Any:
+    """J^T diag(by) J, as straight code where it is small: its zeros cost nothing, and its halves are one."""
+    rows, n = J.shape
+    if rows * n * n > STRAIGHT:
+        return J.T @ (J if by is None else J * by[:, None])
+    left, right = J.entries, (J if by is None else J * by[:, None]).entries
+    product = numpy.empty((n, n), object)
+    for i in range(n):
+        for j in range(i + 1):
+            product[i, j] = product[j, i] = total([left[k, i] * right[k, j] for k in range(rows)])
+    return Symbols(product, J.source)
+
+
+def _violate(facts: list[Any], error: Any, judged: Any = None) -> None:
+    """Adds to what is violated. judged: what a search judges instead: e - delta dy, which a whole step makes 0."""
+    facts[VIOLATION] = facts[VIOLATION] + np.abs(error if judged is None else judged).sum()
+    facts[WORST] = np.maximum(facts[WORST], np.abs(error).max())
+
+
+class _Quadratic:
+    """H and g of a knot in [dq; dv; du], as they are put together."""
+
+    def __init__(self, knot: Knot, call: Call, values: Values) -> None:
+        self.knot, self.call, self.values = knot, call, values
+        n = knot.nx + (knot.nu if knot.motion is not None else 0)
+        zero = 0.0 * values["v"][0]
+        self.square, self.slope = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
+
+    def _of(self, function: Function) -> tuple[dict[str, Any], list[Any]]:
+        arguments = self.knot.arguments(self.values)
+        names = [port.name for port in function.outputs]
+        return dict(zip(names, self.call(function, *arguments), strict=True)), arguments
+
+    def _rows(self, function: Function, arguments: Sequence[Any]) -> dict[str, Any]:
+        """The derivative of each output by [q, v, u]."""
+        by = self.knot.variables
+        blocks, k = self.call(jacobian(function, by), *arguments), len(by)
+        names = [port.name for port in function.outputs]
+        return {name: np.concatenate(blocks[k * i : k * i + k], axis=1) for i, name in enumerate(names)}
+
+    def add_cost(self) -> None:
+        """Gauss-Newton's of residuals; the Hessian of a cost."""
+        costs = self.knot.rules.costs
+        if costs is None:
+            return
+        answers, arguments = self._of(costs)
+        rows = self._rows(costs, arguments)
+        if "residual" in answers:
+            r, J = answers["residual"], rows["residual"]
+            self.square, self.slope = self.square + gram(J), self.slope + J.T @ r
+        if "cost" in answers:
+            curvature = self.knot.rules.curvature
+            assert curvature is not None
+            (every,) = self.call(hessian(curvature), *arguments, np.ones(1))
+            n = len(self.slope)
+            self.square, self.slope = self.square + convex(every[:n, :n]), self.slope + rows["cost"][0]
+
+    def add_limits(self) -> None:
+        """Limits as weighted squares."""
+        knot, values, rules = self.knot, self.values, self.knot.rules
+        below, equal = knot.limits(self.call, values)
+        rows = {} if rules.limits is None else self._rows(rules.limits, knot.arguments(values))
+        if below is not None:
+            slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
+            inverse, error = 1.0 / slack, below + slack
+            weight = multiplier * inverse
+            pull = barrier * inverse + weight * error
+            weight, pull = (knot.free(values, part, rules.of_state) for part in (weight, pull))
+            users = len(below) - len(rules.sides)
+            if users:
+                C = rows["below"]
+                self.square, self.slope = self.square + gram(C, weight[:users]), self.slope + C.T @ pull[:users]
+            for of in dict.fromkeys(side.of for side in rules.sides):
+                self._add_sides(
+                    of, [(k, side) for k, side in enumerate(rules.sides, users) if side.of == of], weight, pull, rows
+                )
+        if equal is not None:
+            E = knot.free(values, rows["equal"], rules.equal_of_state)
+            self.square = self.square + gram(E) / knot.delta
+            self.slope = self.slope + E.T @ (values["price"] + equal / knot.delta)
+
+    def _add_sides(
+        self, of: str, sides: Sequence[tuple[int, Side]], weight: Any, pull: Any, rows: Mapping[str, Any]
+    ) -> None:
+        """Bounds of one quantity: both sides of an entry are one square."""
+        size = rows[of].shape[0] if of in rows else len(self.slope)
+        diagonal, slope = [0.0 * weight[0]] * size, [0.0 * weight[0]] * size
+        for k, side in sides:
+            i = side.place if of in rows else self.knot.place(side)
+            diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
+            slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
+        if of in rows:
+            self.square, self.slope = (
+                self.square + gram(rows[of], np.stack(diagonal)),
+                self.slope + rows[of].T @ np.stack(slope),
+            )
+        else:
+            self.square, self.slope = self.square + np.diag(np.stack(diagonal)), self.slope + np.stack(slope)
+
+
+def convex(H: Any) -> Any:
+    """The matrix with its eigenvalues made positive, about: L |D| L^T of H = L D L^T, entries of D at least small."""
+    n = len(H)
+    rows = [[H[i, j] for j in range(n)] for i in range(n)]
+    least = 1e-9 * (1e-30 + np.abs(np.stack([rows[i][i] for i in range(n)])).max())
+    L: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    D: list[Any] = []
+    for j in range(n):
+        pivot = rows[j][j] - sum((L[j][k] * L[j][k] * D[k] for k in range(j)), 0.0)
+        D.append(np.maximum(np.abs(pivot), least))
+        L[j][j] = 1.0
+        for i in range(j + 1, n):
+            L[i][j] = (rows[i][j] - sum((L[i][k] * L[j][k] * D[k] for k in range(j)), 0.0)) / D[j]
+    return np.stack(
+        [
+            np.stack([sum((L[i][k] * L[j][k] * D[k] for k in range(min(i, j) + 1)), 0.0 * D[0]) for j in range(n)])
+            for i in range(n)
+        ]
+    )

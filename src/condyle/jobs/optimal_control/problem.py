@@ -1,0 +1,201 @@
+"""What an optimal control problem is made of, as functions of one knot: motion, costs, limits, and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.ir.program import input_of
+from condyle.model.robot import Robot
+from condyle.model.tree import tree_of
+from condyle.specification import Bound, Function, Port
+from condyle.symbolic import Symbols
+from condyle.symbolic.arrays import entries_of
+from condyle.trace.straight import sizes
+from condyle.user.ports import Sizes, Tracer, answers_of, inputs_of
+from condyle.user.state import State
+from condyle.user.traced import needed, traced
+
+Reals = NDArray[np.float64]
+Answers = Mapping[str, Any]
+ANSWERS = ("residual", "cost", "equal", "below")
+"""What users' functions may answer."""
+TORQUE = "torque"
+"""What inverse dynamics answers, where the controls are accelerations."""
+TAKEN = (*ANSWERS, TORQUE, "q", "v", "u", "after_q", "after_v")
+"""Names that no input may have."""
+
+
+class Side(NamedTuple):
+    """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
+
+    of: str
+    entry: int
+    place: int
+    sign: float
+    limit: float
+    scale: float
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Functions of one knot, each (q, v, u, inputs) -> answers, without u at the last knot; None: nothing is asked.
+
+    costs: "residual" and "cost". curvature: "cost" alone. limits: "equal" and "below". sides: bounds, which are rows of
+    limits too, behind those of "below". lengths: of answers. of_state, equal_of_state: rows that do not depend on u.
+    """
+
+    costs: Function | None
+    curvature: Function | None
+    limits: Function | None
+    sides: tuple[Side, ...]
+    lengths: Mapping[str, int]
+    of_state: tuple[bool, ...]
+    equal_of_state: tuple[bool, ...]
+
+    @property
+    def below(self) -> int:
+        """Rows that are at most 0."""
+        return self.lengths.get("below", 0) + len(self.sides)
+
+    @property
+    def equal(self) -> int:
+        return self.lengths.get("equal", 0)
+
+    @property
+    def has_given_rows(self) -> bool:
+        """Whether the first knot, whose state is given, is not asked of some rows."""
+        return any(self.of_state) or any(self.equal_of_state)
+
+
+def function_of(
+    robot: Robot, bound: Bound, name: str, inputs: Mapping[str, Any], f: Callable[..., Answers]
+) -> Function:
+    """A function of `f(call, values)` run on symbols; call(function, ...) computes another one, such as a derivative.
+
+    inputs: names, and sizes as of a user's function.
+    """
+    known = sizes(tree_of(robot, bound))
+    tracer, ports = Tracer(known), inputs_of(inputs, Sizes.joined(known, None))
+    symbols = {port.name: tracer.input(port) for port in ports}
+
+    def call(function: Function, *arguments: Any) -> Sequence[Any]:
+        return tracer.call(function, arguments, "")
+
+    answers = f(call, symbols)
+    outputs = {key: Symbols(entries_of(value, tracer), tracer) for key, value in answers.items()}
+    return traced(name, f"user_{name}", ports, outputs, tracer, bound.frames)[0]
+
+
+@dataclass(frozen=True)
+class Written:
+    """A function that a user wrote of one knot. names: what it takes beside the state. lengths: of what it answers.
+
+    of_state: of each entry of an answer, whether it does not depend on u. frames: those that it asks for.
+    """
+
+    f: Callable[..., Any]
+    name: str
+    names: tuple[str, ...]
+    lengths: Mapping[str, int]
+    of_state: Mapping[str, tuple[bool, ...]]
+    frames: tuple[str, ...]
+
+    def part(self, robot: Robot, bound: Bound, inputs: Mapping[str, Any], names: Sequence[str]) -> Function | None:
+        """The function of some answers; None where there are none of them. inputs: of all functions of this knot."""
+        asked = [name for name in names if name in self.lengths]
+        if not asked:
+            return None
+        tracer, ports = Tracer(sizes(tree_of(robot, bound))), inputs_of(inputs, _sizes(robot, bound))
+        answers = _run(robot, bound, self.f, self.name, self.names, ports, tracer)
+        some = {name: answers[name] for name in asked}
+        return traced(self.name, f"user_{asked[0]}", ports, some, tracer, bound.frames)[0]
+
+
+def names_asked(what: str, f: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
+    """The inputs that a user's function takes by the names of its arguments; UnsupportedError for others."""
+    if not callable(f):
+        raise UnsupportedError(f"OptimalControl: {what}={f!r} is no function; write one, such as def {what}(at): ...")
+    parameters = list(signature(f).parameters.values())[1:]
+    names = [name for name in inputs if name not in ("q", "v")]
+    if any(parameter.kind == Parameter.VAR_KEYWORD for parameter in parameters):
+        return tuple(names)
+    wrong = [p.name for p in parameters if p.name not in names and p.default is Parameter.empty]
+    if wrong:
+        raise UnsupportedError(f"{what}: argument {wrong[0]!r} is no input; there are at, {', '.join(names)}")
+    asked = {parameter.name for parameter in parameters}
+    return tuple(name for name in names if name in asked)
+
+
+def written(
+    robot: Robot,
+    bound: Bound,
+    what: str,
+    f: Callable[..., Any],
+    inputs: Mapping[str, Any],
+    names: tuple[str, ...],
+    allowed: Sequence[str],
+) -> Written:
+    """A user's function, run once to see what it answers. names: of inputs that it takes. allowed: what it may answer.
+
+    UnsupportedError for another answer; ShapeError for a cost that is no number.
+    """
+    name = getattr(f, "__name__", what)
+    tracer, ports = Tracer(sizes(tree_of(robot, bound))), inputs_of(inputs, _sizes(robot, bound))
+    answers = _run(robot, bound, f, name, names, ports, tracer)
+    wrong = [key for key in answers if key not in allowed]
+    if wrong:
+        raise UnsupportedError(f"{name}: it answers {wrong[0]!r}; allowed is {', '.join(map(repr, allowed))}")
+    if "cost" in answers and answers["cost"].shape != (1,):
+        raise ShapeError(f"{name}: cost has {answers['cost'].shape[0]} entries, expected one number")
+    frames = traced(name, "user_function", ports, answers, tracer)[1]
+    controls = [k for k, port in enumerate(ports) if port.name == "u"]
+
+    def is_of_state(value: Any) -> bool:
+        nodes = needed(tracer.graph, len(ports), tracer.asked, [(value,)])
+        leaves = [tracer.graph.nodes[k] for k in nodes if tracer.graph.nodes[k][0] == "input"]
+        return not any(input_of(leaf)[0] in controls for leaf in leaves)
+
+    of_state = {key: tuple(map(is_of_state, value.entries)) for key, value in answers.items()}
+    return Written(f, name, names, {key: value.shape[0] for key, value in answers.items()}, of_state, frames)
+
+
+def _sizes(robot: Robot, bound: Bound) -> Sizes:
+    return Sizes.joined(sizes(tree_of(robot, bound)), None)
+
+
+def _run(
+    robot: Robot,
+    bound: Bound,
+    f: Callable[..., Any],
+    name: str,
+    names: Sequence[str],
+    ports: Sequence[Port],
+    tracer: Tracer,
+) -> dict[str, Symbols]:
+    """The answers of a user's function at symbols, each one axis."""
+    symbols = {port.name: tracer.input(port) for port in ports}
+    state = State({key: symbols[key] for key in ("q", "v")}, tracer, robot, bound)
+
+    def flat(answers: Any) -> Any:
+        if not isinstance(answers, dict):
+            return answers
+        return {
+            key: Symbols(np.concatenate([part.ravel() for part in _parts(value, tracer)]), tracer)
+            for key, value in cast("dict[str, Any]", answers).items()
+        }
+
+    return answers_of(name, lambda: flat(f(state, **{key: symbols[key] for key in names})), tracer)
+
+
+def _parts(value: Any, tracer: Tracer) -> list[Any]:
+    """The entries of an array, or of a list of arrays of any lengths."""
+    if isinstance(value, (list, tuple)):
+        return [entries for part in cast("Sequence[Any]", value) for entries in _parts(part, tracer)]
+    return [entries_of(value, tracer)]

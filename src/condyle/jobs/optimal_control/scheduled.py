@@ -1,0 +1,335 @@
+"""The schedule of a solve: what is computed in which order, on which arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, Literal
+
+import numpy
+
+from condyle.derivatives import jacobian
+from condyle.errors import UnsupportedError
+from condyle.functions import riccati, riccati_accelerations
+from condyle.functions.dynamics import INVERSE_DYNAMICS
+from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, verify_schedule
+from condyle.jobs.optimal_control.iteration import ASKED, FACTS, MOVES, SEARCH, STATE, Knot
+from condyle.jobs.optimal_control.problem import function_of
+from condyle.jobs.optimal_control.search import Search, carry
+from condyle.model.robot import Robot
+from condyle.specification import Bound, Function
+
+np: Any = numpy  # of symbols, which NumPy's types do not know
+Begin = Literal["cold", "guess", "plan"]
+FOREVER = 1 << 24
+LAST = "last_"
+"""Before names of arrays of the last knot."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An input of users' functions: its size, and how many rows there are, 1 for all knots together."""
+
+    name: str
+    shape: tuple[int, ...]
+    rows: int
+
+    @property
+    def size(self) -> int:
+        size = 1
+        for length in self.shape:
+            size *= length
+        return size
+
+
+@dataclass
+class Job:
+    """All functions and schedules of a problem.
+
+    running, last: knots. inputs: of users. knots: intervals of dt. torques: by accelerations, where these are the
+    variables. functions: by name.
+    """
+
+    robot: Robot
+    bound: Bound
+    running: Knot
+    last: Knot
+    inputs: tuple[Input, ...]
+    knots: int
+    dt: float
+    torques: Callable[..., Any] | None = None
+    functions: dict[str, Function] = field(default_factory=dict[str, Function])
+
+    def __post_init__(self) -> None:
+        knot = self.running
+        linear = knot.is_linear
+        parts = (
+            riccati_accelerations.functions(knot.nv, knot.lanes, self.dt).values()
+            if linear
+            else riccati.riccati(knot.nx, knot.nu, knot.lanes)
+        )
+        self.functions |= {function.name: function for function in parts}
+        following = {} if linear else self._next()
+        self._make("linearise", knot, self._variables(knot) | following | self._more(knot, "state"))
+        self._make("linearise", self.last, self._variables(self.last) | self._more(self.last, "state"))
+        moved = {"gradient": knot.nx + knot.nu, "dx": knot.nx, "du": knot.nu}
+        self._make("step", knot, self._variables(knot) | moved | self._more(knot, "state"))
+        moved = {"gradient": knot.nx, "dx": knot.nx}
+        self._make("step", self.last, self._variables(self.last) | moved | self._more(self.last, "state"))
+        moved = {"dx": knot.nx, "du": knot.nu} | ({} if linear else {"next_dx": knot.nx})
+        self._make(
+            "trial", knot, self._variables(knot) | following | moved | self._steps(knot) | self._more(knot, "search")
+        )
+        self._make(
+            "trial",
+            self.last,
+            self._variables(self.last) | {"dx": knot.nx} | self._steps(self.last) | self._more(self.last, "search"),
+        )
+        for each in (knot, self.last):
+            if each.rules.below:
+                variables = dict.fromkeys(each.variables)
+                sizes = {name: size for name, size in self._variables(each).items() if name in variables}
+                self._make("prepare", each, sizes | self._more(each, "state"))
+        rows = self.knots * knot.rules.below + self.last.rules.below
+        nx, lanes = knot.nx, knot.lanes
+        last_column = knot.nv if linear else nx
+        corner = (last_column // lanes * (nx + 1) + nx) * lanes + last_column % lanes
+        search = Search(self.knots + 1, rows, corner, knot.eps)
+        if self.torques is not None:
+            sizes = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}
+            self.functions["torque"] = function_of(self.robot, self.bound, "torque", sizes, self.torques)
+        facts, V = (self.knots + 1) * FACTS, (last_column // lanes + 1) * (nx + 1) * lanes
+        one = partial(function_of, self.robot, self.bound)
+        many = {"facts": facts, "moves": (self.knots + 1) * MOVES, "V": V, "state": STATE}
+        if linear:
+            self.functions["roll"] = one("roll", {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}, self._rolled)
+        self.functions["carry"] = one("carry", {"start_state": STATE, "asked": ASKED}, carry)
+        self.functions["begin"] = one("begin", many, search.begin)
+        self.functions["judge"] = one("judge", {"state": STATE, "search": SEARCH, "facts": facts}, search.judge)
+        asked = {"state": STATE, "search": SEARCH, "facts": facts, "asked": ASKED}
+        self.functions["finish"] = one("finish", asked, search.finish)
+
+    def _rolled(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """The next state by the motion."""
+        v = values["v"] + self.dt * values["u"]
+        return {"next_q": values["q"] + self.dt * v, "next_v": v}
+
+    def _make(self, name: str, knot: Knot, inputs: Mapping[str, Any]) -> None:
+        key = name if knot is self.running else LAST + name
+        self.functions[key] = function_of(self.robot, self.bound, key, inputs, getattr(knot, name))
+
+    def _variables(self, knot: Knot) -> dict[str, Any]:
+        sizes: dict[str, Any] = {"q": self.robot.nq, "v": knot.nv}
+        sizes |= {"u": knot.nu} if knot is self.running else {}
+        below, equal = knot.rules.below, knot.rules.equal
+        sizes |= {"slack": below, "multiplier": below} if below else {}
+        return sizes | ({"price": equal} if equal else {})
+
+    def _steps(self, knot: Knot) -> dict[str, Any]:
+        below, equal = knot.rules.below, knot.rules.equal
+        sizes = {"dslack": below, "dmultiplier": below} if below else {}
+        return sizes | ({"dprice": equal} if equal else {})
+
+    def _next(self) -> dict[str, Any]:
+        return {"next_q": self.robot.nq, "next_v": self.running.nv}
+
+    def sizes(self, knot: Knot) -> dict[str, Any]:
+        """What a plan has at a knot, and what is given there."""
+        more = self._more(knot, "state")
+        return self._variables(knot) | {name: size for name, size in more.items() if name != "state"}
+
+    def _more(self, knot: Knot, vector: str) -> dict[str, Any]:
+        """Numbers of the whole problem, the mark of the first knot, and inputs of the user."""
+        names = set(knot.inputs)
+        sizes: dict[str, Any] = {vector: STATE if vector == "state" else SEARCH}
+        sizes |= {"free": ()} if knot.rules.has_given_rows else {}
+        return sizes | {item.name: item.shape or () for item in self.inputs if item.name in names}
+
+    @cached_property
+    def gains(self) -> Function:
+        """Gains of u by [dq; dv] from panels of K, of torques too where accelerations are the variables."""
+        knot = self.running
+        panels = ("KQ", "KV") if knot.is_linear else ("K",)
+        columns = knot.nv + 1 if knot.is_linear else knot.nx + 1
+        size = -(-columns // knot.lanes) * knot.nu * knot.lanes
+        sizes: dict[str, Any] = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu} if knot.is_linear else {}
+        return function_of(self.robot, self.bound, "gains", sizes | dict.fromkeys(panels, size), self._gains)
+
+    def _gains(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        knot = self.running
+
+        def columns(name: str, count: int) -> Any:
+            panel = values[name].reshape(-1, knot.nu, knot.lanes)
+            return np.concatenate(list(panel), axis=1)[:, :count]
+
+        if not knot.is_linear:
+            return {"K": columns("K", knot.nx)}
+        K = np.concatenate([columns("KQ", knot.nv), columns("KV", knot.nv)], axis=1)
+        state = values["q"], values["v"], values["u"]
+        by_q, by_v, M = call(jacobian(INVERSE_DYNAMICS), *state)
+        return {"K": np.concatenate([by_q, by_v], axis=1) + M @ K}
+
+    @cached_property
+    def rows(self) -> dict[str, Input]:
+        """Inputs by name."""
+        return {item.name: item for item in self.inputs}
+
+    @cached_property
+    def tables(self) -> set[str]:
+        """Arrays that keep an axis of knots, though it may have one."""
+        names = [name for name, _, _ in self.variables() if not name.startswith(LAST)]
+        return {*names, *(f"start_{name}" for name in names), "free", "torque", "K", "KQ", "KV"}
+
+    # Arrays.
+
+    def slabs(self) -> list[Slab]:
+        """All arrays but those of a start."""
+        N, knot = self.knots, self.running
+        slabs = [Slab("given_q", 1, self.robot.nq), Slab("given_v", 1, knot.nv), Slab("asked", 1, ASKED)]
+        slabs += [Slab("start_state", 1, STATE), Slab("state", 1, STATE), Slab("search", 1, SEARCH, is_zero=True)]
+        slabs += [
+            Slab("new_state", 1, STATE),
+            Slab("new_search", 1, SEARCH),
+            Slab("accepted", 1, 1),
+            Slab("done", 1, 1),
+        ]
+        slabs += [Slab("free", N, 1)] if knot.rules.has_given_rows else []
+        slabs += [Slab("torque", N, knot.nu)] if self.torques is not None else []
+        slabs += [Slab(item.name, item.rows, item.size) for item in self.inputs]
+        for name, rows, size in self.variables():
+            slabs += [Slab(name, rows, size), Slab(f"new_{name}", rows, size)]
+        for each, rows, mark in ((knot, N, ""), (self.last, 1, LAST)):
+            slabs += [Slab(mark + name, rows, size) for name, size in self._steps(each).items()]
+            slabs.append(Slab(mark + "gradient", rows, knot.nx + (knot.nu if each is knot else 0)))
+        for name, size in (("facts", FACTS), ("moves", MOVES)):
+            slabs += [Slab(name, N + 1, size), Slab(f"all_{name}", 1, (N + 1) * size, name)]
+        if knot.is_linear:
+            return [*slabs, *riccati_accelerations.slabs(N, knot.nv, knot.lanes), Slab("new_reg", 1, 1)]
+        return [*slabs, *riccati.slabs(N, knot.nx, knot.nu, knot.lanes), Slab("new_reg", 1, 1)]
+
+    def variables(self) -> list[tuple[str, int, int]]:
+        """Name, rows and size of what a plan is made of."""
+        N, last = self.knots, self._variables(self.last)
+        found = [
+            (name, N + 1 if name in ("q", "v") else N, size) for name, size in self._variables(self.running).items()
+        ]
+        return found + [(LAST + name, 1, size) for name, size in last.items() if name not in ("q", "v")]
+
+    # Statements.
+
+    def call(self, name: str, knot: Knot, outputs: Mapping[str, str] | None = None) -> Call:
+        """A call of a function of this kind over all running knots, or of the last one."""
+        running = knot is self.running
+        key, N = (name if running else LAST + name), self.knots
+        function = self.functions[key]
+        named = outputs or {}
+        given = tuple(self.operand(port.name, running) for port in function.inputs)
+        answers = tuple(self.operand(named.get(port.name, port.name), running) for port in function.outputs)
+        return Call(key, N if running else 1, given, answers)
+
+    def operand(self, name: str, running: bool) -> Operand:
+        """Where an array of a knot is."""
+        N = self.knots
+        if name in ("state", "search", "asked"):
+            return Operand(name, 0, 0)
+        if name.startswith("next_"):
+            return Operand(name.removeprefix("next_"), 1)
+        item = next((item for item in self.inputs if item.name == name), None)
+        if item is not None:
+            return Operand(name, 0, 0) if item.rows == 1 else Operand(name, 0 if running else item.rows - 1)
+        if running:
+            return Operand(name)
+        if name in ("q", "v", "dx", "new_q", "new_v", "facts", "moves", "V", "VQ", "VV"):
+            return Operand(name, N)
+        new = name.startswith("new_")
+        return Operand(f"new_{LAST}{name.removeprefix('new_')}" if new else LAST + name)
+
+    def whole(self, name: str) -> str:
+        """The slab of an array of the whole problem."""
+        names = {"facts": "all_facts", "moves": "all_moves", **({"V": "VV"} if self.running.is_linear else {})}
+        return names.get(name, name)
+
+    def single(self, name: str) -> Call:
+        """A call for the whole problem."""
+        function = self.functions[name]
+        given = tuple(Operand(self.whole(port.name)) for port in function.inputs)
+        return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
+
+    def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
+        """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
+        where it answers "gains" of u by [dq; dv], and no panels."""
+        knots, N = (self.running, self.last), self.knots
+        if not 0 <= shift <= N:
+            raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
+        body, starts, zeros = list[Statement](), list[Slab](), list[Slab]()
+        for name, rows, size in self.variables():
+            kind = name.removeprefix(LAST)
+            if begin == "plan" or (begin == "guess" and name in ("q", "v", "u")):
+                starts.append(Slab(f"start_{name}", rows, size))
+                body += moved(f"start_{name}", name, rows, min(shift, rows) if rows > 1 else 0)
+            elif kind == "q":
+                body.append(Move(Operand("given_q", 0, 0), Operand("q"), N + 1))
+            elif kind in ("v", "u", "price"):
+                zeros.append(Slab(f"zero_{name}", 1, size, is_zero=True))
+                body.append(Move(Operand(f"zero_{name}", 0, 0), Operand(name), rows))
+        body += [Move(Operand(f"given_{name}"), Operand(name), 1) for name in ("q", "v")]
+        if begin == "plan":
+            body.append(self.single("carry"))
+        else:
+            body.append(Move(Operand("start_state"), Operand("state"), 1))
+        if self.running.is_linear:
+            given, after = (
+                (Operand(name, 0, 1, 1) for name in ("q", "v", "u")),
+                (Operand(name, 1, 1, 1) for name in ("q", "v")),
+            )
+            body.append(Sweep(N, (Call("roll", 1, tuple(given), tuple(after)),)))
+        if begin != "plan":
+            names = {"slack": "slack", "multiplier": "multiplier"}
+            body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
+        body += [self.call("trial", knot) for knot in knots]  # of a step of length 0
+        body.append(Until("done", FOREVER, tuple(self.iteration())))
+        body += [self.call("torque", self.running)] if self.torques is not None else []
+        inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
+        inputs += (["free"] if self.running.rules.has_given_rows else []) + [item.name for item in self.inputs]
+        panels = ("KQ", "KV") if self.running.is_linear else ("K",)
+        more = [Slab("gains", N, self.running.nu * self.running.nx)] if exported else []
+        if exported:
+            function = self.functions["gains"] = self.gains
+            body.append(Call("gains", N, tuple(Operand(port.name) for port in function.inputs), (Operand("gains"),)))
+        torque = ("torque",) if self.torques is not None else ()
+        outputs = (*(name for name, _, _ in self.variables()), *(("gains",) if exported else panels), "state", *torque)
+        slabs = (*self.slabs(), *starts, *zeros, *more)
+        called = exported or f"{begin}_{shift}"
+        return verify_schedule(Schedule(called, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
+
+    def sweeps(self) -> tuple[Sweep, Sweep]:
+        """The Riccati recursion and the steps that follow from it."""
+        knot = self.running
+        if knot.is_linear:
+            sizes = self.knots, knot.nv, knot.lanes, self.dt
+            return riccati_accelerations.backward(*sizes), riccati_accelerations.forward(*sizes)
+        sizes = self.knots, knot.nx, knot.nu, knot.lanes
+        return riccati.backward(*sizes), riccati.forward(*sizes)
+
+    def iteration(self) -> list[Statement]:
+        knots = self.running, self.last
+        trial: list[Statement] = [*(self.call("trial", knot) for knot in knots), self.single("judge")]
+        trial.append(Move(Operand("new_search"), Operand("search"), 1))
+        return [
+            *(self.call("linearise", knot) for knot in knots),
+            *self.sweeps(),
+            *(self.call("step", knot) for knot in knots),
+            self.single("begin"),
+            Move(Operand("new_state"), Operand("state"), 1),
+            Until("accepted", FOREVER, tuple(trial)),
+            *(Move(Operand(f"new_{name}"), Operand(name), rows) for name, rows, _ in self.variables()),
+            self.single("finish"),
+            *(Move(Operand(f"new_{name}"), Operand(name), 1) for name in ("state", "reg")),
+        ]
+
+
+def moved(source: str, target: str, rows: int, shift: int) -> list[Statement]:
+    """Rows moved on by `shift`, the last one repeated."""
+    kept = [Move(Operand(source, shift), Operand(target), rows - shift)] if rows > shift else []
+    return [*kept, *([Move(Operand(source, rows - 1, 0), Operand(target, rows - shift), shift)] if shift else [])]

@@ -1,0 +1,319 @@
+"""A problem compiled: plans from where robots are, for one or many at once."""
+
+from __future__ import annotations
+
+import math
+from collections import namedtuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from condyle.backends.cpu.build import lanes
+from condyle.calls.dynamics import Dynamics
+from condyle.compile.kernels.scheduled import scheduled
+from condyle.compile.options import bound_arguments, whole
+from condyle.errors import UnsupportedError
+from condyle.ir.schedule import Schedule
+from condyle.jobs.optimal_control.iteration import BARRIER, COUNT, DAMPING, ERROR, PENALTY, STATE, STATUS, VALUE
+from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job
+from condyle.jobs.optimal_control.search import UNDAMPED
+from condyle.jobs.optimal_control.sensitivity import Sensitivity
+from condyle.runtime.arrays import Binder, summed
+from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import NativeKernel, fast_path
+from condyle.specification import Function, Port
+from condyle.specification.ports import ACTIVE, RISING
+
+if TYPE_CHECKING:
+    from condyle.jobs.optimal_control import OptimalControl
+
+Array = NDArray[np.floating]
+STATUSES = ("not finite", "no descent", "infeasible", "most", "solved")
+"""By status, from -3 on."""
+FIRST_BARRIER, STEP_BARRIER = 0.1, 1e-3
+"""mu of a start without a plan; the least one of a step of predictive control."""
+TIGHT = 1e-6
+"""Tolerance of a step."""
+
+
+class Plan:
+    """Trajectories, one for each problem of a batch.
+
+    q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv].
+    multipliers: by name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of
+    bounds, and "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status:
+    "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
+    """
+
+    __slots__ = ("_solver", "answers", "inputs")
+
+    def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
+        """answers: of the schedule, by name. inputs: what it was made from, by name."""
+        self._solver, self.answers, self.inputs = solver, answers, inputs
+
+    def __repr__(self) -> str:
+        words, counts = np.unique(self.status, return_counts=True)
+        every = ", ".join(f"{count} {word}" for word, count in zip(words, counts, strict=True))
+        return f"<Plan of {self.u.shape[-2]} knots: {every}>"
+
+    @property
+    def q(self) -> Array:
+        return self.answers.q
+
+    @property
+    def v(self) -> Array:
+        return self.answers.v
+
+    @property
+    def u(self) -> Array:
+        return self.answers.torque if self._solver.problem.by_acceleration else self.answers.u
+
+    @property
+    def K(self) -> Array:
+        return self._solver.gains(self)
+
+    @property
+    def multipliers(self) -> dict[str, Array]:
+        words, found = {"multiplier": "below", "price": "equal"}, dict[str, Array]()
+        for name, value in self.answers._asdict().items():
+            kind, mark = name.removeprefix(LAST), LAST if name.startswith(LAST) else ""
+            if kind in words:
+                found[mark + words[kind]] = value
+        return found
+
+    @property
+    def cost(self) -> Array:
+        return self.answers.state[..., VALUE]
+
+    @property
+    def violation(self) -> Array:
+        return self.answers.state[..., ERROR]
+
+    @property
+    def iterations(self) -> Array:
+        return self.answers.state[..., COUNT]
+
+    @property
+    def solved(self) -> Any:
+        return self.answers.state[..., STATUS] > 0.0
+
+    @property
+    def status(self) -> Any:
+        return np.array(STATUSES)[self.answers.state[..., STATUS].astype(int) + 3]
+
+
+class Prepared(NamedTuple):
+    """A schedule that is compiled: call(arrays in the order of names) -> answers."""
+
+    names: tuple[str, ...]
+    call: Callable[..., Any]
+
+
+class Solver:
+    """A problem of optimal control on one target; see `OptimalControl.compile`."""
+
+    def __init__(self, problem: OptimalControl, dynamics: Dynamics) -> None:
+        self.problem, self.dynamics = problem, dynamics
+        self._prepared: dict[tuple[Begin, int], Prepared] = {}
+        self._sensitivity: Prepared | None = None
+        self._numbers: dict[tuple[float, ...], Array] = {}
+        self._constants: dict[str, Array] = {}
+
+    def __repr__(self) -> str:
+        return f"<Solver of {self.problem.knots} knots: target {self.dynamics.target}, {self.dtype}>"
+
+    @property
+    def dtype(self) -> np.dtype[np.floating]:
+        return self.dynamics.dtype
+
+    @cached_property
+    def job(self) -> Job:
+        """What is computed, and in which order."""
+        return self.problem.job(str(self.dtype), lanes(str(self.dtype)))
+
+    def solve(
+        self,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        start: Plan | Sequence[ArrayLike] | None = None,
+        most: int = 100,
+        tolerance: float = 1e-6,
+        **inputs: ArrayLike,
+    ) -> Plan:
+        """Return plans from q (..., nq), v (..., nv), each problem until it is solved, `most` iterations at the most.
+
+        inputs: (..., *size), those by knot (..., N + 1, *size), "active" (..., N, n_contacts). All leading dimensions
+        broadcast. start: a plan, or (q, v, u) with shapes as in `Plan`, to begin near; None: the robot stands still.
+        tolerance: of the cost, relative, and of the largest violation [rad, m, rad/s, m/s; of bounds: half of their
+        range].
+        A problem that fails has its best plan so far, and a status that says why; it harms no other.
+        Errors: ShapeError, DTypeError, StateError, UnsupportedError.
+        """
+        if not (np.isfinite(tolerance) and tolerance > 0.0):
+            raise UnsupportedError(f"solve: tolerance={tolerance!r}, expected a number above 0")
+        most = whole("most", most, 1)
+        begin: Begin = "cold" if start is None else "plan" if isinstance(start, Plan) else "guess"
+        given: dict[str, Any] = {"q": q, "v": v, "asked": self._row(float(tolerance), float(most), 0.0)}
+        if isinstance(start, Plan):
+            self._add(given, start)
+        elif start is not None:
+            given |= self._guess(start)
+        return self._run("solve", begin, 0, given, inputs)
+
+    def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
+        """Return the plan after one iteration from a new state: a step of predictive control.
+
+        plan: of the step before, or of `solve`; it is moved on by `shift` knots, the last one repeated. Inputs by knot
+        are given moved on already. With shift=0 the barrier goes on to fall, so that steps converge; else mu is 1e-3 at
+        the least, from which one iteration follows a state that moves.
+        """
+        least = STEP_BARRIER if shift else 0.0
+        given: dict[str, Any] = {"q": q, "v": v, "asked": self._row(TIGHT, 1.0, least)}
+        self._add(given, plan)
+        return self._run("step", "plan", shift, given, inputs)
+
+    def _row(self, *numbers: float) -> Array:
+        """Numbers as an array, made once."""
+        if numbers not in self._numbers:
+            self._numbers[numbers] = np.array(numbers, self.dtype)
+        return self._numbers[numbers]
+
+    def _add(self, given: dict[str, Any], plan: Plan) -> None:
+        """What begins at a plan."""
+        answers = plan.answers
+        given["start_state"] = answers.state
+        for name, _, _ in self.job.variables():
+            given[f"start_{name}"] = getattr(answers, name)
+
+    def _guess(self, start: Sequence[ArrayLike]) -> dict[str, Any]:
+        if len(start) != 3:
+            raise UnsupportedError("solve: start= is a plan, or (q, v, u)")
+        guess = {
+            f"start_{name}": np.asarray(part, self.dtype) for name, part in zip(("q", "v", "u"), start, strict=True)
+        }
+        if self.problem.by_acceleration:
+            guess["start_u"] = np.diff(guess["start_v"], axis=-2) / self.dtype.type(self.problem.dt)
+        return guess
+
+    def _run(
+        self, called: str, begin: Begin, shift: int, given: dict[str, Any], inputs: Mapping[str, ArrayLike]
+    ) -> Plan:
+        """The schedule on what is given."""
+        names = self.problem.names
+        if set(inputs) != set(names):
+            bound_arguments(called, self.problem.signature, (), dict(inputs))
+        given |= inputs
+        if RISING.name in self.job.rows:
+            given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
+        prepared = self._prepared.get((begin, shift))
+        if prepared is None:
+            prepared = self._prepare(called, self.job.schedule(begin, whole("shift", shift, 0)), self.job.functions)
+            self._prepared[begin, shift] = prepared
+        answers = self._answers(prepared, given)
+        return Plan(self, answers, {name: np.array(given[name], self.dtype) for name in ("q", "v", *names)})
+
+    def _answers(self, prepared: Prepared, given: Mapping[str, Any]) -> Any:
+        return prepared.call(*[given[name] if name in given else self._constant(name) for name in prepared.names])
+
+    def _constant(self, name: str) -> Array:
+        """What is the same in every call."""
+        if name not in self._constants:
+            self._constants[name] = self.constant(self.problem, name).astype(self.dtype)
+        return self._constants[name]
+
+    @staticmethod
+    def constant(problem: OptimalControl, name: str) -> NDArray[np.float64]:
+        """The mark of the first knot (knots, 1), or the state of a solve that begins, by the name of the array."""
+        if name == "free":
+            return (np.arange(problem.knots) > 0).astype(np.float64)[:, None]
+        state = np.zeros(STATE)
+        state[[BARRIER, PENALTY, DAMPING]] = FIRST_BARRIER, 1.0, UNDAMPED
+        return state
+
+    def _prepare(self, called: str, schedule: Schedule, functions: Mapping[str, Function]) -> Prepared:
+        """Compiles a schedule."""
+        job = self.job
+        kernels = {call.kernel: self.dynamics.kernel(functions[call.kernel]) for call in schedule.calls()}
+        kernel = scheduled(schedule, kernels, self.dtype)
+
+        def port(name: str) -> Port:
+            slab = schedule.slab(name)
+            item = job.rows.get(name.removeprefix("by_"))
+            dims = (slab.size,) if slab.rows == 1 and name not in job.tables else (slab.rows, slab.size)
+            shape = dims if item is None else (*((slab.rows,) if item.rows > 1 else ()), *item.shape)
+            return Port(name.removeprefix("given_"), tuple(map(str, shape)), "as given", "as given", "of a plan")
+
+        inputs, outputs = ([port(name) for name in names] for names in (schedule.inputs, schedule.outputs))
+        function = Function(called, called, "", tuple(inputs), tuple(outputs), call=called)
+        binder = Binder(function, {}, self.dtype)
+        answers = namedtuple("Answers", [port.name for port in outputs])  # type: ignore[misc]
+
+        def slow(*args: ArrayLike, out: Any = None) -> Any:
+            call = binder.bind(args)
+            kernel(call.n, call.inputs, call.outputs, self.dynamics.threads)
+            return answers(*call.finish())
+
+        fast: Any = fast_path(slow, False, *binder.specs, self.dtype, answers, self.dynamics.threads)
+        if fast is not None and isinstance(kernel, NativeKernel):
+            fast.set_entry(False, kernel.entry)
+        return Prepared(tuple(port.name for port in inputs), slow if fast is None else fast)
+
+    def vjp(
+        self,
+        plan: Plan,
+        *,
+        q_bar: ArrayLike | None = None,
+        v_bar: ArrayLike | None = None,
+        u_bar: ArrayLike | None = None,
+        cost_bar: ArrayLike | None = None,
+    ) -> Any:
+        """Return the derivatives of q_bar . q + v_bar . v + u_bar . u + cost_bar cost by what the plan was made from.
+
+        q_bar (..., N + 1, nv), in tangent spaces; v_bar (..., N + 1, nv); u_bar (..., N, nu); cost_bar (...); None: 0.
+        A named tuple: q (..., nv), v (..., nv), of the given state, and each input but "active" in its shape; where one
+        was broadcast, the sum. One linear solve, as long as an iteration or two; second derivatives are exact.
+        Exact at a plan of `solve` with a small tolerance: their error is about that of u. Of other plans it is the
+        derivative of the answer that they come near to. Where a limit is reached but not pressed on, plans have a kink.
+        Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
+        """
+        job = self.job
+        if self._sensitivity is None:
+            made = Sensitivity(job)
+            self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
+        N, nv, nu = job.knots, job.running.nv, job.running.nu
+        bars = {"q_bar": (q_bar, (N + 1, nv)), "v_bar": (v_bar, (N + 1, nv)), "u_bar": (u_bar, (N, nu))}
+        given: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
+        given["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
+        given |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
+        given |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
+        if RISING.name in job.rows:
+            given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
+        answers = self._answers(self._sensitivity, given)._asdict()
+        shapes = {name: x.shape[:-1] + (nv,) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
+        found = {name: summed(answers[f"by_{name}"], shapes[name]) for name in shapes if f"by_{name}" in answers}
+        return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
+
+    def gains(self, plan: Plan) -> Array:
+        """Gains of u by [dq; dv] (..., N, nu, 2 nv); `plan.K`."""
+        function, answers = self.job.gains, plan.answers
+        kernel: Kernel = self.dynamics.kernel(function)
+        batch = answers.u.shape[:-1]
+        n = math.prod(batch)
+        arrays: list[Array] = [np.reshape(self._knots(getattr(answers, p.name)), (n, -1)) for p in function.inputs]
+        K = np.empty((n, self.job.running.nu * self.job.running.nx), self.dtype)
+        kernel(n, arrays, [K], self.dynamics.threads)
+        return np.reshape(K, (*batch, self.job.running.nu, self.job.running.nx))
+
+    def _knots(self, array: Array) -> Array:
+        """Without what stands at the last knot."""
+        return array[..., : self.problem.knots, :]
+
+
+def rising(active: Any, dtype: np.dtype[np.floating]) -> Array:
+    """Flags of contacts that begin at a knot; at the first one none does."""
+    flags = np.asarray(active, dtype)
+    return flags * (1.0 - np.concatenate([flags[..., :1, :], flags[..., :-1, :]], axis=-2))
