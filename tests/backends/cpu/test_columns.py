@@ -58,7 +58,10 @@ def test_columns_have_the_bits_of_rows(dtype: str) -> None:
                 panels.append(anywhere(x.shape if held else (3, x.shape[1], lanes), dtype))
                 panels[-1][...] = x if held else x.reshape(3, lanes, -1).swapaxes(1, 2)
             ours = [anywhere((3, x.shape[1], lanes), dtype) for x in exact]
-            assert kernel.columns is not None
+            assert kernel.columns is not None and kernel.single is not None
+            single = empty(program, n, dtype)
+            kernel.single.run(n, inputs, single, 1)
+            assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(single, exact, strict=True))
             kernel.columns.run(n, panels, ours, 1)
             for answer, right in zip(ours, exact, strict=True):
                 assert np.array_equal(answer.swapaxes(1, 2).reshape(n, -1), right, equal_nan=True), (seed, shared)
@@ -76,6 +79,13 @@ def test_what_has_no_such_form() -> None:
         many = tuple(Array(f"x{k}", (6,)) for k in range(count))
         assert (columns(replace(program, inputs=many), (False,) * count, AVX512, 64) is None) is is_none
     assert load(assembled(program, "float64", AVX512)).columns is None
+    if AVX2 in supported():  # one state is computed with sums side by side there too
+        kernel, inputs, pairs = load(assembled(program, "float64", AVX2, shared=(False, True))), states(program, 9), []
+        assert kernel.columns is None and kernel.single is not None
+        for entry in (kernel.single, kernel.entry):
+            pairs.append(empty(program, 9))
+            entry.run(9, inputs, pairs[-1], 1)
+        assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(*pairs, strict=True))
 
 
 def test_sums_are_made_side_by_side() -> None:

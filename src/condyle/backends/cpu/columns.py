@@ -11,11 +11,13 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from condyle.backends.common.chunks import lower
 from condyle.backends.common.facts import packed
 from condyle.backends.cpu.allocate import Constants, allocate
+from condyle.backends.cpu.assemble import WHOLE
 from condyle.backends.cpu.encode import FREE, RDX, SAVED, Single, encode
 from condyle.backends.cpu.operations import NONE, Instruction, constant, expanded, slot
-from condyle.backends.cpu.single import KERNEL
+from condyle.backends.cpu.single import KERNEL, single
 from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.operations import FUSED, LEAVES, TRIGONOMETRIC
@@ -47,6 +49,16 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Si
     mask = sum(1 << k for k, held in enumerate(shared) if held)
     numbers = array("q", (*head, *sizes, KERNEL, 0, mask, 0, 0))
     return Single(text, packed(constants.values, bits), numbers.tobytes())
+
+
+def alone(program: Program, isa: Isa, bits: int) -> Single | None:
+    """The scalar form of such a function, its sums side by side too. None with sines or many arrays."""
+    program = expanded(program, bits)
+    if any(node[0] in TRIGONOMETRIC for node in program.nodes):
+        return None
+    low, constants = lower(program, WHOLE), Constants()
+    code, size = allocate(program, side_by_side(program), low.slots, constants, isa, low.size)
+    return single(low, (), [code], constants.values, size, isa, bits)
 
 
 def side_by_side(program: Program, together: int = TOGETHER) -> list[int]:
