@@ -35,7 +35,7 @@ TAKEN = (*ANSWERS, TORQUE, "q", "v", "u", "after_q", "after_v")
 class Side(NamedTuple):
     """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
 
-    of: str
+    quantity: str
     entry: int
     place: int
     sign: float
