@@ -98,7 +98,12 @@ class OptimalControl:
         self._at = at_knot, at_end
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
-        """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
+        """Return the solver; options as in `Robot.compile`, but for the target "cuda". It is compiled at its first call."""
+        if target == "cuda":
+            raise UnsupportedError(
+                'OptimalControl: there is no target "cuda": compile(target="cpu"), whose threads share the problems of '
+                "a batch"
+            )
         robot: Any = self.robot  # a `condyle.Robot`
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
