@@ -17,7 +17,7 @@ from condyle.compile.options import bound_of, whole
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.jobs.optimal_control.iteration import Knot
-from condyle.jobs.optimal_control.problem import TAKEN, TORQUE, Rules, Side, Written, names_asked, written
+from condyle.jobs.optimal_control.problem import NOTHING, TAKEN, TORQUE, Rules, Side, Written, names_asked, written
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
@@ -55,6 +55,7 @@ class OptimalControl:
         bounds: Mapping[str, Limits] | None = None,
         dynamics: Callable[..., Any] | None = None,
         controls: int | None = None,
+        impacts: bool = True,
         **options: Any,
     ) -> None:
         """running(at, u, inputs), last(at, inputs): users' functions of one knot (docs/your-functions.md), which answer
@@ -63,9 +64,10 @@ class OptimalControl:
 
         knots: N, intervals of dt [s]. integrator: as in `Robot.compile`. inputs: {name: size} of numbers that change
         from call to call. by_knot: names of those with a value for each knot, (N + 1, *size); "active", flags of
-        contacts, has (N, n_contacts), and where one rises there is an impact. bounds: of "u", "q", "v": True is those
-        of the model (effort or control range, limits, velocity), or (lower, upper), or False; by default {"u": True}.
-        dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step; controls: its number of
+        contacts, has (N, n_contacts). bounds: of "u", "q", "v": True is those of the model (effort or control range,
+        limits, velocity), or (lower, upper), or False; by default {"u": True}. impacts: whether there is an impact
+        where a flag of "active" rises. Without, contacts of gains (kp, 1 / dt) stop a foot in a step as well: sooner
+        computed by far. dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step; controls: its number of
         u. options: those of `Robot.function`, such as `contacts`, `joint_forces`, `actuators`, `reference_frame`.
         Errors: UnsupportedError, ShapeError.
         """
@@ -76,7 +78,7 @@ class OptimalControl:
         self._options: dict[str, Any] = {**options, "integrator": integrator}
         bound = bound_of(robot, **self._options)
         self.nu, self._root = self._controls(bound, dynamics, controls)
-        self.inputs = self._inputs(bound, inputs or {}, by_knot)
+        self.inputs = self._inputs(bound, inputs or {}, by_knot, impacts)
         every: dict[str, Any] = {item.name: item.shape or () for item in self.inputs}
         state = {"q": "nq", "v": "nv"}
         at_knot = {**state, "u": self.nu, **every}
@@ -86,16 +88,21 @@ class OptimalControl:
         names = names_asked("running", running, at_knot)
         if self.by_acceleration:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
-        last = last or _nothing
         moves = names_asked("dynamics", dynamics or self._step, at_knot)
         all_names = dict.fromkeys((*names, "u")) if self.by_acceleration else names
-        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), (*RUNNING, TORQUE))
-        self._last = written(robot, bound, "last", last, at_end, names_asked("last", last, at_end), RUNNING)
+        allowed = (*RUNNING, TORQUE) if self.by_acceleration else RUNNING
+        self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), allowed)
+        names = () if last is None else names_asked("last", last, at_end)
+        self._last = NOTHING if last is None else written(robot, bound, "last", last, at_end, names, RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
         self._at = at_knot, at_end
+
+    def __repr__(self) -> str:
+        kind = "accelerations" if self.by_acceleration else "controls"
+        return f"<OptimalControl of {self.robot.name}: {self.knots} knots of {self.dt:g} s, variables are {kind}>"
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
         """Return the solver; options as in `Robot.compile`, but for the target "cuda". It is compiled at its first call."""
@@ -210,7 +217,9 @@ class OptimalControl:
             raise UnsupportedError(f"OptimalControl: robot {self.robot.name!r} has no joint to control")
         return self.robot.nv - root, root
 
-    def _inputs(self, bound: Bound, inputs: Mapping[str, Any], by_knot: Sequence[str]) -> tuple[Input, ...]:
+    def _inputs(
+        self, bound: Bound, inputs: Mapping[str, Any], by_knot: Sequence[str], impacts: bool
+    ) -> tuple[Input, ...]:
         """Inputs with their shapes and rows."""
         known = sizes_of(self.robot, bound)
         ports = inputs_of(inputs, Sizes.joined(known, None)) if inputs else ()
@@ -231,7 +240,7 @@ class OptimalControl:
                     raise UnsupportedError("OptimalControl: 'active' is an input by knot: by_knot=('active',)")
                 rows = self.knots
             items.append(Input(port.name, port.shape(known), rows))
-            if port.name == ACTIVE.name:
+            if port.name == ACTIVE.name and impacts:
                 items.append(Input(RISING.name, port.shape(known), rows))
         return tuple(items)
 
@@ -287,11 +296,6 @@ class OptimalControl:
     def signature(self) -> Signature:
         """Of inputs."""
         return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])
-
-
-def _nothing(at: Any) -> Any:
-    """The last knot without a cost."""
-    return {"residual": 0.0 * at.v}
 
 
 def _sides(name: str, entry: int, place: int, lower: float, upper: float) -> list[Side]:

@@ -118,6 +118,10 @@ class Written:
         return traced(self.name, f"user_{asked[0]}", ports, some, tracer, bound.frames)[0]
 
 
+NOTHING = Written(dict, "last", (), {}, {}, ())
+"""Nothing is asked."""
+
+
 def names_asked(what: str, f: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
     """The inputs that a user's function takes by the names of its arguments; UnsupportedError for others."""
     if not callable(f):
@@ -151,7 +155,7 @@ def written(
     answers = _run(robot, bound, f, name, names, ports, tracer)
     wrong = [key for key in answers if key not in allowed]
     if wrong:
-        raise UnsupportedError(f"{name}: it answers {wrong[0]!r}; allowed is {', '.join(map(repr, allowed))}")
+        raise UnsupportedError(f"{name}: it answers {wrong[0]!r}; allowed is {', '.join(map(repr, ANSWERS))}")
     if "cost" in answers and answers["cost"].shape != (1,):
         raise ShapeError(f"{name}: cost has {answers['cost'].shape[0]} entries, expected one number")
     frames = traced(name, "user_function", ports, answers, tracer)[1]

@@ -186,7 +186,8 @@ class Solver:
         """What begins at a plan."""
         answers = plan.answers
         given["start_state"] = answers.state
-        for name, _, _ in self.job.variables():
+        gains = ("KQ", "KV") if self.problem.by_acceleration else ()
+        for name in (*(name for name, _, _ in self.job.variables()), *gains):
             given[f"start_{name}"] = getattr(answers, name)
 
     def _guess(self, start: Sequence[ArrayLike]) -> dict[str, Any]:
