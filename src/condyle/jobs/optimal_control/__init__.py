@@ -106,7 +106,12 @@ class OptimalControl:
         return f"<OptimalControl of {self.robot.name}: {self.knots} knots of {self.dt:g} s, variables are {kind}>"
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
-        """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
+        """Return the solver; options as in `Robot.compile`, without target "cuda". It is compiled at its first call."""
+        if target == "cuda":
+            raise UnsupportedError(
+                'OptimalControl: there is no target "cuda": compile(target="cpu"), whose threads share the problems of '
+                "a batch"
+            )
         robot: Any = self.robot  # a `condyle.Robot`
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
@@ -220,7 +225,7 @@ class OptimalControl:
         known = sizes_of(self.robot, bound)
         ports = inputs_of(inputs, Sizes.joined(known, None)) if inputs else ()
         names = [port.name for port in ports]
-        wrong = next((name for name in names if name in TAKEN or name == RISING.name), None)
+        wrong = next((name for name in names if TAKEN.fullmatch(name) or name == RISING.name), None)
         if wrong is not None:
             raise UnsupportedError(f"OptimalControl: inputs: {wrong!r} is taken: choose another name")
         missing = next((name for name in by_knot if name not in names), None)
