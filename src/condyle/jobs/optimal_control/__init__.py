@@ -55,6 +55,7 @@ class OptimalControl:
         bounds: Mapping[str, Limits] | None = None,
         dynamics: Callable[..., Any] | None = None,
         controls: int | None = None,
+        impacts: bool = True,
         **options: Any,
     ) -> None:
         """running(at, u, inputs), last(at, inputs): users' functions of one knot (docs/your-functions.md), which answer
@@ -63,9 +64,10 @@ class OptimalControl:
 
         knots: N, intervals of dt [s]. integrator: as in `Robot.compile`. inputs: {name: size} of numbers that change
         from call to call. by_knot: names of those with a value for each knot, (N + 1, *size); "active", flags of
-        contacts, has (N, n_contacts), and where one rises there is an impact. bounds: of "u", "q", "v": True is those
-        of the model (effort or control range, limits, velocity), or (lower, upper), or False; by default {"u": True}.
-        dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step; controls: its number of
+        contacts, has (N, n_contacts). bounds: of "u", "q", "v": True is those of the model (effort or control range,
+        limits, velocity), or (lower, upper), or False; by default {"u": True}. impacts: whether there is an impact
+        where a flag of "active" rises. Without, contacts of gains (kp, 1 / dt) stop a foot in a step as well: sooner
+        computed by far. dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step; controls: its number of
         u. options: those of `Robot.function`, such as `contacts`, `joint_forces`, `actuators`, `reference_frame`.
         Errors: UnsupportedError, ShapeError.
         """
@@ -76,7 +78,7 @@ class OptimalControl:
         self._options: dict[str, Any] = {**options, "integrator": integrator}
         bound = bound_of(robot, **self._options)
         self.nu, self._root = self._controls(bound, dynamics, controls)
-        self.inputs = self._inputs(bound, inputs or {}, by_knot)
+        self.inputs = self._inputs(bound, inputs or {}, by_knot, impacts)
         every: dict[str, Any] = {item.name: item.shape or () for item in self.inputs}
         state = {"q": "nq", "v": "nv"}
         at_knot = {**state, "u": self.nu, **every}
@@ -210,7 +212,9 @@ class OptimalControl:
             raise UnsupportedError(f"OptimalControl: robot {self.robot.name!r} has no joint to control")
         return self.robot.nv - root, root
 
-    def _inputs(self, bound: Bound, inputs: Mapping[str, Any], by_knot: Sequence[str]) -> tuple[Input, ...]:
+    def _inputs(
+        self, bound: Bound, inputs: Mapping[str, Any], by_knot: Sequence[str], impacts: bool
+    ) -> tuple[Input, ...]:
         """Inputs with their shapes and rows."""
         known = sizes_of(self.robot, bound)
         ports = inputs_of(inputs, Sizes.joined(known, None)) if inputs else ()
@@ -231,7 +235,7 @@ class OptimalControl:
                     raise UnsupportedError("OptimalControl: 'active' is an input by knot: by_knot=('active',)")
                 rows = self.knots
             items.append(Input(port.name, port.shape(known), rows))
-            if port.name == ACTIVE.name:
+            if port.name == ACTIVE.name and impacts:
                 items.append(Input(RISING.name, port.shape(known), rows))
         return tuple(items)
 

@@ -78,14 +78,24 @@ def _meaning(job: Job, schedule: Schedule, name: str) -> Meaning:
     slab, item = schedule.slab(name), job.rows.get(name)
     if item is not None:
         shape = (*((slab.rows,) if item.rows > 1 else ()), *item.shape)
-        return Meaning(shape or (1,), "as given", "an input of the problem", name)
+        return Meaning(shape or (1,), "as given", "an input of the problem")
     kind = name.removeprefix("start_").removeprefix(LAST)
     unit, text = TEXTS[kind if kind in TEXTS else name]
     if kind == "u" and job.torques is not None:
         text = "accelerations of all intervals"
     shape = (slab.size,) if slab.rows == 1 and name not in job.tables else (slab.rows, slab.size)
     where = f"{text}, of the last knot" if LAST in name else text
-    return Meaning(shape, unit, f"{where}, of the plan before" if name.startswith("start_") else where, name)
+    before = name.startswith("start_")
+    return Meaning(shape, unit, f"{where}, of the plan before" if before else where, _in_c(name))
+
+
+def _in_c(name: str) -> str:
+    """The name of an argument: of the state now as it is, of the plan before with a word for that."""
+    if name.startswith("given_"):
+        return name.removeprefix("given_")
+    if name.startswith("start_"):
+        return f"before_{name.removeprefix('start_')}"
+    return name if name in ("asked", "gains") else f"plan_{name}"
 
 
 def _example(problem: OptimalControl, job: Job, schedule: Schedule, dtype: str) -> Example | None:

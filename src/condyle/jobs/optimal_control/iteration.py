@@ -106,13 +106,13 @@ class Knot:
         quadratic.add_cost()
         slope = quadratic.slope
         quadratic.add_limits()
-        F, d = None, None
+        rows, d = None, None
         if self.motion is not None and not self.is_linear:
             arguments = self.arguments(values)
             blocks = call(jacobian(self.motion, self.variables), *arguments)
-            F = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
+            rows = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
             d = self.defect(call, arguments, values["next_q"], values["next_v"])
-        return {**self.panels(quadratic.square, quadratic.slope, F, d), "gradient": slope}
+        return {**self.panels(quadratic.square, quadratic.slope, rows, d), "gradient": slope}
 
     def panels(self, H: Any, g: Any, F: Any, d: Any) -> Answers:
         """Panels of a quadratic and, where it is not of accelerations, of the motion F [dq; dv; du] + d."""

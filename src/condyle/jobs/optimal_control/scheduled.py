@@ -95,7 +95,8 @@ class Job:
         nx, lanes = knot.nx, knot.lanes
         last_column = knot.nv if linear else nx
         corner = (last_column // lanes * (nx + 1) + nx) * lanes + last_column % lanes
-        search = Search(self.knots + 1, rows, corner, knot.eps)
+        sums = rows + self.knots * (knot.rules.equal + (0 if linear else nx)) + self.last.rules.equal
+        search = Search(self.knots + 1, rows, sums, corner, knot.eps)
         if self.torques is not None:
             sizes = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}
             self.functions["torque"] = function_of(self.robot, self.bound, "torque", sizes, self.torques)

@@ -288,13 +288,14 @@ class Solver:
         N, nv, nu = job.knots, job.running.nv, job.running.nu
         bars = {"q_bar": (q_bar, (N + 1, nv)), "v_bar": (v_bar, (N + 1, nv)), "u_bar": (u_bar, (N, nu))}
         given: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
+        given |= {"unit": np.eye(2 * nv + nu), "last_unit": np.eye(2 * nv)}
         given["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
         given |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
         given |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
         if RISING.name in job.rows:
             given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
         answers = self._answers(self._sensitivity, given)._asdict()
-        shapes = {name: x.shape[:-1] + (nv,) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
+        shapes = {name: (*x.shape[:-1], nv) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
         found = {name: summed(answers[f"by_{name}"], shapes[name]) for name in shapes if f"by_{name}" in answers}
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
