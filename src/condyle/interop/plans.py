@@ -70,9 +70,9 @@ class Plans:
             listed = ", ".join(f"{name} {batch}" for name, batch in zip(self.takes, own, strict=True))
             raise ShapeError(f"solve: batch dimensions do not broadcast: {listed}") from None
 
-    def forward(self, options: Mapping[str, Any], *given: Any) -> list[NDArray[Any]]:
+    def forward(self, options: Mapping[str, Any], *arrays: Any) -> list[NDArray[Any]]:
         """Answers, and then what is kept."""
-        named: dict[str, Any] = dict(zip(self.takes, map(np.asarray, given), strict=True))
+        named: dict[str, Any] = dict(zip(self.takes, map(np.asarray, arrays), strict=True))
         plan = self.solver.solve(**named, **options)
         answers = plan.q, plan.v, plan.u, plan.cost, np.asarray(plan.solved, self.solver.dtype)
         return [*map(np.asarray, answers), *(getattr(plan.answers, name) for name in self.kept)]
@@ -80,15 +80,15 @@ class Plans:
     def backward(self, *arrays: Any) -> list[NDArray[Any]]:
         """Gradients by each argument. arrays: arguments, what is kept, and cotangents of q, v, u, cost."""
         values, n = [np.asarray(x) for x in arrays], len(self.takes)
-        given, kept, bars = dict(zip(self.takes, values[:n], strict=True)), values[n:-4], values[-4:]
-        plan = Plan(self.solver, namedtuple("Kept", self.kept)(*kept), given)  # type: ignore[misc]
+        arrays, kept, bars = dict(zip(self.takes, values[:n], strict=True)), values[n:-4], values[-4:]
+        plan = Plan(self.solver, namedtuple("Kept", self.kept)(*kept), arrays)  # type: ignore[misc]
         q_bar = bars[0][..., : self.solver.problem.robot.nv]
         if not self.is_tangent:
             q_bar = tangent_gradient(np, self.layout, plan.q, bars[0])
         found = self.solver.vjp(plan, q_bar=q_bar, v_bar=bars[1], u_bar=bars[2], cost_bar=bars[3])._asdict()
         if self.is_tangent:
-            behind = given["q"].shape[-1] - found["q"].shape[-1]
+            behind = arrays["q"].shape[-1] - found["q"].shape[-1]
             found["q"] = np.pad(found["q"], [(0, 0)] * (found["q"].ndim - 1) + [(0, behind)])
         else:
-            found["q"] = ambient_gradient(np, self.layout, given["q"], found["q"])
-        return [found[name] if name in found else np.zeros_like(x) for name, x in given.items()]
+            found["q"] = ambient_gradient(np, self.layout, arrays["q"], found["q"])
+        return [found[name] if name in found else np.zeros_like(x) for name, x in arrays.items()]

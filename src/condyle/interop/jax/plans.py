@@ -22,7 +22,7 @@ class JaxSolver:
 
     def __init__(self, solver: Solver, is_tangent: bool) -> None:
         self._plans = Plans(solver, is_tangent)
-        self._call = lru_cache(maxsize=16)(self._made)
+        self._call = lru_cache(maxsize=16)(self._traced)
 
     def solve(self, q: Any, v: Any, *, most: int = 100, tolerance: float = 1e-6, **inputs: Any) -> Answers:
         """As `Solver.solve`: a named tuple q, v, u, cost, solved. Derivatives are those of `Solver.vjp`."""
@@ -32,29 +32,29 @@ class JaxSolver:
                 "solve: JAX is in single precision, and this solver is float64: "
                 'jax.config.update("jax_enable_x64", True) at the start, or compile(dtype="float32")'
             )
-        given = [jnp.asarray(x, dtype) for x in self._plans.arguments(q, v, inputs)]
-        batch = self._plans.batch([x.shape for x in given])
-        whole = [jnp.broadcast_to(x, (*batch, *d)) for x, d in zip(given, self._plans.takes.values(), strict=True)]
+        arrays = [jnp.asarray(x, dtype) for x in self._plans.arguments(q, v, inputs)]
+        batch = self._plans.batch([x.shape for x in arrays])
+        whole = [jnp.broadcast_to(x, (*batch, *d)) for x, d in zip(arrays, self._plans.takes.values(), strict=True)]
         return Answers(*self._call(most, tolerance)(*whole))
 
-    def _made(self, most: int, tolerance: float) -> Any:
+    def _traced(self, most: int, tolerance: float) -> Any:
         plans = self._plans
 
-        def called(f: Any, dims: Any, *given: Any) -> Any:
-            batch = given[0].shape[:-1]
+        def called(f: Any, dims: Any, *arrays: Any) -> Any:
+            batch = arrays[0].shape[:-1]
             shapes = [jax.ShapeDtypeStruct((*batch, *each), plans.solver.dtype) for each in dims]
-            return jax.pure_callback(f, shapes, *given, vmap_method="broadcast_all")
+            return jax.pure_callback(f, shapes, *arrays, vmap_method="broadcast_all")
 
-        def forward(*given: Any) -> Any:
+        def forward(*arrays: Any) -> Any:
             f = partial(plans.forward, {"most": most, "tolerance": tolerance})
-            found, n = called(f, [*plans.gives, *plans.kept.values()], *given), len(plans.gives)
-            return tuple(found[:n]), (given, tuple(found[n:]))
+            found, n = called(f, [*plans.gives, *plans.kept.values()], *arrays), len(plans.gives)
+            return tuple(found[:n]), (arrays, tuple(found[n:]))
 
         def backward(kept: Any, bars: Any) -> Any:
             return tuple(called(plans.backward, plans.takes.values(), *kept[0], *kept[1], *bars[:4]))
 
-        def answers(*given: Any) -> Any:
-            return forward(*given)[0]
+        def answers(*arrays: Any) -> Any:
+            return forward(*arrays)[0]
 
         solve = jax.custom_vjp(answers)
         solve.defvjp(forward, backward)

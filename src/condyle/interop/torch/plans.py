@@ -16,11 +16,11 @@ class _Solve(torch.autograd.Function):
     """The answers; gradients by one linear solve."""
 
     @staticmethod
-    def forward(ctx: Any, plans: Plans, options: Mapping[str, Any], *given: Any) -> Any:
-        found = plans.forward(options, *[x.detach().cpu().numpy() for x in given])
-        tensors, n = [torch.from_numpy(x).to(given[0].device) for x in found], len(plans.gives)
+    def forward(ctx: Any, plans: Plans, options: Mapping[str, Any], *arrays: Any) -> Any:
+        found = plans.forward(options, *[x.detach().cpu().numpy() for x in arrays])
+        tensors, n = [torch.from_numpy(x).to(arrays[0].device) for x in found], len(plans.gives)
         ctx.plans = plans
-        ctx.save_for_backward(*given, *tensors[n:])
+        ctx.save_for_backward(*arrays, *tensors[n:])
         ctx.mark_non_differentiable(tensors[n - 1])
         return tuple(tensors[:n])
 
@@ -40,7 +40,7 @@ class TorchSolver:
     def solve(self, q: Any, v: Any, *, most: int = 100, tolerance: float = 1e-6, **inputs: Any) -> Answers:
         """As `Solver.solve`: a named tuple q, v, u, cost, solved. Gradients are those of `Solver.vjp`, once."""
         plans, dtype = self._plans, getattr(torch, str(self._plans.solver.dtype))
-        given = [torch.as_tensor(x, dtype=dtype) for x in plans.arguments(q, v, inputs)]
-        batch = plans.batch([tuple(x.shape) for x in given])
-        whole = [x.expand(*batch, *dims) for x, dims in zip(given, plans.takes.values(), strict=True)]
+        arrays = [torch.as_tensor(x, dtype=dtype) for x in plans.arguments(q, v, inputs)]
+        batch = plans.batch([tuple(x.shape) for x in arrays])
+        whole = [x.expand(*batch, *dims) for x, dims in zip(arrays, plans.takes.values(), strict=True)]
         return Answers(*_Solve.apply(plans, {"most": most, "tolerance": tolerance}, *whole))
