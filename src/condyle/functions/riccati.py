@@ -68,6 +68,11 @@ class _Shape(NamedTuple):
         return [first + k for first, size in self.turning or () for k in range(size)]
 
     @property
+    def half(self) -> int:
+        """The first column of which entries before it are left out: V and Qxx are read by their lower triangles."""
+        return 0 if self.turning is not None else self.groups("V") // 2 * self.lanes
+
+    @property
     def lower(self) -> int:
         """Numbers of L and 1 / D."""
         return self.nu * (self.nu + 1) // 2
@@ -132,7 +137,8 @@ def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Ric
     """
     shape = _Shape(nx, nu, lanes, turning)
     rows, L = _port("h", nx + 1 + nu), _port("L", shape.lower, is_shared=True)
-    eliminate = [_port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [_port("V", nx + 1), _port("K", nu)]
+    Qx, V = _port("Qx", nx + 1 + nu, lower=shape.half), _port("V", nx + 1, lower=shape.half)
+    eliminate = [_port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [V, _port("K", nu)]
     parts = {
         "factor": _function(shape, _factor, "factor", [_panel(shape, "Qu"), _port("reg", 1)], [L]),
         "eliminate": _function(shape, _eliminate, "eliminate", *eliminate),
@@ -153,7 +159,7 @@ def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Ric
         runs = _control_of_joints, _state_of_joints, _advance_joints
         parts["mix"] = _function(shape, _mix, "mix", [v, J], [y])
         parts["fold"] = _function(shape, _fold, "fold", [Y, J], [S])
-    answers = [_port("Qu", nu)], [_port("Qx", nx + 1 + nu)], ends
+    answers = [_port("Qu", nu)], [Qx], ends
     names = "control", "state", "advance"
     for name, run, inputs, outputs in zip(names, runs, (control, state, step), answers, strict=True):
         parts[name] = _function(shape, run, name, inputs, outputs)
@@ -184,8 +190,9 @@ def _function(shape: _Shape, run: Run, key: str, inputs: Sequence[Port], outputs
     )
 
 
-def _port(name: str, *dims: int, is_shared: bool = False) -> Port:
-    return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", is_shared=is_shared)
+def _port(name: str, *dims: int, is_shared: bool = False, lower: int = 0) -> Port:
+    marks: dict[str, Any] = {"is_shared": is_shared, "lower": lower}
+    return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", **marks)
 
 
 def _panel(shape: _Shape, name: str) -> Port:

@@ -21,6 +21,7 @@ class Port:
     by: of a derivative, the input that it is by, where that is tau.
     is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
     is_shared: it is the same for all states of a call, which machine code may rely on (see `backends.cpu.columns`).
+    lower: of a column of a panel: entries before this one are not read in columns from this one on; 0: all are read.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Port:
     is_fraction: bool = False
     is_positive: bool = False
     is_shared: bool = False
+    lower: int = 0
 
     @property
     def is_configuration(self) -> bool:

@@ -49,10 +49,15 @@ def build(
 
 
 def assembled(
-    program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None, shared: Sequence[bool] = ()
+    program: Code,
+    dtype: str,
+    isa: Isa | None = None,
+    layouts: Layouts | None = None,
+    shared: Sequence[bool] = (),
+    lower: Sequence[int] = (),
 ) -> ObjectCode:
     """The object code of the function, not loaded. shared: inputs that are the same for all states of a call; with some
-    there is a form for columns too."""
+    there is a form for columns too. lower: of outputs, see `Port.lower`."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError(f"target 'cpu': {NEEDS}; target 'c' runs everywhere")
@@ -74,7 +79,7 @@ def assembled(
         from condyle.backends.cpu.columns import alone, columns
 
         one = alone(program, isa, bits) or code.single
-        code = replace(code, columns=columns(program, shared, isa, bits), single=one)
+        code = replace(code, columns=columns(program, shared, isa, bits, lower), single=one)
     return code
 
 
