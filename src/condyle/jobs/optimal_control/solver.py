@@ -48,11 +48,11 @@ class Plan:
     "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
-    __slots__ = ("_solver", "answers", "inputs")
+    __slots__ = ("answers", "inputs", "solver")
 
     def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
         """answers: of the schedule, by name. inputs: what it was made from, by name."""
-        self._solver, self.answers, self.inputs = solver, answers, inputs
+        self.solver, self.answers, self.inputs = solver, answers, inputs
 
     def __repr__(self) -> str:
         words, counts = np.unique(self.status, return_counts=True)
@@ -69,11 +69,11 @@ class Plan:
 
     @property
     def u(self) -> Array:
-        return self.answers.torque if self._solver.problem.by_acceleration else self.answers.u
+        return self.answers.torque if self.solver.problem.by_acceleration else self.answers.u
 
     @property
     def K(self) -> Array:
-        return self._solver.gains(self)
+        return self.solver.gains(self)
 
     @property
     def multipliers(self) -> dict[str, Array]:
@@ -282,6 +282,8 @@ class Solver:
         Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
         """
         job = self.job
+        if plan.solver.problem is not self.problem:
+            raise UnsupportedError("vjp: a plan of another problem: give one that this solver made")
         if self._sensitivity is None:
             made = Sensitivity(job)
             self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
