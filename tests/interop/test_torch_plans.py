@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,7 @@ def test_plans_and_their_gradients_are_those_of_the_solver() -> None:
 def test_gradients_by_quaternions_agree_with_differences() -> None:
     far, values = wrap(solver(False)), {name: torch.tensor(x) for name, x in state(False).items()}
 
-    def cost(raw: torch.Tensor) -> torch.Tensor:
+    def cost(raw: Any) -> Any:
         q = torch.cat([raw[..., k : k + 4] / raw[..., k : k + 4].norm(dim=-1, keepdim=True) for k in (0, 4)], dim=-1)
         return far.solve(**{**values, "q": q}, tolerance=1e-10).cost
 
