@@ -55,7 +55,7 @@ def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64", turning: Any =
 
         return rows
 
-    return {function.name: run(function) for function in riccati(nx, nu, lanes, turning) if function is not None}
+    return {function.name: run(function) for function in riccati(nx, nu, lanes, turning)}
 
 
 def panel(A: Array, lanes: int) -> Array:

@@ -20,14 +20,12 @@ Turning: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
 class Riccati(NamedTuple):
-    """The functions of one size. States of mix, control, state, eliminate: columns; of factor, advance: knots.
+    """The functions of one size. States of control, state, eliminate: columns; of factor, advance: knots.
 
     control: columns f of B, h of Hu; V, Fu -> column of Quu.
     state: columns f of F^, h of Hx; V, Fx, Fu -> column of Qx.
     factor: Qu, reg -> L, of Quu + reg 1. eliminate: column q of Qx; Qx, L -> columns of V and K.
     advance: dx, K, Fx, Fu -> du, the next dx.
-    In the form of joints M is in place of F. mix: column of V; J -> row of Y. fold: Y, J -> S. control: S in place of
-    V. state: columns of V, Y and E too; Y, S in place of V, which is there if joints turn.
     """
 
     control: Function
@@ -35,8 +33,21 @@ class Riccati(NamedTuple):
     factor: Function
     eliminate: Function
     advance: Function
-    mix: Function | None = None
-    fold: Function | None = None
+
+
+class RiccatiOfJoints(NamedTuple):
+    """The same with M in place of F. mix: column of V; J -> row of Y. fold: Y, J -> S.
+
+    control: S in place of V. state: columns of V, Y and E too; Y, S in place of V, which is there if joints turn.
+    """
+
+    mix: Function
+    fold: Function
+    control: Function
+    state: Function
+    factor: Function
+    eliminate: Function
+    advance: Function
 
 
 class _Shape(NamedTuple):
@@ -113,7 +124,7 @@ class _Shape(NamedTuple):
 
 
 @cache
-def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Riccati:
+def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Riccati | RiccatiOfJoints:
     """The functions for nx states and nu controls, of panels with so many lanes.
 
     turning: None for any x+ = F x^ + B u. Else states are [q; v] of semi-implicit Euler steps of length h,
@@ -146,7 +157,7 @@ def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Ric
     names = "control", "state", "advance"
     for name, run, inputs, outputs in zip(names, runs, (control, state, step), answers, strict=True):
         parts[name] = _function(shape, run, name, inputs, outputs)
-    return Riccati(**parts)
+    return Riccati(**parts) if turning is None else RiccatiOfJoints(**parts)
 
 
 Run: TypeAlias = Callable[..., "tuple[Flat, ...]"]
@@ -287,7 +298,7 @@ def backward(knots: int, nx: int, nu: int, lanes: int, turning: Turning | None =
         return Call(function.name, count, tuple(inputs), outputs, columns=True)
 
     first: list[Statement] = []
-    if functions.mix is None or functions.fold is None:
+    if isinstance(functions, Riccati):
         shared = [after, _held("Fx"), _held("Fu")]
         control, state = [_knot("Fu"), _knot("Hu"), after, _held("Fu")], [_knot("Fx"), _knot("Hx"), *shared]
     else:

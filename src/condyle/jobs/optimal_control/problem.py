@@ -40,7 +40,7 @@ TAKEN = re.compile(
 class Side(NamedTuple):
     """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
 
-    of: str
+    quantity: str
     entry: int
     place: int
     sign: float

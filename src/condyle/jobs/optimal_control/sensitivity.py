@@ -43,7 +43,9 @@ class Sensitivity:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.inputs = tuple(item for item in job.inputs if item.name not in (ACTIVE.name, RISING.name))
-        self._lagrangians = {knot.motion is None: self._made("lagrangian", knot) for knot in (job.running, job.last)}
+        self._lagrangians = {
+            knot.motion is None: self._function_of("lagrangian", knot) for knot in (job.running, job.last)
+        }
         knots, moves = (job.running, job.last), not job.running.is_linear
         self.functions: dict[str, Function] = dict(job.functions)
         for knot in knots:
@@ -96,7 +98,7 @@ class Sensitivity:
         run = partial(getattr(self, f"_{name}"), knot)
         self.functions[key] = function_of(self.job.robot, self.job.bound, key, sizes, run)
 
-    def _made(self, name: str, knot: Knot) -> Function:
+    def _function_of(self, name: str, knot: Knot) -> Function:
         """L of a knot: of its variables, the user's inputs, a factor of the cost and the multipliers."""
         sizes = {**self._sizes(knot), "cost_factor": 1}
         sizes.pop("slack", None)
