@@ -31,7 +31,7 @@ TORQUE = "torque"
 """What inverse dynamics answers, where the controls are accelerations."""
 TAKEN = re.compile(
     "residual|cost|equal|below|torque|[quv]|state|search|asked|free|slack|multiplier|price|d(slack|multiplier|price)|"
-    "gradient|facts|moves|accepted|done|reg|d[xu]|[A-Z][a-zA-Z]?|costate|unit|curves?|cost_factor|"
+    "gradient|facts|moves|accepted|done|reg|d[xu]|[FM][xu]|H[xuQVU]|Q[xuQVU]|[VK][QV]?|[EJLSY]|costate|unit|curves?|cost_factor|"
     "(after|new|next|last|start|zero|given|all|by|each)_.*|.*_(bar|weight)"
 )
 """Names that no input may have: those of our own arrays."""

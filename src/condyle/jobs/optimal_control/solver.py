@@ -45,11 +45,11 @@ class Plan:
     "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
-    __slots__ = ("_solver", "answers", "inputs")
+    __slots__ = ("answers", "inputs", "solver")
 
     def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
         """answers: of the schedule, by name. inputs: what it was made from, by name."""
-        self._solver, self.answers, self.inputs = solver, answers, inputs
+        self.solver, self.answers, self.inputs = solver, answers, inputs
 
     def __repr__(self) -> str:
         words, counts = np.unique(self.status, return_counts=True)
@@ -66,11 +66,11 @@ class Plan:
 
     @property
     def u(self) -> Array:
-        return self.answers.torque if self._solver.problem.by_acceleration else self.answers.u
+        return self.answers.torque if self.solver.problem.by_acceleration else self.answers.u
 
     @property
     def K(self) -> Array:
-        return self._solver.gains(self)
+        return self.solver.gains(self)
 
     @property
     def multipliers(self) -> dict[str, Array]:
@@ -242,8 +242,12 @@ class Solver:
             slab = schedule.slab(name)
             item = job.rows.get(name.removeprefix("by_"))
             dims = (slab.size,) if slab.rows == 1 and name not in job.tables else (slab.rows, slab.size)
-            shape = dims if item is None else (*((slab.rows,) if item.rows > 1 else ()), *item.shape)
-            return Port(name.removeprefix("given_"), tuple(map(str, shape)), "as given", "as given", "of a plan")
+            if item is not None:
+                dims = (
+                    *((slab.rows,) if slab.rows > 1 or item.name in (ACTIVE.name, RISING.name) else ()),
+                    *item.shape,
+                )
+            return Port(name.removeprefix("given_"), tuple(map(str, dims)), "as given", "as given", "of a plan")
 
         inputs, outputs = ([port(name) for name in names] for names in (schedule.inputs, schedule.outputs))
         function = Function(called, called, "", tuple(inputs), tuple(outputs), call=called)
@@ -279,6 +283,8 @@ class Solver:
         Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
         """
         job = self.job
+        if plan.solver.problem is not self.problem:
+            raise UnsupportedError("vjp: a plan of another problem: give one that this solver made")
         if self._sensitivity is None:
             made = Sensitivity(job)
             self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
@@ -292,8 +298,13 @@ class Solver:
         if RISING.name in job.rows:
             arrays[RISING.name] = rising(arrays[ACTIVE.name], self.dtype)
         answers = self._answers(self._sensitivity, arrays)._asdict()
-        shapes = {name: (*x.shape[:-1], nv) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
-        found = {name: summed(answers[f"by_{name}"], shapes[name]) for name in shapes if f"by_{name}" in answers}
+        found = dict[str, Array]()
+        for name in answers:
+            item, value = job.rows.get(name.removeprefix("by_")), answers[name]
+            if item is not None and item.rows == 1:  # all knots have it
+                value = value.sum(axis=-1 - len(item.shape))
+            shape = plan.inputs[name.removeprefix("by_")].shape
+            found[name.removeprefix("by_")] = summed(value, shape if item is not None else (*shape[:-1], nv))
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
     def gains(self, plan: Plan) -> Array:
