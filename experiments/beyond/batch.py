@@ -5,11 +5,11 @@ eight of 6 s with 64 knots 0.01 s apart. A solve is one iteration from the last 
 (velocity), 2e-6 (torque) and 50 (last tip). Each problem is an arm at another place of the curve, with a disturbed
 state.
 
-Ours differs in four ways. The step is semi-implicit Euler's; theirs also has the acceleration's h^2 / 2. Limits are left
-out, or they are those of positions, velocities and torques by an interior point method; theirs has a barrier of weight
-0.01 at the joints' limits. The linear system is solved exactly, by a backward pass; theirs is solved by conjugate
-gradients up to 1e-4. The line search tries the whole step first; theirs tries 8 lengths together. GATO's printed times
-are of an Indy7, which has six joints.
+Ours differs in four ways. The step is semi-implicit Euler's; theirs also has the acceleration's h^2 / 2. Limits are
+left out, or they are those of positions, velocities and torques by an interior point method; theirs has a barrier of
+weight 0.01 at the joints' limits. The linear system is solved exactly, by a backward pass; theirs is solved by
+conjugate gradients up to 1e-4. The line search tries the whole step first; theirs tries 8 lengths together. GATO's
+printed times are of an Indy7, which has six joints.
 """
 
 from __future__ import annotations
