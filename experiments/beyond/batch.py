@@ -90,7 +90,7 @@ class Fleet:
     def __init__(self, count: int, dtype: str, threads: int, limited: bool = False) -> None:
         self.count, self.threads, self.dtype = count, threads, dtype
         robot = condyle.load("iiwa14")
-        limits = dict.fromkeys(("u", "q", "v"), limited)
+        limits: dict[str, Any] = dict.fromkeys(("u", "q", "v"), limited)
         problem = condyle.OptimalControl(
             robot, running, last, knots=KNOTS - 1, dt=H, inputs={"goal": 3}, by_knot=("goal",), bounds=limits
         )
