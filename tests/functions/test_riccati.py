@@ -12,12 +12,20 @@ import condyle
 from condyle.backends.common.facts import Facts
 from condyle.compile.compiler import Compiler
 from condyle.compile.targets import CPU
-from condyle.functions.riccati import backward, forward, riccati, slabs
-from condyle.ir.schedule import Run, Schedule, interpret, verify_schedule
+from condyle.functions.riccati import backward, columns_of_q, forward, riccati, slabs
+from condyle.ir.schedule import Move, Operand, Run, Schedule, Slab, interpret, verify_schedule
 from condyle.model.tree import tree_of
 
 Array = np.ndarray
 KNOTS = 6
+JOINTS: list[tuple[int, int, int, Any]] = [
+    (6, 2, 4, ()),
+    (14, 7, 8, ()),
+    (10, 3, 8, ((0, 3), (4, 1))),
+    (14, 7, 16, ((0, 6),)),
+    (36, 12, 8, ((0, 6),)),
+]
+"""The last of nx, nu, lanes: joints with blocks."""
 SIZES = [(5, 2, 4), (14, 7, 8), (36, 12, 8), (14, 7, 16)]
 
 
@@ -27,7 +35,7 @@ def compiler() -> Compiler:
     return Compiler(tree_of(nothing), Facts(nothing.nq, nothing.nv))
 
 
-def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64") -> dict[str, Run]:
+def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64", turning: Any = None) -> dict[str, Run]:
     def run(function: Any) -> Run:
         kernel = compiler().bodies(function, CPU.computes, dtype)
 
@@ -47,7 +55,7 @@ def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64") -> dict[str, R
 
         return rows
 
-    return {function.name: run(function) for function in riccati(nx, nu, lanes)}
+    return {function.name: run(function) for function in riccati(nx, nu, lanes, turning)}
 
 
 def panel(A: Array, lanes: int) -> Array:
@@ -84,45 +92,113 @@ def dense(F: Array, B: Array, H: Array, last: Array, reg: float) -> tuple[list[A
     return V, K
 
 
-def schedule(nx: int, nu: int, lanes: int) -> Schedule:
-    body = backward(KNOTS, nx, nu, lanes), forward(KNOTS, nx, nu, lanes)
-    inputs, outputs = ("Fx", "Fu", "Hx", "Hu", "reg"), ("V", "K", "dx", "du")
-    return verify_schedule(Schedule("riccati", slabs(KNOTS, nx, nu, lanes), inputs, outputs, body, lanes))
+def schedule(nx: int, nu: int, lanes: int, turning: Any = None) -> Schedule:
+    sizes = KNOTS, nx, nu, lanes, turning
+    inputs = (*(("Fx", "Fu") if turning is None else ("Mx", "Mu", "J", "E")), "Hx", "Hu", "reg", "last")
+    arrays, outputs = slabs(*sizes), ("V", "K", "dx", "du")
+    last = next(Slab("last", 1, slab.size) for slab in arrays if slab.name == "V")
+    body = Move(Operand("last"), Operand("V", KNOTS), 1), backward(*sizes), forward(*sizes)
+    return verify_schedule(Schedule("riccati", (last, *arrays), inputs, outputs, body, lanes))
 
 
-def answers(nx: int, nu: int, lanes: int, reg: float, dtype: str = "float64", bad: bool = False) -> Any:
+def joints(
+    nx: int, nu: int, lanes: int, turning: Any, rng: Any, push: float = 0.0
+) -> tuple[Array, Array, dict[str, Array]]:
+    """F^ and B of semi-implicit steps, and what they are made of as inputs. push: what v grows by with q, in a step."""
+    nv, h = nx // 2, 0.1
+    M = 0.5 * rng.normal(size=(KNOTS, nv, nx + 1)) / np.sqrt(nx) + np.eye(nv, nx + 1, nv) + push * np.eye(nv, nx + 1)
+    N, d = rng.normal(size=(KNOTS, nv, nu)) / np.sqrt(nx), 0.1 * rng.normal(size=(KNOTS, nv))
+    J1, J2 = np.zeros((KNOTS, nv, nv)) + np.eye(nv), np.zeros((KNOTS, nv, nv)) + h * np.eye(nv)
+    E = np.zeros((KNOTS, nx + 1, 2 + sum(size for _, size in turning)))
+    E += matrix(np.array(columns_of_q(nx, nu, lanes, turning))[None], (E.shape[2], nx + 1), lanes)[0].T
+    numbers, row = [np.full((KNOTS, 1), h), d], 2
+    for A in (J1, J2):
+        for first, size in turning:
+            within = slice(first, first + size)
+            A[:, within, within] += 0.1 * rng.normal(size=(KNOTS, size, size))
+            numbers.append(A[:, within, within].reshape(KNOTS, -1))
+            if A is J1:
+                E[:, within, row : row + size] = A[:, within, within].swapaxes(1, 2)
+                row += size
+    B = np.concatenate([J2 @ N, N], 1)
+    F = np.concatenate([J2 @ M, M, np.eye(1, nx + 1, nx) + np.zeros((KNOTS, 1, 1))], 1)
+    F[:, :nv, :nv] += J1
+    F[:, :nv, nx] += d
+    inputs = {"Mx": panel(M, lanes), "Mu": panel(N, lanes), "J": np.concatenate(numbers, 1)}
+    E = panel(E.swapaxes(1, 2), lanes)
+    return F, B, {**inputs, "E": E if turning else E[:1]}
+
+
+def answers(
+    nx: int,
+    nu: int,
+    lanes: int,
+    reg: float,
+    dtype: str = "float64",
+    bad: bool = False,
+    turning: Any = None,
+    push: float = 0.0,
+) -> Any:
     """(of the schedule, exact) by name."""
     rng = np.random.default_rng(nx)
     F, B, H, last = problem(nx, nu, rng)
+    steps = {"Fx": panel(F, lanes), "Fu": panel(B, lanes)}
+    if turning is not None:
+        F, B, steps = joints(nx, nu, lanes, turning, rng, push)
     if bad:
         H[2, -1, -1] = -1e3
-    last[...] = 0.0  # a slab that is an output begins at 0
     V, K = dense(F, B, H, last, reg)
     n = nx + 1
-    given = {"Fx": F, "Fu": B, "Hx": H[..., :n], "Hu": H[:, n:, n:]}
-    inputs = {name: panel(A, lanes).astype(dtype) for name, A in given.items()}
-    made = interpret(schedule(nx, nu, lanes), kernels(nx, nu, lanes, dtype), {**inputs, "reg": np.array(reg)}, dtype)
+    inputs = {
+        **steps,
+        "Hx": panel(H[..., :n], lanes),
+        "Hu": panel(H[:, n:, n:], lanes),
+        "reg": np.array(reg),
+        "last": panel(last, lanes),
+    }
+    inputs = {name: A.astype(dtype) for name, A in inputs.items()}
+    sizes = nx, nu, lanes
+    result = interpret(schedule(*sizes, turning), kernels(*sizes, dtype, turning), inputs, dtype)
     x, u = [np.zeros(nx)], list[Array]()
     for k in range(KNOTS):
         u.append(K[k] @ [*x[-1], 1.0])
         x.append((F[k] @ [*x[-1], 1.0])[:nx] + B[k] @ u[-1])
-    found = {"V": matrix(made["V"], (n, n), lanes), "K": matrix(made["K"], (nu, n), lanes)}
-    return {**found, "dx": made["dx"], "du": made["du"]}, {"V": V, "K": K, "dx": x, "du": u}
+    ours = {"V": matrix(result["V"], (n, n), lanes), "K": matrix(result["K"], (nu, n), lanes)}
+    return {**ours, "dx": result["dx"], "du": result["du"]}, {"V": V, "K": K, "dx": x, "du": u}
 
 
 @pytest.mark.parametrize(("nx", "nu", "lanes"), SIZES)
 def test_sweeps_are_those_of_matrices(nx: int, nu: int, lanes: int) -> None:
     """1e-11: conditions of Quu are below 1e4 here. Padding is 0 in and not read."""
-    found, exact = answers(nx, nu, lanes, 1e-3)
-    for name, value in found.items():
+    ours, exact = answers(nx, nu, lanes, 1e-3)
+    for name, value in ours.items():
         error = np.abs(value - np.array(exact[name])).max() / np.abs(exact[name]).max()
         assert error < 1e-11, (name, error)
 
 
+@pytest.mark.parametrize(("nx", "nu", "lanes", "turning"), JOINTS)
+def test_steps_of_joints_are_those_of_matrices(nx: int, nu: int, lanes: int, turning: Any) -> None:
+    """As above."""
+    ours, exact = answers(nx, nu, lanes, 1e-3, turning=turning)
+    for name, value in ours.items():
+        error = np.abs(value - np.array(exact[name])).max() / np.abs(exact[name]).max()
+        assert error < 1e-11, (name, error)
+
+
+def test_rounding_does_not_grow_as_the_states_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without control they grow by half and more in each of 80 steps; rounding would by 1e14."""
+    monkeypatch.setitem(globals(), "KNOTS", 80)
+    for turning in (None, (), ((0, 3),)):
+        ours, exact = answers(6, 3, 4, 1e-3, turning=turning, push=3.0)
+        V = ours["V"]
+        assert np.abs(V - np.array(exact["V"])).max() < 1e-10 * np.abs(V).max(), turning
+        assert np.abs(V - V.swapaxes(1, 2)).max() < 1e-12 * np.abs(V).max(), turning
+
+
 def test_single_precision() -> None:
     """A thousand roundings."""
-    found, exact = answers(14, 7, 16, 1e-2, "float32")
-    for name, value in found.items():
+    ours, exact = answers(14, 7, 16, 1e-2, "float32")
+    for name, value in ours.items():
         assert np.abs(value - np.array(exact[name])).max() < 1e-3 * np.abs(exact[name]).max(), name
 
 
@@ -133,9 +209,9 @@ def test_a_pivot_that_is_not_above_zero_gives_nan(pivot: float) -> None:
         L = np.zeros((1, 3))
         factor(1, [panel(np.diag(diagonal), 4)[None], np.zeros((1, 1))], [L])
         assert np.isnan(L[0, 1:]).all(), diagonal
-    found, _ = answers(5, 2, 4, 0.0, bad=True)
-    assert np.isnan(found["K"][:3]).all() and np.isnan(found["V"][:3]).all()
-    assert np.isfinite(found["K"][3:]).all()
+    ours, _ = answers(5, 2, 4, 0.0, bad=True)
+    assert np.isnan(ours["K"][:3]).all() and np.isnan(ours["V"][:3]).all()
+    assert np.isfinite(ours["K"][3:]).all()
 
 
 def test_padding_is_not_read() -> None:

@@ -7,6 +7,7 @@ Q = H + [F^ B]' V+ [F^ B], K = -Quu^-1 Qux, V = Qxx + Qxu K, u = K x^ (Bertsekas
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
 
 from condyle.algorithms.linear_systems import Cholesky, Rows, Vector, dot
 from condyle.scalar import Scalar, maximum, minimum, reciprocal, sqrt
@@ -16,11 +17,6 @@ def product(A: Rows, x: Vector, start: Vector | None = None) -> list[Scalar]:
     """start + A x."""
     sums = [dot(row, x) for row in A]
     return sums if start is None else [y + z for y, z in zip(start, sums, strict=True)]
-
-
-def quadratic(h: Vector, f: Vector, V: Rows, columns: Sequence[Vector]) -> list[Scalar]:
-    """h + columns' V f: a column of Q. f, columns: of the same matrix, or of two, as long as V."""
-    return product(columns, product(V, f), h)
 
 
 def factor(Quu: Rows, reg: Scalar) -> tuple[list[Scalar], list[Scalar]]:
@@ -52,3 +48,103 @@ def advance(dx: Vector, K: Rows, F: Rows, B: Rows) -> tuple[list[Scalar], list[S
     """u = K [dx; 1] and the next dx = F [dx; 1] + B u. K and F have one column more than dx has entries."""
     du = [dot(row[:-1], dx) + row[-1] for row in K]
     return du, [row[-1] + dot(row[:-1], dx) + dot(by, du) for row, by in zip(F, B, strict=True)]
+
+
+# Semi-implicit Euler steps: v+ = M [q; v; 1] + N u, and q+ = J1 q + J2 v+ + d by the joints. Only products with M and
+# N, of half as many rows, are dense. With G = [J1 0 d; 0 0 0; 0 0 1] and W = [J2; 1; 0]: [F^ B] = [G 0] + W [M N], so
+# Q = H + [G 0]' (V+ [G 0] + Y [M N]) + [M N]' Z with Y = V+ W, S = W' Y and Z = Y' [G 0] + S [M N].
+#
+# V is not symmetric to the last bit, and a part that is not grows as the states do without control where it is fed
+# back. Here it is not: S is read by its lower triangle, and what is left of it stays as large as it is, but for J1.
+
+Blocks: TypeAlias = "Sequence[tuple[int, Rows]]"
+"""A block diagonal matrix: first coordinate and rows of each block; other coordinates are multiplied by a number."""
+
+
+class Joints(NamedTuple):
+    """h: the length of the step. d: the defect of q. J1, J2: blocks of joints that turn; of others J1 = 1, J2 = h."""
+
+    h: Scalar
+    d: Vector
+    J1: Blocks
+    J2: Blocks
+
+    def along(self, q: Vector, v: Vector) -> list[Scalar]:
+        """J1 q + J2 v."""
+        moved = [x + self.h * y for x, y in zip(q, v, strict=True)]
+        for (first, A), (_, B) in zip(self.J1, self.J2, strict=True):
+            within = slice(first, first + len(A))
+            moved[within] = product(B, v[within], product(A, q[within]))
+        return moved
+
+    def back(self, x: Vector) -> list[Scalar]:
+        """J2' x."""
+        return _transposed(self.J2, [self.h * y for y in x], x)
+
+    def back_by_q(self, x: Vector) -> list[Scalar]:
+        """J1' x."""
+        return _transposed(self.J1, x, x)
+
+
+def _transposed(blocks: Blocks, others: Vector, x: Vector) -> list[Scalar]:
+    moved = list(others)
+    for first, A in blocks:
+        within = slice(first, first + len(A))
+        moved[within] = product(list(zip(*A, strict=True)), x[within])
+    return moved
+
+
+def mixed(v: Vector, joints: Joints) -> list[Scalar]:
+    """A row of Y, and of V [d; 0; 0], by a column of V."""
+    return [*_onto(v, joints), dot(joints.d, v[: len(joints.d)])]
+
+
+def folded(Y: Rows, Vd: Vector, joints: Joints) -> list[list[Scalar]]:
+    """The rows of S up to the diagonal, and W' V [d; 0; 0], given V [d; 0; 0]."""
+    columns = [_onto(column, joints) for column in zip(*Y, strict=True)]
+    return [*([column[k] for column in columns[: k + 1]] for k in range(len(columns))), _onto(Vd, joints)]
+
+
+def _onto(x: Vector, joints: Joints) -> list[Scalar]:
+    """W' x."""
+    n = len(joints.d)
+    return [y + z for y, z in zip(joints.back(x[:n]), x[n : 2 * n], strict=True)]
+
+
+class Column(NamedTuple):
+    """A column of Qx is made of columns of M, H, V, Y' and of E.
+
+    e: 1 where the columns of V G and Y' G have those of V and Y', 1 where they have V [d; 0; 0] and Y' [d; 0; 0], which
+    is the last, and by what they have the columns of V and Y' of each coordinate of joints with blocks.
+    """
+
+    m: Vector
+    h: Vector
+    v: Vector
+    y: Vector
+    e: Vector
+
+
+def state(column: Column, Y: Rows, S: Rows, ends: Rows, turned: Rows, MN: Rows, joints: Joints) -> list[Scalar]:
+    """A column of Qx. ends: V [d; 0; 0] and W' of it. turned: columns of V and Y', one behind the other."""
+    n, (whole, last, *weights) = len(joints.d), column.e
+    sides = product([*Y[:n], Y[2 * n], *S], column.m)
+    columns = [*column.v[:n], column.v[2 * n], *column.y[:n]]
+    ends_of = [*ends[0][:n], ends[0][2 * n], *ends[1]]
+    sides = [x + whole * y + last * z for x, y, z in zip(sides, columns, ends_of, strict=True)]
+    for weight, both in zip(weights, turned, strict=True):
+        others = [*both[:n], *both[2 * n :]]
+        sides = [x + weight * y for x, y in zip(sides, others, strict=True)]
+    T, top, Z = sides[:n], sides[n], sides[n + 1 :]
+    Q = product(MN, Z, column.h)
+    Q[:n] = [x + y for x, y in zip(Q[:n], joints.back_by_q(T), strict=True)]
+    Q[2 * n] = Q[2 * n] + dot(joints.d, T) + top
+    return Q
+
+
+def advance_joints(dx: Vector, K: Rows, M: Rows, N: Rows, joints: Joints) -> tuple[list[Scalar], list[Scalar]]:
+    """The same as `advance`."""
+    n = len(joints.d)
+    du = [dot(row[:-1], dx) + row[-1] for row in K]
+    v = [row[-1] + dot(row[:-1], dx) + dot(by, du) for row, by in zip(M, N, strict=True)]
+    return du, [*(x + y for x, y in zip(joints.along(dx[:n], v), joints.d, strict=True)), *v]

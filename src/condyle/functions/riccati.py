@@ -1,29 +1,29 @@
 """The Riccati recursion as functions of columns and rows, made by size, and the sweeps of a schedule that call them.
 
-A state of `control` and `state` is a column of a matrix; what all columns share is a whole panel (see
-`condyle.ir.schedule`). Padding of panels is not read. V and Quu are read by their lower triangles: V is symmetric for
-all that use it, whatever was rounded.
+A state of most functions is a column of a matrix; what all columns share is a whole panel (see `condyle.ir.schedule`).
+Padding of panels is not read. Quu is read by its lower triangle; so is V by all that shares it, in the dense form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from condyle.algorithms import riccati as algorithm
-from condyle.ir.schedule import Call, Operand, Slab, Sweep
+from condyle.ir.schedule import Call, Operand, Slab, Statement, Sweep
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 
 Flat = Sequence[Any]
-Run = Callable[..., tuple[Flat, ...]]
+Turning: TypeAlias = "tuple[tuple[int, int], ...]"
+"""First coordinate and size of each joint where J1 and J2 are blocks and no numbers, 1 and h."""
 
 
 class Riccati(NamedTuple):
     """The functions of one size. States of control, state, eliminate: columns; of factor, advance: knots.
 
     control: columns f of B, h of Hu; V, Fu -> column of Quu.
-    state: columns f of Fx, h of Hx; V, Fx, Fu -> column of Qx.
+    state: columns f of F^, h of Hx; V, Fx, Fu -> column of Qx.
     factor: Qu, reg -> L, of Quu + reg 1. eliminate: column q of Qx; Qx, L -> columns of V and K.
     advance: dx, K, Fx, Fu -> du, the next dx.
     """
@@ -35,83 +35,142 @@ class Riccati(NamedTuple):
     advance: Function
 
 
-class _Sizes(NamedTuple):
-    """Of panels. nx: states, nu: controls."""
+class RiccatiOfJoints(NamedTuple):
+    """The same with M in place of F. mix: column of V; J -> row of Y. fold: Y, J -> S.
+
+    control: S in place of V. state: columns of V, Y and E too; Y, S in place of V, which is there if joints turn.
+    """
+
+    mix: Function
+    fold: Function
+    control: Function
+    state: Function
+    factor: Function
+    eliminate: Function
+    advance: Function
+
+
+class _Shape(NamedTuple):
+    """nx: states, nu: controls, lanes: of panels, turning: None in the dense form."""
 
     nx: int
     nu: int
     lanes: int
-
-    def groups(self, columns: int) -> int:
-        return -(-columns // self.lanes)
+    turning: Turning | None
 
     @property
-    def gx(self) -> int:
-        """Groups of columns x^."""
-        return self.groups(self.nx + 1)
+    def nv(self) -> int:
+        return self.nx // 2
 
     @property
-    def gu(self) -> int:
-        return self.groups(self.nu)
+    def turned(self) -> list[int]:
+        """Coordinates of joints with blocks."""
+        return [first + k for first, size in self.turning or () for k in range(size)]
 
     @property
-    def below(self) -> int:
+    def lower(self) -> int:
         """Numbers of L and 1 / D."""
         return self.nu * (self.nu + 1) // 2
 
-    def column(self, panel: Flat, rows: int, c: int) -> Flat:
-        """Column c of a panel."""
-        first = c // self.lanes * rows * self.lanes + c % self.lanes
-        return panel[first : first + rows * self.lanes : self.lanes]
+    def panel(self, name: str) -> tuple[int, int]:
+        """Rows and columns of the matrix in a panel."""
+        nx, nu, nv = self.nx, self.nu, self.nv
+        rows = {"Fx": nx + 1, "Fu": nx, "Mx": nv, "Mu": nv, "E": 2 + len(self.turned), "Y": nv + 1}
+        rows |= {"Hx": nx + 1 + nu, "Hu": nu, "V": nx + 1, "K": nu, "Qx": nx + 1 + nu, "Qu": nu}
+        return rows[name], nu if name in ("Fu", "Mu", "Hu", "Qu") else nx + 1
 
-    def matrix(self, panel: Flat, rows: int, columns: int) -> list[list[Any]]:
-        """The rows of a panel's matrix."""
-        return [list(row) for row in zip(*(self.column(panel, rows, c) for c in range(columns)), strict=True)]
+    def groups(self, name: str) -> int:
+        return -(-self.panel(name)[1] // self.lanes)
 
-    def symmetric(self, panel: Flat, rows: int, n: int) -> list[list[Any]]:
-        """The first n rows and columns, by the lower triangle."""
-        A = self.matrix(panel, rows, n)[:n]
-        return [[A[max(i, k)][min(i, k)] for k in range(n)] for i in range(n)]
+    def columns(self, name: str, panel: Flat) -> list[Flat]:
+        """The columns of the matrix, without padding."""
+        (rows, columns), lanes = self.panel(name), self.lanes
+        firsts = [c // lanes * rows * lanes + c % lanes for c in range(columns)]
+        return [panel[first : first + rows * lanes : lanes] for first in firsts]
+
+    def matrix(self, name: str, panel: Flat) -> list[Flat]:
+        """Its rows."""
+        return list(zip(*self.columns(name, panel), strict=True))
+
+    def symmetric(self, V: Flat, n: int) -> list[Flat]:
+        """The first n rows and columns of V, by its lower triangle."""
+        columns = self.columns("V", V)
+        return [[columns[min(i, k)][max(i, k)] for k in range(n)] for i in range(n)]
+
+    @property
+    def folded(self) -> int:
+        """Numbers of S: its lower triangle, and W' V [d; 0; 0]."""
+        return self.nv * (self.nv + 1) // 2 + self.nv
+
+    @property
+    def of_joints(self) -> int:
+        """Of J: h, d, the blocks of J1 and those of J2, row by row."""
+        return 1 + self.nv + 2 * sum(size * size for _, size in self.turning or ())
+
+    def joints(self, J: Flat) -> algorithm.Joints:
+        blocks, end = list[list[tuple[int, list[Flat]]]](), 1 + self.nv
+        for _ in range(2):
+            blocks.append([])
+            for first, size in self.turning or ():
+                blocks[-1].append((first, [J[end + k * size : end + (k + 1) * size] for k in range(size)]))
+                end += size * size
+        return algorithm.Joints(J[0], J[1 : 1 + self.nv], *blocks)
+
+    def unfolded(self, S: Flat) -> tuple[list[Flat], Flat]:
+        """S by its lower triangle, and W' V [d; 0; 0]."""
+        order = range(self.nv)
+        rows: list[Flat] = [[S[max(k, l) * (max(k, l) + 1) // 2 + min(k, l)] for l in order] for k in order]
+        return rows, S[self.folded - self.nv :]
 
 
 @cache
-def riccati(nx: int, nu: int, lanes: int) -> Riccati:
-    """The functions for nx states and nu controls, of panels with so many lanes."""
-    size = _Sizes(nx, nu, lanes)
-    ways: dict[str, tuple[Run, list[Port], list[Port]]] = {
-        "control": (
-            _control,
-            [_port("f", nx), _port("h", nu), *_panels(size, "V", "Fu")],
-            [_port("Qu", nu)],
-        ),
-        "state": (
-            _state,
-            [_port("f", nx + 1), _port("h", nx + 1 + nu), *_panels(size, "V", "Fx", "Fu")],
-            [_port("Qx", nx + 1 + nu)],
-        ),
-        "factor": (
-            _factor,
-            [*_panels(size, "Qu"), _port("reg", 1)],
-            [_port("L", size.below)],
-        ),
-        "eliminate": (
-            _eliminate,
-            [_port("q", nx + 1 + nu), *_panels(size, "Qx"), _port("L", size.below, is_shared=True)],
-            [_port("V", nx + 1), _port("K", nu)],
-        ),
-        "advance": (
-            _advance,
-            [_port("dx", nx), *_panels(size, "K", "Fx", "Fu")],
-            [_port("du", nu), _port("dx_next", nx)],
-        ),
+def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Riccati | RiccatiOfJoints:
+    """The functions for nx states and nu controls, of panels with so many lanes.
+
+    turning: None for any x+ = F x^ + B u. Else states are [q; v] of semi-implicit Euler steps of length h,
+    q+ = J1 q + J2 v+ + d and v+ = M [q; v; 1] + N u, which need half of the operations.
+    """
+    shape = _Shape(nx, nu, lanes, turning)
+    rows, L = _port("h", nx + 1 + nu), _port("L", shape.lower, is_shared=True)
+    eliminate = [_port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [_port("V", nx + 1), _port("K", nu)]
+    parts = {
+        "factor": _function(shape, _factor, "factor", [_panel(shape, "Qu"), _port("reg", 1)], [L]),
+        "eliminate": _function(shape, _eliminate, "eliminate", *eliminate),
     }
-    return Riccati(**{key: _function(f"riccati_{key}_{nx}_{nu}_{lanes}", size, *made) for key, made in ways.items()})
+    step, ends = [_port("dx", nx), _panel(shape, "K")], [_port("du", nu), _port("dx_next", nx)]
+    if turning is None:
+        V, Fx, Fu = (_panel(shape, name) for name in ("V", "Fx", "Fu"))
+        control = [_port("f", nx), _port("h", nu), V, Fu]
+        state, step = [_port("f", nx + 1), rows, V, Fx, Fu], [*step, Fx, Fu]
+        runs: tuple[Run, Run, Run] = _control, _state, _advance
+    else:
+        Y, Mx, Mu = (_panel(shape, name) for name in ("Y", "Mx", "Mu"))
+        J, S = (_port(name, size, is_shared=True) for name, size in (("J", shape.of_joints), ("S", shape.folded)))
+        m, v, y = _port("m", shape.nv), _port("v", nx + 1), _port("y", shape.nv + 1)
+        control = [m, _port("h", nu), S, Mu]
+        state = [m, rows, v, y, _port("e", shape.panel("E")[0]), Y, S, Mx, Mu, J]
+        state, step = [*state, *([_panel(shape, "V")] if turning else [])], [*step, Mx, Mu, J]
+        runs = _control_of_joints, _state_of_joints, _advance_joints
+        parts["mix"] = _function(shape, _mix, "mix", [v, J], [y])
+        parts["fold"] = _function(shape, _fold, "fold", [Y, J], [S])
+    answers = [_port("Qu", nu)], [_port("Qx", nx + 1 + nu)], ends
+    names = "control", "state", "advance"
+    for name, run, inputs, outputs in zip(names, runs, (control, state, step), answers, strict=True):
+        parts[name] = _function(shape, run, name, inputs, outputs)
+    return Riccati(**parts) if turning is None else RiccatiOfJoints(**parts)
 
 
-def _function(name: str, size: _Sizes, run: Run, inputs: Sequence[Port], outputs: Sequence[Port]) -> Function:
+Run: TypeAlias = Callable[..., "tuple[Flat, ...]"]
+
+
+def _function(shape: _Shape, run: Run, key: str, inputs: Sequence[Port], outputs: Sequence[Port]) -> Function:
     def answer(sweeps: Any) -> tuple[Flat, ...]:
-        return run(size, **sweeps.inputs)
+        return run(shape, **sweeps.inputs)
 
+    numbers = [shape.nx, shape.nu, shape.lanes]
+    if shape.turning is not None:
+        numbers += ["joints", *(number for block in shape.turning for number in block)]
+    name = "_".join(map(str, ("riccati", key, *numbers)))
     return Function(
         name,
         name,
@@ -129,90 +188,148 @@ def _port(name: str, *dims: int, is_shared: bool = False) -> Port:
     return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", is_shared=is_shared)
 
 
-def _shapes(size: _Sizes) -> dict[str, tuple[int, int, int]]:
-    """Of panels: groups, rows, lanes."""
-    nx, nu, lanes = size
-    rows = {"Fx": nx + 1, "Fu": nx, "Hx": nx + 1 + nu, "Hu": nu, "V": nx + 1, "K": nu, "Qx": nx + 1 + nu, "Qu": nu}
-    return {name: (size.gu if name in ("Fu", "Hu", "Qu") else size.gx, n, lanes) for name, n in rows.items()}
-
-
-def _panels(size: _Sizes, *names: str) -> list[Port]:
+def _panel(shape: _Shape, name: str) -> Port:
     """What all columns share."""
-    return [_port(name, *_shapes(size)[name], is_shared=True) for name in names]
+    return _port(name, shape.groups(name), shape.panel(name)[0], shape.lanes, is_shared=True)
 
 
-def _control(size: _Sizes, f: Flat, h: Flat, V: Flat, Fu: Flat) -> tuple[Flat, ...]:
-    columns = [size.column(Fu, size.nx, j) for j in range(size.nu)]
-    return (algorithm.quadratic(h, f, size.symmetric(V, size.nx + 1, size.nx), columns),)
+def _control(shape: _Shape, f: Flat, h: Flat, V: Flat, Fu: Flat) -> tuple[Flat, ...]:
+    after = algorithm.product(shape.symmetric(V, shape.nx), f)
+    return (algorithm.product(shape.columns("Fu", Fu), after, h),)
 
 
-def _state(size: _Sizes, f: Flat, h: Flat, V: Flat, Fx: Flat, Fu: Flat) -> tuple[Flat, ...]:
-    nx = size.nx
-    after = algorithm.product(size.symmetric(V, nx + 1, nx + 1), f)
-    columns = [size.column(Fx, nx + 1, c)[:nx] for c in range(nx + 1)]
-    columns += [size.column(Fu, nx, j) for j in range(size.nu)]
+def _state(shape: _Shape, f: Flat, h: Flat, V: Flat, Fx: Flat, Fu: Flat) -> tuple[Flat, ...]:
+    nx = shape.nx
+    after = algorithm.product(shape.symmetric(V, nx + 1), f)
+    columns = [*(column[:nx] for column in shape.columns("Fx", Fx)), *shape.columns("Fu", Fu)]
     Q = algorithm.product(columns, after[:nx], h)
     Q[nx] = Q[nx] + after[nx]
     return (Q,)
 
 
-def _factor(size: _Sizes, Qu: Flat, reg: Flat) -> tuple[Flat, ...]:
-    L, inverse = algorithm.factor(size.matrix(Qu, size.nu, size.nu), reg[0])
+def _factor(shape: _Shape, Qu: Flat, reg: Flat) -> tuple[Flat, ...]:
+    L, inverse = algorithm.factor(shape.matrix("Qu", Qu), reg[0])
     return ([*L, *inverse],)
 
 
-def _eliminate(size: _Sizes, q: Flat, Qx: Flat, L: Flat) -> tuple[Flat, ...]:
-    n, nu = size.nx + 1, size.nu
+def _eliminate(shape: _Shape, q: Flat, Qx: Flat, L: Flat) -> tuple[Flat, ...]:
+    n, nu = shape.nx + 1, shape.nu
     rows = [L[j * (j - 1) // 2 : j * (j + 1) // 2] for j in range(nu)]
-    K = algorithm.gains(rows, L[size.below - nu :], q[n:])
-    return algorithm.product([size.column(Qx, n + nu, c)[n:] for c in range(n)], K, q[:n]), K
+    K = algorithm.gains(rows, L[shape.lower - nu :], q[n:])
+    return algorithm.product([column[n:] for column in shape.columns("Qx", Qx)], K, q[:n]), K
 
 
-def _advance(size: _Sizes, dx: Flat, K: Flat, Fx: Flat, Fu: Flat) -> tuple[Flat, ...]:
-    nx, nu = size.nx, size.nu
-    rows = size.matrix(K, nu, nx + 1), size.matrix(Fx, nx + 1, nx + 1)[:nx], size.matrix(Fu, nx, nu)
+def _advance(shape: _Shape, dx: Flat, K: Flat, Fx: Flat, Fu: Flat) -> tuple[Flat, ...]:
+    rows = shape.matrix("K", K), shape.matrix("Fx", Fx)[: shape.nx], shape.matrix("Fu", Fu)
     return algorithm.advance(dx, *rows)
+
+
+# The form of joints
+
+
+def _mix(shape: _Shape, v: Flat, J: Flat) -> tuple[Flat, ...]:
+    return (algorithm.mixed(v, shape.joints(J)),)
+
+
+def _fold(shape: _Shape, Y: Flat, J: Flat) -> tuple[Flat, ...]:
+    rows, n = shape.columns("Y", Y), shape.nv
+    S = algorithm.folded([row[:n] for row in rows], [row[n] for row in rows], shape.joints(J))
+    return ([x for row in S for x in row],)
+
+
+def _control_of_joints(shape: _Shape, m: Flat, h: Flat, S: Flat, Mu: Flat) -> tuple[Flat, ...]:
+    return (algorithm.product(shape.columns("Mu", Mu), algorithm.product(shape.unfolded(S)[0], m), h),)
+
+
+def _state_of_joints(
+    shape: _Shape, Y: Flat, S: Flat, Mx: Flat, Mu: Flat, J: Flat, V: Flat = (), **columns: Flat
+) -> tuple[Flat, ...]:
+    rows, (S_rows, end) = shape.columns("Y", Y), shape.unfolded(S)
+    turned = [[*shape.columns("V", V)[k], *rows[k][: shape.nv]] for k in shape.turned]
+    matrices = [row[: shape.nv] for row in rows], S_rows, ([row[shape.nv] for row in rows], end), turned
+    MN = [*shape.columns("Mx", Mx), *shape.columns("Mu", Mu)]
+    return (algorithm.state(algorithm.Column(**columns), *matrices, MN, shape.joints(J)),)
+
+
+def _advance_joints(shape: _Shape, dx: Flat, K: Flat, Mx: Flat, Mu: Flat, J: Flat) -> tuple[Flat, ...]:
+    rows = shape.matrix("K", K), shape.matrix("Mx", Mx), shape.matrix("Mu", Mu)
+    return algorithm.advance_joints(dx, *rows, shape.joints(J))
 
 
 # A schedule's part
 
 
-def slabs(knots: int, nx: int, nu: int, lanes: int) -> tuple[Slab, ...]:
-    """All arrays of `backward` and `forward`. A row of Fx, Fu, Hx, Hu, K, du is a knot's; V and dx have one more."""
-    size = _Sizes(nx, nu, lanes)
-    rows = {"V": knots + 1, "Qx": 1, "Qu": 1}
-    panels = [Slab(key, rows.get(key, knots), a * b * c) for key, (a, b, c) in _shapes(size).items()]
-    more = (
-        Slab("L", 1, size.below),
-        Slab("reg", 1, 1, is_zero=True),
-        Slab("dx", knots + 1, nx, is_zero=True),
-        Slab("du", knots, nu),
-    )
-    return (*panels, *more)
+def slabs(knots: int, nx: int, nu: int, lanes: int, turning: Turning | None = None) -> tuple[Slab, ...]:
+    """All arrays of `backward` and `forward`: a row is a knot's; V and dx have one more. Fx, Fu or Mx, Mu, J, and Hx,
+    Hu come from outside. E is of all knots, and of each one where joints turn: see `columns_of_q`.
+    """
+    shape = _Shape(nx, nu, lanes, turning)
+    rows = {"V": knots + 1, "Qx": 1, "Qu": 1, "Y": 1, "E": knots if turning else 1}
+    names = ("Fx", "Fu") if turning is None else ("Mx", "Mu", "E", "Y")
+    sizes = {name: shape.groups(name) * shape.panel(name)[0] * lanes for name in (*names, *_COMMON)}
+    zeros = Slab("reg", 1, 1, is_zero=True), Slab("dx", knots + 1, nx, is_zero=True)
+    more = Slab("L", 1, shape.lower), *zeros, Slab("du", knots, nu)
+    joints = () if turning is None else (Slab("J", knots, shape.of_joints), Slab("S", 1, shape.folded))
+    return (*(Slab(name, rows.get(name, knots), size) for name, size in sizes.items()), *joints, *more)
 
 
-def backward(knots: int, nx: int, nu: int, lanes: int) -> Sweep:
+_COMMON = "Hx", "Hu", "V", "K", "Qx", "Qu"
+
+
+def columns_of_q(nx: int, nu: int, lanes: int, turning: Turning = ()) -> list[float]:
+    """E without J1, a row: in each column x^ 1 where V+ F^ has the column of V+ itself, 1 in the last, and for each
+    coordinate of a joint with blocks an entry of J1: (coordinate, column), 0 here."""
+    shape = _Shape(nx, nu, lanes, turning)
+    panel = [[[0.0] * lanes for _ in range(shape.panel("E")[0])] for _ in range(shape.groups("E"))]
+    for c in range(nx + 1):
+        group = panel[c // lanes]
+        group[0][c % lanes] = float(c == nx or (c < shape.nv and c not in shape.turned))
+        group[1][c % lanes] = float(c == nx)
+    return [x for group in panel for row in group for x in row]
+
+
+def backward(knots: int, nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Sweep:
     """V and K of all knots, from the last row of V on."""
-    size, functions = _Sizes(nx, nu, lanes), riccati(nx, nu, lanes)
-    x, u = size.gx * lanes, size.gu * lanes
-    after, Fx, Fu, Qx = Operand("V", 1, 0, 1), _knot("Fx", 0), _knot("Fu", 0), Operand("Qx", step=0)
-    L = Operand("L", step=0)
+    shape, functions = _Shape(nx, nu, lanes, turning), riccati(nx, nu, lanes, turning)
+    x, u = shape.groups("V") * lanes, shape.groups("Qu") * lanes
+    after, Qx, Qu, L = Operand("V", 1, 0, 1), Operand("Qx"), Operand("Qu"), Operand("L")
+
+    def columns(function: Function, count: int, inputs: Sequence[Operand], *outputs: Operand) -> Call:
+        return Call(function.name, count, tuple(inputs), outputs, columns=True)
+
+    first: list[Statement] = []
+    if isinstance(functions, Riccati):
+        shared = [after, _held("Fx"), _held("Fu")]
+        control, state = [_knot("Fu"), _knot("Hu"), after, _held("Fu")], [_knot("Fx"), _knot("Hx"), *shared]
+    else:
+        Y, S, E, v = Operand("Y"), Operand("S", step=0), Operand("E", turn=1 if turning else 0), after._replace(step=1)
+        first.append(columns(functions.mix, x, [v, _held("J")], Y))
+        first.append(Call(functions.fold.name, 1, (Y, _knot("J")), (S._replace(step=1),)))
+        control = [_knot("Mu"), _knot("Hu"), S, _held("Mu")]
+        state = [_knot("Mx"), _knot("Hx"), v, Y, E, Y._replace(step=0), S, _held("Mx"), _held("Mu"), _held("J")]
+        state += [after] if turning else []
     body = (
-        Call(functions.control.name, u, (_knot("Fu"), _knot("Hu"), after, Fu), (Operand("Qu"),), columns=True),
-        Call(functions.factor.name, 1, (Operand("Qu"), Operand("reg")), (L,)),
-        Call(functions.state.name, x, (_knot("Fx"), _knot("Hx"), after, Fx, Fu), (Operand("Qx"),), columns=True),
-        Call(functions.eliminate.name, x, (Operand("Qx"), Qx, L), (_knot("V"), _knot("K")), columns=True),
+        *first,
+        columns(functions.control, u, control, Qu),
+        Call(functions.factor.name, 1, (Qu, Operand("reg")), (L,)),
+        columns(functions.state, x, state, Qx),
+        columns(functions.eliminate, x, [Qx, Qx._replace(step=0), L._replace(step=0)], _knot("V"), _knot("K")),
     )
     return Sweep(knots, body, backwards=True)
 
 
-def forward(knots: int, nx: int, nu: int, lanes: int) -> Sweep:
+def forward(knots: int, nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Sweep:
     """dx and du of all knots, from the first row of dx on."""
-    advance = riccati(nx, nu, lanes).advance.name
-    inputs = _knot("dx"), _knot("K"), _knot("Fx"), _knot("Fu")
-    return Sweep(knots, (Call(advance, 1, inputs, (_knot("du"), Operand("dx", 1, 1, 1))),))
+    names = ("K", "Fx", "Fu") if turning is None else ("K", "Mx", "Mu", "J")
+    inputs, outputs = (_knot("dx"), *map(_knot, names)), (_knot("du"), Operand("dx", 1, 1, 1))
+    return Sweep(knots, (Call(riccati(nx, nu, lanes, turning).advance.name, 1, inputs, outputs),))
 
 
-def _knot(slab: str, step: int = 1) -> Operand:
-    """The row of the turn's knot; step 0: as what all states share."""
-    return Operand(slab, 0, step, 1)
+def _knot(slab: str) -> Operand:
+    """The row of the turn's knot."""
+    return Operand(slab, turn=1)
+
+
+def _held(slab: str) -> Operand:
+    """The same as what all columns share."""
+    return Operand(slab, step=0, turn=1)

@@ -79,7 +79,8 @@ class NativeKernel:
 
     __slots__ = (
         "_checked",
-        "_owners",
+        "_forms",
+        "_owner",
         "body",
         "columns",
         "description",
@@ -98,7 +99,7 @@ class NativeKernel:
         self.columns: Entry | None = None
         self.shared: tuple[bool, ...] = ()
         self.body: Body | None = None
-        self._owners = [owner]
+        self._owner, self._forms = owner, list[object]()
         self._checked: dict[tuple[tuple[int, int], ...], tuple[Plan, Entry]] = {}
 
     def __call__(
@@ -111,7 +112,7 @@ class NativeKernel:
     def add_single(self, entry: Entry, owner: object) -> None:
         """From now on one state alone is computed behind this entry."""
         self.single = entry
-        self._owners.append(owner)
+        self._forms.append(owner)
 
     def add_columns(self, form: Single, shape: Shape, shared: tuple[bool, ...]) -> None:
         """From now on there is a form for columns. shared: of each input, whether it is a row for all of them."""
@@ -119,7 +120,7 @@ class NativeKernel:
         numbers = work, shape.lanes, self.dtype.char, *ports, _grain(shape), form.context, way
         self.columns = Entry(form.columns, *numbers)
         self.shared = shared
-        self._owners.append(form)
+        self._forms.append(form)
 
     def checked(self, inputs: Sequence[ArraySpec]) -> Entry:
         """The entry that checks the quaternions of its inputs itself, if it is one of tiles; else the plain one."""

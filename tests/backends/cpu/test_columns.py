@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from condyle.backends.cpu.build import assembled, load, supported
-from condyle.backends.cpu.columns import columns, side_by_side
+from condyle.backends.cpu.columns import MOST_ARRAYS, columns, side_by_side
 from condyle.backends.cpu.encode import from_bytes, to_bytes
 from condyle.backends.cpu.target import AVX2, AVX512
 from condyle.ir.expr import Graph
@@ -25,14 +25,14 @@ ONE, LEAST = 12, 14
 
 def plain(seed: int, operations: int = 300) -> Program:
     """A random Program without sines, whose outputs are a value twice, an input, a constant, and a zero."""
-    made = tangle(seed, operations)
+    code = tangle(seed, operations)
     other = {"sin": ("min", ONE), "cos": ("max", LEAST)}
-    nodes = tuple((other[node[0]][0], node[1], other[node[0]][1]) if node[0] in other else node for node in made.nodes)
-    entries = {output.index for output in made.outputs}
+    nodes = tuple((other[node[0]][0], node[1], other[node[0]][1]) if node[0] in other else node for node in code.nodes)
+    entries = {output.index for output in code.outputs}
     free = [entry for entry in range(30) if entry not in entries]
-    more = (made.outputs[0].node, 0, 7, ONE)
-    outputs = (*made.outputs, *(Output(0, entry, node) for entry, node in zip(free, more, strict=False)))
-    return replace(made, nodes=nodes, outputs=outputs, arrays=(*made.arrays, Array("nothing", (2,))))
+    more = (code.outputs[0].node, 0, 7, ONE)
+    outputs = (*code.outputs, *(Output(0, entry, node) for entry, node in zip(free, more, strict=False)))
+    return replace(code, nodes=nodes, outputs=outputs, arrays=(*code.arrays, Array("nothing", (2,))))
 
 
 def anywhere(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -47,9 +47,9 @@ def test_columns_have_the_bits_of_rows(dtype: str) -> None:
     for seed in range(6):
         program, n = plain(seed, 300 + 700 * (seed == 5)), 3 * lanes
         for shared in ((False, True), (True, False)):
-            made = assembled(program, dtype, AVX512, shared=shared)
-            assert from_bytes(to_bytes(made)) == made
-            kernel, inputs = load(made), states(program, n, dtype, seed)
+            code = assembled(program, dtype, AVX512, shared=shared)
+            assert from_bytes(to_bytes(code)) == code
+            kernel, inputs = load(code), states(program, n, dtype, seed)
             inputs = [x[:1] if held else x for x, held in zip(inputs, shared, strict=True)]
             exact = empty(program, n, dtype)
             kernel.entry.run(n, inputs, exact, 1)
@@ -57,10 +57,13 @@ def test_columns_have_the_bits_of_rows(dtype: str) -> None:
             for x, held in zip(inputs, shared, strict=True):
                 panels.append(anywhere(x.shape if held else (3, x.shape[1], lanes), dtype))
                 panels[-1][...] = x if held else x.reshape(3, lanes, -1).swapaxes(1, 2)
-            found = [anywhere((3, x.shape[1], lanes), dtype) for x in exact]
-            assert kernel.columns is not None
-            kernel.columns.run(n, panels, found, 1)
-            for answer, right in zip(found, exact, strict=True):
+            ours = [anywhere((3, x.shape[1], lanes), dtype) for x in exact]
+            assert kernel.columns is not None and kernel.single is not None
+            single = empty(program, n, dtype)
+            kernel.single.run(n, inputs, single, 1)
+            assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(single, exact, strict=True))
+            kernel.columns.run(n, panels, ours, 1)
+            for answer, right in zip(ours, exact, strict=True):
                 assert np.array_equal(answer.swapaxes(1, 2).reshape(n, -1), right, equal_nan=True), (seed, shared)
                 around = answer.base
                 assert around is not None and np.isnan(around[:65]).all() and np.isnan(around[-64:]).all()
@@ -72,9 +75,17 @@ def test_what_has_no_such_form() -> None:
     assert columns(program, (False, True), AVX512, 64) is not None
     assert columns(toy(), (False, True), AVX512, 64) is None
     assert columns(program, (False, True), AVX2, 64) is None
-    many = tuple(Array(f"x{k}", (6,)) for k in range(8))
-    assert columns(replace(program, inputs=many), (False,) * 8, AVX512, 64) is None
+    for count, is_none in ((MOST_ARRAYS - 2, False), (MOST_ARRAYS - 1, True)):  # and two outputs
+        many = tuple(Array(f"x{k}", (6,)) for k in range(count))
+        assert (columns(replace(program, inputs=many), (False,) * count, AVX512, 64) is None) is is_none
     assert load(assembled(program, "float64", AVX512)).columns is None
+    if AVX2 in supported():  # one state is computed with sums side by side there too
+        kernel, inputs, pairs = load(assembled(program, "float64", AVX2, shared=(False, True))), states(program, 9), []
+        assert kernel.columns is None and kernel.single is not None
+        for entry in (kernel.single, kernel.entry):
+            pairs.append(empty(program, 9))
+            entry.run(9, inputs, pairs[-1], 1)
+        assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(*pairs, strict=True))
 
 
 def test_sums_are_made_side_by_side() -> None:
@@ -90,8 +101,23 @@ def test_sums_are_made_side_by_side() -> None:
     assert columns_of == [k for many in (24, 6) for k in range(5) for _ in range(many)]
     for seed in range(3):
         program = dce(plain(seed))
-        order, known = side_by_side(program), {k for k, node in enumerate(program.nodes) if node[0] in LEAVES}
+        order, before = side_by_side(program), {k for k, node in enumerate(program.nodes) if node[0] in LEAVES}
         for k in order:
-            assert set(operands(program.nodes[k])) <= known
-            known.add(k)
-        assert len(known) == len(program)
+            assert set(operands(program.nodes[k])) <= before
+            before.add(k)
+        assert len(before) == len(program)
+
+
+def test_inputs_that_are_shared_otherwise_are_refused() -> None:
+    """A row where the kernel reads a panel would be too short."""
+    program, lanes = plain(1), AVX512.lanes(64)
+    kernel = load(assembled(program, "float64", AVX512, shared=(False, True)))
+    assert kernel.columns is not None and kernel.shared == (False, True)
+    found = [np.empty((1, x.size, lanes)) for x in program.arrays]
+    for shared in ((True, True), (False, False), (True, False)):
+        panels = [
+            np.zeros((1, x.size) if held else (1, x.size, lanes))
+            for x, held in zip(program.inputs, shared, strict=True)
+        ]
+        with pytest.raises(RuntimeError, match="failed with status 3"):
+            kernel.columns.run(lanes, panels, found, 1)

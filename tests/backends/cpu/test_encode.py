@@ -165,12 +165,12 @@ def test_bytes_are_the_assemblers(machine: tuple[Isa, int], pointers: bool, tmp_
 def test_windows_are_the_assemblers(name: str, operands: int, unit: int, tmp_path: Path) -> None:
     """Pointers to windows: pushed if they must be, set, and given back."""
     isa, vector = ISAS[name], "zmm0" if name == "avx512" else "ymm0"
-    many = [Instruction("load", 0, NONE, slot(operands * k)) for k in range(1, 13) for _ in range(20 - k)]
-    lines = ["push %rbx", "push %rbp", "push %r13", "push %r14", "push %r15"]
+    many = [Instruction("load", 0, NONE, slot(operands * k)) for k in range(1, 14) for _ in range(20 - k)]
+    lines = [f"push %{register}" for register in ("rbx", "rbp", "r13", "r14", "r15", "r12")]
     registers = [GENERAL[r] for r in (*FREE, *SAVED)]
     head: list[str] = []
     for k, register in enumerate(registers, 1):
-        if register in ("rbx", "rbp", "r13", "r14", "r15"):
+        if f"push %{register}" in lines:
             head.append(f"push %{register}")
         head.append(f"lea.d32 {operands * unit * k}(%rdi), %{register}")
     for k, register in enumerate(registers, 1):

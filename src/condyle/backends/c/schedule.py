@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +74,9 @@ class Entry:
         """The declaration, with these names of arguments."""
         ways = [f"{'const ' if way == 'in' else ''}{real_of(bits)} *" for way, *_ in self.arguments]
         arguments = [way + name for way, name in zip(ways, names, strict=True)]
-        return f"void {prefix}_{self.schedule.name}({', '.join([*arguments, 'void *work'])})"
+        passed = [argument.replace(" ", "\0") for argument in (*arguments, "void *work")]  # lines end behind commas
+        text = f"void\0{prefix}_{self.schedule.name}({', '.join(passed)})"
+        return fill(text, 116, subsequent_indent="    ", break_long_words=False).replace("\0", " ")
 
 
 def schedules_in_c(

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def _header(entries: Sequence[Entry], work: Mapping[str, int], facts: Facts, bit
     e(f"#ifndef {guard}", f"#define {guard}", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     e(*(f"extern const {head};" for head, _ in fact_symbols(facts)))
     for entry in entries:
-        e("", f"/* {entry.schedule.name}: {_plain(entry.text)}")
+        e("", *wrap(f"/* {entry.schedule.name}: {_plain(entry.text)}", 116, subsequent_indent=" * "))
         for way, argument, slab in entry.arguments:
             meaning = entry.meanings[slab]
             shape = "".join(f"[{n}]" for n in meaning.shape)

@@ -71,9 +71,10 @@ def assembled(
         made = assemble_rolled(program, isa, bits, layouts=layouts)
     code = object_code(program, made, isa.name, bits)
     if any(shared) and isinstance(program, Program):
-        from condyle.backends.cpu.columns import columns
+        from condyle.backends.cpu.columns import alone, columns
 
-        code = replace(code, columns=columns(program, shared, isa, bits))
+        one = alone(program, isa, bits) or code.single
+        code = replace(code, columns=columns(program, shared, isa, bits), single=one)
     return code
 
 

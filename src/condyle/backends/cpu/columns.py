@@ -11,11 +11,13 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from condyle.backends.common.chunks import lower
 from condyle.backends.common.facts import packed
 from condyle.backends.cpu.allocate import Constants, allocate
-from condyle.backends.cpu.encode import Single, encode
+from condyle.backends.cpu.assemble import WHOLE
+from condyle.backends.cpu.encode import FREE, RDX, SAVED, Single, encode
 from condyle.backends.cpu.operations import NONE, Instruction, constant, expanded, slot
-from condyle.backends.cpu.single import KERNEL, MOST_ARRAYS
+from condyle.backends.cpu.single import KERNEL, single
 from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.operations import FUSED, LEAVES, TRIGONOMETRIC
@@ -23,6 +25,8 @@ from condyle.passes.dce import needed
 
 PLACED = 1 << 24
 """Slots from this number on are entries of the caller's arrays; those below are of the workspace."""
+MOST_ARRAYS = len({*FREE, *SAVED} - {RDX})
+"""Each has a register."""
 TOGETHER = 24
 """Sums that are made side by side: most registers are theirs."""
 
@@ -47,6 +51,16 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Si
     return Single(text, packed(constants.values, bits), numbers.tobytes())
 
 
+def alone(program: Program, isa: Isa, bits: int) -> Single | None:
+    """The scalar form of such a function, its sums side by side too. None with sines or many arrays."""
+    program = expanded(program, bits)
+    if any(node[0] in TRIGONOMETRIC for node in program.nodes):
+        return None
+    low, constants = lower(program, WHOLE), Constants()
+    code, size = allocate(program, side_by_side(program), low.slots, constants, isa, low.size)
+    return single(low, (), [code], constants.values, size, isa, bits)
+
+
 def side_by_side(program: Program, together: int = TOGETHER) -> list[int]:
     """The operations, so many sums at a time, each term of a sum with those of the others that are ready as early."""
     live, depth, sums = needed(program), [0] * len(program), list[list[int]]()
@@ -60,7 +74,7 @@ def side_by_side(program: Program, together: int = TOGETHER) -> list[int]:
         else:
             sums.append([k])
     blocks = (sums[k : k + together] for k in range(0, len(sums), together))
-    return [k for block in blocks for k in sorted((k for one in block for k in one), key=depth.__getitem__)]
+    return [k for block in blocks for k in sorted((k for part in block for k in part), key=depth.__getitem__)]
 
 
 @dataclass

@@ -19,7 +19,7 @@ from condyle.errors import UnsupportedError
 
 RDI, RSI, RDX = 7, 6, 2
 FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: caller-saved
-SAVED = (3, 5, 13, 14, 15)  # rbx rbp r13 r14 r15: callee-saved
+SAVED = (3, 5, 13, 14, 15, 12)  # rbx rbp r13 r14 r15 r12: callee-saved; an address by r12 takes one byte more
 WINDOW = 256  # operands, or bytes where displacements count these
 FEWEST = 6  # uses that make a window worth its register
 RETURN = bytes((0xC5, 0xF8, 0x77, 0xC3))  # vzeroupper, ret

@@ -18,7 +18,7 @@ from condyle.backends.common.chunks import orders
 from condyle.backends.common.loops import Bank, Layout
 from condyle.backends.cpu.allocate import Allocated, Constants, allocate, cheapest, schedule
 from condyle.backends.cpu.assemble import Kernel
-from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, Encoder, pop, push
+from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, SAVED, Encoder, pop, push
 from condyle.backends.cpu.operations import NONE, SLOT, Instruction, constant, expanded, slot
 from condyle.backends.cpu.target import Isa, Target
 from condyle.errors import UnsupportedError
@@ -31,7 +31,6 @@ FRONT = 1024
 BANK = 1 << 32
 MIDDLE = BANK // 2
 FREE = (0, 10, 11)  # rax r10 r11
-SAVED = (3, 5, 13, 14, 15, 12)  # rbx rbp r13 r14 r15, and r12, which costs a byte more
 COLUMN, ROW = 8, 9  # r8 r9
 COPIES = 8
 
