@@ -45,7 +45,7 @@ LENGTH, WIDTH = 0.09, 0.05
 MU = 0.6
 W_SWING = np.sqrt([100.0, 100.0, 4000.0])
 BEGIN, STEP, SWING, HEIGHT, STRIDE = 0.6, 0.7, 0.55, 0.06, 0.2
-"""When the first foot leaves the ground [s]; seconds of a step, and of its swing; how high and how far a foot goes [m]."""
+"""When the first foot leaves the ground [s], seconds of a step and of its swing, height and length of a swing [m]."""
 
 
 PUSHES = tuple(
