@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 import condyle
 from condyle.jobs.optimal_control import OptimalControl
-from experiments.plancher2021.figure_eight import LOOP, NEAR, START, TIP, WEIGHTS, figure_eight
+from experiments.plancher2021 import figure_eight as figure
+from experiments.plancher2021.figure_eight import INTERVALS, LOOP, NEAR, START, WEIGHTS, H, figure_eight
 from experiments.whole.fixed import Run, error_mm, table_of
 
 Array = NDArray[np.floating]
 
-KNOTS, H = 63, 0.5 / 63
 LINKS = (("iiwa_link_4", 0.08), ("iiwa_link_5", 0.07), ("iiwa_link_6", 0.07), ("iiwa_link_7", 0.05))
 """Spheres about the origins of frames, and their radii [m]."""
 OBSTACLES = ((0.6556, 0.212, 0.288), (0.62, -0.212, 0.684), (0.45, 0.0, 0.82))
@@ -33,16 +33,15 @@ QUICK = (ROWS[0],)
 
 
 def problem(robot: condyle.Robot, among: bool) -> OptimalControl:
+    def limited(at: Any, answer: dict[str, Any]) -> dict[str, Any]:
+        return answer | ({"below": near(at)} if among else {})
+
     def running(at: Any, u: Any, goal: Any) -> dict[str, Any]:
-        effort = np.sqrt(WEIGHTS.u) * (u - at.generalized_gravity())
-        return {"residual": [*state(at, goal), effort]} | ({"below": near(at)} if among else {})
+        effort = WEIGHTS[3] * (u - at.generalized_gravity())
+        return limited(at, {"residual": [*figure.last(at, goal)["residual"], effort]})
 
     def last(at: Any, goal: Any) -> dict[str, Any]:
-        return {"residual": state(at, goal)} | ({"below": near(at)} if among else {})
-
-    def state(at: Any, goal: Any) -> list[Any]:
-        miss = at.frame(TIP).translation - goal
-        return [np.sqrt(WEIGHTS.tip) * miss, np.sqrt(WEIGHTS.q) * (at.q - START), np.sqrt(WEIGHTS.v) * at.v]
+        return limited(at, figure.last(at, goal))
 
     def near(at: Any) -> Any:
         rows = list[Any]()
@@ -52,7 +51,7 @@ def problem(robot: condyle.Robot, among: bool) -> OptimalControl:
                 rows.append((radius + size + MARGIN - distance) / UNIT)
         return np.stack(rows)
 
-    return OptimalControl(robot, running, last, knots=KNOTS, dt=H, inputs={"goal": 3}, by_knot=("goal",))
+    return OptimalControl(robot, running, last, knots=INTERVALS, dt=H, inputs={"goal": 3}, by_knot=("goal",))
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
