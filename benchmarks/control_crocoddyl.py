@@ -11,6 +11,8 @@ from benchmarks.control_problems import TIP, Array, Problem
 
 
 class Answer(NamedTuple):
+    """seconds: of the processor."""
+
     cost: float
     xs: Array
     us: Array
@@ -77,7 +79,9 @@ class Arm:
         solver = (croc.SolverBoxFDDP if "u" in self.problem.bounds else croc.SolverFDDP)(shooting)
         solver.th_stop = 1e-12
         xs, us = start or ([np.array(shooting.x0)] * (shooting.T + 1), [np.zeros(7)] * shooting.T)
-        begin = time.perf_counter()
+        begin = time.process_time()
         is_solved = solver.solve(xs, us, most, False)
-        seconds = time.perf_counter() - begin
-        return Answer(float(solver.cost), np.array(solver.xs), np.array(solver.us), int(solver.iter), seconds, is_solved)
+        seconds = time.process_time() - begin
+        return Answer(
+            float(solver.cost), np.array(solver.xs), np.array(solver.us), int(solver.iter), seconds, is_solved
+        )

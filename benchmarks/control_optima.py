@@ -145,9 +145,7 @@ class Ipopt:
         named = {name: x if "last" in name else x.reshape(N, -1) for name, x in by_rows.items() if name != "dynamics"}
         stats = self.solver.stats()
         multipliers = {"q": by_q[1:], "v": by_v[1:], "u": by_u, **named}
-        return Optimum(
-            float(found["f"]), q, v, u, multipliers, stats["iter_count"], stats["return_status"], seconds
-        )
+        return Optimum(float(found["f"]), q, v, u, multipliers, stats["iter_count"], stats["return_status"], seconds)
 
     def bounds(self, i: int) -> tuple[Array, Array]:
         """Of q, v and u in one vector: the first state is told."""

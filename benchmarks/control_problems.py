@@ -1,4 +1,4 @@
-"""Optimal control problems, as data and users' functions, for our solver and for others: tests and benchmarks share them.
+"""Optimal control problems as data and users' functions, for our solver and for others, for tests and benchmarks.
 
     minimise    sum_k running(x_k, u_k) + last(x_N),        x_0 as told
     subject to  x_{k+1} = step(x_k, u_k)                    semi-implicit Euler, with contacts where there are some
@@ -89,13 +89,14 @@ class Problem:
 
     def job(self, **options: Any) -> Any:
         """The problem as a `condyle.OptimalControl`."""
-        from condyle.jobs.optimal_control import OptimalControl as optimal_control
+        from condyle.jobs.optimal_control import OptimalControl
+
         bounds = {name: self.bounds.get(name, False) for name in ("u", "q", "v")}
         more = {"contacts": self.contacts} if self.contacts else {}
         inputs, by_knot = dict(self.inputs), self.by_knot
         if self.flags is not None:
             inputs["active"], by_knot = len(self.contacts), (*by_knot, "active")
-        return optimal_control(
+        return OptimalControl(
             self.robot, self.running, self.last, knots=self.knots, dt=self.dt, integrator=self.integrator,
             inputs=inputs, by_knot=by_knot, bounds=bounds, **more, **options,
         )  # fmt: skip
@@ -333,7 +334,17 @@ def reaching(
     most, fastest = scale * EFFORT, np.full(7, speed)
     bounds = {"u": (-most, most)} | ({"v": (-fastest, fastest)} if has_speeds else {})
     return Problem(
-        "iiwa14 reaching", robot, running, last, 64, 0.02, q, np.zeros_like(q), {"goal": 3}, {"goal": goal}, bounds=bounds
+        "iiwa14 reaching",
+        robot,
+        running,
+        last,
+        64,
+        0.02,
+        q,
+        np.zeros_like(q),
+        {"goal": 3},
+        {"goal": goal},
+        bounds=bounds,
     )
 
 
@@ -374,7 +385,7 @@ def figure_eight(count: int = 16, limits: str = "none", seed: int = 0) -> Proble
 
 
 def heavy_figure_eight(count: int = 4) -> Problem:
-    """The planner's problem of `experiments/plancher2021`: no gravity, 64 knots in 0.5 s, weights of its paper's code."""
+    """The planner's problem of `experiments/plancher2021`: no gravity, 64 knots in 0.5 s, weights of that paper."""
     robot, h = condyle.load("iiwa14", gravity=(0.0, 0.0, 0.0)), 0.5 / 63
     rest = np.array([0.0, 0.25, 0.0, -0.25, 0.0, 0.25, 0.0]) * np.pi
     phase = 0.474 - 2.0 * np.pi * (np.arange(count)[:, None] / count + h * np.arange(64) / 10.0)
@@ -428,7 +439,11 @@ def hopper() -> Problem:
     builder = condyle.Builder("hopper").body("trunk", mass=5.0, inertia=np.diag([0.05, 0.08, 0.06]))
     builder.joint("root", parent="world", child="trunk", type="free")
     parent, place = "trunk", (0.0, 0.0, 0.0)
-    for name, axis, mass, length in (("hip", (1, 0, 0), 0.3, 0.0), ("thigh", (0, 1, 0), 0.6, 0.25), ("shank", (0, 1, 0), 0.2, 0.25)):
+    for name, axis, mass, length in (
+        ("hip", (1, 0, 0), 0.3, 0.0),
+        ("thigh", (0, 1, 0), 0.6, 0.25),
+        ("shank", (0, 1, 0), 0.2, 0.25),
+    ):
         com = (0.0, 0.0, -0.5 * length)
         builder.body(name, mass=mass, com=com, inertia=mass * np.diag([0.006, 0.006, 0.001]))
         builder.joint(f"{name}_joint", parent=parent, child=name, type="revolute", axis=axis, xyz=place)
@@ -446,7 +461,7 @@ FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
 
 
 def quadruped(hops: bool = False) -> Problem:
-    """A HyQ on four feet goes back to its posture, torques limited; where it hops, its feet leave the ground and land."""
+    """A HyQ on four feet goes back to its posture, torques limited; if it hops, its feet leave the ground and land."""
     robot, knots = condyle.load("hyq", floating_base=True), 30 if hops else 20
     angles = {"haa": -0.2, "hfe": 0.75, "kfe": -1.5}
     rest = robot.neutral()
@@ -459,10 +474,8 @@ def quadruped(hops: bool = False) -> Problem:
     return standing("hyq hops" if hops else "hyq stands", robot, FEET, rest, flags, 150.0)
 
 
-def standing(
-    name: str, robot: condyle.Robot, feet: Sequence[str], rest: Array, flags: Array, effort: float
-) -> Problem:
-    """Two problems: back to the posture `rest` from one near it, feet at rest, knots of 0.02 s, contacts by flags (N, C)."""
+def standing(name: str, robot: condyle.Robot, feet: Sequence[str], rest: Array, flags: Array, effort: float) -> Problem:
+    """Two problems: back to the posture `rest` from near it, feet at rest; knots of 0.02 s, flags (N, C)."""
     knots, nu, rng = len(flags), robot.nv - 6, np.random.default_rng(5)
     q = np.stack([robot.integrate(rest, 0.05 * rng.normal(size=robot.nv)) for _ in range(2)])
     contacts, most = tuple(condyle.Contact(foot) for foot in feet), np.full(nu, effort)

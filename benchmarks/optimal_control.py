@@ -1,11 +1,11 @@
 """Optimal control of an iiwa14: times, convergence, predictive control, crocoddyl: writes results/optimal_control.json.
 
-    python -m benchmarks.optimal_control [--quick] [NAME...]     NAME: of a measurement; --quick: little of all, not kept
+    python -m benchmarks.optimal_control [--quick] [NAME...]    NAME: of a measurement; --quick: little, nothing is kept
 
-Problems are those of `benchmarks.control_problems`. Times are of a call in Python, on one core unless said. An iteration
-is `solver.step(plan, q, v, shift=1)`, the figure of eight moving on by a knot, with its line search and the new plan
-written. crocoddyl, where it is installed, has the same problems in nodes of C++, one thread, in the same run. `mpc` has
-the plan's own step as the robot, so that what is off is the plan's fault.
+Problems are those of `benchmarks.control_problems`. Times are of a call in Python: of the processor with one thread; on
+the wall with all cores and in `steady`. An iteration is `solver.step(plan, q, v, shift=1)`: the figure of eight moves
+on by a knot, and the line search and the new plan are in it. crocoddyl, where it is installed, has the same problems in
+nodes of C++, one thread, in the same run. In `mpc` the robot moves as its plan says: what is off is the plan's fault.
 """
 
 from __future__ import annotations
@@ -88,17 +88,17 @@ def spread_of(loop: Loop, count: int, quick: bool) -> dict[str, float]:
     for _ in range(5 if quick else 40):
         loop.advance()
     with pinned():
-        spread = interleaved({"step": loop.iteration()}, Sampling(samples=3 if quick else 40))["step"]
+        spread = interleaved({"step": loop.iteration()}, Sampling("cpu", 3 if quick else 40))["step"]
     us = {"us": spread.minimum / 1e3, "median_us": spread.median / 1e3}
     return {**us, "us_a_problem": spread.minimum / 1e3 / count, "finite": float(np.isfinite(loop.plan.cost).mean())}
 
 
 def convergence(quick: bool) -> dict[str, Any]:
-    """Iterations from cold until cost and violation are within `NEAR` of the optimum, of 256 random reaching problems."""
+    """Iterations from cold until cost and violation are within `NEAR` of the optimum: 256 random reaching problems."""
     problem = problems.reaching(16 if quick else 256)
     found: dict[str, Any] = {"problems": len(problem), "near": NEAR}
-    exact = problem.job().compile(threads=1).solve(
-        problem.q, problem.v, tolerance=1e-9, most=300, **problem.arguments()
+    exact = (
+        problem.job().compile(threads=1).solve(problem.q, problem.v, tolerance=1e-9, most=300, **problem.arguments())
     )
     found["truth"] = {str(word): int(n) for word, n in zip(*np.unique(exact.status, return_counts=True), strict=True)}
     for dtype in DTYPES:
@@ -129,28 +129,30 @@ def arrivals(solver: Any, problem: Problem, best: Array, arguments: dict[str, An
 
 def refill(quick: bool) -> dict[str, Any]:
     """256 reaching problems, each until it is solved, against all for as long as the slowest takes."""
-    problem, found = problems.reaching(16 if quick else 256), dict[str, Any]()
-    for dtype in DTYPES:
-        solver = problem.job().compile(dtype=dtype, threads=1)
-        arguments = {name: None if x is None else x.astype(dtype) for name, x in problem.arguments().items()}
-        q, v, tolerance = problem.q.astype(dtype), problem.v.astype(dtype), 1e-4
-        own = solver.solve(q, v, tolerance=tolerance, **arguments).iterations.astype(int)
-        slowest = int(own.max())
-        groups = np.pad(own, (0, -len(own) % 8)).reshape(-1, 8)
-        with pinned():
-            calls = {
-                "own": lambda: solver.solve(q, v, tolerance=tolerance, **arguments),
-                "slowest": lambda: solver.solve(q, v, tolerance=1e-30, most=slowest, **arguments),
-            }
-            times = interleaved(calls, Sampling(samples=2 if quick else 10))
-        found[dtype] = {
-            "ms": {name: spread.minimum / 1e6 for name, spread in times.items()},
-            "times_as_fast": times["slowest"].minimum / times["own"].minimum,
-            "iterations": {"mean": float(own.mean()), "median": float(np.median(own)), "largest": slowest},
-            "slowest_of_8_by_mean": float(groups.max(axis=1).mean() / own.mean()),
-            "us_an_iteration": times["own"].minimum / 1e3 / float(own.sum()),
-        }
-    return found
+    problem = problems.reaching(16 if quick else 256)
+    return {dtype: refilled(problem, dtype, 2 if quick else 10) for dtype in DTYPES}
+
+
+def refilled(problem: Problem, dtype: str, samples: int, tolerance: float = 1e-4) -> dict[str, Any]:
+    solver = problem.job().compile(dtype=dtype, threads=1)
+    arguments = {name: None if x is None else x.astype(dtype) for name, x in problem.arguments().items()}
+    q, v = problem.q.astype(dtype), problem.v.astype(dtype)
+    iterations = solver.solve(q, v, tolerance=tolerance, **arguments).iterations.astype(int)
+    slowest = int(iterations.max())
+    groups = np.pad(iterations, (0, -len(iterations) % 8)).reshape(-1, 8)
+    calls = {
+        "alone": lambda: solver.solve(q, v, tolerance=tolerance, **arguments),
+        "slowest": lambda: solver.solve(q, v, tolerance=1e-30, most=slowest, **arguments),
+    }
+    with pinned():
+        times = interleaved(calls, Sampling("cpu", samples, longest_s=8.0))
+    return {
+        "ms": {name: spread.minimum / 1e6 for name, spread in times.items()},
+        "times_as_fast": times["slowest"].minimum / times["alone"].minimum,
+        "iterations": {"mean": float(iterations.mean()), "median": float(np.median(iterations)), "largest": slowest},
+        "slowest_of_8_by_mean": float(groups.max(axis=1).mean() / iterations.mean()),
+        "us_an_iteration": times["alone"].minimum / 1e3 / float(iterations.sum()),
+    }
 
 
 def mpc(quick: bool) -> dict[str, Any]:
@@ -179,7 +181,7 @@ def mpc(quick: bool) -> dict[str, Any]:
 
 
 def steady(quick: bool) -> dict[str, Any]:
-    """Times and memory of many steps of one problem in a loop, garbage collection off; instructions where perf counts."""
+    """Times and memory of many steps of a problem in a loop, garbage collection off; instructions where perf counts."""
     found: dict[str, Any] = {}
     count = 200 if quick else 10_000
     for dtype in DTYPES:
@@ -200,7 +202,9 @@ def steady(quick: bool) -> dict[str, Any]:
             gc.enable()
         more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         halves = [float(np.median(part)) / 1e3 for part in np.array_split(took, 4)]
-        us = {f"p{p}": float(np.percentile(took, p)) / 1e3 for p in (1, 50, 99, 99.9)} | {"max": float(took.max()) / 1e3}
+        us = {f"p{p}": float(np.percentile(took, p)) / 1e3 for p in (1, 50, 99, 99.9)} | {
+            "max": float(took.max()) / 1e3
+        }
         found[dtype] = {"us": us, "median_us_by_quarter": halves, "more_memory_kb": more}
     return {"steps": count, **found, "instructions": instructions(100 if quick else 2500)}
 
@@ -212,7 +216,9 @@ def instructions(count: int) -> dict[str, float] | str:
     totals = list[float]()
     for k in range(1, 5):
         run = [sys.executable, "-m", "benchmarks.optimal_control", "--steps", str(k * count)]
-        done = subprocess.run(["perf", "stat", "-x,", "-e", "instructions:u", *run], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            ["perf", "stat", "-x,", "-e", "instructions:u", *run], capture_output=True, text=True, check=False
+        )
         counted = [line.split(",")[0] for line in done.stderr.splitlines() if "instructions" in line]
         if done.returncode or not counted or not counted[0].isdigit():
             return "perf counts no instructions on this machine"
@@ -228,7 +234,7 @@ def only_steps(count: int) -> None:
 
 
 def crocoddyl(quick: bool) -> dict[str, Any] | None:
-    """An iteration of FDDP and one of ours on the same figure of eight; box-FDDP and ours from cold on reaching ones."""
+    """An iteration of FDDP and of ours on the same figure of eight; box-FDDP and ours from cold on reaching ones."""
     if util.find_spec("crocoddyl") is None:
         return None
     from benchmarks.control_crocoddyl import Arm
@@ -252,7 +258,7 @@ def crocoddyl(quick: bool) -> dict[str, Any] | None:
             cold.append(1e6 * answer.seconds / answer.iterations)
             again = (list(answer.xs), list(answer.us))
             warm.append(min(1e6 * arm.solve(shooting, 1, again).seconds for _ in range(5)))
-            spreads = interleaved({dtype: loop.iteration() for dtype, loop in ours.items()}, Sampling(samples=3))
+            spreads = interleaved({dtype: loop.iteration() for dtype, loop in ours.items()}, Sampling("cpu", 3))
             for dtype, spread in spreads.items():
                 own[dtype].append(spread.minimum / 1e3)
     least = {"cold": min(cold), "warm": min(warm)}
@@ -277,9 +283,9 @@ def reached(count: int) -> dict[str, Any]:
         answers = [arm.solve(arm.shooting(i), 500) for i in range(count)]
         solver = problem.job().compile(threads=1)
         plan = solver.solve(problem.q, problem.v, **problem.arguments())
-        begin = time.perf_counter()
+        begin = time.process_time()
         plan = solver.solve(problem.q, problem.v, **problem.arguments())
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
     theirs = np.array([answer.cost for answer in answers])
     iterations = np.array([answer.iterations for answer in answers])
     return {
@@ -322,7 +328,9 @@ def main() -> None:
             continue
         print(name, *found.items(), sep="\n  ")
         if not options.quick:
-            results.merge(name, "iiwa14", {**found, "versions": {"numpy": np.__version__, **found.get("versions", {})}}, SOURCE)
+            results.merge(
+                name, "iiwa14", {**found, "versions": {"numpy": np.__version__, **found.get("versions", {})}}, SOURCE
+            )
 
 
 if __name__ == "__main__":

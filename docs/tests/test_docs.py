@@ -69,6 +69,7 @@ def test_readme_program_runs(tmp_path: Path) -> None:
         "steps",
         "rollouts",
         "solvers",
+        "optimal_control",
         "ground",
         "contacts",
         "loops",

@@ -79,7 +79,7 @@ def test_programs_of_the_gpu_page_run_on_the_fake_driver(page: str, monkeypatch:
         drivers.gpu.cache_clear()
 
 
-@pytest.mark.parametrize("name", ["arm", "identification", "legs", slow("jax")])
+@pytest.mark.parametrize("name", ["arm", "identification", "legs", "predictive_control", slow("jax")])
 def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_path: Path) -> None:
     blocks = BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text())
     program = "\n".join(text for kind, text in blocks if kind == "python")
@@ -96,12 +96,17 @@ OTHERS = {
         "0.0, 0.6, 0.0, -1.2, 0.0, 0.8, 0.0": "0.0, -1.2, 1.2, 0.0, 0.3, 0.0",
     },
     "legs": {"hyq": "anymal_kinova", **{f"{leg}_foot": f"{leg.upper()}_FOOT" for leg in ("lf", "rf", "lh", "rh")}},
+    "predictive_control": {
+        "iiwa14": "ur5e",
+        "iiwa_link_7": "tool0",
+        "0.0, 0.6, 0.0, -1.2, 0.0, 0.8, 0.0": "0.0, -1.2, 1.2, 0.0, 0.3, 0.0",
+    },
     "jax": {"iiwa14": "ur5e"},
 }
 """What a reader with another robot changes in a tutorial."""
 
 
-@pytest.mark.parametrize("name", ["arm", "legs", slow("jax")])
+@pytest.mark.parametrize("name", ["arm", "legs", slow("predictive_control"), slow("jax")])
 def test_a_tutorial_is_for_other_robots_too(name: str, tmp_path: Path) -> None:
     program = "\n".join(
         text for kind, text in BLOCK.findall((DOCS / "tutorials" / f"{name}.md").read_text()) if kind == "python"

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from condyle.fpga.box_sources import box_of_effort, box_of_states
     from condyle.fpga.integers import FixedPoint, fixed_point
+    from condyle.jobs.optimal_control import OptimalControl
     from condyle.model.actuator import Actuator
     from condyle.model.change import Drive
     from condyle.model.contact import Contact
@@ -56,6 +57,7 @@ __all__ = [
     "InverseDynamicsDerivatives",
     "ModelError",
     "ModelWarning",
+    "OptimalControl",
     "OutOfMemoryError",
     "Packed",
     "Robot",
@@ -82,6 +84,7 @@ __all__ = [
 
 _HOMES = {
     "FixedPoint": "fpga.integers",
+    "OptimalControl": "jobs.optimal_control",
     "Packed": "runtime.packed",
     "fixed_point": "fpga.integers",
     **dict.fromkeys(("box_of_effort", "box_of_states"), "fpga.box_sources"),

@@ -7,8 +7,8 @@ import pytest
 
 pytest.importorskip("crocoddyl")
 
-from benchmarks import control_optima, control_problems  # noqa: E402
-from benchmarks.control_crocoddyl import Arm  # noqa: E402
+from benchmarks import control_optima, control_problems
+from benchmarks.control_crocoddyl import Arm
 
 SAME = 1e-6
 """Of the cost."""

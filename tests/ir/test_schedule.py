@@ -103,19 +103,22 @@ CALL = Call("double", 2, (Operand("x"),), (Operand("y"),))
         Call("double", 2, (Operand("x", 3),), (Operand("y"),)),
         Call("double", 2, (Operand("x", 0, -1),), (Operand("y"),)),
         Call("double", 2, (Operand("x"),), (Operand("x"),)),
+        Call("double", 2, (Operand("x"),), (Operand("y", 3),)),
+        Until("flag", 1, (Call("double", 2, (Operand("x", 3),), (Operand("y"),)),)),
         Call("double", 2, (Operand("x"),), (Operand("y", step=0),)),
         Call("double", 3, (Operand("x"),), (Operand("y"),), True),
         Move(Operand("x"), Operand("flag"), 1),
         Move(Operand("y"), Operand("x"), 1),
         Sweep(4, (Call("double", 1, (Operand("x", 1, 1, 1),), (Operand("y"),)),)),
         Sweep(2, (Sweep(2, (CALL,)),)),
+        Sweep(1, (Until("flag", 1, (Sweep(1, (CALL,)),)),)),
         Sweep(0, (CALL,)),
         Until("nothing", 2, (CALL,)),
         Until("flag", 0, (CALL,)),
     ],
 )
 def test_what_leaves_its_slabs(statement: Statement) -> None:
-    schedule(CALL)
+    schedule(CALL, Sweep(1, (CALL,)), Until("flag", 1, (Sweep(2, (CALL,)),)))
     with pytest.raises(AssertionError):
         schedule(statement)
 
@@ -124,3 +127,8 @@ def test_slabs_that_do_not_fit() -> None:
     for slab in (SLABS[0], Slab("z", 1, 7, "y"), Slab("z", 1, 8, "x")):
         with pytest.raises(AssertionError):
             schedule(CALL, slabs=(*SLABS, slab))
+    for inputs, outputs in ((("x",), ("x",)), (("x",), ("z",)), (("z",), ("y",))):
+        with pytest.raises(AssertionError):
+            verify_schedule(Schedule("s", SLABS, inputs, outputs, ()))
+    calls = schedule(CALL, Sweep(1, (CALL,)), Move(Operand("x"), Operand("y"), 1)).calls()
+    assert [call.kernel for call in calls] == ["double"] * 2

@@ -2,7 +2,7 @@
 
 With multipliers y (signed as those of `condyle.qp`: positive where an upper side holds, negative at a lower one)
 
-    L = sum_k l_k(x_k, u_k) + y_k . c_k(x_k, u_k) + p_{k+1} . (step(x_k, u_k) (-) x_{k+1}),    k < N, and l_N + y_N . c_N
+    L = sum_{k < N} l_k(x_k, u_k) + y_k . c_k(x_k, u_k) + p_{k+1} . (step(x_k, u_k) (-) x_{k+1})  +  l_N + y_N . c_N
 
 The costates follow from stationarity in x, p_k = dL/dx_k, backwards from the end, and what is left is dL/du_k = 0.
 Derivatives are in tangent spaces: of user's functions by `jacobian`, of the step by that of difference(x_{k+1}, step).
@@ -12,7 +12,7 @@ Nothing here is a solver's.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 

@@ -163,12 +163,12 @@ def test_the_state_now_may_break_a_limit_of_the_state() -> None:
 
 def test_dynamics_of_one_s_own() -> None:
     def car(at: Any, u: Any) -> dict[str, Any]:
-        return {"q": at.q + 0.05 * at.v, "v": at.v + 0.05 * np.tanh(u[0]) * np.ones(2)}
+        return {"q": at.q + 0.05 * at.v, "v": at.v + 0.05 * (u[0] + 0.1 * np.sin(u[0])) * np.ones(2)}
 
     job = problem(dynamics=car, controls=1, bounds={"u": (-2.0, 2.0)})
     plan = plan_of(job)
     assert plan.solved and plan.u.shape == (20, 1)
-    after = plan.v[:-1] + 0.05 * np.tanh(plan.u)
+    after = plan.v[:-1] + 0.05 * (plan.u + 0.1 * np.sin(plan.u))
     np.testing.assert_allclose(plan.v[1:], after, atol=1e-6)
 
 

@@ -102,7 +102,8 @@ class MachineCode(Text):
             layouts = compiler.layouts(function, self, dtype)
             # a compiler serves where the system forbids new code, and loops that machine code has no form for
             with suppress(BuildError, UnsupportedError):
-                shared = tuple(port.is_shared for port in function.inputs)
+                marks = [port.is_shared for port in function.inputs]
+                shared = () if None in marks else tuple(map(bool, marks))
                 lower = tuple(port.lower for port in function.outputs)
                 assembled = machine_code.assembled(code, dtype, layouts=layouts, shared=shared, lower=lower)
                 kernel = machine_code.load(assembled, layouts)

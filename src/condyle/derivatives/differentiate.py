@@ -95,6 +95,10 @@ def apart(tree: Tree, q0: Sequence[Value], q1: Sequence[Value]) -> list[Value]:
 # The chain rule over a recording: forward and reverse sweeps that go around calls by derivatives of what they call.
 
 
+FEW = 2
+"""Sweeps along a call that take its jvp or vjp one by one; more of them take its Jacobian."""
+
+
 class ChainRule:
     """Derivatives of values in one recording.
 
@@ -119,8 +123,11 @@ class ChainRule:
         found = forward(self.recording.graph, order, start, self._opened)
         return [found.get(value.index, {}) if isinstance(value, Expr) else {} for value in values]
 
-    def cotangents(self, values: Values, seeds: Values, leaves: Values) -> list[Value]:
-        """Of each leaf, given those of values."""
+    def cotangents(self, values: Values, seeds: Values, leaves: Values, by_blocks: bool = False) -> list[Value]:
+        """Of each leaf, given those of values.
+
+        by_blocks: calls whose Jacobian is known in closed form are passed by it, which many sweeps share.
+        """
         order = self.recording.needed(values)
         active = self.recording.active(order, leaves)
         start = [(value.index, x) for value, x in zip(values, seeds, strict=True) if isinstance(value, Expr)]
@@ -132,7 +139,7 @@ class ChainRule:
             if isinstance(call, LargeProduct):
                 pass_on(self.recording, call, active, cotangents)
             else:
-                self._closed(call, cotangents)
+                self._closed(call, cotangents, active if by_blocks else None)
 
         found = reverse(self.recording.graph, order, active, start, closed)
         return [found.get(cast(Expr, leaf).index) for leaf in leaves]
@@ -184,7 +191,7 @@ class ChainRule:
         rules = call.function.closed
         is_direct = is_composed(call.function) or ("jvp" in rules and "jacobian" not in rules)
         found: list[Directions] = [{} for _ in range(call.end - call.first)]
-        if len(directions) <= 2 or is_direct:
+        if len(directions) <= FEW or is_direct:
             for direction in directions:
                 given = [[entry.get(direction, 0.0) for entry in part] for part in tangents]
                 answers = self.recording.call(self.recording.derive("jvp", call.function), *call.arguments, *given)
@@ -212,7 +219,8 @@ class ChainRule:
                     tangents[place + k][direction] = x
             place += len(own)
 
-    def _closed(self, call: Call, cotangents: Cotangents) -> None:
+    def _closed(self, call: Call, cotangents: Cotangents, active: Mapping[int, object] | None) -> None:
+        """Cotangents of arguments. active: nodes that need theirs, where blocks of a Jacobian give them."""
         if call.is_equal:
             own = () if call.is_frozen else zip(range(call.first, call.end), call.arguments[0], strict=True)
             for k, x in own:
@@ -225,11 +233,38 @@ class ChainRule:
             received.append(self._in_tangent_space(own, bar) if port.is_configuration else bar)
         if all(is_zero(x) for part in received for x in part):
             return
-        answers = self.recording.call(self.recording.derive("vjp", call.function), *call.arguments, *received)
-        for port, given, bar in zip(call.ports, call.arguments, answers, strict=True):
+        if active is not None and "jacobian" in call.function.closed and not is_composed(call.function):
+            ports, answers = self._by_blocks(call, received, active)
+        else:
+            ports = call.ports
+            answers = self.recording.call(self.recording.derive("vjp", call.function), *call.arguments, *received)
+        arguments = dict(zip((port.name for port in call.ports), call.arguments, strict=True))
+        for port, bar in zip(ports, answers, strict=True):
+            given = arguments[port.name]
             for x, value in zip(*self._to_entries(port, given, bar), strict=True):
                 if isinstance(x, Expr):
                     cotangents.add(x.index, value)
+
+    def _by_blocks(
+        self, call: Call, received: Sequence[Values], active: Mapping[int, object]
+    ) -> tuple[list[Port], list[list[Value]]]:
+        """Cotangents times blocks of a call's Jacobian, of the arguments that need them."""
+        pairs = zip(call.ports, call.arguments, strict=True)
+        ports = [port for port, part in pairs if any(isinstance(x, Expr) and x.index in active for x in part)]
+        blocks, answers = self.recording.jacobian(call, [port.name for port in ports]), list[list[Value]]()
+        for port in ports:
+            rows = [
+                (blocks[output.name, port.name], bar)
+                for output, bar in zip(call.function.outputs, received, strict=True)
+            ]
+            width = len(rows[0][0]) // len(rows[0][1])
+            sums: list[Value] = [0.0] * width
+            for block, bar in rows:
+                for i, factor in enumerate(bar):
+                    if not is_zero(factor):
+                        sums = [x + factor * block[i * width + j] for j, x in enumerate(sums)]
+            answers.append(sums)
+        return ports, answers
 
     def _in_tangent_space(self, q: Values, bar: Values) -> list[Value]:
         """The cotangent of e in q ⊕ e, given those of the entries."""
@@ -336,7 +371,7 @@ def jacobian(base: Recorded, inputs: Mapping[str, Values], more: Sequence[str]) 
     values, leaves = base.flat, base.by(base.origin.by)
     n = len(leaves)
     if len(values) < n:
-        rows = [base.rule.cotangents([value], [1.0], leaves) for value in values]
+        rows = [base.rule.cotangents([value], [1.0], leaves, len(values) > FEW) for value in values]
     else:
         rows = [[of_row.get(k, 0.0) for k in range(n)] for of_row in base.rule.tangents(values, _units(leaves))]
     blocks, row = list[Values](), 0

@@ -7,7 +7,7 @@ panels of their own. Behind the last joint the panels of v have the column of 1,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from condyle.algorithms import riccati as algorithm
@@ -29,7 +29,7 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
     """The functions of n joints.
 
     fold: columns of V, H -> those of Q. factor: Quu + reg 1 = L D L^T. eliminate: a column of Q -> those of V and K.
-    advance: [dq; dv], K -> du, and the next [dq; dv].
+    advance: [dq; dv], K -> du, and the next [dq; dv]; follow: the same without the column of 1.
     """
     g, rows, below = groups(n, lanes), 2 * n + 1, n * (n + 1) // 2
 
@@ -61,17 +61,20 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         columns += [column(of["QV"], rows + n, c)[rows:] for c in range(n + 1)]
         return algorithm.product(columns, K, of["Q"][:rows]), K
 
-    def advance(sweeps: Any) -> tuple[Flat, ...]:
+    def advance(sweeps: Any, has_slope: bool = True) -> tuple[Flat, ...]:
         of: Mapping[str, Flat] = sweeps.inputs
         dq, dv = of["dx"][:n], of["dx"][n:]
         KQ, KV = ([column(of[key], n, c) for c in range(n + 1)] for key in ("KQ", "KV"))
-        du = [dot([column[i] for column in (*KQ[:n], *KV[:n])], [*dq, *dv]) + KV[n][i] for i in range(n)]
+        du = [dot([column[i] for column in (*KQ[:n], *KV[:n])], [*dq, *dv]) for i in range(n)]
+        du = [x + y for x, y in zip(du, KV[n], strict=True)] if has_slope else du
         v = [x + h * y for x, y in zip(dv, du, strict=True)]
         return du, [*(x + h * y for x, y in zip(dq, v, strict=True)), *v]
 
     panel = g * lanes
     shared = {key: _port(key, size * panel, True) for key, size in (("QQ", rows + n), ("QV", rows + n))}
     L, reg = _port("L", below, True), _port("reg", 1)
+    gains = [_port("dx", 2 * n), _port("KQ", n * panel, True), _port("KV", n * panel, True)]
+    moved = [_port("du", n), _port("dx_next", 2 * n)]
     ports = {
         "fold": (
             fold,
@@ -80,11 +83,8 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         ),
         "factor": (factor, [_port("QU", n * panel, True), reg], [_port("L", below)]),
         "eliminate": (eliminate, [_port("Q", rows + n), *shared.values(), L], [_port("V", rows), _port("K", n)]),
-        "advance": (
-            advance,
-            [_port("dx", 2 * n), _port("KQ", n * panel, True), _port("KV", n * panel, True)],
-            [_port("du", n), _port("dx_next", 2 * n)],
-        ),
+        "advance": (advance, gains, moved),
+        "follow": (partial(advance, has_slope=False), gains, moved),
     }
     return {key: _function(f"riccati_{key}_{n}_{lanes}", f"{h.hex()}", *of) for key, of in ports.items()}
 
@@ -154,6 +154,15 @@ def backward(knots: int, n: int, lanes: int, h: float) -> Sweep:
 
 def forward(knots: int, n: int, lanes: int, h: float) -> Sweep:
     """dx and du of all knots, from the first row of dx on."""
-    advance = functions(n, lanes, h)["advance"].name
-    inputs = tuple(Operand(key, 0, 1, 1) for key in ("dx", "KQ", "KV"))
-    return Sweep(knots, (Call(advance, 1, inputs, (Operand("du", 0, 1, 1), Operand("dx", 1, 1, 1))),))
+    return _along(knots, functions(n, lanes, h)["advance"], "dx", "du", [("KQ", 0), ("KV", 0)])
+
+
+def follow(knots: int, n: int, lanes: int, h: float, shift: int) -> Sweep:
+    """The rows "beside", [dq; dv], from the first one on, and "by", du, by gains of a plan from its row `shift` on."""
+    gains = [("start_KQ", shift), ("start_KV", shift)]
+    return _along(knots, functions(n, lanes, h)["follow"], "beside", "by", gains)
+
+
+def _along(knots: int, function: Function, dx: str, du: str, gains: Sequence[tuple[str, int]]) -> Sweep:
+    inputs = tuple(Operand(key, row, 1, 1) for key, row in ((dx, 0), *gains))
+    return Sweep(knots, (Call(function.name, 1, inputs, (Operand(du, 0, 1, 1), Operand(dx, 1, 1, 1))),))

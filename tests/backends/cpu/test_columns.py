@@ -108,6 +108,21 @@ def test_sums_are_made_side_by_side() -> None:
         assert len(before) == len(program)
 
 
+def test_inputs_that_are_shared_otherwise_are_refused() -> None:
+    """A row where the kernel reads a panel would be too short."""
+    program, lanes = plain(1), AVX512.lanes(64)
+    kernel = load(assembled(program, "float64", AVX512, shared=(False, True)))
+    assert kernel.columns is not None and kernel.shared == (False, True)
+    found = [np.empty((1, x.size, lanes)) for x in program.arrays]
+    for shared in ((True, True), (False, False), (True, False)):
+        panels = [
+            np.zeros((1, x.size) if held else (1, x.size, lanes))
+            for x, held in zip(program.inputs, shared, strict=True)
+        ]
+        with pytest.raises(RuntimeError, match="failed with status 3"):
+            kernel.columns.run(lanes, panels, found, 1)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_entries_that_nobody_reads_are_left_out(dtype: str) -> None:
     """Of an output of 30 entries the first ones, in columns from the second group on: the caller's numbers stay."""

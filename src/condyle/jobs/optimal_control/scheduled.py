@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal
+from inspect import Signature
+from typing import Any, Literal, Protocol
 
 import numpy
+from numpy.typing import DTypeLike
 
 from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
@@ -69,7 +71,7 @@ class Job:
             if linear
             else riccati.riccati(knot.nx, knot.nu, knot.lanes)
         )
-        self.functions |= {function.name: function for function in parts}
+        self.functions |= {function.name: function for function in parts if function is not None}
         following = {} if linear else self._next()
         self._make("linearise", knot, self._variables(knot) | following | self._more(knot, "state"))
         self._make("linearise", self.last, self._variables(self.last) | self._more(self.last, "state"))
@@ -95,7 +97,8 @@ class Job:
         nx, lanes = knot.nx, knot.lanes
         last_column = knot.nv if linear else nx
         corner = (last_column // lanes * (nx + 1) + nx) * lanes + last_column % lanes
-        search = Search(self.knots + 1, rows, corner, knot.eps)
+        sums = rows + self.knots * (knot.rules.equal + (0 if linear else nx)) + self.last.rules.equal
+        search = Search(self.knots + 1, rows, sums, corner, knot.eps)
         if self.torques is not None:
             sizes = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}
             self.functions["torque"] = function_of(self.robot, self.bound, "torque", sizes, self.torques)
@@ -103,7 +106,12 @@ class Job:
         one = partial(function_of, self.robot, self.bound)
         many = {"facts": facts, "moves": (self.knots + 1) * MOVES, "V": V, "state": STATE}
         if linear:
-            self.functions["roll"] = one("roll", {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}, self._rolled)
+            state = {"q": self.robot.nq, "v": knot.nv}
+            self.functions["roll"] = one("roll", {**state, "u": knot.nu}, self._rolled)
+            plan = {"start_q": self.robot.nq, "start_v": knot.nv}
+            self.functions["beside"] = one("beside", state | plan, self._beside)
+            moved = {"beside": knot.nx, "by": knot.nu}
+            self.functions["follow"] = one("follow", {**plan, "start_u": knot.nu, **moved}, self._followed)
         self.functions["carry"] = one("carry", {"start_state": STATE, "asked": ASKED}, carry)
         self.functions["begin"] = one("begin", many, search.begin)
         self.functions["judge"] = one("judge", {"state": STATE, "search": SEARCH, "facts": facts}, search.judge)
@@ -114,6 +122,16 @@ class Job:
         """The next state by the motion."""
         v = values["v"] + self.dt * values["u"]
         return {"next_q": values["q"] + self.dt * v, "next_v": v}
+
+    def _beside(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """How far the state is from that of a plan."""
+        return {"beside": np.concatenate([values[name] - values[f"start_{name}"] for name in ("q", "v")])}
+
+    def _followed(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
+        """The plan, moved by what its gains make of the state."""
+        dq, dv = values["beside"][: self.running.nv], values["beside"][self.running.nv :]
+        moves = (("q", dq), ("v", dv), ("u", values["by"]))
+        return {name: values[f"start_{name}"] + by for name, by in moves}
 
     def _make(self, name: str, knot: Knot, inputs: Mapping[str, Any]) -> None:
         key = name if knot is self.running else LAST + name
@@ -146,26 +164,31 @@ class Job:
         sizes |= {"free": ()} if knot.rules.has_given_rows else {}
         return sizes | {item.name: item.shape or () for item in self.inputs if item.name in names}
 
+    @property
+    def _panel(self) -> int:
+        """Numbers of a panel of gains."""
+        knot = self.running
+        columns = knot.nv + 1 if knot.is_linear else knot.nx + 1
+        return -(-columns // knot.lanes) * knot.nu * knot.lanes
+
+    def _columns(self, panel: Any) -> Any:
+        """Gains from their panel, without what stands behind them."""
+        knot = self.running
+        columns = np.concatenate(list(panel.reshape(-1, knot.nu, knot.lanes)), axis=1)
+        return columns[:, : knot.nv if knot.is_linear else knot.nx]
+
     @cached_property
     def gains(self) -> Function:
         """Gains of u by [dq; dv] from panels of K, of torques too where accelerations are the variables."""
-        knot = self.running
+        knot, size = self.running, self._panel
         panels = ("KQ", "KV") if knot.is_linear else ("K",)
-        columns = knot.nv + 1 if knot.is_linear else knot.nx + 1
-        size = -(-columns // knot.lanes) * knot.nu * knot.lanes
         sizes: dict[str, Any] = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu} if knot.is_linear else {}
         return function_of(self.robot, self.bound, "gains", sizes | dict.fromkeys(panels, size), self._gains)
 
     def _gains(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
-        knot = self.running
-
-        def columns(name: str, count: int) -> Any:
-            panel = values[name].reshape(-1, knot.nu, knot.lanes)
-            return np.concatenate(list(panel), axis=1)[:, :count]
-
-        if not knot.is_linear:
-            return {"K": columns("K", knot.nx)}
-        K = np.concatenate([columns("KQ", knot.nv), columns("KV", knot.nv)], axis=1)
+        if not self.running.is_linear:
+            return {"K": self._columns(values["K"])}
+        K = np.concatenate([self._columns(values[name]) for name in ("KQ", "KV")], axis=1)
         state = values["q"], values["v"], values["u"]
         by_q, by_v, M = call(jacobian(INVERSE_DYNAMICS), *state)
         return {"K": np.concatenate([by_q, by_v], axis=1) + M @ K}
@@ -179,7 +202,8 @@ class Job:
     def tables(self) -> set[str]:
         """Arrays that keep an axis of knots, though it may have one."""
         names = [name for name, _, _ in self.variables() if not name.startswith(LAST)]
-        return {*names, *(f"start_{name}" for name in names), "free", "torque", "K", "KQ", "KV"}
+        gains = ("K", "KQ", "KV")
+        return {*names, *gains, *(f"start_{name}" for name in (*names, *gains)), "free", "torque"}
 
     # Arrays.
 
@@ -205,6 +229,7 @@ class Job:
         for name, size in (("facts", FACTS), ("moves", MOVES)):
             slabs += [Slab(name, N + 1, size), Slab(f"all_{name}", 1, (N + 1) * size, name)]
         if knot.is_linear:
+            slabs += [Slab("beside", N + 1, knot.nx), Slab("by", N, knot.nu)]
             return [*slabs, *riccati_accelerations.slabs(N, knot.nv, knot.lanes), Slab("new_reg", 1, 1)]
         return [*slabs, *riccati.slabs(N, knot.nx, knot.nu, knot.lanes), Slab("new_reg", 1, 1)]
 
@@ -258,7 +283,7 @@ class Job:
 
     def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
         """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
-        where it answers "gains" of u by [dq; dv], and no panels."""
+        where it answers "gains" of u by [dq; dv], and panels only where the next step begins with them."""
         knots, N = (self.running, self.last), self.knots
         if not 0 <= shift <= N:
             raise UnsupportedError(f"step: shift={shift!r}; give a whole number from 0 to {N} knots")
@@ -278,12 +303,9 @@ class Job:
             body.append(self.single("carry"))
         else:
             body.append(Move(Operand("start_state"), Operand("state"), 1))
-        if self.running.is_linear:
-            given, after = (
-                (Operand(name, 0, 1, 1) for name in ("q", "v", "u")),
-                (Operand(name, 1, 1, 1) for name in ("q", "v")),
-            )
-            body.append(Sweep(N, (Call("roll", 1, tuple(given), tuple(after)),)))
+        follows = self.running.is_linear and begin == "plan"
+        starts += [Slab(f"start_{name}", N, self._panel) for name in ("KQ", "KV") if follows]
+        body += self._motion(N - shift if follows else 0, shift)
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
@@ -297,11 +319,38 @@ class Job:
         if exported:
             function = self.functions["gains"] = self.gains
             body.append(Call("gains", N, tuple(Operand(port.name) for port in function.inputs), (Operand("gains"),)))
+        gains = () if exported and not self.running.is_linear else panels
+        gains = ("gains", *gains) if exported else gains
         torque = ("torque",) if self.torques is not None else ()
-        outputs = (*(name for name, _, _ in self.variables()), *(("gains",) if exported else panels), "state", *torque)
+        outputs = (*(name for name, _, _ in self.variables()), *gains, "state", *torque)
         slabs = (*self.slabs(), *starts, *zeros, *more)
         called = exported or f"{begin}_{shift}"
         return verify_schedule(Schedule(called, slabs, tuple(inputs), outputs, tuple(body), self.running.lanes))
+
+    def _motion(self, followed: int, shift: int) -> list[Statement]:
+        """Where the motion is linear, it begins at the given state: that of a plan with its gains for so many knots, so
+        that it comes back to it, then without."""
+        knot, state = self.running, ("q", "v")
+        statements = list[Statement]()
+        if not knot.is_linear:
+            return statements
+        if followed:
+            plan = tuple(Operand(f"start_{name}", shift) for name in state)
+            after = tuple(Operand(f"start_{name}", shift + 1) for name in state)
+            moves = Operand("start_u", shift), Operand("beside", 1), Operand("by")
+            answers = Operand("q", 1), Operand("v", 1), Operand("u")
+            statements += [
+                Call("beside", 1, (Operand("q"), Operand("v"), *plan), (Operand("beside"),)),
+                riccati_accelerations.follow(followed, knot.nv, knot.lanes, self.dt, shift),
+                Call("follow", followed, (*after, *moves), answers),
+            ]
+        if followed < self.knots:
+            given, after = (
+                tuple(Operand(name, followed + row, 1, 1) for name in names)
+                for names, row in (((*state, "u"), 0), (state, 1))
+            )
+            statements.append(Sweep(self.knots - followed, (Call("roll", 1, given, after),)))
+        return statements
 
     def sweeps(self) -> tuple[Sweep, Sweep]:
         """The Riccati recursion and the steps that follow from it."""
@@ -327,6 +376,24 @@ class Job:
             self.single("finish"),
             *(Move(Operand(f"new_{name}"), Operand(name), 1) for name in ("state", "reg")),
         ]
+
+
+class Problem(Protocol):
+    """A problem as its solver sees it; see `condyle.OptimalControl`."""
+
+    robot: Robot
+    knots: int
+    dt: float
+    by_acceleration: bool
+
+    @property
+    def bound(self) -> Bound: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def signature(self) -> Signature: ...
+    def job(self, dtype: str, lanes: int) -> Job: ...
+    def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Any: ...
 
 
 def moved(source: str, target: str, rows: int, shift: int) -> list[Statement]:

@@ -53,10 +53,15 @@ BOUNDARY, ENOUGH, TRIALS = 0.995, 1e-4, 9
 """The part of the way to s = 0 that a step may go; of the slope that phi must go down by; tries of a search."""
 SHARE = 0.3
 """The part of the violation that nu makes count at the least."""
-CENTERING = 0.2
+CENTERING = 0.1
 """mu by the mean of s l, where steps are long."""
-DAMPED, UNDAMPED, LARGEST = 1e-6, 1e-12, 1e8
-"""The first number that is added to the diagonal, the one that is none, and the one that ends it."""
+DAMPED, SHORTENED, UNDAMPED, LARGEST = 1e-6, 1e-2, 1e-12, 1e8
+"""The first number that is added to the diagonal after no step, after a hard search, the one that is none, and the one
+that ends it."""
+SETTLED = 1e-5
+"""Of what is added to the diagonal, where a plan may be solved."""
+HARD = 2.5
+"""Tries of a search from which on it was hard."""
 
 
 def carry(call: Callable[..., Any], values: Values) -> Answers:
@@ -70,10 +75,12 @@ def carry(call: Callable[..., Any], values: Values) -> Answers:
 
 @dataclass(frozen=True)
 class Search:
-    """knots: with the last one. rows: limits that are at most 0, of all knots. corner: of V, the entry of [1; 1]."""
+    """knots: with the last one. rows: limits that are at most 0, of all knots. sums: terms of the violation. corner: of
+    V, the entry of [1; 1]."""
 
     knots: int
     rows: int
+    sums: int
     corner: int
     eps: float
 
@@ -113,7 +120,8 @@ class Search:
     def judge(self, call: Callable[..., Any], values: Values) -> Answers:
         """Whether phi is low enough after the trial; else half of the step, and none after all tries."""
         state, search, facts = values["state"], values["search"], self._facts(values["facts"])
-        merit, rounding = self._merit(facts, state), 10.0 * self.eps * (1.0 + np.abs(search[MERIT]))
+        merit = self._merit(facts, state)
+        rounding = 10.0 * self.eps * (1.0 + np.abs(search[MERIT]) + state[PENALTY] * self.sums)
         low = merit <= search[MERIT] + ENOUGH * search[LENGTH] * np.minimum(search[DOWN], 0.0) + rounding
         low = low | (search[LENGTH] <= 0.0)
         last = search[TRIES] >= TRIALS - 1.0
@@ -139,13 +147,15 @@ class Search:
             least = np.maximum(asked[LEAST], 0.1 * tolerance * size / self.rows)
             entries[BARRIER] = np.maximum(np.where(moved, np.minimum(state[BARRIER], lower), state[BARRIER]), least)
         damping = state[DAMPING]
-        less = np.where(damping > DAMPED, 0.1 * damping, UNDAMPED)
-        entries[DAMPING] = np.where(moved, less, np.maximum(10.0 * damping, DAMPED))
+        less = np.where(damping > DAMPED, 0.01 * damping, UNDAMPED)
+        first = np.where(moved, SHORTENED, DAMPED)
+        easy = moved & (search[TRIES] < HARD)
+        entries[DAMPING] = np.where(easy, less, np.maximum(10.0 * damping, first))
         entries[FAILED] = np.where(moved, 0.0, state[FAILED] + 1.0)
         entries[COUNT] = state[COUNT] + 1.0
         entries[VALUE], entries[ERROR] = facts[COST], facts[WORST]
         feasible = facts[WORST] <= tolerance
-        arrived = feasible & (search[PROMISED] <= tolerance * size) & (gap <= tolerance * size)
+        arrived = feasible & (damping <= SETTLED) & (search[PROMISED] <= tolerance * size) & (gap <= tolerance * size)
         finite = np.abs(facts[COST]) < 1e30
         ends = entries[DAMPING] >= LARGEST
         status = np.where(arrived, SOLVED, np.where(ends, np.where(feasible, NO_DESCENT, INFEASIBLE), 0.0))

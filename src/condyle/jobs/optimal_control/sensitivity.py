@@ -14,20 +14,21 @@ Sources: Fiacco 1983, chapter 2; Amos, Kolter 2017 (through barriers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
-from math import prod
+from itertools import accumulate
 from typing import Any
 
 import numpy
 
-from condyle.derivatives import hessian, jvp, vjp
+from condyle.derivatives import jvp, vjp
 from condyle.functions import riccati, riccati_accelerations
 from condyle.functions.dynamics import INVERSE_DYNAMICS
-from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, verify_schedule
+from condyle.ir.schedule import Call, Operand, Schedule, Slab, Statement, Sweep, verify_schedule
 from condyle.jobs.optimal_control.iteration import Knot, gram
 from condyle.jobs.optimal_control.problem import function_of
-from condyle.jobs.optimal_control.scheduled import LAST, Input, Job
+from condyle.jobs.optimal_control.scheduled import LAST, Job
 from condyle.specification import Function
 from condyle.specification.ports import ACTIVE, RISING
 
@@ -42,26 +43,22 @@ class Sensitivity:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.inputs = tuple(item for item in job.inputs if item.name not in (ACTIVE.name, RISING.name))
-        self._lagrangians = {knot.motion is None: self._made("lagrangian", knot) for knot in (job.running, job.last)}
+        self._lagrangians = {
+            knot.motion is None: self._function_of("lagrangian", knot) for knot in (job.running, job.last)
+        }
         knots, moves = (job.running, job.last), not job.running.is_linear
         self.functions: dict[str, Function] = dict(job.functions)
         for knot in knots:
-            self._add("bend", knot, self._sizes(knot))
+            n = self._width(knot)
+            self._add("curve", knot, self._sizes(knot) | {"unit": n})
+            curves = {"curves": self._slabs[self._name("curves", knot)].size}
+            self._add("bend", knot, job.sizes(knot) | self._bars(knot) | curves)
             if moves:
-                self._add("costate", knot, self._sizes(knot, False))
+                self._add("costate", knot, self._sizes(knot))
             if self.inputs:
-                self._add("share", knot, self._sizes(knot) | self._solution(knot))
-        sums = {f"{mark}_{k}": item.size for k, item in enumerate(self._shared) for mark in ("sum", "part")}
-        whole = partial(function_of, job.robot, job.bound)
-        name = "VV" if job.running.is_linear else "V"
-        self.functions["initial"] = whole("initial", {name: self._slabs[name].size}, self._initial)
-        if sums:
-            self.functions["add"] = whole("add", sums, self._added)
-
-    @cached_property
-    def _shared(self) -> tuple[Input, ...]:
-        """Inputs that all knots have: their derivatives are sums."""
-        return tuple(item for item in self.inputs if item.rows == 1)
+                self._add("share", knot, self._sizes(knot) | {"cost_bar": 1} | self._solution(knot))
+        size = {job.whole("V"): self._slabs[job.whole("V")].size}
+        self.functions["initial"] = function_of(job.robot, job.bound, "initial", size, self._initial)
 
     @cached_property
     def _slabs(self) -> dict[str, Slab]:
@@ -72,8 +69,12 @@ class Sensitivity:
         slabs += [Slab("q_bar", N + 1, knot.nv), Slab("v_bar", N + 1, knot.nv), Slab("u_bar", N, knot.nu)]
         slabs += [Slab("cost_bar", 1, 1), Slab("costate", N + 1, knot.nx)]
         slabs += [Slab("by_q", 1, knot.nv), Slab("by_v", 1, knot.nv)]
-        slabs += [Slab(f"by_{item.name}", item.rows, item.size) for item in self.inputs]
-        slabs += [Slab(f"each_{item.name}", N + 1, item.size) for item in self._shared]
+        slabs += [Slab(f"by_{item.name}", N + 1, item.size) for item in self.inputs]
+        for each, rows, mark in ((knot, N, ""), (job.last, 1, LAST)):
+            slabs += [Slab(f"{mark}{name}_weight", rows, count) for name, count in self._weighted(each).items()]
+            n, size = self._width(each), sum(self._curved(each).values())
+            slabs += [Slab(mark + "unit", n, n), Slab(mark + "curve", rows * n, size)]
+            slabs.append(Slab(mark + "curves", rows, n * size, mark + "curve"))
         if knot.is_linear:
             slabs += riccati_accelerations.slabs(N, knot.nv, knot.lanes)
         else:
@@ -83,33 +84,49 @@ class Sensitivity:
     # Functions of a knot.
 
     def _add(self, name: str, knot: Knot, sizes: Mapping[str, Any]) -> None:
-        key = name if knot.motion is not None else LAST + name
+        key = self._name(name, knot)
         run = partial(getattr(self, f"_{name}"), knot)
         self.functions[key] = function_of(self.job.robot, self.job.bound, key, sizes, run)
 
-    def _made(self, name: str, knot: Knot) -> Function:
+    def _function_of(self, name: str, knot: Knot) -> Function:
         """L of a knot: of its variables, the user's inputs, a factor of the cost and the multipliers."""
-        sizes = {**self._sizes(knot, False), "cost_factor": 1}
+        sizes = {**self._sizes(knot), "cost_factor": 1}
         sizes.pop("slack", None)
         run = partial(self._lagrangian, knot)
         return function_of(self.job.robot, self.job.bound, name, sizes, run)
 
-    def _sizes(self, knot: Knot, bars: bool = True) -> dict[str, Any]:
-        """What describes a plan at a knot, and cotangents."""
-        job, moves = self.job, knot.motion is not None and not knot.is_linear
-        sizes = {**job.sizes(knot), "q": "nq"}
-        sizes |= {"costate": knot.nx, "next_q": "nq"} if moves else {}
-        if bars:
-            sizes |= {"q_bar": knot.nv, "v_bar": knot.nv, "cost_bar": 1}
-            sizes |= {"u_bar": knot.nu} if knot.motion is not None else {}
-        return sizes
+    def _sizes(self, knot: Knot) -> dict[str, Any]:
+        """What describes a plan at a knot."""
+        moves = knot.motion is not None and not knot.is_linear
+        sizes = {**self.job.sizes(knot), "q": "nq"}
+        return sizes | ({"costate": knot.nx, "next_q": "nq"} if moves else {})
+
+    def _bars(self, knot: Knot) -> dict[str, int]:
+        bars = {"q_bar": knot.nv, "v_bar": knot.nv, "cost_bar": 1}
+        return bars | ({"u_bar": knot.nu} if knot.motion is not None else {})
+
+    def _curved(self, knot: Knot) -> dict[str, int]:
+        """Inputs of L whose gradients change along z, and their tangents' entries."""
+        sizes = {"q": knot.nv, "v": knot.nv, **({"u": knot.nu} if knot.motion is not None else {}), "cost_factor": 1}
+        moves = knot.motion is not None and not knot.is_linear
+        return sizes | self._weighted(knot) | ({"costate": knot.nx} if moves else {})
+
+    @staticmethod
+    def _width(knot: Knot) -> int:
+        """Entries of z."""
+        return knot.nx + (knot.nu if knot.motion is not None else 0)
+
+    @staticmethod
+    def _name(name: str, knot: Knot) -> str:
+        return name if knot.motion is not None else LAST + name
 
     def _solution(self, knot: Knot) -> dict[str, Any]:
-        """What the sweeps found at a knot."""
+        """Weights, and what the sweeps found at a knot."""
+        sizes = {f"{name}_weight": count for name, count in self._weighted(knot).items()} | {"dx": knot.nx}
         if knot.motion is None:
-            return {"dx": knot.nx}
+            return sizes
         after = {} if knot.is_linear else {"next_dx": knot.nx, "V": self._slabs["V"].size}
-        return {"dx": knot.nx, "du": knot.nu} | after
+        return {**sizes, "du": knot.nu, **after}
 
     def _lagrangian(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
         arguments, costs = knot.arguments(values), knot.rules.costs
@@ -142,15 +159,26 @@ class Sensitivity:
         by = self._gradient(knot, call, values)
         return {"costate": np.concatenate([by["q"], by["v"]])}
 
-    def _bend(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
-        """Panels of the linear-quadratic problem. The Hessian of L holds the Jacobians of limits and of the motion."""
+    def _change(self, knot: Knot, call: Callable[..., Any], values: Values, dz: Any) -> Answers:
+        """Of the gradient of L along dz, by input."""
         function, arguments = self._arguments(knot, values)
-        (every,) = call(hessian(function), *arguments, np.ones(1))
-        ends, end = dict[str, slice](), 0
-        for port, x in zip(function.inputs, arguments, strict=True):
-            size = knot.nv if port.is_configuration else prod(np.shape(x))
-            ends[port.name], end = slice(end, end + size), end + size
-        n = knot.nx + (knot.nu if knot.motion is not None else 0)
+        n, names = knot.nv, [port.name for port in function.inputs]
+        steps = {"q": dz[:n], "v": dz[n : 2 * n], "u": dz[2 * n :], "next_q": np.zeros(n)}
+        along = [steps.get(name, np.zeros(np.shape(x))) for name, x in zip(names, arguments, strict=True)]
+        answers = call(jvp(vjp(function)), *arguments, np.ones(1), *along, np.zeros(1))
+        return dict(zip(names, answers, strict=True))
+
+    def _curve(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
+        """A column of the Hessian of L, which holds the Jacobians of the cost, of limits and of the motion."""
+        change = self._change(knot, call, values, values["unit"])
+        return {"curve": np.concatenate([change[name] for name in self._curved(knot)])}
+
+    def _bend(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
+        """Panels of the linear-quadratic problem, and weights of limits."""
+        n, sizes = self._width(knot), self._curved(knot)
+        every, ends = values["curves"].reshape(n, -1).T, dict[str, slice]()
+        for name, end in zip(sizes, accumulate(sizes.values()), strict=True):
+            ends[name] = slice(end - sizes[name], end)
         bars = [values["q_bar"], values["v_bar"]]
         if knot.motion is not None:
             bars.append(values["u_bar"])
@@ -159,28 +187,29 @@ class Sensitivity:
                 by_q, by_v, by_u = call(vjp(INVERSE_DYNAMICS), *state, values["u_bar"])
                 bars = [bars[0] + by_q, bars[1] + by_v, by_u]
         g = -(np.concatenate(bars) + values["cost_bar"][0] * every[ends["cost_factor"], :n][0])
-        H = every[:n, :n]
-        if "multiplier" in ends:
-            H = H + gram(every[ends["multiplier"], :n], values["multiplier"] / values["slack"])
-        if "price" in ends:
-            H = H + gram(every[ends["price"], :n]) / knot.delta
-        return knot.panels(H, g, every[ends["costate"], :n] if "costate" in ends else None, np.zeros(knot.nx))
+        answers, square = dict[str, Any](), 0.5 * (every[:n, :n] + every[:n, :n].T)  # brackets of tangents cancel
+        most = (1.0 + np.abs(np.diag(square)).max()) / knot.delta
+        for name in self._weighted(knot):
+            rows = every[ends[name], :n]
+            weight = most / np.maximum((rows * rows).sum(axis=1), knot.delta)  # more would drown the rest in rounding
+            if name == "multiplier":
+                weight = np.minimum(weight, values["multiplier"] / values["slack"])
+            square, answers[f"{name}_weight"] = square + gram(rows, weight), weight
+        F = every[ends["costate"], :n] if "costate" in ends else None
+        return answers | knot.panels(square, g, F, np.zeros(knot.nx))
+
+    @staticmethod
+    def _weighted(knot: Knot) -> dict[str, int]:
+        """Multipliers of limits, and their rows."""
+        rows = {"multiplier": knot.rules.below, "price": knot.rules.equal}
+        return {name: count for name, count in rows.items() if count}
 
     def _share(self, knot: Knot, call: Callable[..., Any], values: Values) -> Answers:
         """The derivatives by the inputs at a knot: -(dR/dp)^T x."""
-        steps = {"q": values["dx"][: knot.nv], "v": values["dx"][knot.nv :]}
-        steps |= {"u": values["du"]} if knot.motion is not None else {}
-        function, arguments = self._arguments(knot, values)
-        names = [port.name for port in function.inputs]
-        zero: Answers = {"next_q": np.zeros(knot.nv)}
-        along = [(steps | zero).get(name, np.zeros(np.shape(x))) for name, x in zip(names, arguments, strict=True)]
-        answers = call(jvp(vjp(function)), *arguments, np.ones(1), *along, np.zeros(1))
-        change = dict(zip(names, answers, strict=True))
+        dz = np.concatenate([values["dx"], values["du"]]) if knot.motion is not None else values["dx"]
+        change = self._change(knot, call, values, dz)
         x: Answers = {"cost_factor": -values["cost_bar"]}
-        if "multiplier" in change:
-            x["multiplier"] = change["multiplier"] * values["multiplier"] / values["slack"]
-        if "price" in change:
-            x["price"] = change["price"] / knot.delta
+        x |= {name: change[name] * values[f"{name}_weight"] for name in self._weighted(knot)}
         if "costate" in change:
             V = self._matrix(values["V"], knot.nx + 1, knot.nx + 1)
             n, dx = knot.nx, values["next_dx"]
@@ -188,18 +217,12 @@ class Sensitivity:
                 [sum((V[max(i, k)][min(i, k)] * dx[k] for k in range(n)), V[n][i]) for i in range(n)]
             )
         more = self._gradient(knot, call, values, **x)
-        items = [item for item in self.inputs if item.name in names]
-        return {
-            f"{'each' if item.rows == 1 else 'by'}_{item.name}": -(change[item.name] + more[item.name])
-            for item in items
-        }
+        return {f"by_{item.name}": -(change[item.name] + more[item.name]) for item in self.inputs}
 
     def _matrix(self, panel: Any, rows: int, columns: int) -> list[list[Any]]:
         """The rows of a panel's matrix."""
         lanes = self.job.running.lanes
-        return [
-            [panel[(c // lanes * rows + i) * lanes + c % lanes] for c in range(columns)] for i in range(rows)
-        ]
+        return [[panel[(c // lanes * rows + i) * lanes + c % lanes] for c in range(columns)] for i in range(rows)]
 
     def _initial(self, call: Callable[..., Any], values: Values) -> Answers:
         """The derivatives by the given state, from the slope at it."""
@@ -211,9 +234,6 @@ class Sensitivity:
             slope = self._matrix(values["V"], nx + 1, nx + 1)[nx][:nx]
         return {"by_q": -np.stack(slope[:n]), "by_v": -np.stack(slope[n:])}
 
-    def _added(self, call: Callable[..., Any], values: Values) -> Answers:
-        return {f"sum_{k}": values[f"sum_{k}"] + values[f"part_{k}"] for k, _ in enumerate(self._shared)}
-
     # The schedule.
 
     def _operand(self, name: str, running: bool) -> Operand:
@@ -222,7 +242,7 @@ class Sensitivity:
             return Operand(name, 0, 0)
         if name in ("costate", "V") and running:
             return Operand(name, 1)
-        if name in ("q_bar", "v_bar", "costate") or name.startswith(("by_", "each_")):
+        if name in ("q_bar", "v_bar", "costate") or name.startswith("by_"):
             return Operand(name, 0 if running else self.job.knots)
         return self.job.operand(name, running)
 
@@ -242,21 +262,19 @@ class Sensitivity:
             turned = tuple(operand._replace(turn=operand.step) for operand in call.inputs)
             before = Call(call.kernel, 1, turned, (Operand("costate", 0, 1, 1),))
             body += [self._call("costate", False), Sweep(N, (before,), backwards=True)]
+        for each in (knot, job.last):
+            name, n, call = self._name("curve", each), self._width(each), self._call("curve", each is knot)
+            inputs = tuple(x._replace(step=0, turn=1) if x.slab.endswith("unit") else x for x in call.inputs)
+            body.append(Sweep(n, (replace(call, inputs=inputs, outputs=(Operand(name, 0, n, 1),)),)))
         body += [self._call("bend", running) for running in (True, False)]
         body += job.sweeps()
         first, after = Operand(job.whole("V")), (Operand("by_q"), Operand("by_v"))
         body.append(Call("initial", 1, (first,), after))
         if self.inputs:
             body += [self._call("share", running) for running in (True, False)]
-        if self._shared:
-            body += [Move(Operand(f"each_{x.name}"), Operand(f"by_{x.name}"), 1) for x in self._shared]
-            sums = [Operand(f"by_{x.name}") for x in self._shared]
-            parts = [Operand(f"each_{x.name}", 1, 1, 1) for x in self._shared]
-            both = tuple(operand for pair in zip(sums, parts, strict=True) for operand in pair)
-            body.append(Sweep(N, (Call("add", 1, both, tuple(sums)),)))
-        inputs = (*(name for name, _, _ in job.variables()), *(item.name for item in job.inputs))
-        inputs += (*(["free"] if "free" in self._slabs else []), "q_bar", "v_bar", "u_bar", "cost_bar")
+        given = ["free"] if knot.rules.has_given_rows else []
+        given += ["q_bar", "v_bar", "u_bar", "cost_bar", "unit", "last_unit"]
+        inputs = (*(name for name, _, _ in job.variables()), *(item.name for item in job.inputs), *given)
         outputs = ("by_q", "by_v", *(f"by_{item.name}" for item in self.inputs))
-        return verify_schedule(
-            Schedule("sensitivity", tuple(self._slabs.values()), inputs, outputs, tuple(body), knot.lanes)
-        )
+        slabs = tuple(self._slabs.values())
+        return verify_schedule(Schedule("sensitivity", slabs, inputs, outputs, tuple(body), knot.lanes))

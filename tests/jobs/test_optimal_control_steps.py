@@ -1,0 +1,85 @@
+"""Steps of predictive control: a plan follows what moves, and comes back to its way after a push."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import condyle
+from condyle.jobs.optimal_control import OptimalControl, Solver
+from tests.jobs.robots import chain
+
+KNOTS, DT = 32, 0.02
+
+
+def running(at: Any, u: Any, goal: Any) -> Any:
+    return {"residual": [10.0 * (at.frame("tip").translation[:2] - goal), 0.1 * at.v, 1e-2 * u]}
+
+
+def goals(time: float) -> np.ndarray:
+    """On a circle within reach."""
+    phase = time + DT * np.arange(KNOTS + 1)
+    return 0.6 * np.stack([np.cos(phase), np.sin(phase)], axis=-1)
+
+
+@pytest.fixture(scope="module", params=["semi_implicit_euler", "rk4"])
+def solver(request: Any) -> Solver:
+    """Accelerations are the variables with the first integrator, torques with the second one."""
+    robot = chain([("revolute", (0, 0, 1))] * 3, 0.3, lower=-3.0, upper=3.0, effort=30.0, velocity=20.0)
+    limits: Any = {"u": True, "q": True}
+    return OptimalControl(
+        robot,
+        running,
+        knots=KNOTS,
+        dt=DT,
+        integrator=request.param,
+        inputs={"goal": 2},
+        by_knot=("goal",),
+        bounds=limits,
+    ).compile(threads=1)
+
+
+def test_steps_come_back_after_a_push(solver: Solver) -> None:
+    """Without gains a push of 10 rad/s moves the plan by 6 rad at its end. Costs: 2 % of those without a push."""
+    push = np.random.default_rng(0).normal(0.0, 1.0, (8, 3))
+    push *= 10.0 / np.linalg.norm(push, axis=1)[:, None]
+    q, v = np.tile([-0.9, 1.2, 0.6], (9, 1)), np.zeros((9, 3))
+    plan = solver.solve(q, v, goal=goals(0.0))
+    assert plan.solved.all()
+    for k in range(1, 80):
+        q, v = plan.q[:, 1], plan.v[:, 1].copy()
+        if k == 20:
+            v[1:] += push
+        plan = solver.step(plan, q, v, goal=goals(k * DT))
+        assert np.array_equal(plan.q[:, 0], q) and np.array_equal(plan.v[:, 0], v)
+    assert np.all(plan.violation < 1e-2)
+    assert np.allclose(plan.cost[1:], plan.cost[0], rtol=0.02)
+
+
+def test_steps_in_still_time_come_to_the_solution(solver: Solver) -> None:
+    q, v, goal = np.array([-0.9, 1.2, 0.6]), np.array([3.0, -2.0, 1.0]), goals(0.0)
+    exact = solver.solve(q, v, goal=goal)
+    plan = solver.step(solver.solve(q, 0 * v, goal=goal), q, v, shift=0, goal=goal)
+    for _ in range(20):
+        plan = solver.step(plan, q, v, shift=0, goal=goal)
+    assert plan.cost == pytest.approx(exact.cost, rel=1e-5)
+
+
+def test_a_plan_that_is_moved_on_keeps_its_motion(solver: Solver) -> None:
+    """The last interval is repeated; an iteration from a solved plan changes little of the others."""
+    q, v, goal = np.array([-0.9, 1.2, 0.6]), np.zeros(3), goals(0.0)
+    plan = solver.solve(q, v, goal=goal)
+    after = solver.step(plan, plan.q[3], plan.v[3], shift=3, goal=np.concatenate([goal[3:], goal[-3:]]))
+    assert np.allclose(after.q[:10], plan.q[3:13], atol=0.02)
+
+
+def test_no_cost_at_the_last_knot_is_a_cost_of_none() -> None:
+    robot = condyle.load("iiwa14")
+    problem = OptimalControl(robot, lambda at, u: {"residual": [at.v, 1e-2 * u]}, knots=4, dt=0.01)
+    last = OptimalControl(
+        robot, lambda at, u: {"residual": [at.v, 1e-2 * u]}, lambda at: {"residual": 1e-9 * at.v}, knots=4, dt=0.01
+    )
+    q, v = robot.neutral(), np.ones(7)
+    assert problem.compile().solve(q, v).cost == pytest.approx(last.compile().solve(q, v).cost, rel=1e-9)
