@@ -99,7 +99,7 @@ class Planner:
         self.violations = list[float]()
 
     @staticmethod
-    def inputs(wanted: Wanted) -> dict[str, Array]:
+    def inputs(wanted: Wanted) -> dict[str, Any]:
         """By the names of the problem's inputs."""
         values = asdict(wanted)
         return {name if name in TARGETS else f"{name}_wanted": value for name, value in values.items()}
