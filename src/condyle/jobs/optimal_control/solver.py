@@ -277,7 +277,7 @@ class Solver:
 
         q_bar (..., N + 1, nv), in tangent spaces; v_bar (..., N + 1, nv); u_bar (..., N, nu); cost_bar (...); None: 0.
         A named tuple: q (..., nv), v (..., nv), of the first state, and each input but "active" in its shape; where
-        one was broadcast, the sum. One linear solve, as long as an iteration or two; second derivatives are exact.
+        one was broadcast, the sum. One linear solve, as long as four or five iterations; second derivatives are exact.
         Exact at a plan of `solve` with a small tolerance: their error is about that of u. Of other plans it is the
         derivative of the answer that they come near to. Where a limit is reached but not pressed on, plans have a kink.
         Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
