@@ -290,9 +290,12 @@ class Solver:
             self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
         N, nv, nu = job.knots, job.running.nv, job.running.nu
         bars = {"q_bar": (q_bar, (N + 1, nv)), "v_bar": (v_bar, (N + 1, nv)), "u_bar": (u_bar, (N, nu))}
-        arrays: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
-        arrays |= {"unit": np.eye(2 * nv + nu), "last_unit": np.eye(2 * nv)}
-        arrays["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
+        arrays: dict[str, Any] = {
+            name: np.zeros(dims, self.dtype) if x is None else x for name, (x, dims) in bars.items()
+        }
+        arrays |= {"unit": np.eye(2 * nv + nu, dtype=self.dtype), "last_unit": np.eye(2 * nv, dtype=self.dtype)}
+        plain = self.dtype if cost_bar is None or isinstance(cost_bar, (int, float)) else None
+        arrays["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar, plain)[..., None]
         arrays |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
         arrays |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
         if RISING.name in job.rows:
