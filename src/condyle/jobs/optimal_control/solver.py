@@ -47,8 +47,8 @@ class Plan:
 
     __slots__ = ("answers", "inputs", "solver")
 
-    def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
-        """answers: of the schedule, by name. inputs: what it was made from, by name."""
+    def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Any]) -> None:
+        """answers: of the schedule, by name. inputs: what it was made from, by name, as it was given."""
         self.solver, self.answers, self.inputs = solver, answers, inputs
 
     def __repr__(self) -> str:
@@ -212,7 +212,8 @@ class Solver:
             prepared = self._prepare(called, self.job.schedule(begin, whole("shift", shift, 0)), self.job.functions)
             self._prepared[begin, shift] = prepared
         answers = self._answers(prepared, arrays)
-        return Plan(self, answers, {name: np.array(arrays[name], self.dtype) for name in ("q", "v", *names)})
+        kept = {name: np.array(value) for name, value in inputs.items()}  # callers may change theirs
+        return Plan(self, answers, {"q": arrays["q"], "v": arrays["v"], **kept})
 
     def _answers(self, prepared: Prepared, arrays: Mapping[str, Any]) -> Any:
         return prepared.call(*[arrays[name] if name in arrays else self._constant(name) for name in prepared.names])
@@ -306,7 +307,7 @@ class Solver:
             item, value = job.rows.get(name.removeprefix("by_")), answers[name]
             if item is not None and item.rows == 1:  # all knots have it
                 value = value.sum(axis=-1 - len(item.shape))
-            shape = plan.inputs[name.removeprefix("by_")].shape
+            shape = np.shape(plan.inputs[name.removeprefix("by_")])
             found[name.removeprefix("by_")] = summed(value, shape if item is not None else (*shape[:-1], nv))
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
