@@ -307,7 +307,7 @@ class Solver:
             item, value = job.rows.get(name.removeprefix("by_")), answers[name]
             if item is not None and item.rows == 1:  # all knots have it
                 value = value.sum(axis=-1 - len(item.shape))
-            shape = np.shape(plan.inputs[name.removeprefix("by_")])
+            shape: tuple[int, ...] = np.asarray(plan.inputs[name.removeprefix("by_")]).shape
             found[name.removeprefix("by_")] = summed(value, shape if item is not None else (*shape[:-1], nv))
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
