@@ -280,7 +280,8 @@ class Solver:
         A named tuple: q (..., nv), v (..., nv), of the first state, and each input but "active" in its shape; where
         one was broadcast, the sum. One linear solve, as long as four or five iterations; second derivatives are exact.
         Exact at a plan of `solve` with a small tolerance: their error is about that of u. Of other plans it is the
-        derivative of the answer that they come near to. Where a limit is reached but not pressed on, plans have a kink.
+        derivative of the answer that they come near to, and NaN where numbers overflow. Where a limit is reached but
+        its multiplier is 0, plans have a kink. The clipping of u to its bounds and changes of mu are left out.
         Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
         """
         job = self.job
