@@ -71,7 +71,7 @@ class Job:
             if linear
             else riccati.riccati(knot.nx, knot.nu, knot.lanes, knot.turning)
         )
-        self.functions |= {function.name: function for function in parts if function is not None}
+        self.functions |= {function.name: function for function in parts}
         following = {} if linear else self._next()
         self._make("linearise", knot, self._variables(knot) | following | self._more(knot, "state"))
         self._make("linearise", self.last, self._variables(self.last) | self._more(self.last, "state"))
