@@ -1,44 +1,46 @@
-"""Shooting: torques that take an arm from rest to rest, sixty-four motions at once, by gradients through rollouts."""
+"""Shooting: slow motions of an arm from rest to rest, sixty-four at once, and the proof by gradients through rollouts.
+
+A plan is the best one if no change of its torques makes it cheaper that ends at the goal too. So the gradient of cost
+and end together is zero, if the end is weighted by the multipliers of the goal.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 import condyle
 
-N, STEPS, H = 64, 50, 0.01
+N, STEPS, H, WEIGHT = 64, 50, 0.01, 0.01
 robot = condyle.load("iiwa14")
-n = robot.nv
+start, rest = np.array([0.0, 0.5, 0.0, -1.2, 0.0, 0.8, 0.0]), np.zeros(robot.nv)
+goal = start + np.random.default_rng(0).uniform(-0.4, 0.4, (N, robot.nv))
+
+
+def slow(at: Any, u: Any) -> dict[str, Any]:
+    """Half the sum of squares: of speeds, and of torques with a small weight."""
+    return {"residual": [at.v, WEIGHT * u]}
+
+
+def arrived(at: Any, goal: Any) -> dict[str, Any]:
+    return {"equal": [at.q - goal, at.v]}
+
+
+problem = condyle.OptimalControl(robot, slow, arrived, knots=STEPS, dt=H, inputs={"goal": "nq"}, bounds={})
+plan = problem.compile().solve(start, rest, goal=goal, tolerance=1e-9)
+print(f"{plan.iterations.max():.0f} iterations at the most, torques of at most {np.abs(plan.u).max():.0f} N m")
+assert plan.solved.all()
+
 dyn = robot.compile()
-back = dyn.vjp("rollout")
+way = dyn.rollout(start, rest, plan.u, H)  # states after each step: (64, 50, 7)
+miss = np.abs(way.q[:, -1] - goal).max(), np.abs(way.v[:, -1]).max()
+print(f"rolled out, they end {miss[0]:.1e} rad from the goals at {miss[1]:.1e} rad/s")
+assert max(miss) < 1e-7
 
-rng = np.random.default_rng(0)
-start = np.array([0.0, 0.5, 0.0, -1.2, 0.0, 0.8, 0.0])
-rest = np.zeros(n)
-goal = start + rng.uniform(-0.4, 0.4, (N, n))
-
-# The first guess: torques of smooth paths. Simulated step by step they end near the goals, not at them.
-s = np.arange(STEPS)[:, None] / STEPS
-path, rate, bend = s**3 * (10 - 15 * s + 6 * s**2), 30 * s**2 * (1 - s) ** 2, 60 * s * (1 - s) * (1 - 2 * s)
-way, T = (goal - start)[:, None], STEPS * H
-tau = dyn.inverse_dynamics(start + way * path, way * rate / T, way * bend / T**2)
-M = dyn.mass_matrix(start)  # changes are measured as accelerations, of which all joints have about as much
-
-# One cotangent for each entry of the last state: the rows of the Jacobian of all motions by one call.
-q_bar, v_bar = np.split(np.eye(2 * n)[:, None], 2, axis=-1)  # (2n, 1, n) each
-
-for k in range(12):
-    end = dyn.rollout(start, rest, tau, H, last=True)
-    miss = np.concatenate((end.q - goal, end.v), axis=-1)
-    print(f"{k:2d}: {np.abs(end.q - goal).max():.1e} rad from the goals, {np.abs(end.v).max():.1e} rad/s")
-    if np.abs(miss).max() < 1e-9:
-        break
-    each = np.broadcast_to(tau, (2 * n, *tau.shape))
-    slopes = back(start, rest, each, H, q_bar, v_bar, last=True).tau @ M
-    J = slopes.swapaxes(0, 1).reshape(N, 2 * n, STEPS * n)
-    # the least change of all torques that takes the whole error away, were the motion linear in them
-    change = J.swapaxes(-1, -2) @ np.linalg.solve(J @ J.swapaxes(-1, -2), miss[..., None])
-    tau = tau - change.reshape(N, STEPS, n) @ M
-
-assert np.abs(miss).max() < 1e-9
-print(f"torques of all motions: at most {np.abs(tau).max():.0f} N m")
+q_bar, v_bar = np.zeros_like(way.q), way.v.copy()  # the cost's slope by each state, and at the end the multipliers
+q_bar[:, -1], v_bar[:, -1] = np.split(plan.multipliers["last_equal"], 2, axis=-1)
+slope = dyn.vjp("rollout")(start, rest, plan.u, H, q_bar, v_bar).tau + WEIGHT**2 * plan.u
+part = np.abs(WEIGHT**2 * plan.u).max()
+print(f"the gradient by torques is {np.abs(slope).max():.1e}; that of the torques' cost alone {part:.1e}")
+assert np.abs(slope).max() < 1e-3 * part

@@ -42,9 +42,6 @@ class Options:
     """... and where no defect is larger, in the sum of its entries' absolute values."""
     backward_blocks: int = 1
     forward_blocks: int = 1
-    followed_first: bool = False
-    """Whether the first trajectory is followed under the first gains before any cost is compared with its own: for a
-    plan whose first state was measured since, which is no rollout. One block only."""
 
     def __post_init__(self) -> None:
         if self.backward_blocks % self.forward_blocks:
@@ -68,11 +65,10 @@ class Solver:
         self.weights = self.problem.weights().astype(self.dtype)
         self.rest = self.problem.rest.astype(self.dtype)
 
-    def solve(self, q: Array, v: Array, u: Array, goal: Array | None = None) -> Solved:
-        """From q, v, u (trials, knots, n), which need not be a rollout; goal (3,), (knots, 3) or (trials, knots, 3)."""
+    def solve(self, q: Array, v: Array, u: Array) -> Solved:
+        """From q, v, u (trials, knots, n), which need not be a rollout."""
         options, trials = self.options, len(q)
-        given = self.problem.goal if goal is None else goal
-        goals = np.ascontiguousarray(np.broadcast_to(given, (trials, self.problem.knots, 3)), self.dtype)
+        goals = np.ascontiguousarray(np.broadcast_to(self.problem.goal, (trials, self.problem.knots, 3)), self.dtype)
         defect = np.zeros((trials, options.forward_blocks - 1, 2 * self.n), self.dtype)
         path = Path(q.astype(self.dtype), v.astype(self.dtype), u.astype(self.dtype), defect)
         path.u[:, -1] = 0.0
@@ -83,7 +79,7 @@ class Solver:
         for _ in range(options.iterations):
             gains, values = self.backward_pass(path, goals, values, rho)
             if base is None:
-                base = self.first(path, goals, gains)
+                base = self.first(path, goals)
                 costs.append(base.cost)
             base, length = self.forward_pass(path, goals, gains, base)
             path, cost = base.path, base.cost
@@ -137,10 +133,8 @@ class Solver:
         first = Values(found.V[:, :, -1].copy(), found.p[:, :, -1].copy(), in_blocks(path.x, blocks)[:, :, 0])
         return Gains(in_order(found.K), in_order(found.k), by_a, g1, g2), first
 
-    def first(self, path: Path, goals: Array, gains: Gains) -> Reached:
-        """What the first step is compared with: the first trajectory, or what following it comes to."""
-        if self.options.followed_first:
-            return self.followed(path, goals, gains, self.starts(path, gains), np.arange(len(path.q)), 0.0)
+    def first(self, path: Path, goals: Array) -> Reached:
+        """What the first step is compared with."""
         cost = self.functions.cost(path.q, path.v, path.u, goals, self.rest, self.weights).cost
         return Reached(path, cost.sum(axis=-1))
 

@@ -93,18 +93,6 @@ class Functions:
 
         return self.compiled(cost, q="nq", v="nv", **GIVEN)
 
-    @cached_property
-    def quadratic(self) -> Any:
-        """quadratic(q, v, a, u, goal, rest, w): the knot's model in the change of (q, v) and of the acceleration a.
-
-        See `knot_model`. The derivatives of the inverse dynamics are those of the robot, at the acceleration a.
-        """
-
-        def quadratic(at: Any, a: Any, u: Any, goal: Any, rest: Any, w: Any) -> dict[str, Any]:
-            return knot_model(at, at.frame(self.problem.tip), self.slope(at, a), u, goal, rest, w)
-
-        return self.compiled(quadratic, q="nq", v="nv", a="nv", **GIVEN)
-
     def backward(self, given: bool, blocks: bool) -> Any:
         """The model of a knot and its step of the backward pass in one: rolled out from the last knot to the first.
 

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import condyle
-
 Array = NDArray[np.floating]
 
 
@@ -67,24 +65,6 @@ def double_integrator(n: int, h: float) -> tuple[Array, Array]:
     return A, h * np.eye(2 * n, n, k=-n)
 
 
-def inputs(n: int) -> dict[str, Any]:
-    """Inputs of the compiled knot: symmetric matrices are upper triangles, row by row."""
-    full, half = n * (2 * n + 1), n * (n + 1) // 2
-    model = {"Hxx": full, "Hax": (n, 2 * n), "Haa": half, "gx": 2 * n, "ga": n}
-    return {"V": full, "p": 2 * n, **model, "h": (), "rho": (), "gain": 3}
-
-
-BY_KNOT = ("Hxx", "Hax", "Haa", "gx", "ga", "h")
-
-
-def backward(n: int, dtype: str = "float64", threads: int | None = None) -> Any:
-    """`knot` compiled: rolled out over knots that stand from the last to the first, it is the backward pass.
-
-    rollout(V, p, Hxx, Hax, Haa, gx, ga, h, rho, gain, by_time=BY_KNOT).
-    """
-    return condyle.function(knot, inputs=inputs(n)).compile(dtype=dtype, threads=threads)
-
-
 def knot(V: Any, p: Any, Hxx: Any, Hax: Any, Haa: Any, gx: Any, ga: Any, h: Any, rho: Any, gain: Any) -> dict[str, Any]:
     """One knot of a double integrator, on symbols: V, p, and the gains K (n, 2n) and k (n) by the acceleration.
 
@@ -112,12 +92,6 @@ def knot(V: Any, p: Any, Hxx: Any, Hax: Any, Haa: Any, gx: Any, ga: Any, h: Any,
     changes = [gain[0] + linear, gain[1] - linear - r * (k * k).sum(), np.minimum(gain[2], least)]
     slope = qx + (W * k[:, None]).sum(axis=0)
     return {"V": value[np.triu_indices(2 * n)], "p": slope, "K": K, "k": k, "gain": np.stack(changes)}
-
-
-def by_torque(n: int, dtype: str = "float64", threads: int | None = None) -> Any:
-    """`torque_gains` compiled."""
-    sizes = {"K": (n, 2 * n), "k": n, "M": (n, n), "slope": (n, 2 * n)}
-    return condyle.function(torque_gains, inputs=sizes).compile(dtype=dtype, threads=threads)
 
 
 def torque_gains(K: Any, k: Any, M: Any, slope: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from experiments import riccati
-from experiments.problems import Functions, Problem, Weights
+from experiments.problems import GIVEN, Functions, Problem, Weights, knot_model
 
 W = np.array([3.0, 0.7, 0.2, 0.05])
 GOAL, REST = np.array([0.3, 0.1, 0.9]), np.linspace(-0.5, 0.5, 7)
@@ -36,7 +36,11 @@ def residuals(arm, q, v, a):
 def test_a_knots_model_is_gauss_and_newtons(arm, state):
     q, v, a = state
     u = arm.dynamics.inverse_dynamics(q, v, a) + arm.damping * v
-    model = arm.quadratic(q, v, a, u, GOAL, REST, W)
+
+    def quadratic(at, a, u, goal, rest, w):
+        return knot_model(at, at.frame(arm.problem.tip), arm.slope(at, a), u, goal, rest, w)
+
+    model = arm.compiled(quadratic, q="nq", v="nv", a="nv", **GIVEN)(q, v, a, u, GOAL, REST, W)
     e, y = 1e-6, np.concatenate([q, v, a])
     sides = [[residuals(arm, *np.split(y + s * e * d, 3)) for s in (1, -1)] for d in np.eye(21)]
     J = np.array([(plus - minus) / (2 * e) for plus, minus in sides]).T

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import condyle
 from experiments import riccati
 
 RNG = np.random.default_rng(0)
@@ -24,10 +25,12 @@ def compiled(n, H, g, h, rho):
         H[..., 2 * n :, : 2 * n],
         H[..., 2 * n :, 2 * n :][..., corner[0], corner[1]],
     )
-    start = np.zeros(n * (2 * n + 1)), np.zeros(2 * n)
-    return riccati.backward(n).rollout(
-        *start, *parts, g[..., : 2 * n], g[..., 2 * n :], h, rho, np.array([0.0, 0.0, np.inf]), by_time=riccati.BY_KNOT
-    )
+    full, half = n * (2 * n + 1), n * (n + 1) // 2
+    model = {"Hxx": full, "Hax": (n, 2 * n), "Haa": half, "gx": 2 * n, "ga": n, "h": ()}
+    backward = condyle.function(riccati.knot, {"V": full, "p": 2 * n, **model, "rho": (), "gain": 3}).compile()
+    parts += g[..., : 2 * n], g[..., 2 * n :], h
+    start, gain = (np.zeros(full), np.zeros(2 * n)), np.array([0.0, 0.0, np.inf])
+    return backward.rollout(*start, *parts, rho, gain, by_time=tuple(model))
 
 
 @pytest.mark.parametrize("rho", [0.0, 12.5])
@@ -91,6 +94,7 @@ def test_an_indefinite_knot_is_told_by_its_least_pivot():
 def test_gains_by_the_torque():
     K, k = RNG.normal(size=(5, 3, 6)), RNG.normal(size=(5, 3))
     M, slope = RNG.normal(size=(5, 3, 3)), RNG.normal(size=(5, 3, 6))
-    found = riccati.by_torque(3)(K, k, M, slope)
+    sizes = {"K": (3, 6), "k": 3, "M": (3, 3), "slope": (3, 6)}
+    found = condyle.function(riccati.torque_gains, sizes).compile()(K, k, M, slope)
     assert np.allclose(found.K, M @ K + slope)
     assert np.allclose(found.k, (M @ k[..., None])[..., 0])
