@@ -5,8 +5,8 @@
 crocoddyl's trot of a HyQ (18 dof, `benchmarks.crocoddyl_gaits`): 50 knots of 0.01 s, feet on the ground in turn. Its
 two impacts are nodes of their own; ours are in the step of the knot behind, which takes their costs, and all feet on
 the ground take part in them. Costs are the same: friction cones, limits of joints and speeds, posture, centre of mass,
-feet, torques. Both solve from standing; then single iterations take turns, from the solution and a disturbed state, in processor time. Needs crocoddyl and
-`example-robot-data`.
+feet, torques. Both solve from standing; then single iterations take turns, from the solution and a disturbed state, in
+processor time. Needs crocoddyl and `example-robot-data`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
     python -m benchmarks.optimal_control [--quick] [NAME...]    NAME: of a measurement; --quick: little, nothing is kept
 
 Problems are those of `benchmarks.control_problems`. Times are of a call in Python: of the processor with one thread; on
-the wall with all cores and in `steady`. An iteration is `solver.step(plan, q, v, shift=1)`, the figure of eight moving on
-by a knot, with its line search and the new plan written. crocoddyl, where it is installed, has the same problems in nodes
-of C++, one thread, in the same run. In `mpc` the robot moves as its plan says, so what is off is the plan's fault.
+the wall with all cores and in `steady`. An iteration is `solver.step(plan, q, v, shift=1)`: the figure of eight moves
+on by a knot, and the line search and the new plan are in it. crocoddyl, where it is installed, has the same problems in
+nodes of C++, one thread, in the same run. In `mpc` the robot moves as its plan says: what is off is the plan's fault.
 """
 
 from __future__ import annotations

@@ -92,8 +92,10 @@ def compiled(nx: int, nu: int, knots: int, turning: Any, p: Problem, dtype: Any)
     schedule = Schedule("riccati", (last, *slabs), tuple(values), ("V", "K", "dx", "du"), body, lanes)
     nothing = condyle.Builder().body("world").build()
     compiler = Compiler(tree_of(nothing), Facts(nothing.nq, nothing.nv))
-    functions = [function for function in riccati.riccati(nx, nu, lanes, turning) if function is not None]
-    kernels = {function.name: compiler.bodies(function, CPU, dtype.name) for function in functions}
+    kernels = {
+        function.name: compiler.bodies(function, CPU, dtype.name)
+        for function in riccati.riccati(nx, nu, lanes, turning)
+    }
     kernel = scheduled(schedule, kernels, dtype)
     inputs = [np.ascontiguousarray(values[name], dtype).reshape(1, -1) for name in schedule.inputs]
     outputs = [np.zeros((1, schedule.slab(name).length), dtype) for name in schedule.outputs]

@@ -50,6 +50,11 @@ PAPERS = {
         "A batch of tracking problems as GATO solves it on a GPU (arXiv 2510.07625)",
         {"batch": "batch", "reach": "reach"},
     ),
+    "whole": Paper(
+        "Whole robots by optimal control",
+        "Model predictive control by condyle.OptimalControl, closed loop in MuJoCo: one iteration is a control step",
+        {"quadruped": "quadruped", "humanoid": "humanoid"},
+    ),
 }
 
 

@@ -15,27 +15,54 @@ from numpy.typing import NDArray
 import condyle
 from condyle import Contact
 from condyle.jobs.optimal_control import OptimalControl
+from experiments.whole.loop import Push, largest_push, push_table, tables_of, walked
 from experiments.whole.world import Ball
 
 Array = NDArray[np.floating]
 
 SOLES = ("left_sole_link", "right_sole_link")
 H, KNOTS = 0.02, 60
-LOCKED = ("head_1_joint", "head_2_joint") + tuple(
-    f"{part}_{side}_{k}" for side in ("left", "right") for part, k in (("arm", "5_joint"), ("arm", "6_joint"), ("arm", "7_joint"), ("gripper", "joint"))
+LOCKED = (
+    "head_1_joint",
+    "head_2_joint",
+    *(f"arm_{side}_{k}_joint" for side in ("left", "right") for k in (5, 6, 7)),
+    "gripper_left_joint",
+    "gripper_right_joint",
 )
 POSTURE = {
     "torso_2": 0.006761,
-    "arm_left_1": 0.25847, "arm_left_2": 0.173046, "arm_left_4": -0.525366,
-    "arm_right_1": -0.25847, "arm_right_2": -0.173046, "arm_right_4": -0.525366,
+    "arm_left_1": 0.25847,
+    "arm_left_2": 0.173046,
+    "arm_left_4": -0.525366,
+    "arm_right_1": -0.25847,
+    "arm_right_2": -0.173046,
+    "arm_right_4": -0.525366,
     **{f"leg_{side}_{k}": x for side in ("left", "right") for k, x in ((3, -0.411354), (4, 0.859395), (5, -0.448041))},
 }
 """Half sitting, as in PAL's SRDF [rad]."""
 LENGTH, WIDTH = 0.09, 0.05
 """Half of a sole, as plans and the simulation have it [m]."""
 MU = 0.6
+W_SWING = np.sqrt([100.0, 100.0, 4000.0])
 BEGIN, STEP, SWING, HEIGHT, STRIDE = 0.6, 0.7, 0.55, 0.06, 0.2
-"""When the first foot leaves the ground [s]; seconds of a step, and of its swing; how high [m]; how far a foot goes [m]."""
+"""When the first foot leaves the ground [s], seconds of a step and of its swing, height and length of a swing [m]."""
+
+
+PUSHES = tuple(
+    Push(2.3 + 1.5 * k, (force * x, force * y, 0.0))
+    for k, (force, x, y) in enumerate(((150, 0, 1), (150, 0, -1), (150, 1, 0), (150, -1, 0), (250, 0, 1), (250, -1, 0)))
+)
+SECONDS = 12.0
+ROWS = ("walk", "walk pushed", "walk, largest push")
+QUICK = (ROWS[0],)
+
+TEXT = (
+    "Talos walks in MuJoCo by steps of 0.2 m, one in 0.7 s, 0.55 s of it with one foot in the air. Head, wrists and "
+    "grippers are locked: 28 degrees of freedom, 22 torques. A plan has 60 knots of 20 ms, soles as contacts of six "
+    "rows by schedule, torque limits, friction limits of 0.6, and limits of the torques on a sole, so that none tips. "
+    "Feet may land elsewhere than the schedule says, at a cost. The loop is that of the quadruped. Pushes are forces "
+    "on the pelvis for 0.1 s; walk pushed has six of 150 and 250 N. Legs may pass through each other."
+)
 
 
 class Humanoid:
@@ -45,7 +72,7 @@ class Humanoid:
 
     def __init__(self) -> None:
         whole = condyle.load("talos", floating_base=True)
-        self.robot = robot = whole.lock({name: 0.0 for name in LOCKED})
+        self.robot = robot = whole.lock(dict.fromkeys(LOCKED, 0.0))
         self.stance = robot.neutral()
         for name, x in POSTURE.items():
             self.stance[robot.joint(f"{name}_joint").q_index] = x
@@ -68,15 +95,17 @@ class Humanoid:
     def points(self, q: Array) -> Array:
         return self.exact.frame_placements(q).translation
 
-    def problem(self, friction: bool = True) -> OptimalControl:
-        def running(at: Any, u: Any, active: Any, q_wanted: Any, v_wanted: Any, feet: Any, u_wanted: Any) -> dict[str, Any]:
+    def problem(self) -> OptimalControl:
+        def running(
+            at: Any, u: Any, active: Any, q_wanted: Any, v_wanted: Any, feet: Any, u_wanted: Any
+        ) -> dict[str, Any]:
             rows = [self.w_q * at.difference(q_wanted, at.q), self.w_v * (at.v - v_wanted), 0.01 * (u - u_wanted)]
             for i, name in enumerate(SOLES):
                 sole, air = at.frame(name), 1.0 - active[i]
-                rows.append(np.sqrt(4000.0) * air * (sole.translation - feet[3 * i : 3 * i + 3]))
+                rows.append(W_SWING * air * (sole.translation - feet[3 * i : 3 * i + 3]))
                 turned = np.stack([sole.rotation[2, 0], sole.rotation[2, 1], sole.rotation[1, 0]])
                 rows.append(np.sqrt(400.0) * air * turned)
-            return {"residual": rows} | ({"below": self.cones(at, u, active)} if friction else {})
+            return {"residual": rows, "below": self.cones(at, u, active)}
 
         def last(at: Any, q_wanted: Any, v_wanted: Any) -> dict[str, Any]:
             return {"residual": [3.0 * self.w_q * at.difference(q_wanted, at.q), 5.0 * self.w_v * (at.v - v_wanted)]}
@@ -84,8 +113,15 @@ class Humanoid:
         nu = self.robot.nv - 6
         sizes = {"active": "n_contacts", "q_wanted": "nq", "v_wanted": "nv", "feet": 6, "u_wanted": nu}
         return OptimalControl(
-            self.robot, running, last, knots=KNOTS, dt=H, inputs=sizes,
-            by_knot=("active", "q_wanted", "v_wanted", "feet"), contacts=contacts(), impacts=False,
+            self.robot,
+            running,
+            last,
+            knots=KNOTS,
+            dt=H,
+            inputs=sizes,
+            by_knot=("active", "q_wanted", "v_wanted", "feet"),
+            contacts=contacts(),
+            impacts=False,
         )
 
     def cones(self, at: Any, u: Any, active: Any) -> Any:
@@ -151,3 +187,13 @@ def reach(steps: Array, foot: int) -> Array:
 def contacts() -> list[Contact]:
     """A sole that lands stops within a step: kd = 1 / H."""
     return [Contact(sole, "plane", gains=(0.0, 1.0 / H)) for sole in SOLES]
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    if row == ROWS[2]:
+        return {"largest": largest_push(Humanoid(), 2.3, range(100, 801, 100), 3.0)}
+    return walked(Humanoid(), 0.8 if quick else SECONDS, PUSHES if row == ROWS[1] else ())
+
+
+def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
+    return {**tables_of(rows, ROWS[:2]), "Largest push": push_table(rows.get(ROWS[2]))}

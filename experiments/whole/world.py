@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from condyle.model.robot import Robot
 Array = NDArray[np.floating]
 
 MS = 1e-3
-FRICTION = 0.7
+FRICTION, SLIDES = 0.7, 0.69
+"""Of the ground; and from which ratio of forces on a foot slides."""
 
 
 class Ball(NamedTuple):
@@ -71,5 +72,3 @@ class World:
             if force[0] > 20.0:
                 worst = max(worst, float(np.hypot(force[1], force[2]) / force[0]))
         return worst
-
-

@@ -110,6 +110,7 @@ def test_functions_of_users_and_what_all_knots_share(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.smoke
 def test_errors(tmp_path: Path) -> None:
     robot, entry = condyle.load("iiwa14"), described(recursion(), Example({}, {}))
     with pytest.raises(UnsupportedError, match="target='fortran'"):

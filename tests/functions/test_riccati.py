@@ -55,7 +55,7 @@ def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64", turning: Any =
 
         return rows
 
-    return {function.name: run(function) for function in riccati(nx, nu, lanes, turning) if function is not None}
+    return {function.name: run(function) for function in riccati(nx, nu, lanes, turning)}
 
 
 def panel(A: Array, lanes: int) -> Array:
@@ -163,13 +163,14 @@ def answers(
     for k in range(KNOTS):
         u.append(K[k] @ [*x[-1], 1.0])
         x.append((F[k] @ [*x[-1], 1.0])[:nx] + B[k] @ u[-1])
-    ours = {"V": matrix(result["V"], (n, n), lanes), "K": matrix(result["K"], (nu, n), lanes)}
+    V_lower = np.tril(matrix(result["V"], (n, n), lanes))
+    ours = {"V": V_lower + np.tril(V_lower, -1).swapaxes(1, 2), "K": matrix(result["K"], (nu, n), lanes)}
     return {**ours, "dx": result["dx"], "du": result["du"]}, {"V": V, "K": K, "dx": x, "du": u}
 
 
 @pytest.mark.parametrize(("nx", "nu", "lanes"), SIZES)
 def test_sweeps_are_those_of_matrices(nx: int, nu: int, lanes: int) -> None:
-    """1e-11: conditions of Quu are below 1e4 here. Padding is 0 in and not read."""
+    """1e-11: conditions of Quu are below 1e4 here. Padding is 0 in and not read. Of V only the lower triangle counts."""
     ours, exact = answers(nx, nu, lanes, 1e-3)
     for name, value in ours.items():
         error = np.abs(value - np.array(exact[name])).max() / np.abs(exact[name]).max()
@@ -192,7 +193,6 @@ def test_rounding_does_not_grow_as_the_states_do(monkeypatch: pytest.MonkeyPatch
         ours, exact = answers(6, 3, 4, 1e-3, turning=turning, push=3.0)
         V = ours["V"]
         assert np.abs(V - np.array(exact["V"])).max() < 1e-10 * np.abs(V).max(), turning
-        assert np.abs(V - V.swapaxes(1, 2)).max() < 1e-12 * np.abs(V).max(), turning
 
 
 def test_single_precision() -> None:

@@ -54,8 +54,7 @@ def advance(dx: Vector, K: Rows, F: Rows, B: Rows) -> tuple[list[Scalar], list[S
 # N, of half as many rows, are dense. With G = [J1 0 d; 0 0 0; 0 0 1] and W = [J2; 1; 0]: [F^ B] = [G 0] + W [M N], so
 # Q = H + [G 0]' (V+ [G 0] + Y [M N]) + [M N]' Z with Y = V+ W, S = W' Y and Z = Y' [G 0] + S [M N].
 #
-# V is not symmetric to the last bit, and a part that is not grows as the states do without control where it is fed
-# back. Here it is not: S is read by its lower triangle, and what is left of it stays as large as it is, but for J1.
+# V is read by its lower triangle, and so is S. What of V is not symmetric would grow as states do without control.
 
 Blocks: TypeAlias = "Sequence[tuple[int, Rows]]"
 """A block diagonal matrix: first coordinate and rows of each block; other coordinates are multiplied by a number."""
@@ -81,10 +80,6 @@ class Joints(NamedTuple):
         """J2' x."""
         return _transposed(self.J2, [self.h * y for y in x], x)
 
-    def back_by_q(self, x: Vector) -> list[Scalar]:
-        """J1' x."""
-        return _transposed(self.J1, x, x)
-
 
 def _transposed(blocks: Blocks, others: Vector, x: Vector) -> list[Scalar]:
     moved = list(others)
@@ -94,15 +89,24 @@ def _transposed(blocks: Blocks, others: Vector, x: Vector) -> list[Scalar]:
     return moved
 
 
-def mixed(v: Vector, joints: Joints) -> list[Scalar]:
-    """A row of Y, and of V [d; 0; 0], by a column of V."""
-    return [*_onto(v, joints), dot(joints.d, v[: len(joints.d)])]
+class Mixed(NamedTuple):
+    """Y; p = V [d; 0; 0]; S; z = W' p; and of the last row of Q: t = Y' [d; 0; 1], w = [d; 0; 1]' p."""
+
+    Y: Rows
+    p: Vector
+    S: Rows
+    z: Vector
+    t: Vector
+    w: Scalar
 
 
-def folded(Y: Rows, Vd: Vector, joints: Joints) -> list[list[Scalar]]:
-    """The rows of S up to the diagonal, and W' V [d; 0; 0], given V [d; 0; 0]."""
-    columns = [_onto(column, joints) for column in zip(*Y, strict=True)]
-    return [*([column[k] for column in columns[: k + 1]] for k in range(len(columns))), _onto(Vd, joints)]
+def mixed(V: Rows, joints: Joints) -> Mixed:
+    """What all columns share, of a symmetric V."""
+    n = len(joints.d)
+    Y = [_onto(row, joints) for row in V]
+    p = [dot(joints.d, row[:n]) for row in V]
+    S, z = [_onto(column, joints) for column in zip(*Y, strict=True)], _onto(p, joints)
+    return Mixed(Y, p, S, z, [x + y for x, y in zip(z, Y[2 * n], strict=True)], dot(joints.d, p[:n]) + p[2 * n])
 
 
 def _onto(x: Vector, joints: Joints) -> list[Scalar]:
@@ -112,10 +116,10 @@ def _onto(x: Vector, joints: Joints) -> list[Scalar]:
 
 
 class Column(NamedTuple):
-    """A column of Qx is made of columns of M, H, V, Y' and of E.
+    """A column of Qx is made of columns of M, H, V, [Y p]' and E.
 
-    e: 1 where the columns of V G and Y' G have those of V and Y', 1 where they have V [d; 0; 0] and Y' [d; 0; 0], which
-    is the last, and by what they have the columns of V and Y' of each coordinate of joints with blocks.
+    e: 1 where the column of V G has that of V, 1 where it has p, which is the last, and by what it has the column of V
+    of each coordinate of joints with blocks.
     """
 
     m: Vector
@@ -125,20 +129,21 @@ class Column(NamedTuple):
     e: Vector
 
 
-def state(column: Column, Y: Rows, S: Rows, ends: Rows, turned: Rows, MN: Rows, joints: Joints) -> list[Scalar]:
-    """A column of Qx. ends: V [d; 0; 0] and W' of it. turned: columns of V and Y', one behind the other."""
-    n, (whole, last, *weights) = len(joints.d), column.e
-    sides = product([*Y[:n], Y[2 * n], *S], column.m)
-    columns = [*column.v[:n], column.v[2 * n], *column.y[:n]]
-    ends_of = [*ends[0][:n], ends[0][2 * n], *ends[1]]
-    sides = [x + whole * y + last * z for x, y, z in zip(sides, columns, ends_of, strict=True)]
-    for weight, both in zip(weights, turned, strict=True):
-        others = [*both[:n], *both[2 * n :]]
-        sides = [x + weight * y for x, y in zip(sides, others, strict=True)]
-    T, top, Z = sides[:n], sides[n], sides[n + 1 :]
-    Q = product(MN, Z, column.h)
-    Q[:n] = [x + y for x, y in zip(Q[:n], joints.back_by_q(T), strict=True)]
-    Q[2 * n] = Q[2 * n] + dot(joints.d, T) + top
+def state(column: Column, shared: Mixed, V: Rows, MN: Rows, J1: Blocks) -> list[Scalar]:
+    """A column of Qx. V: columns of V and p', Y' behind, of coordinates of joints with blocks."""
+    n, (whole, last, *weights) = len(shared.z), column.e
+
+    def ends(v: Vector, y: Vector) -> list[Scalar]:
+        return [*v[:n], *y[:n], v[2 * n] + y[n]]
+
+    sums = product([*shared.Y[:n], *shared.S, shared.t], column.m)
+    parts = [(whole, ends(column.v, column.y)), (last, [*shared.p[:n], *shared.z, shared.w])]
+    parts += [(weight, ends(v[: 2 * n + 1], v[2 * n + 1 :])) for weight, v in zip(weights, V, strict=True)]
+    for weight, values in parts:
+        sums = [x + weight * y for x, y in zip(sums, values, strict=True)]
+    Q = product(MN, sums[n : 2 * n], column.h)
+    Q[:n] = [x + y for x, y in zip(Q[:n], _transposed(J1, sums[:n], sums[:n]), strict=True)]
+    Q[2 * n] = Q[2 * n] + sums[2 * n]
     return Q
 
 

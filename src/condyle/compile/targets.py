@@ -102,8 +102,10 @@ class MachineCode(Text):
             layouts = compiler.layouts(function, self, dtype)
             # a compiler serves where the system forbids new code, and loops that machine code has no form for
             with suppress(BuildError, UnsupportedError):
-                shared = tuple(port.is_shared for port in function.inputs)
-                assembled = machine_code.assembled(code, dtype, layouts=layouts, shared=shared)
+                marks = [port.is_shared for port in function.inputs]
+                shared = () if None in marks else tuple(map(bool, marks))
+                lower = tuple(port.lower for port in function.outputs)
+                assembled = machine_code.assembled(code, dtype, layouts=layouts, shared=shared, lower=lower)
                 kernel = machine_code.load(assembled, layouts)
                 if compiler.keeps(function):
                     keep.keep(cache_key(compiler, function, dtype), assembled)

@@ -253,7 +253,10 @@ class ChainRule:
         ports = [port for port, part in pairs if any(isinstance(x, Expr) and x.index in active for x in part)]
         blocks, answers = self.recording.jacobian(call, [port.name for port in ports]), list[list[Value]]()
         for port in ports:
-            rows = [(blocks[output.name, port.name], bar) for output, bar in zip(call.function.outputs, received, strict=True)]
+            rows = [
+                (blocks[output.name, port.name], bar)
+                for output, bar in zip(call.function.outputs, received, strict=True)
+            ]
             width = len(rows[0][0]) // len(rows[0][1])
             sums: list[Value] = [0.0] * width
             for block, bar in rows:

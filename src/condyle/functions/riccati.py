@@ -20,14 +20,12 @@ Turning: TypeAlias = "tuple[tuple[int, int], ...]"
 
 
 class Riccati(NamedTuple):
-    """The functions of one size. States of mix, control, state, eliminate: columns; of factor, advance: knots.
+    """The functions of one size. States of control, state, eliminate: columns; of factor, advance: knots.
 
     control: columns f of B, h of Hu; V, Fu -> column of Quu.
     state: columns f of F^, h of Hx; V, Fx, Fu -> column of Qx.
     factor: Qu, reg -> L, of Quu + reg 1. eliminate: column q of Qx; Qx, L -> columns of V and K.
     advance: dx, K, Fx, Fu -> du, the next dx.
-    In the form of joints M is in place of F. mix: column of V; J -> row of Y. fold: Y, J -> S. control: S in place of
-    V. state: columns of V, Y and E too; Y, S in place of V, which is there if joints turn.
     """
 
     control: Function
@@ -35,8 +33,20 @@ class Riccati(NamedTuple):
     factor: Function
     eliminate: Function
     advance: Function
-    mix: Function | None = None
-    fold: Function | None = None
+
+
+class RiccatiOfJoints(NamedTuple):
+    """The same with M in place of F. mix, of knots: V, J -> Y, S, which are in place of V.
+
+    state: columns of V, Y and E too; V and J if joints turn.
+    """
+
+    mix: Function
+    control: Function
+    state: Function
+    factor: Function
+    eliminate: Function
+    advance: Function
 
 
 class _Shape(NamedTuple):
@@ -55,6 +65,12 @@ class _Shape(NamedTuple):
     def turned(self) -> list[int]:
         """Coordinates of joints with blocks."""
         return [first + k for first, size in self.turning or () for k in range(size)]
+
+    @property
+    def half(self) -> int:
+        """The first column of which entries before it are left out: V and Qxx are read by their lower triangles."""
+        half = self.groups("V") // 2 * self.lanes
+        return 0 if any(first < half < first + size for first, size in self.turning or ()) else half
 
     @property
     def lower(self) -> int:
@@ -88,8 +104,8 @@ class _Shape(NamedTuple):
 
     @property
     def folded(self) -> int:
-        """Numbers of S: its lower triangle, and W' V [d; 0; 0]."""
-        return self.nv * (self.nv + 1) // 2 + self.nv
+        """Numbers of S: its lower triangle, z, t, w; see `algorithms.riccati.Mixed`."""
+        return self.nv * (self.nv + 1) // 2 + 2 * self.nv + 1
 
     @property
     def of_joints(self) -> int:
@@ -105,15 +121,15 @@ class _Shape(NamedTuple):
                 end += size * size
         return algorithm.Joints(J[0], J[1 : 1 + self.nv], *blocks)
 
-    def unfolded(self, S: Flat) -> tuple[list[Flat], Flat]:
-        """S by its lower triangle, and W' V [d; 0; 0]."""
-        order = range(self.nv)
-        rows: list[Flat] = [[S[max(k, l) * (max(k, l) + 1) // 2 + min(k, l)] for l in order] for k in order]
-        return rows, S[self.folded - self.nv :]
+    def mixed(self, Y: Flat, S: Flat) -> algorithm.Mixed:
+        n, end, columns = self.nv, self.folded - 1, self.columns("Y", Y) if Y else []
+        rows = [[S[max(k, l) * (max(k, l) + 1) // 2 + min(k, l)] for l in range(n)] for k in range(n)]
+        ends = S[end - 2 * n : end - n], S[end - n : end], S[end]
+        return algorithm.Mixed([column[:n] for column in columns], [column[n] for column in columns], rows, *ends)
 
 
 @cache
-def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Riccati:
+def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Riccati | RiccatiOfJoints:
     """The functions for nx states and nu controls, of panels with so many lanes.
 
     turning: None for any x+ = F x^ + B u. Else states are [q; v] of semi-implicit Euler steps of length h,
@@ -121,7 +137,8 @@ def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Ric
     """
     shape = _Shape(nx, nu, lanes, turning)
     rows, L = _port("h", nx + 1 + nu), _port("L", shape.lower, is_shared=True)
-    eliminate = [_port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [_port("V", nx + 1), _port("K", nu)]
+    Qx, value = _port("Qx", nx + 1 + nu, lower=shape.half), _port("V", nx + 1, lower=shape.half)
+    eliminate = [_port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [value, _port("K", nu)]
     parts = {
         "factor": _function(shape, _factor, "factor", [_panel(shape, "Qu"), _port("reg", 1)], [L]),
         "eliminate": _function(shape, _eliminate, "eliminate", *eliminate),
@@ -137,16 +154,15 @@ def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Ric
         J, S = (_port(name, size, is_shared=True) for name, size in (("J", shape.of_joints), ("S", shape.folded)))
         m, v, y = _port("m", shape.nv), _port("v", nx + 1), _port("y", shape.nv + 1)
         control = [m, _port("h", nu), S, Mu]
-        state = [m, rows, v, y, _port("e", shape.panel("E")[0]), Y, S, Mx, Mu, J]
-        state, step = [*state, *([_panel(shape, "V")] if turning else [])], [*step, Mx, Mu, J]
+        state = [m, rows, v, y, _port("e", shape.panel("E")[0]), Y, S, Mx, Mu]
+        state, step = [*state, *([_panel(shape, "V"), J] if turning else [])], [*step, Mx, Mu, J]
         runs = _control_of_joints, _state_of_joints, _advance_joints
-        parts["mix"] = _function(shape, _mix, "mix", [v, J], [y])
-        parts["fold"] = _function(shape, _fold, "fold", [Y, J], [S])
-    answers = [_port("Qu", nu)], [_port("Qx", nx + 1 + nu)], ends
+        parts["mix"] = _function(shape, _mix, "mix", [_panel(shape, "V"), J], [Y, S])
+    answers = [_port("Qu", nu)], [Qx], ends
     names = "control", "state", "advance"
     for name, run, inputs, outputs in zip(names, runs, (control, state, step), answers, strict=True):
         parts[name] = _function(shape, run, name, inputs, outputs)
-    return Riccati(**parts)
+    return Riccati(**parts) if turning is None else RiccatiOfJoints(**parts)
 
 
 Run: TypeAlias = Callable[..., "tuple[Flat, ...]"]
@@ -173,8 +189,9 @@ def _function(shape: _Shape, run: Run, key: str, inputs: Sequence[Port], outputs
     )
 
 
-def _port(name: str, *dims: int, is_shared: bool = False) -> Port:
-    return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", is_shared=is_shared)
+def _port(name: str, *dims: int, is_shared: bool = False, lower: int = 0) -> Port:
+    marks: dict[str, Any] = {"is_shared": is_shared, "lower": lower}
+    return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", **marks)
 
 
 def _panel(shape: _Shape, name: str) -> Port:
@@ -216,28 +233,27 @@ def _advance(shape: _Shape, dx: Flat, K: Flat, Fx: Flat, Fu: Flat) -> tuple[Flat
 # The form of joints
 
 
-def _mix(shape: _Shape, v: Flat, J: Flat) -> tuple[Flat, ...]:
-    return (algorithm.mixed(v, shape.joints(J)),)
-
-
-def _fold(shape: _Shape, Y: Flat, J: Flat) -> tuple[Flat, ...]:
-    rows, n = shape.columns("Y", Y), shape.nv
-    S = algorithm.folded([row[:n] for row in rows], [row[n] for row in rows], shape.joints(J))
-    return ([x for row in S for x in row],)
+def _mix(shape: _Shape, V: Flat, J: Flat) -> tuple[Flat, ...]:
+    n, joints = shape.nx + 1, shape.joints(J)
+    Y, p, S, z, t, w = algorithm.mixed(shape.symmetric(V, n), joints)
+    panel: list[Any] = [0.0] * (shape.groups("Y") * shape.panel("Y")[0] * shape.lanes)
+    for c, row in enumerate(Y):
+        first = c // shape.lanes * shape.panel("Y")[0] * shape.lanes + c % shape.lanes
+        panel[first : first + (shape.nv + 1) * shape.lanes : shape.lanes] = [*row, p[c]]
+    return panel, [*(x for k, row in enumerate(S) for x in row[: k + 1]), *z, *t, w]
 
 
 def _control_of_joints(shape: _Shape, m: Flat, h: Flat, S: Flat, Mu: Flat) -> tuple[Flat, ...]:
-    return (algorithm.product(shape.columns("Mu", Mu), algorithm.product(shape.unfolded(S)[0], m), h),)
+    return (algorithm.product(shape.columns("Mu", Mu), algorithm.product(shape.mixed((), S).S, m), h),)
 
 
 def _state_of_joints(
-    shape: _Shape, Y: Flat, S: Flat, Mx: Flat, Mu: Flat, J: Flat, V: Flat = (), **columns: Flat
+    shape: _Shape, Y: Flat, S: Flat, Mx: Flat, Mu: Flat, V: Flat = (), J: Flat = (), **columns: Flat
 ) -> tuple[Flat, ...]:
-    rows, (S_rows, end) = shape.columns("Y", Y), shape.unfolded(S)
-    turned = [[*shape.columns("V", V)[k], *rows[k][: shape.nv]] for k in shape.turned]
-    matrices = [row[: shape.nv] for row in rows], S_rows, ([row[shape.nv] for row in rows], end), turned
+    shared, J1 = shape.mixed(Y, S), shape.joints(J).J1 if shape.turning else ()
+    others = [[*row, *shape.columns("Y", Y)[k]] for k, row in enumerate(shape.symmetric(V, shape.nx + 1) if V else ())]
     MN = [*shape.columns("Mx", Mx), *shape.columns("Mu", Mu)]
-    return (algorithm.state(algorithm.Column(**columns), *matrices, MN, shape.joints(J)),)
+    return (algorithm.state(algorithm.Column(**columns), shared, [others[k] for k in shape.turned], MN, J1),)
 
 
 def _advance_joints(shape: _Shape, dx: Flat, K: Flat, Mx: Flat, Mu: Flat, J: Flat) -> tuple[Flat, ...]:
@@ -287,16 +303,15 @@ def backward(knots: int, nx: int, nu: int, lanes: int, turning: Turning | None =
         return Call(function.name, count, tuple(inputs), outputs, columns=True)
 
     first: list[Statement] = []
-    if functions.mix is None or functions.fold is None:
+    if isinstance(functions, Riccati):
         shared = [after, _held("Fx"), _held("Fu")]
         control, state = [_knot("Fu"), _knot("Hu"), after, _held("Fu")], [_knot("Fx"), _knot("Hx"), *shared]
     else:
         Y, S, E, v = Operand("Y"), Operand("S", step=0), Operand("E", turn=1 if turning else 0), after._replace(step=1)
-        first.append(columns(functions.mix, x, [v, _held("J")], Y))
-        first.append(Call(functions.fold.name, 1, (Y, _knot("J")), (S._replace(step=1),)))
+        first.append(Call(functions.mix.name, 1, (v, _knot("J")), (Y, S._replace(step=1))))
         control = [_knot("Mu"), _knot("Hu"), S, _held("Mu")]
-        state = [_knot("Mx"), _knot("Hx"), v, Y, E, Y._replace(step=0), S, _held("Mx"), _held("Mu"), _held("J")]
-        state += [after] if turning else []
+        state = [_knot("Mx"), _knot("Hx"), v, Y, E, Y._replace(step=0), S, _held("Mx"), _held("Mu")]
+        state += [after, _held("J")] if turning else []
     body = (
         *first,
         columns(functions.control, u, control, Qu),

@@ -20,7 +20,9 @@ class Port:
     beside: of what is a difference of larger numbers, the output whose size its rounding goes by.
     by: of a derivative, the input that it is by, where that is tau.
     is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
-    is_shared: it is the same for all states of a call, which machine code may rely on (see `backends.cpu.columns`).
+    is_shared: of a function of columns, whether all columns of a call have the same one, which machine code relies on
+    (see `backends.cpu.columns`); None of other functions.
+    lower: of a column of a panel: entries before this one are not read in columns from this one on; 0: all are read.
     """
 
     name: str
@@ -35,7 +37,8 @@ class Port:
     by: str = ""
     is_fraction: bool = False
     is_positive: bool = False
-    is_shared: bool = False
+    is_shared: bool | None = None
+    lower: int = 0
 
     @property
     def is_configuration(self) -> bool:

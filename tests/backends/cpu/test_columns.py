@@ -121,3 +121,27 @@ def test_inputs_that_are_shared_otherwise_are_refused() -> None:
         ]
         with pytest.raises(RuntimeError, match="failed with status 3"):
             kernel.columns.run(lanes, panels, found, 1)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_entries_that_nobody_reads_are_left_out(dtype: str) -> None:
+    """Of an output of 30 entries the first ones, in columns from the second group on: the caller's numbers stay."""
+    lanes = AVX512.lanes(64 if dtype == "float64" else 32)
+    program, n = plain(3), 3 * lanes
+    for first in (lanes, lanes + 1):  # where no group begins nothing is left out
+        kernel, inputs = (
+            load(assembled(program, dtype, AVX512, shared=(False, True), lower=(first, 0))),
+            states(program, n, dtype),
+        )
+        inputs[1] = inputs[1][:1]
+        exact = empty(program, n, dtype)
+        kernel.entry.run(n, inputs, exact, 1)
+        panels = [np.ascontiguousarray(inputs[0].reshape(3, lanes, -1).swapaxes(1, 2)), inputs[1]]
+        ours = [np.full((3, x.shape[1], lanes), 7.0, dtype) for x in exact]
+        assert kernel.columns is not None
+        kernel.columns.run(n, panels, ours, 1)
+        right = exact[0].reshape(3, lanes, -1).swapaxes(1, 2).copy()
+        if first == lanes:
+            right[1:, :first] = 7.0
+        assert np.array_equal(ours[0], right, equal_nan=True)
+        assert np.array_equal(ours[1], exact[1].reshape(3, lanes, -1).swapaxes(1, 2))

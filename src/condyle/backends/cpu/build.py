@@ -49,10 +49,15 @@ def build(
 
 
 def assembled(
-    program: Code, dtype: str, isa: Isa | None = None, layouts: Layouts | None = None, shared: Sequence[bool] = ()
+    program: Code,
+    dtype: str,
+    isa: Isa | None = None,
+    layouts: Layouts | None = None,
+    shared: Sequence[bool] = (),
+    lower: Sequence[int] = (),
 ) -> ObjectCode:
-    """The object code of the function, not loaded. shared: inputs that are the same for all states of a call; with some
-    there is a form for columns too."""
+    """The object code of the function, not loaded. shared: of a function of columns, the inputs that are the same for all
+    columns of a call: there is a form for columns too. lower: of outputs, see `Port.lower`."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError(f"target 'cpu': {NEEDS}; target 'c' runs everywhere")
@@ -70,11 +75,11 @@ def assembled(
 
         made = assemble_rolled(program, isa, bits, layouts=layouts)
     code = object_code(program, made, isa.name, bits)
-    if any(shared) and isinstance(program, Program):
+    if shared and isinstance(program, Program):
         from condyle.backends.cpu.columns import alone, columns
 
         one = alone(program, isa, bits) or code.single
-        code = replace(code, columns=columns(program, shared, isa, bits), single=one)
+        code = replace(code, columns=columns(program, shared, isa, bits, lower), single=one)
     return code
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from condyle.backends.common.chunks import lower
 from condyle.backends.common.facts import packed
 from condyle.backends.cpu.allocate import Constants, allocate
 from condyle.backends.cpu.assemble import WHOLE
-from condyle.backends.cpu.encode import FREE, RDX, SAVED, Single, encode
+from condyle.backends.cpu.encode import FREE, RDX, SAVED, Single, encode, padded
 from condyle.backends.cpu.operations import NONE, Instruction, constant, expanded, slot
 from condyle.backends.cpu.single import KERNEL, single
 from condyle.backends.cpu.target import Isa
@@ -31,24 +31,33 @@ TOGETHER = 24
 """Sums that are made side by side: most registers are theirs."""
 
 
-def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int) -> Single | None:
+def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, firsts: Sequence[int] = ()) -> Single | None:
     """The code of a function whose inputs are shared or not. None for what it has no form of: sines, many arrays, and
     instruction sets that cannot repeat a number as they read it.
+
+    firsts: `Port.lower` of outputs: with some there is a second kernel, for columns from there on.
     """
     program = expanded(program, bits)
     if not isa.broadcast or len(shared) + len(program.arrays) > MOST_ARRAYS:
         return None
     if any(node[0] in TRIGONOMETRIC for node in program.nodes):
         return None
-    constants, places = Constants(), _Places(program)
-    code, size = allocate(program, side_by_side(program), places.homes, constants, isa, 0)
-    code += places.copies(constants)
-    text = encode(code, isa, bits, places.places, frozenset(k for k, held in enumerate(shared) if held))
+    constants, text, steps, slots = Constants(), b"", list[int](), 0
+    kernels = {0: [0] * len(program.arrays)}
+    if any(firsts) and max(firsts) % isa.lanes(bits) == 0:
+        kernels[max(firsts)] = list(firsts)
+    held = {k for k, is_shared in enumerate(shared) if is_shared}
+    mask = sum(1 << k for k in held)
+    for column, begins in kernels.items():
+        part = replace(program, outputs=tuple(o for o in program.outputs if o.index >= begins[o.array]))
+        places = _Places(part, begins)
+        code, size = allocate(part, side_by_side(part), places.homes, constants, isa, 0)
+        code += places.copies(constants)
+        steps += (KERNEL, len(text), mask, column, 0)
+        text, slots = text + padded(encode(code, isa, bits, places.places, held)), max(slots, size)
     sizes = [port.size for port in (*program.inputs, *program.arrays)]
-    head = (size * isa.lanes(bits), len(program.inputs), len(program.arrays), 1)
-    mask = sum(1 << k for k, held in enumerate(shared) if held)
-    numbers = array("q", (*head, *sizes, KERNEL, 0, mask, 0, 0))
-    return Single(text, packed(constants.values, bits), numbers.tobytes())
+    head = (slots * isa.lanes(bits), len(program.inputs), len(program.arrays), len(kernels))
+    return Single(text, packed(constants.values, bits), array("q", (*head, *sizes, *steps)).tobytes())
 
 
 def alone(program: Program, isa: Isa, bits: int) -> Single | None:
@@ -80,10 +89,11 @@ def side_by_side(program: Program, together: int = TOGETHER) -> list[int]:
 @dataclass
 class _Places:
     """homes: the slots of inputs, and of each node that is an output its first entry. late: (node, slot) of other
-    entries, None for zeros. places: {slot: (array, entry)}.
+    entries, None for zeros. places: {slot: (array, entry)}. firsts: the first entry that is written, of each output.
     """
 
     program: Program
+    firsts: Sequence[int]
     places: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
     homes: dict[int, int] = field(default_factory=dict[int, int])
     late: list[tuple[int | None, int]] = field(default_factory=list[tuple[int | None, int]])
@@ -95,7 +105,7 @@ class _Places:
                 self.homes[k] = self._place(*input_of(node))
         nodes = {(output.array, output.index): output.node for output in program.outputs}
         for k, port in enumerate(program.arrays):
-            for entry in range(port.size):
+            for entry in range(self.firsts[k], port.size):
                 node, number = nodes.get((k, entry)), self._place(first + k, entry)
                 if node is None or program.nodes[node][0] == "const" or node in self.homes:
                     self.late.append((node, number))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import Any, cast
@@ -66,9 +66,10 @@ class OptimalControl:
         from call to call. by_knot: names of those with a value for each knot, (N + 1, *size); "active", flags of
         contacts, has (N, n_contacts). bounds: of "u", "q", "v": True is those of the model (effort or control range,
         limits, velocity), or (lower, upper), or False; by default {"u": True}. impacts: whether there is an impact
-        where a flag of "active" rises. Without, contacts of gains (kp, 1 / dt) stop a foot in a step as well: sooner
-        computed by far. dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step; controls: its number of
-        u. options: those of `Robot.function`, such as `contacts`, `joint_forces`, `actuators`, `reference_frame`.
+        where a flag of "active" rises. Without, contacts of gains (kp, 1 / dt) stop a foot in a step as well, which
+        compiles much sooner. dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step;
+        controls: its number of u. options: those of `Robot.function`, such as `contacts`, `joint_forces`, `actuators`,
+        `reference_frame`.
         Errors: UnsupportedError, ShapeError.
         """
         self.robot, self.knots = robot, whole("knots", knots, 1)
@@ -98,14 +99,19 @@ class OptimalControl:
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
-        self._at = at_knot, at_end
+        self._taken = at_knot, at_end
 
     def __repr__(self) -> str:
         kind = "accelerations" if self.by_acceleration else "controls"
         return f"<OptimalControl of {self.robot.name}: {self.knots} knots of {self.dt:g} s, variables are {kind}>"
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
-        """Return the solver; options as in `Robot.compile`. It is compiled at its first call."""
+        """Return the solver; options as in `Robot.compile`, without target "cuda". It is compiled at its first call."""
+        if target == "cuda":
+            raise UnsupportedError(
+                'OptimalControl: there is no target "cuda": compile(target="cpu"), whose threads share the problems of '
+                "a batch"
+            )
         robot: Any = self.robot  # a `condyle.Robot`
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
@@ -134,30 +140,30 @@ class OptimalControl:
 
     def job(self, dtype: str, lanes: int) -> Job:
         """The functions and schedules of this problem for a number type."""
-        eps, bound, (at_knot, at_end) = float(np.finfo(dtype).eps), self._bound, self._at
-        sides = tuple(side for side in self._sides if side.of != "u")
+        eps, bound, (at_knot, at_end) = float(np.finfo(dtype).eps), self._bound, self._taken
+        sides = tuple(side for side in self._sides if side.quantity != "u")
         names = tuple(item.name for item in self.inputs)
         end = tuple(name for name in names if name in at_end)
         motion = self._motion.part(self.robot, bound, at_knot, ("q", "v"))
         nv = self.robot.nv
         every, linear = self._sides, self.by_acceleration
         if linear:
-            every = tuple(side._replace(of=TORQUE) if side.of == "u" else side for side in every)
+            every = tuple(side._replace(quantity=TORQUE) if side.quantity == "u" else side for side in every)
         running = Knot(nv, self.nu, lanes, self._rules(self._running, every, at_knot), motion, names, eps, linear)
         rules = self._rules(self._last, sides, at_end)
         last = Knot(nv, self.nu, lanes, rules, None, end, eps, self.by_acceleration)
         drives = self._torques if self.by_acceleration else None
         return Job(self.robot, bound, running, last, self.inputs, self.knots, self.dt, drives)
 
-    def _rules(self, of: Written, sides: tuple[Side, ...], inputs: Mapping[str, Any]) -> Rules:
+    def _rules(self, part: Written, sides: tuple[Side, ...], inputs: Mapping[str, Any]) -> Rules:
         """The rules of a knot. At the last one there is no u, and no state is given."""
         robot, bound, running = self.robot, self._bound, "u" in inputs
-        torque = (TORQUE,) if any(side.of == TORQUE for side in sides) else ()
+        torque = (TORQUE,) if any(side.quantity == TORQUE for side in sides) else ()
         asked = ("residual", "cost"), ("cost",), ("equal", "below", *torque)
-        costs, curvature, limits = (of.part(robot, bound, inputs, names) for names in asked)
-        below = (*of.of_state.get("below", ()), *(side.of in ("q", "v") for side in sides))
-        equal = of.of_state.get("equal", ())
-        return Rules(costs, curvature, limits, sides, of.lengths, below if running else (), equal if running else ())
+        costs, curvature, limits = (part.part(robot, bound, inputs, names) for names in asked)
+        below = (*part.of_state.get("below", ()), *(side.quantity in ("q", "v") for side in sides))
+        equal = part.of_state.get("equal", ())
+        return Rules(costs, curvature, limits, sides, part.lengths, below if running else (), equal if running else ())
 
     # Where every joint is driven, the accelerations are the variables and the torques follow from them: the motion is
     # linear, and each step of the method keeps to it.
@@ -168,33 +174,33 @@ class OptimalControl:
         plain = plain and all(joint.kind.is_flat for joint in self.robot.joints)
         return plain and not self._root and self._options["integrator"] == "semi_implicit_euler"
 
-    def _move(self, at: Any, u: Any) -> Any:
-        after = at.stepped(at.v + self.dt * u, self.dt)
+    def _move(self, state: Any, u: Any) -> Any:
+        after = state.stepped(state.v + self.dt * u, self.dt)
         return {"q": after.q, "v": after.v}
 
     def _by_acceleration(
-        self, running: Callable[..., Any], names: Sequence[str], at: Any, u: Any, **inputs: Any
+        self, running: Callable[..., Any], names: Sequence[str], state: Any, u: Any, **inputs: Any
     ) -> Any:
         """What a user's function answers, and torques, for their bounds; u: accelerations."""
-        tau = at.inverse_dynamics(u)
+        tau = state.inverse_dynamics(u)
         more = {"u": tau} if "u" in names else {}
-        answers: Any = running(at, **more, **inputs)
+        answers: Any = running(state, **more, **inputs)
         return {**cast("dict[str, Any]", answers), TORQUE: tau} if isinstance(answers, dict) else answers
 
     def _torques(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """Torques by accelerations, within their bounds to the last bit."""
         (tau,) = call(INVERSE_DYNAMICS, values["q"], values["v"], values["u"])
         entries = [tau[k] for k in range(self.nu)]
-        for side in (side for side in self._sides if side.of == "u"):
+        for side in (side for side in self._sides if side.quantity == "u"):
             clip = np.minimum if side.sign > 0.0 else np.maximum
             entries[side.entry] = clip(entries[side.entry], side.limit)
         return {"torque": np.stack(entries)}
 
-    def _step(self, at: Any, u: Any, **inputs: Any) -> Any:
+    def _step(self, state: Any, u: Any, **inputs: Any) -> Any:
         """The robot's step."""
         tau = np.concatenate([np.zeros(self._root), u]) if self._root else u
         flags = {name: inputs[name] for name in (ACTIVE.name, RISING.name) if name in inputs}
-        after = at.step(tau, self.dt, **flags)
+        after = state.step(tau, self.dt, **flags)
         return {"q": after.q, "v": after.v}
 
     def _controls(self, bound: Bound, dynamics: object, controls: int | None) -> tuple[int, int]:
@@ -219,7 +225,7 @@ class OptimalControl:
         known = sizes_of(self.robot, bound)
         ports = inputs_of(inputs, Sizes.joined(known, None)) if inputs else ()
         names = [port.name for port in ports]
-        wrong = next((name for name in names if name in TAKEN or name == RISING.name), None)
+        wrong = next((name for name in names if TAKEN.fullmatch(name) or name == RISING.name), None)
         if wrong is not None:
             raise UnsupportedError(f"OptimalControl: inputs: {wrong!r} is taken: choose another name")
         missing = next((name for name in by_knot if name not in names), None)
@@ -282,12 +288,12 @@ class OptimalControl:
             raise UnsupportedError(f"bounds: {name}: a lower bound is above the upper one, or is no number")
         return lower, upper
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """Inputs that callers give."""
         return tuple(item.name for item in self.inputs if item.name != RISING.name)
 
-    @cached_property
+    @property
     def signature(self) -> Signature:
         """Of inputs."""
         return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,12 +15,9 @@ from condyle.compile.options import check_choice, whole
 from condyle.exports.schedules import export_schedules
 from condyle.ir.schedule import Schedule
 from condyle.jobs.optimal_control.iteration import ASKED, STATE
-from condyle.jobs.optimal_control.scheduled import LAST, Job
+from condyle.jobs.optimal_control.scheduled import LAST, Job, Problem
 from condyle.jobs.optimal_control.solver import Solver
 from condyle.model.array import dtype_name
-
-if TYPE_CHECKING:
-    from condyle.jobs.optimal_control import OptimalControl
 
 SOLVE = """A plan from a state q, v in which the robot stands still, until it is solved. asked: tolerance; iterations at
 the most; the least mu, 0 for that of the tolerance."""
@@ -31,7 +28,7 @@ WIDTH = {"float64": 8, "float32": 16}
 
 
 def export(
-    problem: OptimalControl, target: str, out: str | os.PathLike[str], name: str | None, dtype: str, shift: int
+    problem: Problem, target: str, out: str | os.PathLike[str], name: str | None, dtype: str, shift: int
 ) -> list[Path]:
     """See `OptimalControl.export`."""
     check_choice("target", target, ("c",))
@@ -43,7 +40,7 @@ def export(
     return export_schedules(problem.robot, target, out, entries, job.functions, name, dtype, problem.bound)
 
 
-def _entry(problem: OptimalControl, job: Job, schedule: Schedule, text: str, example: Example | None) -> Entry:
+def _entry(problem: Problem, job: Job, schedule: Schedule, text: str, example: Example | None) -> Entry:
     fixed = {name: Solver.constant(problem, name) for name in _fixed(schedule)}
     every = (*schedule.inputs, *schedule.outputs)
     return Entry(schedule, text, {name: _meaning(job, schedule, name) for name in every}, example, fixed)
@@ -98,7 +95,7 @@ def _in_c(name: str) -> str:
     return name if name in ("asked", "gains") else f"plan_{name}"
 
 
-def _example(problem: OptimalControl, job: Job, schedule: Schedule, dtype: str) -> Example | None:
+def _example(problem: Problem, job: Job, schedule: Schedule, dtype: str) -> Example | None:
     """A solve of a few iterations with inputs 0; None where that is not finite."""
     solver = problem.compile("cpu", dtype, threads=1)
     kernels = {call.kernel: solver.dynamics.kernel(job.functions[call.kernel]) for call in schedule.calls()}

@@ -161,7 +161,7 @@ class Knot:
             names = [port.name for port in rules.limits.outputs]
             users = dict(zip(names, call(rules.limits, *self.arguments(values)), strict=True))
         held = {**values, **users}
-        sides = [side.sign * (held[side.of][side.entry] - side.limit) / side.scale for side in rules.sides]
+        sides = [side.sign * (held[side.quantity][side.entry] - side.limit) / side.scale for side in rules.sides]
         rows = [users[name] for name in ("below",) if name in users] + ([np.stack(sides)] if sides else [])
         below, equal = np.concatenate(rows) if rows else None, users.get("equal")
         if below is not None and "free" in values:
@@ -201,7 +201,7 @@ class Knot:
             changes = dict(zip(names, call(jvp(rules.limits), *self.arguments(values), *tangents), strict=True))
         if below is not None:
             parts = {"q": dx[: self.nv], "v": dx[self.nv :], "u": dz[self.nx :], **changes}
-            sides = [parts[side.of][side.place] * (side.sign / side.scale) for side in rules.sides]
+            sides = [parts[side.quantity][side.place] * (side.sign / side.scale) for side in rules.sides]
             rows = [changes[name] for name in ("below",) if name in changes] + ([np.stack(sides)] if sides else [])
             change = self.free(values, np.concatenate(rows), rules.of_state)
             slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
@@ -263,7 +263,7 @@ class Knot:
 
     def place(self, side: Side) -> int:
         """Where a bound's entry is in [dq; dv; du]."""
-        return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.of]
+        return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.quantity]
 
 
 def log_sum(x: Any) -> Any:
@@ -300,7 +300,7 @@ class _Quadratic:
         zero = 0.0 * values["v"][0]
         self.square, self.slope = numpy.zeros((n, n)) + zero, numpy.zeros(n) + zero
 
-    def _of(self, function: Function) -> tuple[dict[str, Any], list[Any]]:
+    def _values(self, function: Function) -> tuple[dict[str, Any], list[Any]]:
         arguments = self.knot.arguments(self.values)
         names = [port.name for port in function.outputs]
         return dict(zip(names, self.call(function, *arguments), strict=True)), arguments
@@ -317,7 +317,7 @@ class _Quadratic:
         costs = self.knot.rules.costs
         if costs is None:
             return
-        answers, arguments = self._of(costs)
+        answers, arguments = self._values(costs)
         rows = self._rows(costs, arguments)
         if "residual" in answers:
             r, J = answers["residual"], rows["residual"]
@@ -344,9 +344,13 @@ class _Quadratic:
             if users:
                 C = rows["below"]
                 self.square, self.slope = self.square + gram(C, weight[:users]), self.slope + C.T @ pull[:users]
-            for of in dict.fromkeys(side.of for side in rules.sides):
+            for of in dict.fromkeys(side.quantity for side in rules.sides):
                 self._add_sides(
-                    of, [(k, side) for k, side in enumerate(rules.sides, users) if side.of == of], weight, pull, rows
+                    of,
+                    [(k, side) for k, side in enumerate(rules.sides, users) if side.quantity == of],
+                    weight,
+                    pull,
+                    rows,
                 )
         if equal is not None:
             E = knot.free(values, rows["equal"], rules.equal_of_state)
@@ -354,19 +358,19 @@ class _Quadratic:
             self.slope = self.slope + E.T @ (values["price"] + equal / knot.delta)
 
     def _add_sides(
-        self, of: str, sides: Sequence[tuple[int, Side]], weight: Any, pull: Any, rows: Mapping[str, Any]
+        self, quantity: str, sides: Sequence[tuple[int, Side]], weight: Any, pull: Any, rows: Mapping[str, Any]
     ) -> None:
         """Bounds of one quantity: both sides of an entry are one square."""
-        size = rows[of].shape[0] if of in rows else len(self.slope)
+        size = rows[quantity].shape[0] if quantity in rows else len(self.slope)
         diagonal, slope = [0.0 * weight[0]] * size, [0.0 * weight[0]] * size
         for k, side in sides:
-            i = side.place if of in rows else self.knot.place(side)
+            i = side.place if quantity in rows else self.knot.place(side)
             diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
             slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
-        if of in rows:
+        if quantity in rows:
             self.square, self.slope = (
-                self.square + gram(rows[of], np.stack(diagonal)),
-                self.slope + rows[of].T @ np.stack(slope),
+                self.square + gram(rows[quantity], np.stack(diagonal)),
+                self.slope + rows[quantity].T @ np.stack(slope),
             )
         else:
             self.square, self.slope = self.square + np.diag(np.stack(diagonal)), self.slope + np.stack(slope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -28,14 +29,18 @@ ANSWERS = ("residual", "cost", "equal", "below")
 """What users' functions may answer."""
 TORQUE = "torque"
 """What inverse dynamics answers, where the controls are accelerations."""
-TAKEN = (*ANSWERS, TORQUE, "q", "v", "u", "after_q", "after_v")
-"""Names that no input may have."""
+TAKEN = re.compile(
+    "residual|cost|equal|below|torque|[quv]|state|search|asked|free|slack|multiplier|price|d(slack|multiplier|price)|"
+    "gradient|facts|moves|accepted|done|reg|d[xu]|[FM][xu]|H[xuQVU]|Q[xuQVU]|[VK][QV]?|[EJLSY]|costate|unit|curves?|cost_factor|"
+    "(after|new|next|last|start|zero|given|all|by|each)_.*|.*_(bar|weight)"
+)
+"""Names that no input may have: those of our own arrays."""
 
 
 class Side(NamedTuple):
     """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
 
-    of: str
+    quantity: str
     entry: int
     place: int
     sign: float

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, Literal
+from inspect import Signature
+from typing import Any, Literal, Protocol
 
 import numpy
+from numpy.typing import DTypeLike
 
 from condyle.derivatives import jacobian
 from condyle.errors import UnsupportedError
@@ -374,6 +376,24 @@ class Job:
             self.single("finish"),
             *(Move(Operand(f"new_{name}"), Operand(name), 1) for name in ("state", "reg")),
         ]
+
+
+class Problem(Protocol):
+    """A problem as its solver sees it; see `condyle.OptimalControl`."""
+
+    robot: Robot
+    knots: int
+    dt: float
+    by_acceleration: bool
+
+    @property
+    def bound(self) -> Bound: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def signature(self) -> Signature: ...
+    def job(self, dtype: str, lanes: int) -> Job: ...
+    def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Any: ...
 
 
 def moved(source: str, target: str, rows: int, shift: int) -> list[Statement]:

@@ -25,10 +25,10 @@ import numpy
 from condyle.derivatives import jvp, vjp
 from condyle.functions import riccati, riccati_accelerations
 from condyle.functions.dynamics import INVERSE_DYNAMICS
-from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, verify_schedule
+from condyle.ir.schedule import Call, Operand, Schedule, Slab, Statement, Sweep, verify_schedule
 from condyle.jobs.optimal_control.iteration import Knot, gram
 from condyle.jobs.optimal_control.problem import function_of
-from condyle.jobs.optimal_control.scheduled import LAST, Input, Job
+from condyle.jobs.optimal_control.scheduled import LAST, Job
 from condyle.specification import Function
 from condyle.specification.ports import ACTIVE, RISING
 
@@ -43,7 +43,9 @@ class Sensitivity:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.inputs = tuple(item for item in job.inputs if item.name not in (ACTIVE.name, RISING.name))
-        self._lagrangians = {knot.motion is None: self._made("lagrangian", knot) for knot in (job.running, job.last)}
+        self._lagrangians = {
+            knot.motion is None: self._function_of("lagrangian", knot) for knot in (job.running, job.last)
+        }
         knots, moves = (job.running, job.last), not job.running.is_linear
         self.functions: dict[str, Function] = dict(job.functions)
         for knot in knots:
@@ -55,17 +57,8 @@ class Sensitivity:
                 self._add("costate", knot, self._sizes(knot))
             if self.inputs:
                 self._add("share", knot, self._sizes(knot) | {"cost_bar": 1} | self._solution(knot))
-        sums = {f"{mark}_{k}": item.size for k, item in enumerate(self._shared) for mark in ("sum", "part")}
-        whole = partial(function_of, job.robot, job.bound)
-        name = "VV" if job.running.is_linear else "V"
-        self.functions["initial"] = whole("initial", {name: self._slabs[name].size}, self._initial)
-        if sums:
-            self.functions["add"] = whole("add", sums, self._added)
-
-    @cached_property
-    def _shared(self) -> tuple[Input, ...]:
-        """Inputs that all knots have: their derivatives are sums."""
-        return tuple(item for item in self.inputs if item.rows == 1)
+        size = {job.whole("V"): self._slabs[job.whole("V")].size}
+        self.functions["initial"] = function_of(job.robot, job.bound, "initial", size, self._initial)
 
     @cached_property
     def _slabs(self) -> dict[str, Slab]:
@@ -76,8 +69,7 @@ class Sensitivity:
         slabs += [Slab("q_bar", N + 1, knot.nv), Slab("v_bar", N + 1, knot.nv), Slab("u_bar", N, knot.nu)]
         slabs += [Slab("cost_bar", 1, 1), Slab("costate", N + 1, knot.nx)]
         slabs += [Slab("by_q", 1, knot.nv), Slab("by_v", 1, knot.nv)]
-        slabs += [Slab(f"by_{item.name}", item.rows, item.size) for item in self.inputs]
-        slabs += [Slab(f"each_{item.name}", N + 1, item.size) for item in self._shared]
+        slabs += [Slab(f"by_{item.name}", N + 1, item.size) for item in self.inputs]
         for each, rows, mark in ((knot, N, ""), (job.last, 1, LAST)):
             slabs += [Slab(f"{mark}{name}_weight", rows, count) for name, count in self._weighted(each).items()]
             n, size = self._width(each), sum(self._curved(each).values())
@@ -92,11 +84,11 @@ class Sensitivity:
     # Functions of a knot.
 
     def _add(self, name: str, knot: Knot, sizes: Mapping[str, Any]) -> None:
-        key = name if knot.motion is not None else LAST + name
+        key = self._name(name, knot)
         run = partial(getattr(self, f"_{name}"), knot)
         self.functions[key] = function_of(self.job.robot, self.job.bound, key, sizes, run)
 
-    def _made(self, name: str, knot: Knot) -> Function:
+    def _function_of(self, name: str, knot: Knot) -> Function:
         """L of a knot: of its variables, the user's inputs, a factor of the cost and the multipliers."""
         sizes = {**self._sizes(knot), "cost_factor": 1}
         sizes.pop("slack", None)
@@ -225,11 +217,7 @@ class Sensitivity:
                 [sum((V[max(i, k)][min(i, k)] * dx[k] for k in range(n)), V[n][i]) for i in range(n)]
             )
         more = self._gradient(knot, call, values, **x)
-        items = [item for item in self.inputs if item.name in change]
-        return {
-            f"{'each' if item.rows == 1 else 'by'}_{item.name}": -(change[item.name] + more[item.name])
-            for item in items
-        }
+        return {f"by_{item.name}": -(change[item.name] + more[item.name]) for item in self.inputs}
 
     def _matrix(self, panel: Any, rows: int, columns: int) -> list[list[Any]]:
         """The rows of a panel's matrix."""
@@ -246,9 +234,6 @@ class Sensitivity:
             slope = self._matrix(values["V"], nx + 1, nx + 1)[nx][:nx]
         return {"by_q": -np.stack(slope[:n]), "by_v": -np.stack(slope[n:])}
 
-    def _added(self, call: Callable[..., Any], values: Values) -> Answers:
-        return {f"sum_{k}": values[f"sum_{k}"] + values[f"part_{k}"] for k, _ in enumerate(self._shared)}
-
     # The schedule.
 
     def _operand(self, name: str, running: bool) -> Operand:
@@ -257,7 +242,7 @@ class Sensitivity:
             return Operand(name, 0, 0)
         if name in ("costate", "V") and running:
             return Operand(name, 1)
-        if name in ("q_bar", "v_bar", "costate") or name.startswith(("by_", "each_")):
+        if name in ("q_bar", "v_bar", "costate") or name.startswith("by_"):
             return Operand(name, 0 if running else self.job.knots)
         return self.job.operand(name, running)
 
@@ -287,23 +272,9 @@ class Sensitivity:
         body.append(Call("initial", 1, (first,), after))
         if self.inputs:
             body += [self._call("share", running) for running in (True, False)]
-        if self._shared:
-            body += [Move(Operand(f"each_{x.name}"), Operand(f"by_{x.name}"), 1) for x in self._shared]
-            sums = [Operand(f"by_{x.name}") for x in self._shared]
-            parts = [Operand(f"each_{x.name}", 1, 1, 1) for x in self._shared]
-            both = tuple(operand for pair in zip(sums, parts, strict=True) for operand in pair)
-            body.append(Sweep(N, (Call("add", 1, both, tuple(sums)),)))
-        inputs = (*(name for name, _, _ in job.variables()), *(item.name for item in job.inputs))
-        inputs += (
-            *(["free"] if "free" in self._slabs else []),
-            "q_bar",
-            "v_bar",
-            "u_bar",
-            "cost_bar",
-            "unit",
-            "last_unit",
-        )
+        given = ["free"] if knot.rules.has_given_rows else []
+        given += ["q_bar", "v_bar", "u_bar", "cost_bar", "unit", "last_unit"]
+        inputs = (*(name for name, _, _ in job.variables()), *(item.name for item in job.inputs), *given)
         outputs = ("by_q", "by_v", *(f"by_{item.name}" for item in self.inputs))
-        return verify_schedule(
-            Schedule("sensitivity", tuple(self._slabs.values()), inputs, outputs, tuple(body), knot.lanes)
-        )
+        slabs = tuple(self._slabs.values())
+        return verify_schedule(Schedule("sensitivity", slabs, inputs, outputs, tuple(body), knot.lanes))

@@ -6,7 +6,7 @@ import math
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ from condyle.compile.options import bound_arguments, whole
 from condyle.errors import UnsupportedError
 from condyle.ir.schedule import Schedule
 from condyle.jobs.optimal_control.iteration import BARRIER, COUNT, DAMPING, ERROR, PENALTY, STATE, STATUS, VALUE
-from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job
+from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job, Problem
 from condyle.jobs.optimal_control.search import UNDAMPED
 from condyle.jobs.optimal_control.sensitivity import Sensitivity
 from condyle.runtime.arrays import Binder, summed
@@ -26,9 +26,6 @@ from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel, fast_path
 from condyle.specification import Function, Port
 from condyle.specification.ports import ACTIVE, RISING
-
-if TYPE_CHECKING:
-    from condyle.jobs.optimal_control import OptimalControl
 
 Array = NDArray[np.floating]
 STATUSES = ("not finite", "no descent", "infeasible", "most", "solved")
@@ -48,11 +45,11 @@ class Plan:
     "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
-    __slots__ = ("_solver", "answers", "inputs")
+    __slots__ = ("answers", "inputs", "solver")
 
     def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
         """answers: of the schedule, by name. inputs: what it was made from, by name."""
-        self._solver, self.answers, self.inputs = solver, answers, inputs
+        self.solver, self.answers, self.inputs = solver, answers, inputs
 
     def __repr__(self) -> str:
         words, counts = np.unique(self.status, return_counts=True)
@@ -69,11 +66,11 @@ class Plan:
 
     @property
     def u(self) -> Array:
-        return self.answers.torque if self._solver.problem.by_acceleration else self.answers.u
+        return self.answers.torque if self.solver.problem.by_acceleration else self.answers.u
 
     @property
     def K(self) -> Array:
-        return self._solver.gains(self)
+        return self.solver.gains(self)
 
     @property
     def multipliers(self) -> dict[str, Array]:
@@ -115,7 +112,7 @@ class Prepared(NamedTuple):
 class Solver:
     """A problem of optimal control on one target; see `OptimalControl.compile`."""
 
-    def __init__(self, problem: OptimalControl, dynamics: Dynamics) -> None:
+    def __init__(self, problem: Problem, dynamics: Dynamics) -> None:
         self.problem, self.dynamics = problem, dynamics
         self._prepared: dict[tuple[Begin, int], Prepared] = {}
         self._sensitivity: Prepared | None = None
@@ -157,24 +154,24 @@ class Solver:
             raise UnsupportedError(f"solve: tolerance={tolerance!r}, expected a number above 0")
         most = whole("most", most, 1)
         begin: Begin = "cold" if start is None else "plan" if isinstance(start, Plan) else "guess"
-        given: dict[str, Any] = {"q": q, "v": v, "asked": self._row(float(tolerance), float(most), 0.0)}
+        arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(float(tolerance), float(most), 0.0)}
         if isinstance(start, Plan):
-            self._add(given, start)
+            self._add(arrays, start)
         elif start is not None:
-            given |= self._guess(start)
-        return self._run("solve", begin, 0, given, inputs)
+            arrays |= self._guess(start)
+        return self._run("solve", begin, 0, arrays, inputs)
 
     def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
         """Return the plan after one iteration from a new state: a step of predictive control.
 
         plan: of the step before, or of `solve`; it is moved on by `shift` knots, the last one repeated. Inputs by knot
-        are given moved on already. With shift=0 the barrier goes on to fall, so that steps converge; else mu is 1e-3 at
-        the least, from which one iteration follows a state that moves.
+        are moved on already. With shift=0 the barrier goes on to fall, so that steps converge; else mu is 1e-3 at the
+        least, from which one iteration follows a state that moves.
         """
         least = STEP_BARRIER if shift else 0.0
-        given: dict[str, Any] = {"q": q, "v": v, "asked": self._row(TIGHT, 1.0, least)}
-        self._add(given, plan)
-        return self._run("step", "plan", shift, given, inputs)
+        arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(TIGHT, 1.0, least)}
+        self._add(arrays, plan)
+        return self._run("step", "plan", shift, arrays, inputs)
 
     def _row(self, *numbers: float) -> Array:
         """Numbers as an array, made once."""
@@ -182,13 +179,13 @@ class Solver:
             self._numbers[numbers] = np.array(numbers, self.dtype)
         return self._numbers[numbers]
 
-    def _add(self, given: dict[str, Any], plan: Plan) -> None:
+    def _add(self, arrays: dict[str, Any], plan: Plan) -> None:
         """What begins at a plan."""
         answers = plan.answers
-        given["start_state"] = answers.state
+        arrays["start_state"] = answers.state
         gains = ("KQ", "KV") if self.problem.by_acceleration else ()
         for name in (*(name for name, _, _ in self.job.variables()), *gains):
-            given[f"start_{name}"] = getattr(answers, name)
+            arrays[f"start_{name}"] = getattr(answers, name)
 
     def _guess(self, start: Sequence[ArrayLike]) -> dict[str, Any]:
         if len(start) != 3:
@@ -201,24 +198,24 @@ class Solver:
         return guess
 
     def _run(
-        self, called: str, begin: Begin, shift: int, given: dict[str, Any], inputs: Mapping[str, ArrayLike]
+        self, called: str, begin: Begin, shift: int, arrays: dict[str, Any], inputs: Mapping[str, ArrayLike]
     ) -> Plan:
-        """The schedule on what is given."""
+        """The schedule on arrays by name."""
         names = self.problem.names
         if set(inputs) != set(names):
             bound_arguments(called, self.problem.signature, (), dict(inputs))
-        given |= inputs
+        arrays |= inputs
         if RISING.name in self.job.rows:
-            given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
+            arrays[RISING.name] = rising(arrays[ACTIVE.name], self.dtype)
         prepared = self._prepared.get((begin, shift))
         if prepared is None:
             prepared = self._prepare(called, self.job.schedule(begin, whole("shift", shift, 0)), self.job.functions)
             self._prepared[begin, shift] = prepared
-        answers = self._answers(prepared, given)
-        return Plan(self, answers, {name: np.array(given[name], self.dtype) for name in ("q", "v", *names)})
+        answers = self._answers(prepared, arrays)
+        return Plan(self, answers, {name: np.array(arrays[name], self.dtype) for name in ("q", "v", *names)})
 
-    def _answers(self, prepared: Prepared, given: Mapping[str, Any]) -> Any:
-        return prepared.call(*[given[name] if name in given else self._constant(name) for name in prepared.names])
+    def _answers(self, prepared: Prepared, arrays: Mapping[str, Any]) -> Any:
+        return prepared.call(*[arrays[name] if name in arrays else self._constant(name) for name in prepared.names])
 
     def _constant(self, name: str) -> Array:
         """What is the same in every call."""
@@ -227,7 +224,7 @@ class Solver:
         return self._constants[name]
 
     @staticmethod
-    def constant(problem: OptimalControl, name: str) -> NDArray[np.float64]:
+    def constant(problem: Problem, name: str) -> NDArray[np.float64]:
         """The mark of the first knot (knots, 1), or the state of a solve that begins, by the name of the array."""
         if name == "free":
             return (np.arange(problem.knots) > 0).astype(np.float64)[:, None]
@@ -245,8 +242,12 @@ class Solver:
             slab = schedule.slab(name)
             item = job.rows.get(name.removeprefix("by_"))
             dims = (slab.size,) if slab.rows == 1 and name not in job.tables else (slab.rows, slab.size)
-            shape = dims if item is None else (*((slab.rows,) if item.rows > 1 else ()), *item.shape)
-            return Port(name.removeprefix("given_"), tuple(map(str, shape)), "as given", "as given", "of a plan")
+            if item is not None:
+                dims = (
+                    *((slab.rows,) if slab.rows > 1 or item.name in (ACTIVE.name, RISING.name) else ()),
+                    *item.shape,
+                )
+            return Port(name.removeprefix("given_"), tuple(map(str, dims)), "as given", "as given", "of a plan")
 
         inputs, outputs = ([port(name) for name in names] for names in (schedule.inputs, schedule.outputs))
         function = Function(called, called, "", tuple(inputs), tuple(outputs), call=called)
@@ -275,28 +276,35 @@ class Solver:
         """Return the derivatives of q_bar . q + v_bar . v + u_bar . u + cost_bar cost by what the plan was made from.
 
         q_bar (..., N + 1, nv), in tangent spaces; v_bar (..., N + 1, nv); u_bar (..., N, nu); cost_bar (...); None: 0.
-        A named tuple: q (..., nv), v (..., nv), of the given state, and each input but "active" in its shape; where one
-        was broadcast, the sum. One linear solve, as long as an iteration or two; second derivatives are exact.
+        A named tuple: q (..., nv), v (..., nv), of the first state, and each input but "active" in its shape; where
+        one was broadcast, the sum. One linear solve, as long as an iteration or two; second derivatives are exact.
         Exact at a plan of `solve` with a small tolerance: their error is about that of u. Of other plans it is the
         derivative of the answer that they come near to. Where a limit is reached but not pressed on, plans have a kink.
         Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
         """
         job = self.job
+        if plan.solver.problem is not self.problem:
+            raise UnsupportedError("vjp: a plan of another problem: give one that this solver made")
         if self._sensitivity is None:
             made = Sensitivity(job)
             self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
         N, nv, nu = job.knots, job.running.nv, job.running.nu
         bars = {"q_bar": (q_bar, (N + 1, nv)), "v_bar": (v_bar, (N + 1, nv)), "u_bar": (u_bar, (N, nu))}
-        given: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
-        given |= {"unit": np.eye(2 * nv + nu), "last_unit": np.eye(2 * nv)}
-        given["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
-        given |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
-        given |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
+        arrays: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
+        arrays |= {"unit": np.eye(2 * nv + nu), "last_unit": np.eye(2 * nv)}
+        arrays["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
+        arrays |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
+        arrays |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
         if RISING.name in job.rows:
-            given[RISING.name] = rising(given[ACTIVE.name], self.dtype)
-        answers = self._answers(self._sensitivity, given)._asdict()
-        shapes = {name: (*x.shape[:-1], nv) if name in ("q", "v") else x.shape for name, x in plan.inputs.items()}
-        found = {name: summed(answers[f"by_{name}"], shapes[name]) for name in shapes if f"by_{name}" in answers}
+            arrays[RISING.name] = rising(arrays[ACTIVE.name], self.dtype)
+        answers = self._answers(self._sensitivity, arrays)._asdict()
+        found = dict[str, Array]()
+        for name in answers:
+            item, value = job.rows.get(name.removeprefix("by_")), answers[name]
+            if item is not None and item.rows == 1:  # all knots have it
+                value = value.sum(axis=-1 - len(item.shape))
+            shape = plan.inputs[name.removeprefix("by_")].shape
+            found[name.removeprefix("by_")] = summed(value, shape if item is not None else (*shape[:-1], nv))
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
     def gains(self, plan: Plan) -> Array:

@@ -1,5 +1,5 @@
 /* What one state alone is computed by: steps that read the caller's rows and write them, with one small workspace. The same
- * serves for columns of panels, a vector of them at a time, with the first step alone, which is a kernel.
+ * serves for columns of panels, a vector of them at a time, with steps that are kernels.
  *
  * Memories: 0 the workspace, 1 the constants, then the rows of the inputs and of the outputs. A step is five numbers:
  *

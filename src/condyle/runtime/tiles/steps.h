@@ -80,12 +80,13 @@ static int run_single(size_t n, const void *const *in, const ptrdiff_t *in_strid
 single_run *const SINGLE_ENTRY = run_single;
 
 /* n columns, whole vectors of them: a panel's next group comes behind `stride` vectors, and what all share has stride 0; the
- * kernel was made for the shared inputs in the bits of its step's second number. */
+ * kernels were made for the shared inputs in the bits of the first step's second number. A step is for columns from its third
+ * number on. */
 static int run_columns(size_t n, const void *const *in, const ptrdiff_t *in_stride, void *const *out,
                        const ptrdiff_t *out_stride, void *work, const void *context)
 {
     const single_plan *plan = (const single_plan *)context;
-    single_kernel *const kernel = (single_kernel *)(uintptr_t)(plan->code + plan->step->a);
+    const single_step *step = plan->step, *const last = step + plan->n_step - 1;
     void *row[SINGLE_MOST];
     size_t state;
     int64_t k;
@@ -101,7 +102,10 @@ static int run_columns(size_t n, const void *const *in, const ptrdiff_t *in_stri
         for (k = 0; k < plan->n_out; k++) {
             row[plan->n_in + k] = (real *)out[k] + (ptrdiff_t)state * out_stride[k];
         }
-        kernel(work, plan->constants, row);
+        if (step < last && (size_t)step[1].c <= state) {
+            step++;
+        }
+        ((single_kernel *)(uintptr_t)(plan->code + step->a))(work, plan->constants, row);
     }
     return 0;
 }
