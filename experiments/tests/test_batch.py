@@ -18,7 +18,7 @@ def test_a_batchs_table_has_the_printed_times_beside_it():
 @pytest.mark.parametrize("limited", [False, True])
 def test_a_batch_follows_its_curve(limited):
     fleet = batch.Fleet(8, "float32", 1, limited)
-    fleet.settle(5)
+    fleet.settle(20)
     far = fleet.advance()
     for _ in range(60):
         fleet.solve()
