@@ -170,7 +170,7 @@ def answers(
 
 @pytest.mark.parametrize(("nx", "nu", "lanes"), SIZES)
 def test_sweeps_are_those_of_matrices(nx: int, nu: int, lanes: int) -> None:
-    """1e-11: conditions of Quu are below 1e4 here. Padding is 0 in and not read. Of V only the lower triangle counts."""
+    """1e-11: conditions of Quu are below 1e4 here. Padding is 0 in and not read. V: its lower triangle."""
     ours, exact = answers(nx, nu, lanes, 1e-3)
     for name, value in ours.items():
         error = np.abs(value - np.array(exact[name])).max() / np.abs(exact[name]).max()

@@ -237,9 +237,9 @@ def _mix(shape: _Shape, V: Flat, J: Flat) -> tuple[Flat, ...]:
     n, joints = shape.nx + 1, shape.joints(J)
     Y, p, S, z, t, w = algorithm.mixed(shape.symmetric(V, n), joints)
     panel: list[Any] = [0.0] * (shape.groups("Y") * shape.panel("Y")[0] * shape.lanes)
-    for c, row in enumerate(Y):
+    for c in (*range(shape.nv), shape.nx):  # of v nothing is read
         first = c // shape.lanes * shape.panel("Y")[0] * shape.lanes + c % shape.lanes
-        panel[first : first + (shape.nv + 1) * shape.lanes : shape.lanes] = [*row, p[c]]
+        panel[first : first + (shape.nv + 1) * shape.lanes : shape.lanes] = [*Y[c], p[c]]
     return panel, [*(x for k, row in enumerate(S) for x in row[: k + 1]), *z, *t, w]
 
 

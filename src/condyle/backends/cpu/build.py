@@ -56,8 +56,8 @@ def assembled(
     shared: Sequence[bool] = (),
     lower: Sequence[int] = (),
 ) -> ObjectCode:
-    """The object code of the function, not loaded. shared: of a function of columns, the inputs that are the same for all
-    columns of a call: there is a form for columns too. lower: of outputs, see `Port.lower`."""
+    """The object code of the function, not loaded. shared: of a function of columns, the inputs that are the same for
+    all columns of a call: there is a form for columns too. lower: of outputs, see `Port.lower`."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError(f"target 'cpu': {NEEDS}; target 'c' runs everywhere")
