@@ -32,8 +32,9 @@ STATUSES = ("not finite", "no descent", "infeasible", "most", "solved")
 """By status, from -3 on."""
 FIRST_BARRIER, STEP_BARRIER = 0.1, 1e-3
 """mu of a start without a plan; the least one of a step of predictive control."""
-TIGHT = 1e-6
-"""Tolerance of a step."""
+TIGHT, ROUNDINGS = 1e-6, 1e4
+"""Tolerance of a step, and the least one in roundings of the number type: with a smaller mu the weights of limits leave
+float32 no digits for all else."""
 
 
 class Plan:
@@ -127,6 +128,11 @@ class Solver:
         return self.dynamics.dtype
 
     @cached_property
+    def _tight(self) -> float:
+        """The tolerance of a step."""
+        return max(TIGHT, ROUNDINGS * float(np.finfo(self.dtype).eps))
+
+    @cached_property
     def job(self) -> Job:
         """What is computed, and in which order."""
         return self.problem.job(str(self.dtype), lanes(str(self.dtype)))
@@ -169,7 +175,7 @@ class Solver:
         least, from which one iteration follows a state that moves.
         """
         least = STEP_BARRIER if shift else 0.0
-        arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(TIGHT, 1.0, least)}
+        arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(self._tight, 1.0, least)}
         self._add(arrays, plan)
         return self._run("step", "plan", shift, arrays, inputs)
 
