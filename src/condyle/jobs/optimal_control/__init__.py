@@ -205,7 +205,8 @@ class OptimalControl:
         """First coordinate and size of each free and spherical joint; None where others turn."""
         joints = [joint for joint in self.robot.joints if not joint.kind.is_flat]
         if any(
-            not (joint.kind.is_free or joint.nv == joint.kind.nv == 3 and joint.kind.has_quaternion) for joint in joints
+            not (joint.kind.is_free or (joint.nv == joint.kind.nv == 3 and joint.kind.has_quaternion))
+            for joint in joints
         ):
             return None
         return tuple((joint.v_index, joint.nv) for joint in joints)

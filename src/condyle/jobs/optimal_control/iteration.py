@@ -22,7 +22,7 @@ from condyle.derivatives import hessian, jacobian, jvp
 from condyle.functions.kinematics import DIFFERENCE, INTEGRATE
 from condyle.functions.riccati import Turning, columns_of_q
 from condyle.jobs.optimal_control.problem import Rules, Side
-from condyle.scalar import total
+from condyle.scalar import is_zero, total
 from condyle.specification import Function
 from condyle.symbolic import Symbols
 
@@ -342,14 +342,20 @@ def log_sum(x: Any) -> Any:
 
 def gram(J: Any, by: Any = None) -> Any:
     """J^T diag(by) J, as straight code where it is small: its zeros cost nothing, and its halves are one."""
-    rows, n = J.shape
-    if rows * n * n > STRAIGHT:
+    rows, n = J.entries, J.shape[1]
+    places = [[k for k, x in enumerate(row) if not is_zero(x)] for row in rows]
+    if sum(len(place) ** 2 for place in places) > STRAIGHT:
         return J.T @ (J if by is None else J * by[:, None])
-    left, right = J.entries, (J if by is None else J * by[:, None]).entries
-    product = numpy.empty((n, n), object)
-    for i in range(n):
-        for j in range(i + 1):
-            product[i, j] = product[j, i] = total([left[k, i] * right[k, j] for k in range(rows)])
+    terms = dict[tuple[int, int], list[Any]]()
+    for row, place, weight in zip(rows, places, [1.0] * len(rows) if by is None else by.entries, strict=True):
+        for i in place:
+            weighted = row[i] if by is None else weight * row[i]
+            for j in (j for j in place if j <= i):
+                terms.setdefault((i, j), []).append(weighted * row[j])
+    product = numpy.zeros((n, n), object)
+    product[:] = 0.0
+    for (i, j), some in terms.items():
+        product[i, j] = product[j, i] = total(some)
     return Symbols(product, J.source)
 
 
@@ -376,7 +382,7 @@ class _Quadratic:
     def _rows(self, function: Function, arguments: Sequence[Any]) -> dict[str, Any]:
         """The derivative of each output by [q, v, u]."""
         by = self.knot.variables
-        blocks, k = self.call(jacobian(function, by), *arguments), len(by)
+        blocks, k = self.call(jacobian(function, by), *arguments, sparse=True), len(by)
         names = [port.name for port in function.outputs]
         return {name: np.concatenate(blocks[k * i : k * i + k], axis=1) for i, name in enumerate(names)}
 

@@ -167,14 +167,25 @@ class Solver:
             arrays |= self._guess(start)
         return self._run("solve", begin, 0, arrays, inputs)
 
-    def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
+    def step(
+        self,
+        plan: Plan,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        shift: int = 1,
+        barrier: float | None = None,
+        **inputs: ArrayLike,
+    ) -> Plan:
         """Return the plan after one iteration from a new state: a step of predictive control.
 
         plan: of the step before, or of `solve`; it is moved on by `shift` knots, the last one repeated. Inputs by knot
-        are moved on already. With shift=0 the barrier goes on to fall, so that steps converge; else mu is 1e-3 at the
-        least, from which one iteration follows a state that moves.
+        are moved on already. barrier: the least mu; from 1e-3, the default, one iteration follows a state that moves.
+        With shift=0 the default is 0, so that steps converge; where control steps are shorter than dt, give 1e-3.
         """
-        least = STEP_BARRIER if shift else 0.0
+        least = (STEP_BARRIER if shift else 0.0) if barrier is None else float(barrier)
+        if not least >= 0.0:
+            raise UnsupportedError(f"step: barrier={barrier!r}, expected a number from 0 on")
         arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(self._tight, 1.0, least)}
         self._add(arrays, plan)
         return self._run("step", "plan", shift, arrays, inputs)
