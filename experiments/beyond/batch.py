@@ -140,14 +140,16 @@ def figures(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, Figure]:
 
 def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
     """Heading to table, its head first, from measured rows and GATO's printed times."""
-    found = [["problems", "one solve of all, ms", "problems a second", "mean tracking error, mm"]]
+    head = ["problems", "one solve of all, ms", "problems a second", "mean tracking error, mm"]
+    found = [[*head, "processor time a problem, us"]]
     for name in ROWS:
         row = rows.get(name)
         if row is None:
             found.append([name, "not measured"])
             continue
         error = 1e3 * row["tracking_error_m"]["mean"]
-        found.append([name, f"{row['solve_ms']['p50']:.2f}", f"{row['problems_per_s']:.0f}", f"{error:.1f}"])
+        busy = f"{row['processor_us_a_problem']:.0f}"
+        found.append([name, f"{row['solve_ms']['p50']:.2f}", f"{row['problems_per_s']:.0f}", f"{error:.1f}", busy])
     for name, ms in PRINTED.items():
-        found.append([f"GATO, {name}, a GPU, printed", f"{ms:.2f}", f"{1e3 * int(name) / ms:.0f} (derived)", "-"])
+        found.append([f"GATO, {name}, a GPU, printed", f"{ms:.2f}", f"{1e3 * int(name) / ms:.0f} (derived)", "-", "-"])
     return {"Problems a second": found}

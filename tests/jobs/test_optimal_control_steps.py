@@ -75,6 +75,23 @@ def test_a_plan_that_is_moved_on_keeps_its_motion(solver: Solver) -> None:
     assert np.allclose(after.q[:10], plan.q[3:13], atol=0.02)
 
 
+def test_steps_of_float32_in_still_time_stay_what_they_are() -> None:
+    """With torques at their limits a factorisation may fail: the plan waits with damping. 1e-3: mu has a floor."""
+    robot = chain([("revolute", (0, 0, 1))] * 3, 0.3, lower=-3.0, upper=3.0, effort=2.0, velocity=2.0)
+    problem = OptimalControl(
+        robot, running, knots=KNOTS, dt=DT, inputs={"goal": 2}, by_knot=("goal",), bounds={"u": True, "v": True}
+    )
+    q, v, goal = np.array([-0.9, 1.2, 0.6]), np.zeros(3), goals(0.0)
+    exact = problem.compile(threads=1).solve(q, v, goal=goal)
+    solver = problem.compile(dtype="float32", threads=1)
+    q, v, goal = (x.astype(np.float32) for x in (q, v, goal))
+    plan = solver.solve(q, v, goal=goal, most=1)
+    for _ in range(60):
+        plan = solver.step(plan, q, v, shift=0, goal=goal)
+    assert plan.violation < 1e-4
+    assert plan.cost == pytest.approx(exact.cost, rel=1e-3)
+
+
 def test_no_cost_at_the_last_knot_is_a_cost_of_none() -> None:
     robot = condyle.load("iiwa14")
     problem = OptimalControl(robot, lambda at, u: {"residual": [at.v, 1e-2 * u]}, knots=4, dt=0.01)

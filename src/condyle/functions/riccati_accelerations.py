@@ -13,6 +13,7 @@ from typing import Any
 from condyle.algorithms import riccati as algorithm
 from condyle.algorithms.linear_systems import dot
 from condyle.ir.schedule import Call, Operand, Slab, Sweep
+from condyle.scalar import absolute, select
 from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
 
 Flat = Sequence[Any]
@@ -29,7 +30,8 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
     """The functions of n joints.
 
     fold: columns of V, H -> those of Q. factor: Quu + reg 1 = L D L^T. eliminate: a column of Q -> those of V and K.
-    advance: [dq; dv], K -> du, and the next [dq; dv]; follow: the same without the column of 1.
+    advance: [dq; dv], K -> du, and the next [dq; dv]; follow: the same without the column of 1, and du is 0
+    where a factorisation before left no gains.
     """
     g, rows, below = groups(n, lanes), 2 * n + 1, n * (n + 1) // 2
 
@@ -66,7 +68,7 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         dq, dv = of["dx"][:n], of["dx"][n:]
         KQ, KV = ([column(of[key], n, c) for c in range(n + 1)] for key in ("KQ", "KV"))
         du = [dot([column[i] for column in (*KQ[:n], *KV[:n])], [*dq, *dv]) for i in range(n)]
-        du = [x + y for x, y in zip(du, KV[n], strict=True)] if has_slope else du
+        du = [x + y if has_slope else finite(x) for x, y in zip(du, KV[n], strict=True)]
         v = [x + h * y for x, y in zip(dv, du, strict=True)]
         return du, [*(x + h * y for x, y in zip(dq, v, strict=True)), *v]
 
@@ -87,6 +89,11 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         "follow": (partial(advance, has_slope=False), gains, moved),
     }
     return {key: _function(f"riccati_{key}_{n}_{lanes}", f"{h.hex()}", *of) for key, of in ports.items()}
+
+
+def finite(x: Any) -> Any:
+    """x; 0 where it is no number."""
+    return select(1e30 - absolute(x), x, 0.0)
 
 
 def _pulled(x: Flat, n: int, h: float) -> list[Any]:

@@ -65,12 +65,13 @@ HARD = 2.5
 
 
 def carry(call: Callable[..., Any], values: Values) -> Answers:
-    """What a plan hands on to the next solve: mu and nu."""
+    """What a plan hands on to the next solve: mu, nu, and damping where no step was found."""
     start = values["start_state"]
     entries = [0.0 * start[0]] * STATE
     entries[BARRIER], entries[PENALTY] = np.maximum(start[BARRIER], values["asked"][LEAST]), start[PENALTY]
-    entries[DAMPING] = entries[DAMPING] + UNDAMPED
-    return {"state": np.stack(entries)}
+    stuck = (start[FAILED] > 0.0) & (start[DAMPING] < LARGEST)
+    entries[DAMPING] = np.where(stuck, start[DAMPING], UNDAMPED)
+    return {"state": np.stack(entries), "reg": entries[DAMPING].reshape(1)}
 
 
 @dataclass(frozen=True)
