@@ -471,7 +471,7 @@ def quadruped(hops: bool = False) -> Problem:
     rest[2] = 0.65
     flags = np.ones((knots, 4))
     flags[12:20] = 0.0 if hops else 1.0
-    return standing("hyq hops" if hops else "hyq stands", robot, FEET, rest, flags, 150.0)
+    return standing("hyq hops" if hops else "hyq stands", robot, FEET, rest, flags, 60.0)
 
 
 def standing(name: str, robot: condyle.Robot, feet: Sequence[str], rest: Array, flags: Array, effort: float) -> Problem:

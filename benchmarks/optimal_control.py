@@ -48,7 +48,7 @@ class Loop:
         self.q, self.v = (x.astype(dtype) for x in (problem.q, problem.v))
         self.times = problems.LOOP * np.arange(count) / count
         self.goal = self.goals()
-        self.plan = self.solver.solve(self.q, self.v, goal=self.goal, most=30)
+        self.plan = self.solver.solve(self.q, self.v, goal=self.goal, most=30, tolerance=1e-4)
 
     def goals(self) -> Array:
         return problems.goals(self.times, self.problem.knots).astype(self.dtype)
@@ -185,7 +185,7 @@ def steady(quick: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
     count = 200 if quick else 10_000
     for dtype in DTYPES:
-        loop, took = Loop(1, dtype, "all"), np.zeros(count)
+        loop, took, broken = Loop(1, dtype, "all"), np.zeros(count), 0
         for _ in range(20):
             loop.advance()
         with pinned():
@@ -199,13 +199,14 @@ def steady(quick: bool) -> dict[str, Any]:
                 begin = time.perf_counter_ns()
                 loop.plan = loop.solver.step(loop.plan, loop.q, loop.v, shift=1, goal=goal)
                 took[k] = time.perf_counter_ns() - begin
+                broken += not np.isfinite(loop.plan.cost[0])
             gc.enable()
         more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
         halves = [float(np.median(part)) / 1e3 for part in np.array_split(took, 4)]
         us = {f"p{p}": float(np.percentile(took, p)) / 1e3 for p in (1, 50, 99, 99.9)} | {
             "max": float(took.max()) / 1e3
         }
-        found[dtype] = {"us": us, "median_us_by_quarter": halves, "more_memory_kb": more}
+        found[dtype] = {"us": us, "median_us_by_quarter": halves, "more_memory_kb": more, "not_finite": int(broken)}
     return {"steps": count, **found, "instructions": instructions(100 if quick else 2500)}
 
 

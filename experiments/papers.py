@@ -53,7 +53,13 @@ PAPERS = {
     "whole": Paper(
         "Whole robots by optimal control",
         "Model predictive control by condyle.OptimalControl, closed loop in MuJoCo: one iteration is a control step",
-        {"quadruped": "quadruped", "humanoid": "humanoid"},
+        {
+            "quadruped": "quadruped",
+            "humanoid": "humanoid",
+            "arm": "arm",
+            "hand": "hand",
+            "trot_with_arm": "trot_with_arm",
+        },
     ),
 }
 

@@ -134,7 +134,7 @@ class Humanoid:
                 rows += [(side - most * z) / share - (1.0 - active[i]), (-side - most * z) / share - (1.0 - active[i])]
         return np.stack(rows)
 
-    def inputs(self, time: float) -> dict[str, Array]:
+    def inputs(self, time: float) -> dict[str, Any]:
         """Of a plan that begins at a time."""
         n = KNOTS + 1
         t = time + H * np.arange(n)

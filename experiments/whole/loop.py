@@ -49,7 +49,7 @@ class Walker(Protocol):
 
     def balls(self) -> list[Ball]: ...
 
-    def inputs(self, time: float) -> dict[str, Array]: ...
+    def inputs(self, time: float) -> dict[str, Any]: ...
 
 
 class Loop:
@@ -93,7 +93,7 @@ class Loop:
         if not q[2] > walker.least_height:
             raise FloatingPointError("the robot fell")
 
-    def improve(self, inputs: Mapping[str, Array]) -> None:
+    def improve(self, inputs: Mapping[str, Any]) -> None:
         """The next plan."""
         q, v, first, iterations = self.world.q.copy(), self.world.v.copy(), not self.seconds, 1
         start, busy = time.perf_counter(), time.thread_time()

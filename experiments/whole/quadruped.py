@@ -118,7 +118,7 @@ class Quadruped:
     def course(self, t: Array) -> Course:
         return course(t, self.stance[:3], self.places, np.zeros(3))
 
-    def inputs(self, time: float) -> dict[str, Array]:
+    def inputs(self, time: float) -> dict[str, Any]:
         """Of a plan that begins at a time."""
         found = self.course(time + H * np.arange(KNOTS + 1))
         n = KNOTS + 1

@@ -96,3 +96,30 @@ def test_plans_satisfy_the_conditions_of_an_optimum(name: str) -> None:
         found = check(i, plan.q[i], plan.v[i], plan.u[i], signed(problem, multipliers))
         assert all(a <= b for a, b in zip(found, LIMITS, strict=True)), (i, found)
         assert found.cost == pytest.approx(plan.cost[i], rel=1e-8)  # of torques that are clipped to their bounds
+
+
+def test_float32_has_the_optima_of_ipopt_within_its_rounding() -> None:
+    problem = control_optima.GROUPS["iiwa14 reaching"]()
+    solver = problem.job().compile(dtype="float32", threads=1)
+    q, v, goal = (np.asarray(x, np.float32) for x in (problem.q, problem.v, problem.values["goal"]))
+    plan = solver.solve(q, v, goal=goal, tolerance=1e-4)
+    assert plan.solved.all() and np.isfinite(plan.K).all()
+    for cost, optima in zip(plan.cost, control_optima.read()["iiwa14 reaching"]["local_optima"], strict=True):
+        assert cost == pytest.approx(optima[0], rel=1e-4)
+    for name, x in (("u", plan.u), ("v", plan.v)):  # a float32 bound is off by its own rounding
+        assert (np.abs(x) <= problem.bounds[name][1] * (1.0 + 1e-4)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hops", [False, True])
+def test_plans_of_a_quadruped_satisfy_the_conditions_of_an_optimum(hops: bool) -> None:
+    """Which Ipopt does not get: the second derivatives of a HyQ on four feet take the compiler of C minutes."""
+    problem = control_problems.quadruped(hops)
+    plan = problem.job().compile(threads=1).solve(problem.q, problem.v, tolerance=1e-7, **problem.arguments())
+    check = Checker(problem)
+    for i in range(len(problem)):
+        multipliers = {name: np.asarray(y[i], np.float64) for name, y in plan.multipliers.items()}
+        found = check(i, plan.q[i], plan.v[i], plan.u[i], signed(problem, multipliers))
+        assert plan.solved[i]
+        assert found.stationarity < 1e-3 and max(found.defect, found.violation) < 1e-6
+        assert found.complementarity < 1e-6

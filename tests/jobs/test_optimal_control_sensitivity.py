@@ -142,6 +142,17 @@ def test_the_derivative_of_the_cost_alone_is_that_of_lagrange() -> None:
     assert np.allclose(found.weights, want, rtol=1e-8)
 
 
+def test_single_precision_has_its_digits() -> None:
+    job, values = solver("semi_implicit_euler", False), state()
+    narrow = job.problem.compile(dtype="float32", threads=1)
+    plan = narrow.solve(**{name: x.astype(np.float32) for name, x in values.items()}, tolerance=1e-5)
+    found = narrow.vjp(plan, u_bar=np.ones(plan.u.shape, np.float32), cost_bar=2.0)
+    want = job.vjp(job.solve(**values), u_bar=np.ones(plan.u.shape), cost_bar=2.0)
+    for name in values:
+        assert getattr(found, name).dtype == np.float32
+        assert np.allclose(getattr(found, name), getattr(want, name), rtol=5e-3, atol=5e-3), name  # of plans to 1e-5
+
+
 def test_problems_without_inputs_and_with_contacts_have_derivatives() -> None:
     robot = condyle.chain(3, 3)
 

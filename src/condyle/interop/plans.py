@@ -48,7 +48,7 @@ class Plans:
         self.kept: dict[str, Shape] = {
             name: (rows, size) if name in job.tables else (size,) for name, rows, size in job.variables()
         }
-        self.gives: tuple[Shape, ...] = ((N + 1, robot.nq), (N + 1, robot.nv), (N, problem.nu), (), ())
+        self.gives: tuple[Shape, ...] = ((N + 1, robot.nq), (N + 1, robot.nv), (N, job.running.nu), (), ())
 
     def arguments(self, q: Any, v: Any, inputs: Mapping[str, Any]) -> list[Any]:
         """In the order of `takes`; TypeError where one is missing or unknown."""
@@ -77,10 +77,10 @@ class Plans:
         answers = plan.q, plan.v, plan.u, plan.cost, np.asarray(plan.solved, self.solver.dtype)
         return [*map(np.asarray, answers), *(getattr(plan.answers, name) for name in self.kept)]
 
-    def backward(self, *arrays: Any) -> list[NDArray[Any]]:
-        """Gradients by each argument. arrays: arguments, what is kept, and cotangents of q, v, u, cost."""
-        values, n = [np.asarray(x) for x in arrays], len(self.takes)
-        arrays, kept, bars = dict(zip(self.takes, values[:n], strict=True)), values[n:-4], values[-4:]
+    def backward(self, *values: Any) -> list[NDArray[Any]]:
+        """Gradients by each argument. values: arguments, what is kept, and cotangents of q, v, u, cost."""
+        every, n = [np.asarray(x) for x in values], len(self.takes)
+        arrays, kept, bars = dict(zip(self.takes, every[:n], strict=True)), every[n:-4], every[-4:]
         plan = Plan(self.solver, namedtuple("Kept", self.kept)(*kept), arrays)  # type: ignore[misc]
         q_bar = bars[0][..., : self.solver.problem.robot.nv]
         if not self.is_tangent:

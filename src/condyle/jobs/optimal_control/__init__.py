@@ -16,6 +16,7 @@ from condyle.calls.dynamics import Dynamics
 from condyle.compile.options import bound_of, whole
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.dynamics import INVERSE_DYNAMICS
+from condyle.functions.riccati import Turning
 from condyle.jobs.optimal_control.iteration import Knot
 from condyle.jobs.optimal_control.problem import NOTHING, TAKEN, TORQUE, Rules, Side, Written, names_asked, written
 from condyle.jobs.optimal_control.scheduled import Input, Job
@@ -86,6 +87,7 @@ class OptimalControl:
         at_end = {**state, **{name: size for name, size in every.items() if name not in (ACTIVE.name, RISING.name)}}
         self._sides = self._bounds(bound, {"u": True} if bounds is None else dict(bounds))
         self.by_acceleration = dynamics is None and self._is_driven(bound)
+        self._is_step = dynamics is None and integrator == "semi_implicit_euler"
         names = names_asked("running", running, at_knot)
         if self.by_acceleration:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
@@ -149,9 +151,11 @@ class OptimalControl:
         every, linear = self._sides, self.by_acceleration
         if linear:
             every = tuple(side._replace(quantity=TORQUE) if side.quantity == "u" else side for side in every)
-        running = Knot(nv, self.nu, lanes, self._rules(self._running, every, at_knot), motion, names, eps, linear)
+        steps = self._turning if self._is_step and not linear else None
+        own = self._rules(self._running, every, at_knot)
+        running = Knot(nv, self.nu, lanes, own, motion, names, eps, linear, steps, self.dt)
         rules = self._rules(self._last, sides, at_end)
-        last = Knot(nv, self.nu, lanes, rules, None, end, eps, self.by_acceleration)
+        last = Knot(nv, self.nu, lanes, rules, None, end, eps, linear, steps, self.dt)
         drives = self._torques if self.by_acceleration else None
         return Job(self.robot, bound, running, last, self.inputs, self.knots, self.dt, drives)
 
@@ -195,6 +199,17 @@ class OptimalControl:
             clip = np.minimum if side.sign > 0.0 else np.maximum
             entries[side.entry] = clip(entries[side.entry], side.limit)
         return {"torque": np.stack(entries)}
+
+    @property
+    def _turning(self) -> Turning | None:
+        """First coordinate and size of each free and spherical joint; None where others turn."""
+        joints = [joint for joint in self.robot.joints if not joint.kind.is_flat]
+        if any(
+            not (joint.kind.is_free or (joint.nv == joint.kind.nv == 3 and joint.kind.has_quaternion))
+            for joint in joints
+        ):
+            return None
+        return tuple((joint.v_index, joint.nv) for joint in joints)
 
     def _step(self, state: Any, u: Any, **inputs: Any) -> Any:
         """The robot's step."""

@@ -20,8 +20,9 @@ import numpy
 
 from condyle.derivatives import hessian, jacobian, jvp
 from condyle.functions.kinematics import DIFFERENCE, INTEGRATE
+from condyle.functions.riccati import Turning, columns_of_q
 from condyle.jobs.optimal_control.problem import Rules, Side
-from condyle.scalar import total
+from condyle.scalar import is_zero, total
 from condyle.specification import Function
 from condyle.symbolic import Symbols
 
@@ -63,6 +64,7 @@ class Knot:
 
     motion: (q, v, u, inputs) -> q, v at the next knot; None at the last one. inputs: names of the user's. eps: of the
     number type. is_linear: the controls are accelerations, and the motion v + h u, q + h (v + h u) holds all the time.
+    turning: of steps of semi-implicit Euler, dt long, the joints that turn; None of other motions.
     """
 
     nv: int
@@ -73,6 +75,8 @@ class Knot:
     inputs: tuple[str, ...]
     eps: float
     is_linear: bool = False
+    turning: Turning | None = None
+    dt: float = 0.0
 
     @property
     def nx(self) -> int:
@@ -112,7 +116,14 @@ class Knot:
             blocks = call(jacobian(self.motion, self.variables), *arguments)
             rows = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
             d = self.defect(call, arguments, values["next_q"], values["next_v"])
-        return {**self.panels(quadratic.square, quadratic.slope, rows, d), "gradient": slope}
+        if rows is not None and self.turning is not None:
+            quadratic_parts = self.panels(quadratic.square, quadratic.slope, None, None)
+            moves = self._step_of_joints(call, values["q"], call(self.motion, *arguments)[1], rows[self.nv :], d)
+            return {**quadratic_parts, **moves, "gradient": slope}
+        answers = {**self.panels(quadratic.square, quadratic.slope, rows, d), "gradient": slope}
+        if self.motion is None and self.turning == ():
+            answers["E"] = self._columns_of_q(())
+        return answers
 
     def panels(self, H: Any, g: Any, F: Any, d: Any) -> Answers:
         """Panels of a quadratic and, where it is not of accelerations, of the motion F [dq; dv; du] + d."""
@@ -123,15 +134,72 @@ class Knot:
         x = np.concatenate([np.concatenate([H[:nx, :nx], g[:nx, None]], axis=1), row])
         if self.motion is None:
             return {"V": self.panel(x)}
+        u = np.concatenate([H[nx:, :nx], g[nx:, None]], axis=1)
+        answers = {"Hx": self.panel(np.concatenate([x, u])), "Hu": self.panel(H[nx:, nx:])}
+        if F is None:
+            return answers
         last = numpy.zeros((1, nx + 1))
         last[0, -1] = 1.0
-        u = np.concatenate([H[nx:, :nx], g[nx:, None]], axis=1)
         return {
+            **answers,
             "Fx": self.panel(np.concatenate([np.concatenate([F[:, :nx], d[:, None]], axis=1), last])),
             "Fu": self.panel(F[:, nx:]),
-            "Hx": self.panel(np.concatenate([x, u])),
-            "Hu": self.panel(H[nx:, nx:]),
         }
+
+    def _step_of_joints(self, call: Call, q: Any, v: Any, M: Any, d: Any) -> Answers:
+        """Panels of v+ = M [dq; dv; du] + d and of q+ = J1 q + J2 v+ + d; see `condyle.functions.riccati`.
+
+        v: after the step. With R+ = R exp(h w+), p+ = p + h R+ v_lin+ of a free joint, E = R+^T R and w+ turning by Jr:
+        J1 = [E, -h [v_lin+] E; 0, E], J2 = h [1, -h [v_lin+] Jr; 0, Jr]; of a spherical one J1 = E, J2 = h Jr.
+        """
+        n, h, nx, turning = self.nv, self.dt, self.nx, self.turning or ()
+        turns = [v[k] * h for k in range(n)]
+        for first, size in turning:
+            turns[first : first + size - 3] = [0.0] * (size - 3)
+        firsts, seconds = list[Any](), list[Any]()
+        dq = [d[k] - h * d[n + k] for k in range(n)]
+        by_q, by_v = call(jacobian(INTEGRATE), q, np.stack(turns)) if turning else (None, None)
+        for first, size in turning:
+            end, turn = first + size, slice(first + size - 3, first + size)
+            E, Jr = by_q[turn, turn], by_v[turn, turn]
+            J1, J2 = E, h * Jr
+            if size == 6:
+                x, y, z = (v[first + k] for k in range(3))
+                cross, zero = (
+                    np.stack([np.stack([0.0 * x, -z, y]), np.stack([z, 0.0 * x, -x]), np.stack([-y, x, 0.0 * x])]),
+                    numpy.zeros((3, 3)),
+                )
+                J1 = np.concatenate([np.concatenate([E, -h * (cross @ E)], axis=1), np.concatenate([zero, E], axis=1)])
+                J2 = np.concatenate(
+                    [np.concatenate([h * numpy.eye(3), -h * (cross @ J2)], axis=1), np.concatenate([zero, J2], axis=1)]
+                )
+            firsts.append(J1)
+            seconds.append(J2)
+            change = J2 @ d[n + first : n + end]
+            dq[first:end] = [d[first + k] - change[k] for k in range(size)]
+        blocks = [block.reshape(-1) for block in (*firsts, *seconds)]
+        answers = {
+            "Mx": self.panel(np.concatenate([M[:, :nx], d[n:, None]], axis=1)),
+            "Mu": self.panel(M[:, nx:]),
+            "J": np.concatenate([h + 0.0 * v[:1], np.stack(dq), *blocks]),
+        }
+        if turning:
+            answers["E"] = self._columns_of_q(firsts)
+        return answers
+
+    def _columns_of_q(self, blocks: Sequence[Any]) -> Any:
+        """E of `condyle.functions.riccati.columns_of_q`, with blocks J1."""
+        constant = numpy.array(columns_of_q(self.nx, self.nu, self.lanes, self.turning or ()))
+        rows = 2 + sum(size for _, size in self.turning or ())
+        parts = list(constant.reshape(-1, rows, self.lanes))
+        wide: list[Any] = list(np.concatenate(parts, axis=1)[:, : self.nx + 1])
+        k = 2
+        for (first, size), block in zip(self.turning or (), blocks, strict=True):
+            for i in range(size):
+                before, behind = numpy.zeros(first), numpy.zeros(self.nx + 1 - first - size)
+                wide[k] = np.concatenate([before, block[i], behind])
+                k += 1
+        return self.panel(np.stack(wide))
 
     def _joints(self, H: Any, g: Any) -> Answers:
         """The quadratic in panels of joints; see `condyle.functions.riccati_accelerations`."""
@@ -274,14 +342,20 @@ def log_sum(x: Any) -> Any:
 
 def gram(J: Any, by: Any = None) -> Any:
     """J^T diag(by) J, as straight code where it is small: its zeros cost nothing, and its halves are one."""
-    rows, n = J.shape
-    if rows * n * n > STRAIGHT:
+    rows, n = J.entries, J.shape[1]
+    places = [[k for k, x in enumerate(row) if not is_zero(x)] for row in rows]
+    if sum(len(place) ** 2 for place in places) > STRAIGHT:
         return J.T @ (J if by is None else J * by[:, None])
-    left, right = J.entries, (J if by is None else J * by[:, None]).entries
-    product = numpy.empty((n, n), object)
-    for i in range(n):
-        for j in range(i + 1):
-            product[i, j] = product[j, i] = total([left[k, i] * right[k, j] for k in range(rows)])
+    terms = dict[tuple[int, int], list[Any]]()
+    for row, place, weight in zip(rows, places, [1.0] * len(rows) if by is None else by.entries, strict=True):
+        for i in place:
+            weighted = row[i] if by is None else weight * row[i]
+            for j in (j for j in place if j <= i):
+                terms.setdefault((i, j), []).append(weighted * row[j])
+    product = numpy.zeros((n, n), object)
+    product[:] = 0.0
+    for (i, j), some in terms.items():
+        product[i, j] = product[j, i] = total(some)
     return Symbols(product, J.source)
 
 
@@ -308,7 +382,7 @@ class _Quadratic:
     def _rows(self, function: Function, arguments: Sequence[Any]) -> dict[str, Any]:
         """The derivative of each output by [q, v, u]."""
         by = self.knot.variables
-        blocks, k = self.call(jacobian(function, by), *arguments), len(by)
+        blocks, k = self.call(jacobian(function, by), *arguments, sparse=True), len(by)
         names = [port.name for port in function.outputs]
         return {name: np.concatenate(blocks[k * i : k * i + k], axis=1) for i, name in enumerate(names)}
 

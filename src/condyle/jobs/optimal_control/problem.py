@@ -11,10 +11,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.derivatives import derivative
+from condyle.derivatives.algorithm import program_of
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.ir.program import input_of
 from condyle.model.robot import Robot
-from condyle.model.tree import tree_of
+from condyle.model.tree import Tree, tree_of
 from condyle.specification import Bound, Function, Port
 from condyle.symbolic import Symbols
 from condyle.symbolic.arrays import entries_of
@@ -84,18 +86,33 @@ def function_of(
 ) -> Function:
     """A function of `f(call, values)` run on symbols; call(function, ...) computes another one, such as a derivative.
 
-    inputs: names, and sizes as of a user's function.
+    inputs: names, and sizes as of a user's function. With sparse=True of a call, answers that are 0 whatever the state
+    are plain zeros.
     """
-    known = sizes(tree_of(robot, bound))
+    tree = tree_of(robot, bound)
+    known = sizes(tree)
     tracer, ports = Tracer(known), inputs_of(inputs, Sizes.joined(known, None))
     symbols = {port.name: tracer.input(port) for port in ports}
 
-    def call(function: Function, *arguments: Any) -> Sequence[Any]:
-        return tracer.call(function, arguments, "")
+    def call(function: Function, *arguments: Any, sparse: bool = False) -> Sequence[Any]:
+        answers = tracer.call(function, arguments, "")
+        if not sparse:
+            return answers
+        pairs = zip(answers, _nonzero(tree, function), strict=True)
+        return [Symbols(np.where(np.reshape(kept, np.shape(x.entries)), x.entries, 0.0), tracer) for x, kept in pairs]
 
     answers = f(call, symbols)
     outputs = {key: Symbols(entries_of(value, tracer), tracer) for key, value in answers.items()}
     return traced(name, f"user_{name}", ports, outputs, tracer, bound.frames)[0]
+
+
+def _nonzero(tree: Tree, function: Function) -> list[NDArray[np.bool_]]:
+    """Of each answer of a derivative, flat, which entries depend on the state or are not 0."""
+    program = program_of(tree, function, derivative)
+    kept = [np.zeros(array.size, bool) for array in program.arrays]
+    for output in program.outputs:
+        kept[output.array][output.index] = True
+    return kept
 
 
 @dataclass(frozen=True)

@@ -69,9 +69,9 @@ class Job:
         parts = (
             riccati_accelerations.functions(knot.nv, knot.lanes, self.dt).values()
             if linear
-            else riccati.riccati(knot.nx, knot.nu, knot.lanes)
+            else riccati.riccati(knot.nx, knot.nu, knot.lanes, knot.turning)
         )
-        self.functions |= {function.name: function for function in parts if function is not None}
+        self.functions |= {function.name: function for function in parts}
         following = {} if linear else self._next()
         self._make("linearise", knot, self._variables(knot) | following | self._more(knot, "state"))
         self._make("linearise", self.last, self._variables(self.last) | self._more(self.last, "state"))
@@ -232,7 +232,7 @@ class Job:
         if knot.is_linear:
             slabs += [Slab("beside", N + 1, knot.nx), Slab("by", N, knot.nu)]
             return [*slabs, *riccati_accelerations.slabs(N, knot.nv, knot.lanes), Slab("new_reg", 1, 1)]
-        return [*slabs, *riccati.slabs(N, knot.nx, knot.nu, knot.lanes), Slab("new_reg", 1, 1)]
+        return [*slabs, *riccati.slabs(N, knot.nx, knot.nu, knot.lanes, knot.turning), Slab("new_reg", 1, 1)]
 
     def variables(self) -> list[tuple[str, int, int]]:
         """Name, rows and size of what a plan is made of."""
@@ -259,6 +259,8 @@ class Job:
         N = self.knots
         if name in ("state", "search", "asked"):
             return Operand(name, 0, 0)
+        if name == "E":
+            return Operand(name)
         if name.startswith("next_"):
             return Operand(name.removeprefix("next_"), 1)
         item = next((item for item in self.inputs if item.name == name), None)
@@ -353,13 +355,13 @@ class Job:
             statements.append(Sweep(self.knots - followed, (Call("roll", 1, given, after),)))
         return statements
 
-    def sweeps(self) -> tuple[Sweep, Sweep]:
-        """The Riccati recursion and the steps that follow from it."""
+    def sweeps(self, steps: bool = True) -> tuple[Sweep, Sweep]:
+        """The Riccati recursion and the steps that follow from it. steps: in the form of joints, where there is one."""
         knot = self.running
         if knot.is_linear:
             sizes = self.knots, knot.nv, knot.lanes, self.dt
             return riccati_accelerations.backward(*sizes), riccati_accelerations.forward(*sizes)
-        sizes = self.knots, knot.nx, knot.nu, knot.lanes
+        sizes = self.knots, knot.nx, knot.nu, knot.lanes, knot.turning if steps else None
         return riccati.backward(*sizes), riccati.forward(*sizes)
 
     def iteration(self) -> list[Statement]:

@@ -48,6 +48,9 @@ class Sensitivity:
         }
         knots, moves = (job.running, job.last), not job.running.is_linear
         self.functions: dict[str, Function] = dict(job.functions)
+        if not job.running.is_linear:
+            dense = riccati.riccati(job.running.nx, job.running.nu, job.running.lanes)
+            self.functions |= {function.name: function for function in dense if function is not None}
         for knot in knots:
             n = self._width(knot)
             self._add("curve", knot, self._sizes(knot) | {"unit": n})
@@ -267,7 +270,7 @@ class Sensitivity:
             inputs = tuple(x._replace(step=0, turn=1) if x.slab.endswith("unit") else x for x in call.inputs)
             body.append(Sweep(n, (replace(call, inputs=inputs, outputs=(Operand(name, 0, n, 1),)),)))
         body += [self._call("bend", running) for running in (True, False)]
-        body += job.sweeps()
+        body += job.sweeps(steps=False)
         first, after = Operand(job.whole("V")), (Operand("by_q"), Operand("by_v"))
         body.append(Call("initial", 1, (first,), after))
         if self.inputs:

@@ -48,8 +48,8 @@ class Plan:
 
     __slots__ = ("answers", "inputs", "solver")
 
-    def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Array]) -> None:
-        """answers: of the schedule, by name. inputs: what it was made from, by name."""
+    def __init__(self, solver: Solver, answers: Any, inputs: Mapping[str, Any]) -> None:
+        """answers: of the schedule, by name. inputs: what it was made from, by name, as it was given."""
         self.solver, self.answers, self.inputs = solver, answers, inputs
 
     def __repr__(self) -> str:
@@ -167,14 +167,25 @@ class Solver:
             arrays |= self._guess(start)
         return self._run("solve", begin, 0, arrays, inputs)
 
-    def step(self, plan: Plan, q: ArrayLike, v: ArrayLike, *, shift: int = 1, **inputs: ArrayLike) -> Plan:
+    def step(
+        self,
+        plan: Plan,
+        q: ArrayLike,
+        v: ArrayLike,
+        *,
+        shift: int = 1,
+        barrier: float | None = None,
+        **inputs: ArrayLike,
+    ) -> Plan:
         """Return the plan after one iteration from a new state: a step of predictive control.
 
         plan: of the step before, or of `solve`; it is moved on by `shift` knots, the last one repeated. Inputs by knot
-        are moved on already. With shift=0 the barrier goes on to fall, so that steps converge; else mu is 1e-3 at the
-        least, from which one iteration follows a state that moves.
+        are moved on already. barrier: the least mu; from 1e-3, the default, one iteration follows a state that moves.
+        With shift=0 the default is 0, so that steps converge; where control steps are shorter than dt, give 1e-3.
         """
-        least = STEP_BARRIER if shift else 0.0
+        least = (STEP_BARRIER if shift else 0.0) if barrier is None else float(barrier)
+        if not least >= 0.0:
+            raise UnsupportedError(f"step: barrier={barrier!r}, expected a number from 0 on")
         arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(self._tight, 1.0, least)}
         self._add(arrays, plan)
         return self._run("step", "plan", shift, arrays, inputs)
@@ -218,7 +229,8 @@ class Solver:
             prepared = self._prepare(called, self.job.schedule(begin, whole("shift", shift, 0)), self.job.functions)
             self._prepared[begin, shift] = prepared
         answers = self._answers(prepared, arrays)
-        return Plan(self, answers, {name: np.array(arrays[name], self.dtype) for name in ("q", "v", *names)})
+        kept = {name: np.array(value) for name, value in inputs.items()}  # callers may change theirs
+        return Plan(self, answers, {"q": arrays["q"], "v": arrays["v"], **kept})
 
     def _answers(self, prepared: Prepared, arrays: Mapping[str, Any]) -> Any:
         return prepared.call(*[arrays[name] if name in arrays else self._constant(name) for name in prepared.names])
@@ -283,9 +295,10 @@ class Solver:
 
         q_bar (..., N + 1, nv), in tangent spaces; v_bar (..., N + 1, nv); u_bar (..., N, nu); cost_bar (...); None: 0.
         A named tuple: q (..., nv), v (..., nv), of the first state, and each input but "active" in its shape; where
-        one was broadcast, the sum. One linear solve, as long as an iteration or two; second derivatives are exact.
+        one was broadcast, the sum. One linear solve, as long as four or five iterations; second derivatives are exact.
         Exact at a plan of `solve` with a small tolerance: their error is about that of u. Of other plans it is the
-        derivative of the answer that they come near to. Where a limit is reached but not pressed on, plans have a kink.
+        derivative of the answer that they come near to, and NaN where numbers overflow. Where a limit is reached but
+        its multiplier is 0, plans have a kink. The clipping of u to its bounds and changes of mu are left out.
         Errors: ShapeError, DTypeError; UnsupportedError for a plan of another problem.
         """
         job = self.job
@@ -296,9 +309,12 @@ class Solver:
             self._sensitivity = self._prepare("vjp", made.schedule(), made.functions)
         N, nv, nu = job.knots, job.running.nv, job.running.nu
         bars = {"q_bar": (q_bar, (N + 1, nv)), "v_bar": (v_bar, (N + 1, nv)), "u_bar": (u_bar, (N, nu))}
-        arrays: dict[str, Any] = {name: np.zeros(dims) if x is None else x for name, (x, dims) in bars.items()}
-        arrays |= {"unit": np.eye(2 * nv + nu), "last_unit": np.eye(2 * nv)}
-        arrays["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar)[..., None]
+        arrays: dict[str, Any] = {
+            name: np.zeros(dims, self.dtype) if x is None else x for name, (x, dims) in bars.items()
+        }
+        arrays |= {"unit": np.eye(2 * nv + nu, dtype=self.dtype), "last_unit": np.eye(2 * nv, dtype=self.dtype)}
+        plain = self.dtype if cost_bar is None or isinstance(cost_bar, (int, float)) else None
+        arrays["cost_bar"] = np.asarray(0.0 if cost_bar is None else cost_bar, plain)[..., None]
         arrays |= {name: x for name, x in plan.inputs.items() if name not in ("q", "v")}
         arrays |= {name: getattr(plan.answers, name) for name, _, _ in job.variables()}
         if RISING.name in job.rows:
@@ -309,7 +325,7 @@ class Solver:
             item, value = job.rows.get(name.removeprefix("by_")), answers[name]
             if item is not None and item.rows == 1:  # all knots have it
                 value = value.sum(axis=-1 - len(item.shape))
-            shape = plan.inputs[name.removeprefix("by_")].shape
+            shape: tuple[int, ...] = np.asarray(plan.inputs[name.removeprefix("by_")]).shape
             found[name.removeprefix("by_")] = summed(value, shape if item is not None else (*shape[:-1], nv))
         return namedtuple("Derivatives", found)(**found)  # type: ignore[misc]
 
