@@ -90,6 +90,7 @@ def test_steps_of_float32_in_still_time_stay_what_they_are() -> None:
     plan = solver.solve(q, v, goal=goal, most=1)
     for _ in range(60):
         plan = solver.step(plan, q, v, shift=0, goal=goal)
+        assert np.isfinite(plan.K).all()
     assert plan.violation < 1e-4
     assert plan.cost == pytest.approx(exact.cost, rel=1e-3)
 

@@ -172,10 +172,11 @@ class Job:
         return -(-columns // knot.lanes) * knot.nu * knot.lanes
 
     def _columns(self, panel: Any) -> Any:
-        """Gains from their panel, without what stands behind them."""
+        """Gains from their panel, without what stands behind them; 0 where a factorisation failed."""
         knot = self.running
         columns = np.concatenate(list(panel.reshape(-1, knot.nu, knot.lanes)), axis=1)
-        return columns[:, : knot.nv if knot.is_linear else knot.nx]
+        K = columns[:, : knot.nv if knot.is_linear else knot.nx]
+        return np.where(np.abs(K) < 1e30, K, 0.0)
 
     @cached_property
     def gains(self) -> Function:
