@@ -234,8 +234,9 @@ class Solver:
 
     def _array(self, value: Any) -> Any:
         """Lists and numbers as arrays, which calls take as they are; what is neither is left to the call's checks."""
+        is_plain = type(value) in (list, tuple, float, int)
         try:
-            return np.array(value, self.dtype) if isinstance(value, list | tuple | float | int) else value
+            return np.array(value, self.dtype) if is_plain else value
         except (TypeError, ValueError):
             return value
 
