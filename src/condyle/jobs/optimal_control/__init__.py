@@ -86,7 +86,7 @@ class OptimalControl:
         at_knot = {**state, "u": self.nu, **every}
         at_end = {**state, **{name: size for name, size in every.items() if name not in (ACTIVE.name, RISING.name)}}
         self._sides = self._bounds(bound, {"u": True} if bounds is None else dict(bounds))
-        self.by_acceleration = dynamics is None and self._is_driven(bound)
+        self.by_acceleration = dynamics is None and self._is_driven(bound) and not self._holds_a_control()
         self._is_step = dynamics is None and integrator == "semi_implicit_euler"
         names = names_asked("running", running, at_knot)
         if self.by_acceleration:
@@ -177,6 +177,11 @@ class OptimalControl:
         plain = not bound.drives.forces and not bound.drives.actuators and not bound.contacts
         plain = plain and all(joint.kind.is_flat for joint in self.robot.joints)
         return plain and not self._root and self._options["integrator"] == "semi_implicit_euler"
+
+    def _holds_a_control(self) -> bool:
+        """Whether both bounds of some u are one number: then torques, which can keep to it, are the variables."""
+        controls = [(side.entry, side.limit) for side in self._sides if side.quantity == "u"]
+        return len(set(controls)) < len(controls)
 
     def _move(self, state: Any, u: Any) -> Any:
         after = state.stepped(state.v + self.dt * u, self.dt)

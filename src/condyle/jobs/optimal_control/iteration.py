@@ -110,9 +110,8 @@ class Knot:
         quadratic.add_cost()
         slope = quadratic.slope
         quadratic.add_limits()
-        rows, d = None, None
+        rows, d, arguments = None, None, self.arguments(values)
         if self.motion is not None and not self.is_linear:
-            arguments = self.arguments(values)
             blocks = call(jacobian(self.motion, self.variables), *arguments)
             rows = np.concatenate([np.concatenate(blocks[:3], axis=1), np.concatenate(blocks[3:], axis=1)])
             d = self.defect(call, arguments, values["next_q"], values["next_v"])
@@ -153,30 +152,19 @@ class Knot:
         J1 = [E, -h [v_lin+] E; 0, E], J2 = h [1, -h [v_lin+] Jr; 0, Jr]; of a spherical one J1 = E, J2 = h Jr.
         """
         n, h, nx, turning = self.nv, self.dt, self.nx, self.turning or ()
-        turns = [v[k] * h for k in range(n)]
+        turns: list[Any] = [v[k] * h for k in range(n)]
         for first, size in turning:
             turns[first : first + size - 3] = [0.0] * (size - 3)
         firsts, seconds = list[Any](), list[Any]()
-        dq = [d[k] - h * d[n + k] for k in range(n)]
-        by_q, by_v = call(jacobian(INTEGRATE), q, np.stack(turns)) if turning else (None, None)
+        dq: list[Any] = [d[k] - h * d[n + k] for k in range(n)]
+        slopes: Sequence[Any] = call(jacobian(INTEGRATE), q, np.stack(turns)) if turning else ()
         for first, size in turning:
-            end, turn = first + size, slice(first + size - 3, first + size)
-            E, Jr = by_q[turn, turn], by_v[turn, turn]
-            J1, J2 = E, h * Jr
-            if size == 6:
-                x, y, z = (v[first + k] for k in range(3))
-                cross, zero = (
-                    np.stack([np.stack([0.0 * x, -z, y]), np.stack([z, 0.0 * x, -x]), np.stack([-y, x, 0.0 * x])]),
-                    numpy.zeros((3, 3)),
-                )
-                J1 = np.concatenate([np.concatenate([E, -h * (cross @ E)], axis=1), np.concatenate([zero, E], axis=1)])
-                J2 = np.concatenate(
-                    [np.concatenate([h * numpy.eye(3), -h * (cross @ J2)], axis=1), np.concatenate([zero, J2], axis=1)]
-                )
-            firsts.append(J1)
-            seconds.append(J2)
-            change = J2 @ d[n + first : n + end]
-            dq[first:end] = [d[first + k] - change[k] for k in range(size)]
+            turn, own = slice(first + size - 3, first + size), slice(first, first + size)
+            by_q, by_v = turned(slopes[0][turn, turn], slopes[1][turn, turn], v[own], h)
+            firsts.append(by_q)
+            seconds.append(by_v)
+            change = by_v @ d[n + first : n + first + size]
+            dq[own] = [d[first + k] - change[k] for k in range(size)]
         blocks = [block.reshape(-1) for block in (*firsts, *seconds)]
         answers = {
             "Mx": self.panel(np.concatenate([M[:, :nx], d[n:, None]], axis=1)),
@@ -191,7 +179,7 @@ class Knot:
         """E of `condyle.functions.riccati.columns_of_q`, with blocks J1."""
         constant = numpy.array(columns_of_q(self.nx, self.nu, self.lanes, self.turning or ()))
         rows = 2 + sum(size for _, size in self.turning or ())
-        parts = list(constant.reshape(-1, rows, self.lanes))
+        parts = list(numpy.reshape(constant, (-1, rows, self.lanes)))
         wide: list[Any] = list(np.concatenate(parts, axis=1)[:, : self.nx + 1])
         k = 2
         for (first, size), block in zip(self.turning or (), blocks, strict=True):
@@ -332,6 +320,21 @@ class Knot:
     def place(self, side: Side) -> int:
         """Where a bound's entry is in [dq; dv; du]."""
         return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.quantity]
+
+
+def turned(E: Any, Jr: Any, v: Any, h: float) -> tuple[Any, Any]:
+    """J1 and J2 of a free or spherical joint; see `Knot._step_of_joints`."""
+    if len(v) == 3:
+        return E, h * Jr
+    x, y, z = v[0], v[1], v[2]
+    cross = np.stack([np.stack([0.0 * x, -z, y]), np.stack([z, 0.0 * y, -x]), np.stack([-y, x, 0.0 * z])])
+    zero, one = numpy.zeros((3, 3)), numpy.eye(3)
+
+    def blocks(upper: Any, right: Any, lower: Any) -> Any:
+        rows = (upper, -h * (cross @ right)), (zero, lower)
+        return np.concatenate([np.concatenate(row, axis=1) for row in rows])
+
+    return blocks(E, E, E), blocks(h * one, h * Jr, h * Jr)
 
 
 def log_sum(x: Any) -> Any:

@@ -99,7 +99,7 @@ def function_of(
         if not sparse:
             return answers
         pairs = zip(answers, _nonzero(tree, function), strict=True)
-        return [Symbols(np.where(np.reshape(kept, np.shape(x.entries)), x.entries, 0.0), tracer) for x, kept in pairs]
+        return [Symbols(np.where(np.reshape(kept, x.shape), x.entries, 0.0), tracer) for x, kept in pairs]
 
     answers = f(call, symbols)
     outputs = {key: Symbols(entries_of(value, tracer), tracer) for key, value in answers.items()}

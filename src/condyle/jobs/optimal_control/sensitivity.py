@@ -50,7 +50,7 @@ class Sensitivity:
         self.functions: dict[str, Function] = dict(job.functions)
         if not job.running.is_linear:
             dense = riccati.riccati(job.running.nx, job.running.nu, job.running.lanes)
-            self.functions |= {function.name: function for function in dense if function is not None}
+            self.functions |= {function.name: function for function in dense}
         for knot in knots:
             n = self._width(knot)
             self._add("curve", knot, self._sizes(knot) | {"unit": n})

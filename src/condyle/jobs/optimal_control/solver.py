@@ -30,7 +30,7 @@ from condyle.specification.ports import ACTIVE, RISING
 Array = NDArray[np.floating]
 STATUSES = ("not finite", "no descent", "infeasible", "most", "solved")
 """By status, from -3 on."""
-FIRST_BARRIER, STEP_BARRIER = 0.1, 1e-3
+FIRST_BARRIER, STEP_BARRIER = 0.1, 1e-4
 """mu of a start without a plan; the least one of a step of predictive control."""
 TIGHT, ROUNDINGS = 1e-6, 1e4
 """Tolerance of a step, and the least one in roundings of the number type: with a smaller mu the weights of limits leave
@@ -180,8 +180,8 @@ class Solver:
         """Return the plan after one iteration from a new state: a step of predictive control.
 
         plan: of the step before, or of `solve`; it is moved on by `shift` knots, the last one repeated. Inputs by knot
-        are moved on already. barrier: the least mu; from 1e-3, the default, one iteration follows a state that moves.
-        With shift=0 the default is 0, so that steps converge; where control steps are shorter than dt, give 1e-3.
+        are moved on already. barrier: the least mu; from 1e-4, the default, one iteration follows a state that moves.
+        With shift=0 the default is 0, so that steps converge; where control steps are shorter than dt, give 1e-4.
         """
         least = (STEP_BARRIER if shift else 0.0) if barrier is None else float(barrier)
         if not least >= 0.0:
