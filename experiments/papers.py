@@ -53,13 +53,7 @@ PAPERS = {
     "whole": Paper(
         "Whole robots by optimal control",
         "Model predictive control by condyle.OptimalControl, closed loop in MuJoCo: one iteration is a control step",
-        {
-            "quadruped": "quadruped",
-            "humanoid": "humanoid",
-            "arm": "arm",
-            "hand": "hand",
-            "trot_with_arm": "trot_with_arm",
-        },
+        {name: name for name in ("quadruped", "humanoid", "trot_with_arm", "arm", "hand")},
     ),
 }
 

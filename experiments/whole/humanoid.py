@@ -191,7 +191,7 @@ def contacts() -> list[Contact]:
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
     if row == ROWS[2]:
-        return {"largest": largest_push(Humanoid(), 2.3, range(100, 801, 100), 3.0)}
+        return {"largest": largest_push(Humanoid(), 2.3, range(200, 1401, 200), 3.0)}
     return walked(Humanoid(), 0.8 if quick else SECONDS, PUSHES if row == ROWS[1] else ())
 
 

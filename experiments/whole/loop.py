@@ -41,7 +41,7 @@ class Walker(Protocol):
     """A robot with legs: its stance, seconds of a knot, a height [m] below which it has fallen, and references."""
 
     robot: condyle.Robot
-    stance: Array
+    stance: NDArray[np.float64]
     h: float
     least_height: float
 
@@ -59,7 +59,7 @@ class Loop:
         self.walker, self.solver, self.pushes = walker, solver, pushes
         self.world = World(walker.robot, walker.balls(), walker.stance, np.zeros(walker.robot.nv))
         self.time = 0.0
-        self.limit = walker.robot.effort[-solver.problem.nu :]
+        self.limit = walker.robot.effort[6:]
         self.plan = solver.solve(self.world.q, self.world.v, **walker.inputs(0.0))
         if not bool(self.plan.solved):
             raise FloatingPointError(f"the first plan: {self.plan}")

@@ -157,7 +157,7 @@ class Knot:
             turns[first : first + size - 3] = [0.0] * (size - 3)
         firsts, seconds = list[Any](), list[Any]()
         dq: list[Any] = [d[k] - h * d[n + k] for k in range(n)]
-        slopes: Sequence[Any] = call(jacobian(INTEGRATE), q, np.stack(turns)) if turning else ()
+        slopes: list[Any] = list(call(jacobian(INTEGRATE), q, np.stack(turns))) if turning else []
         for first, size in turning:
             turn, own = slice(first + size - 3, first + size), slice(first, first + size)
             by_q, by_v = turned(slopes[0][turn, turn], slopes[1][turn, turn], v[own], h)

@@ -96,23 +96,34 @@ def function_of(
 
     def call(function: Function, *arguments: Any, sparse: bool = False) -> Sequence[Any]:
         answers = tracer.call(function, arguments, "")
+<<<<<<< HEAD
         if not sparse:
             return answers
         pairs = zip(answers, _nonzero(tree, function), strict=True)
         return [Symbols(np.where(np.reshape(kept, x.shape), x.entries, 0.0), tracer) for x, kept in pairs]
+=======
+        return (
+            [without(x, places) for x, places in zip(answers, _zeros(tree, function), strict=True)]
+            if sparse
+            else answers
+        )
+
+    def without(answer: Symbols, places: list[int]) -> Symbols:
+        entries = answer.entries.copy()
+        entries.flat[places] = 0.0
+        return Symbols(entries, tracer)
+>>>>>>> robots
 
     answers = f(call, symbols)
     outputs = {key: Symbols(entries_of(value, tracer), tracer) for key, value in answers.items()}
     return traced(name, f"user_{name}", ports, outputs, tracer, bound.frames)[0]
 
 
-def _nonzero(tree: Tree, function: Function) -> list[NDArray[np.bool_]]:
-    """Of each answer of a derivative, flat, which entries depend on the state or are not 0."""
+def _zeros(tree: Tree, function: Function) -> list[list[int]]:
+    """Of each answer of a derivative, flat, the places of entries that are 0 whatever the state."""
     program = program_of(tree, function, derivative)
-    kept = [np.zeros(array.size, bool) for array in program.arrays]
-    for output in program.outputs:
-        kept[output.array][output.index] = True
-    return kept
+    other = {(output.array, output.index) for output in program.outputs}
+    return [[i for i in range(array.size) if (k, i) not in other] for k, array in enumerate(program.arrays)]
 
 
 @dataclass(frozen=True)
