@@ -96,12 +96,6 @@ def function_of(
 
     def call(function: Function, *arguments: Any, sparse: bool = False) -> Sequence[Any]:
         answers = tracer.call(function, arguments, "")
-<<<<<<< HEAD
-        if not sparse:
-            return answers
-        pairs = zip(answers, _nonzero(tree, function), strict=True)
-        return [Symbols(np.where(np.reshape(kept, x.shape), x.entries, 0.0), tracer) for x, kept in pairs]
-=======
         return (
             [without(x, places) for x, places in zip(answers, _zeros(tree, function), strict=True)]
             if sparse
@@ -112,7 +106,6 @@ def function_of(
         entries = answer.entries.copy()
         entries.flat[places] = 0.0
         return Symbols(entries, tracer)
->>>>>>> robots
 
     answers = f(call, symbols)
     outputs = {key: Symbols(entries_of(value, tracer), tracer) for key, value in answers.items()}
