@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.errors import UnsupportedError
 from condyle.jobs.optimal_control import OptimalControl, Solver
+from condyle.jobs.optimal_control.iteration import BARRIER
 from tests.jobs.robots import chain
 
 KNOTS, DT = 32, 0.02
@@ -114,3 +116,33 @@ def test_no_cost_at_the_last_knot_is_a_cost_of_none() -> None:
     )
     q, v = robot.neutral(), np.ones(7)
     assert problem.compile().solve(q, v).cost == pytest.approx(last.compile().solve(q, v).cost, rel=1e-9)
+
+
+def test_the_barrier_of_a_step_is_at_least_what_is_asked(solver: Solver) -> None:
+    q, v = np.array([-0.9, 1.2, 0.6]), np.zeros(3)
+    plan = solver.solve(q, v, goal=goals(0.0))
+    assert solver.step(plan, q, v, shift=0, goal=goals(0.0)).answers.state[BARRIER] < 1e-4
+    assert solver.step(plan, q, v, shift=0, barrier=1e-3, goal=goals(0.0)).answers.state[BARRIER] >= 1e-3
+    with pytest.raises(UnsupportedError, match=r"barrier=-1\.0"):
+        solver.step(plan, q, v, barrier=-1.0, goal=goals(0.0))
+
+
+def test_gains_of_a_contact_stop_what_lands_within_a_step() -> None:
+    """J v = 0 behind the step but for the change of J in it, which is as small as dt."""
+    robot = chain([("revolute", (0, 0, 1))] * 3, 0.3, lower=-3.0, upper=3.0, effort=30.0, velocity=20.0)
+    problem = OptimalControl(
+        robot,
+        lambda at, u: {"residual": [0.1 * at.v, 1e-2 * u]},
+        knots=4,
+        dt=DT,
+        inputs={"active": "n_contacts"},
+        by_knot=("active",),
+        contacts=[condyle.Contact("tip", gains=(0.0, 1.0 / DT))],
+        impacts=False,
+    )
+    active = np.array([[0.0], [0.0], [1.0], [1.0]])
+    plan = problem.compile(threads=1).solve(np.array([-0.9, 1.2, 0.6]), np.ones(3), active=active)
+    assert plan.solved and problem.names == ("active",)
+    speed = robot.compile(frames=("tip",)).frame_velocities(plan.q, plan.v)[:, 0, :3]
+    assert np.linalg.norm(speed[2]) > 0.3
+    assert np.linalg.norm(speed[3]) < 0.05 * np.linalg.norm(speed[2])
