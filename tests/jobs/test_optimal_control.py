@@ -91,6 +91,31 @@ def test_a_linear_problem_has_the_gains_of_its_riccati_equation(integrator: str)
     np.testing.assert_allclose([plan.q[-1, 0], plan.v[-1, 0]], x, atol=1e-9)
 
 
+def test_the_form_of_joints_is_the_dense_one_where_joints_turn() -> None:
+    """Rounding of gains of about 20 is 1e-13; the last robot's planar joint has the dense form alone."""
+    cases: list[tuple[int, tuple[str, ...], bool]] = [
+        (1, ("revolute", "spherical"), True),
+        (2, ("planar", "revolute"), False),
+    ]
+    for seed, types, floating in cases:
+        robot = condyle.random_tree(3, seed, types=types, floating_base=floating)
+        rng = np.random.default_rng(seed)
+        goal = robot.integrate(robot.neutral(), 0.3 * rng.normal(size=robot.nv))
+
+        def costs(at: Any, u: Any, goal: Any) -> dict[str, Any]:
+            return {"residual": [at.difference(goal, at.q), 0.1 * at.v, 0.05 * u]}
+
+        plans = []
+        for is_dense in (False, True):
+            job = OptimalControl(robot, costs, knots=4, dt=0.05, inputs={"goal": "nq"}, bounds={"u": False})
+            assert not job.by_acceleration
+            job._is_step = not is_dense
+            assert (job.job("float64", 8).running.turning is None) == (is_dense or "planar" in types)
+            plans.append(job.compile(threads=1).solve(robot.neutral(), np.full(robot.nv, 0.1), goal=goal, most=2))
+        for name in ("q", "v", "u", "K"):
+            np.testing.assert_allclose(getattr(plans[0], name), getattr(plans[1], name), rtol=1e-9, atol=1e-10)
+
+
 def test_a_bound_is_kept_and_its_multiplier_is_the_slope_there() -> None:
     job = cart(bounds=(-0.5, 0.5))
     plan = job.compile(threads=1).solve([0.0], [0.0], goal=[0.8], tolerance=1e-9)

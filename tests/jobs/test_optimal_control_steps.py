@@ -77,6 +77,19 @@ def test_a_plan_that_is_moved_on_keeps_its_motion(solver: Solver) -> None:
     assert np.allclose(after.q[:10], plan.q[3:13], atol=0.02)
 
 
+def test_a_list_is_an_array_of_the_same_numbers(solver: Solver) -> None:
+    """And a plan keeps the state that it was made from, whatever callers do with theirs."""
+    q, v, goal = np.array([-0.9, 1.2, 0.6]), np.zeros(3), goals(0.0)
+    plan, same = solver.solve(q, v, goal=goal), solver.solve(q.tolist(), v.tolist(), goal=goal.tolist())
+    assert np.array_equal(plan.u, same.u)
+    first = plan.inputs["q"].copy()
+    q += 1.0
+    goal[:] = 0.0
+    assert np.array_equal(plan.inputs["q"], first) and plan.inputs["goal"].any()
+    with pytest.raises(condyle.CondyleError, match="goal"):
+        solver.solve(q, v, goal=[[1.0, 2.0], [3.0]])
+
+
 def test_steps_of_float32_in_still_time_stay_what_they_are() -> None:
     """With torques at their limits a factorisation may fail: the plan waits with damping. 1e-3: mu has a floor."""
     robot = chain([("revolute", (0, 0, 1))] * 3, 0.3, lower=-3.0, upper=3.0, effort=2.0, velocity=2.0)

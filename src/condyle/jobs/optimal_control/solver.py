@@ -221,7 +221,7 @@ class Solver:
         names = self.problem.names
         if set(inputs) != set(names):
             bound_arguments(called, self.problem.signature, (), dict(inputs))
-        arrays |= inputs
+        arrays |= {name: self._array(value) for name, value in inputs.items()}
         if RISING.name in self.job.rows:
             arrays[RISING.name] = rising(arrays[ACTIVE.name], self.dtype)
         prepared = self._prepared.get((begin, shift))
@@ -229,8 +229,16 @@ class Solver:
             prepared = self._prepare(called, self.job.schedule(begin, whole("shift", shift, 0)), self.job.functions)
             self._prepared[begin, shift] = prepared
         answers = self._answers(prepared, arrays)
-        kept = {name: np.array(value) for name, value in inputs.items()}  # callers may change theirs
-        return Plan(self, answers, {"q": arrays["q"], "v": arrays["v"], **kept})
+        kept = {name: np.array(arrays[name]) for name in ("q", "v", *inputs)}  # callers may change theirs
+        return Plan(self, answers, kept)
+
+    def _array(self, value: Any) -> Any:
+        """Lists and numbers as arrays, which calls take as they are; what is neither is left to the call's checks."""
+        is_plain = type(value) in (list, tuple, float, int)
+        try:
+            return np.array(value, self.dtype) if is_plain else value
+        except (TypeError, ValueError):
+            return value
 
     def _answers(self, prepared: Prepared, arrays: Mapping[str, Any]) -> Any:
         return prepared.call(*[arrays[name] if name in arrays else self._constant(name) for name in prepared.names])
