@@ -148,37 +148,6 @@ class Checker:
         return found
 
 
-def signed(problem: Problem, multipliers: Mapping[str, Array]) -> dict[str, Array]:
-    """Multipliers of one plan of ours as the checker's: those of bounds by entry, at the places of [dq; dv] and u.
-
-    Behind the user's rows a plan has those of bounds of u, q and v, of each entry the upper one first, in units of half
-    of the range.
-    """
-    robot, N = problem.robot, problem.knots
-    found = {name: np.zeros((N, n)) for name, n in (("q", robot.nq), ("v", robot.nv), ("u", problem.nu))}
-    rows, last = (np.atleast_2d(multipliers.get(name, np.zeros((1, 0)))) for name in ("below", "last_below"))
-    columns, last_columns = rows.shape[1], last.shape[1]
-    for name in ("v", "q", "u"):  # from behind
-        if name not in problem.bounds:
-            continue
-        lower, upper = problem.bounds[name]
-        for entry in reversed(range(len(lower))):
-            width = 0.5 * (upper[entry] - lower[entry])
-            for sign, limit in ((-1.0, lower[entry]), (1.0, upper[entry])):
-                if not np.isfinite(limit):
-                    continue
-                columns -= 1
-                of_knots = rows[:, columns]
-                if name != "u":
-                    last_columns -= 1
-                    of_knots = np.r_[of_knots[1:], last[0, last_columns]]
-                scale = width if 0.0 < width < np.inf else max(1.0, abs(limit))
-                found[name][:, entry] += sign * of_knots / scale
-    users = {"below": rows[:, :columns], "last_below": last[0, :last_columns]}
-    users |= {name: multipliers[name] for name in ("equal", "last_equal") if name in multipliers}
-    return {**{name: y for name, y in found.items() if name in problem.bounds}, **users}
-
-
 def constraints(prefix: str, parts: Mapping[str, Array], y: Mapping[str, Array]) -> list[tuple[float, float, float]]:
     """Violation, sign and complementarity of a user's inequalities and equations."""
     found = list[tuple[float, float, float]]()

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import control_optima, control_problems
 from benchmarks.control_problems import Array, Problem
-from tests.jobs.kkt import Checker, Residuals, signed
+from tests.jobs.kkt import Checker, Residuals
 
 SAME = 1e-6
 """Of the cost, beside Ipopt's."""
@@ -93,7 +93,7 @@ def test_plans_satisfy_the_conditions_of_an_optimum(name: str) -> None:
     check = Checker(problem)
     for i in range(len(problem)):
         multipliers = {name: np.asarray(y[i], np.float64) for name, y in plan.multipliers.items()}
-        found = check(i, plan.q[i], plan.v[i], plan.u[i], signed(problem, multipliers))
+        found = check(i, plan.q[i], plan.v[i], plan.u[i], multipliers)
         assert all(a <= b for a, b in zip(found, LIMITS, strict=True)), (i, found)
         assert found.cost == pytest.approx(plan.cost[i], rel=1e-8)  # of torques that are clipped to their bounds
 
@@ -119,7 +119,7 @@ def test_plans_of_a_quadruped_satisfy_the_conditions_of_an_optimum(hops: bool) -
     check = Checker(problem)
     for i in range(len(problem)):
         multipliers = {name: np.asarray(y[i], np.float64) for name, y in plan.multipliers.items()}
-        found = check(i, plan.q[i], plan.v[i], plan.u[i], signed(problem, multipliers))
+        found = check(i, plan.q[i], plan.v[i], plan.u[i], multipliers)
         assert plan.solved[i]
         assert found.stationarity < 1e-3 and max(found.defect, found.violation) < 1e-6
         assert found.complementarity < 1e-6

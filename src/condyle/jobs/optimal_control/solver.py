@@ -17,7 +17,8 @@ from condyle.compile.kernels.scheduled import scheduled
 from condyle.compile.options import bound_arguments, whole
 from condyle.errors import UnsupportedError
 from condyle.ir.schedule import Schedule
-from condyle.jobs.optimal_control.iteration import BARRIER, COUNT, DAMPING, ERROR, PENALTY, STATE, STATUS, VALUE
+from condyle.jobs.optimal_control.iteration import BARRIER, COUNT, DAMPING, ERROR, PENALTY, STATE, STATUS, VALUE, Knot
+from condyle.jobs.optimal_control.problem import TORQUE
 from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job, Problem
 from condyle.jobs.optimal_control.search import UNDAMPED
 from condyle.jobs.optimal_control.sensitivity import Sensitivity
@@ -41,9 +42,10 @@ class Plan:
     """Trajectories, one for each problem of a batch.
 
     q (..., N + 1, nq), v (..., N + 1, nv), u (..., N, nu); K (..., N, nu, 2 nv): gains of u by [dq; dv].
-    multipliers: by name (..., N, rows), "last_..." (..., rows) of the last knot: "below" >= 0, of "below" and then of
-    bounds, and "equal". cost, violation: the largest, bounds in units of half of their range. iterations; status:
-    "solved", "most": not within the iterations, "infeasible", "no descent", "not finite"; solved.
+    multipliers: by name: "below" >= 0 and "equal" (..., N, rows), with "last_" in front (..., rows) those of the last
+    knot; of bounds "u" (..., N, nu), "q" (..., N, nq) and "v" (..., N, nv), these of knots 1 to N, positive at an upper
+    bound. cost; violation: the largest, bounds in units of half of their range. iterations; status: "solved", "most":
+    not within the iterations, "infeasible", "no descent", "not finite"; solved.
     """
 
     __slots__ = ("answers", "inputs", "solver")
@@ -75,11 +77,32 @@ class Plan:
 
     @property
     def multipliers(self) -> dict[str, Array]:
-        words, found = {"multiplier": "below", "price": "equal"}, dict[str, Array]()
-        for name, value in self.answers._asdict().items():
-            kind, mark = name.removeprefix(LAST), LAST if name.startswith(LAST) else ""
-            if kind in words:
-                found[mark + words[kind]] = value
+        job, found = self.solver.job, dict[str, Array]()
+        for knot, mark in ((job.running, ""), (job.last, LAST)):
+            if knot.rules.lengths.get("below", 0):
+                found[mark + "below"] = self._array(mark + "multiplier")[..., : knot.rules.lengths["below"]]
+            if knot.rules.equal:
+                found[mark + "equal"] = self._array(mark + "price")
+        names = {side.quantity: "u" if side.quantity == TORQUE else side.quantity for side in job.running.rules.sides}
+        sizes = {"u": job.running.nu, "q": self.q.shape[-1], "v": job.running.nv}
+        for quantity, name in names.items():
+            bounds = self._of_bounds(job.running, "multiplier", quantity, sizes[name])
+            if name != "u":  # of the first state, which is given, there are none
+                last = self._of_bounds(job.last, LAST + "multiplier", quantity, sizes[name])
+                bounds = np.concatenate([bounds[..., 1:, :], last[..., None, :]], axis=-2)
+            found[name] = bounds
+        return found
+
+    def _array(self, name: str) -> Array:
+        return getattr(self.answers, name)
+
+    def _of_bounds(self, knot: Knot, name: str, quantity: str, size: int) -> Array:
+        """Multipliers of the bounds of one quantity by entry, positive at an upper one."""
+        rows, users = self._array(name), knot.rules.lengths.get("below", 0)
+        found = np.zeros((*rows.shape[:-1], size), rows.dtype)
+        for k, side in enumerate(knot.rules.sides, users):
+            if side.quantity == quantity:
+                found[..., side.entry] += rows[..., k] * (side.sign / side.scale)
         return found
 
     @property
