@@ -216,17 +216,17 @@ def distinct(costs: list[float]) -> list[float]:
 
 def read() -> dict[str, dict[str, Any]]:
     """The stored optima: group -> costs and how they came."""
-    return json.loads(SOURCE.read_text())["groups"]
+    return json.loads(SOURCE.read_text())["measurements"]["ipopt"]
 
 
 def main() -> None:
     names = sys.argv[1:] or list(GROUPS)
-    whole: dict[str, Any] = json.loads(SOURCE.read_text()) if SOURCE.exists() else {"groups": {}}
-    whole["machine"] = results.machine()
+    whole: dict[str, Any] = json.loads(SOURCE.read_text()) if SOURCE.exists() else {"measurements": {"ipopt": {}}}
+    whole["machine"], groups = results.machine(), whole["measurements"]["ipopt"]
     for name in names:
         versions = {package: metadata.version(package) for package in ("casadi", "numpy")}
-        whole["groups"][name] = {**measure(name), **results.certificate(), "versions": versions}
-    whole["groups"] = {name: whole["groups"][name] for name in GROUPS if name in whole["groups"]}
+        groups[name] = {**measure(name), **results.certificate(), "versions": versions}
+    whole["measurements"]["ipopt"] = {name: groups[name] for name in GROUPS if name in groups}
     SOURCE.write_text(json.dumps(whole, indent=1) + "\n")
 
 
