@@ -252,6 +252,12 @@ class FakeDriver(Streams):
 
         return (self.put(stream, copy, "cuMemcpyDtoDAsync"),)
 
+    def cuMemsetD8Async(self, to: int, value: int, size: int, stream: int) -> Any:
+        def fill() -> None:
+            self.memory.bytes_at(to, size)[:] = value
+
+        return (self.put(stream, fill, "cuMemsetD8Async"),)
+
     def cuPointerGetAttribute(self, key: CUpointer_attribute, address: int) -> Any:
         if self.is_pinned(address):
             return OK, CUmemorytype.CU_MEMORYTYPE_HOST

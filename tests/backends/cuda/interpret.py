@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.backends.cuda.meaning import MEANING, WARP, Lanes, shuffled, vote_any
+from tests.backends.cuda.meaning import MEANING, WARP, Lanes, ballot, shuffled, vote_any
 from tests.backends.cuda.memory import Memory, Shared
 
 TYPES: dict[str, type[np.generic]] = {
@@ -196,7 +196,8 @@ class _Run:
         elif op == "st":
             self._store(line, mask)
         else:
-            self._write(line.operands[0], vote_any(self.registers[line.operands[1]] & self.awake), mask)
+            vote = ballot if "ballot" in line.words else vote_any
+            self._write(line.operands[0], vote(self.registers[line.operands[1]] & self.awake), mask)
         return place + 1
 
     def _wait(self, alone: bool) -> None:

@@ -37,6 +37,12 @@ def vote_any(x: Lanes) -> Lanes:
     return np.repeat(np.reshape(x, (-1, WARP)).any(axis=1), WARP)
 
 
+def ballot(x: Lanes) -> Lanes:
+    """A bit for each lane of the warp: whether x holds there."""
+    bits = np.reshape(x, (-1, WARP)).astype(np.uint32) << np.arange(WARP, dtype=np.uint32)
+    return np.repeat(np.bitwise_or.reduce(bits, axis=1), WARP)
+
+
 def shuffled(mode: str, x: Lanes, by: Lanes, limit: Lanes) -> tuple[Lanes, Lanes]:
     """x of another lane of the warp, or the lane's own where that is outside its segment; and whether it is inside."""
     lane = np.arange(len(x)) % WARP

@@ -227,7 +227,7 @@ class CudaKernel:
     def __init__(self, parts: Parts, gpu: Gpu, dtype: np.dtype[np.floating], target: Target = TARGET) -> None:
         self.parts, self.gpu, self.dtype, self.sizes = parts, gpu, dtype, Sizes.from_parts(parts)
         with gpu.current():
-            self.launches = tuple(_loaded(part, gpu, target) for part in parts.launches)
+            self.launches = tuple(loaded(part, gpu, target) for part in parts.launches)
         self._slots: list[Slot] = []
         self._pinned = Pinned(gpu)
         self._guard = Guard()
@@ -310,7 +310,8 @@ class CudaKernel:
         return slot
 
 
-def _loaded(part: Part, gpu: Gpu, target: Target) -> Loaded:
+def loaded(part: Part, gpu: Gpu, target: Target = TARGET) -> Loaded:
+    """A launch on this GPU, whose context is current."""
     text, image = image_of(part, gpu)
     room = gpu.shared_bytes // max(1, text.pool)
     if room < 1:
@@ -416,6 +417,8 @@ class Source(Protocol):
 
     def launches(self, form: Form) -> Parts: ...
 
+    def over_rows(self) -> Part: ...
+
     def repeated(self, loop: TimeLoop) -> Source | None: ...
 
 
@@ -427,6 +430,7 @@ class CudaFunction:
         self._source = source
         self._forms: dict[int, Form] = {}
         self._kernels: dict[Form, CudaKernel] = {}
+        self._rows: Loaded | None = None
         self._guard = Guard()
         self.description = f"CUDA, {gpu.arch}"
 
@@ -440,6 +444,13 @@ class CudaFunction:
             if form not in self._kernels:
                 self._kernels[form] = CudaKernel(self._source.launches(form), self.gpu, self.dtype)
             return self._kernels[form]
+
+    def over_rows(self) -> Loaded:
+        """The kernel for rows of many problems; UnsupportedError where there is none."""
+        with self._guard.lock, self.gpu.current():
+            if self._rows is None:
+                self._rows = loaded(self._source.over_rows(), self.gpu)
+            return self._rows
 
     def repeated(self, loop: TimeLoop) -> CudaFunction | None:
         """A loop around it in one kernel; None if there is no such form."""

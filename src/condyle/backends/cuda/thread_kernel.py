@@ -149,13 +149,18 @@ class Body:
             e(f"mad.lo.u32 %tile{width}, %col{width}, {pitches[width]}, %row{width};")
             e(f"mad.lo.u32 %tile{width}, %tile{width}, {item}, %base;")
             e(f"sub.u32 %left{width}, %left, %row{width};")
+        self.inputs()
+        self.outputs()
+
+    def inputs(self) -> None:
+        """Computes the addresses of this lane's row and column of each input, and the bytes to its next row."""
+        e, item = self.e, self.item
         for array, group in self.ins.items():
             e(f"ld.param.u64 %in{array}, [in{array}];", f"ld.param.u64 %stride{array}, [stride{array}];")
             e(f"cvta.to.global.u64 %in{array}, %in{array};", f"add.u32 %k, %first, %row{group.width};")
             e("cvt.u64.u32 %a, %k;", f"mad.lo.u64 %in{array}, %a, %stride{array}, %in{array};")
             e(f"mul.wide.u32 %a, %col{group.width}, {item};", f"add.u64 %in{array}, %in{array}, %a;")
             e(f"mul.lo.u64 %stride{array}, %stride{array}, {group.rows};")
-        self.outputs()
 
     def outputs(self) -> None:
         """Computes the addresses of this lane's row and column of each output."""
@@ -237,10 +242,8 @@ class Body:
         e, f, array = self.e, self.f, group.array
         left = self.bounds(group)
         mask = "@%inside " if group.count < group.width else ""
-        e(
-            f"add.u64 %a, %in{array}, {group.start * self.item};",
-            *([f"add.u64 %a, %a, {row_offset};"] if row_offset else ()),
-        )
+        self.first_row(f"in{array}", group)
+        e(*([f"add.u64 %a, %a, {row_offset};"] if row_offset else ()))
         for k in range(group.width):
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")
@@ -248,8 +251,16 @@ class Body:
                 e(f"and.pred %there, %there, {kept};")
             e(f"@%there ld.global.nc.{f} %t, [%a];")
             e(f"{mask}st.shared.{f} [%tile{group.width}+{offset + row * self.item}], %t;")
-            e(f"add.u64 %a, %a, %stride{array};")
+            self.next_row(f"in{array}", group)
         e("bar.warp.sync 0xFFFFFFFF;")
+
+    def first_row(self, port: str, group: Group) -> None:
+        """Computes in %a the address of the first row of a tile that this lane copies."""
+        self.e(f"add.u64 %a, %{port}, {group.start * self.item};")
+
+    def next_row(self, port: str, group: Group) -> None:
+        """Moves %a on to the next row that this lane copies."""
+        self.e(f"add.u64 %a, %a, %stride{group.array};")
 
     def flush(self, group: Group, offset: int) -> None:
         """Stores a tile to an output; zeros if offset is negative."""
