@@ -14,6 +14,7 @@ from condyle.backends.cuda import time_loop
 from condyle.backends.cuda.forms import SPLIT, WHOLE, Form, Partitions, partitions, requested, stages
 from condyle.backends.cuda.group.schedule import OPERATIONS
 from condyle.backends.cuda.launches import Composed, Part, Parts, Text, grouped, parts, straight
+from condyle.backends.cuda.rows import over_rows
 from condyle.backends.cuda.target import TARGET, Launch, Size, Target, product_launch
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
@@ -32,7 +33,7 @@ class GpuKernels:
     def __init__(self, router: Router, target: Target = TARGET) -> None:
         self.router, self.target = router, target
         self.size, self.part, self.in_time_loop = cache(self._size), cache(self._part), cache(self._in_time_loop)
-        self.looped = cache(self._looped)
+        self.looped, self.over_rows = cache(self._looped), cache(self._over_rows)
 
     def _size(self, function: Function) -> Size:
         """What a form is chosen by; UnsupportedError for robots that are too long for a GPU."""
@@ -42,6 +43,10 @@ class GpuKernels:
         """The one kernel of a function; kernels of a split function are those of the plain ones."""
         program, bits = self.size(function).program, bits_of(dtype)
         return straight(program, bits, self.target) if lanes == 1 else grouped(program, lanes, bits, self.target)
+
+    def _over_rows(self, function: Function, dtype: str) -> Part:
+        """The kernel of a function for rows of many problems; UnsupportedError where it is no straight code."""
+        return over_rows(self.size(function).program, bits_of(dtype), self.target)
 
     def _in_time_loop(self, function: Function, dtype: str, kind: time_loop.Kind) -> tuple[Text, ...]:
         """The one kernel of a loop over time; UnsupportedError where a step is too long for it."""
@@ -135,6 +140,10 @@ class GpuFunction:
         kernels = {function: self.kernels.part(function, self.dtype, form.lanes) for function in made.called}
         return parts(made, kernels, bits_of(self.dtype), self.kernels.target)
 
+    def over_rows(self) -> Part:
+        """The kernel for rows of many problems."""
+        return self.kernels.over_rows(self.function, self.dtype)
+
     def repeated(self, loop: TimeLoop) -> GpuRollout | None:
         """A loop around it in one kernel. None where a step is too long for that or has loops of its own, where all
         states end together, and where states end that have inputs with a time axis."""
@@ -171,6 +180,9 @@ class GpuRollout:
         texts = kernels.in_time_loop(function, dtype, time_loop.Kind.from_loop(self.loop))
         program = kernels.size(function).program
         return time_loop.parts(f"rollout of {function}", program, self.loop, bits_of(dtype), texts)
+
+    def over_rows(self) -> Part:
+        raise UnsupportedError(f"target 'cuda': a rollout of {self.step.function} is no part of a schedule")
 
     def repeated(self, loop: TimeLoop) -> None:
         """Nothing: it is repeated already."""
