@@ -108,12 +108,11 @@ class OptimalControl:
         return f"<OptimalControl of {self.robot.name}: {self.knots} knots of {self.dt:g} s, variables are {kind}>"
 
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
-        """Return the solver; options as in `Robot.compile`, without target "cuda". It is compiled at its first call."""
-        if target == "cuda":
-            raise UnsupportedError(
-                'OptimalControl: there is no target "cuda": compile(target="cpu"), whose threads share the problems of '
-                "a batch"
-            )
+        """Return the solver; options as in `Robot.compile`. It is compiled at its first call.
+
+        With target "cuda" all problems of a batch are computed together (not run on a GPU yet); arrays are in the
+        processor's memory.
+        """
         robot: Any = self.robot  # a `condyle.Robot`
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)

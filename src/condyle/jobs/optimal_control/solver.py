@@ -158,7 +158,11 @@ class Solver:
     @cached_property
     def job(self) -> Job:
         """What is computed, and in which order."""
-        return self.problem.job(str(self.dtype), lanes(str(self.dtype)))
+        return self.problem.job(str(self.dtype), 1 if self._is_on_gpu else lanes(str(self.dtype)))
+
+    @property
+    def _is_on_gpu(self) -> bool:
+        return self.dynamics.target == "cuda"
 
     def solve(
         self,
@@ -230,6 +234,7 @@ class Solver:
     def _guess(self, start: Sequence[ArrayLike]) -> dict[str, Any]:
         if len(start) != 3:
             raise UnsupportedError("solve: start= is a plan, or (q, v, u)")
+        self._check_memory("solve", {f"start[{k}]": part for k, part in enumerate(start)})
         guess = {
             f"start_{name}": np.asarray(part, self.dtype) for name, part in zip(("q", "v", "u"), start, strict=True)
         }
@@ -245,6 +250,7 @@ class Solver:
         if set(inputs) != set(names):
             bound_arguments(called, self.problem.signature, (), dict(inputs))
         arrays |= {name: self._array(value) for name, value in inputs.items()}
+        self._check_memory(called, arrays)
         if RISING.name in self.job.rows:
             arrays[RISING.name] = rising(arrays[ACTIVE.name], self.dtype)
         prepared = self._prepared.get((begin, shift))
@@ -254,6 +260,17 @@ class Solver:
         answers = self._answers(prepared, arrays)
         kept = {name: np.array(arrays[name]) for name in ("q", "v", *inputs)}  # callers may change theirs
         return Plan(self, answers, kept)
+
+    def _check_memory(self, called: str, arrays: Mapping[str, Any]) -> None:
+        """UnsupportedError for arrays that lie on a GPU."""
+        if self._is_on_gpu:
+            from condyle.runtime.cuda.arrays import is_device_array  # at first use
+
+            wrong = next((name for name, array in arrays.items() if is_device_array(array)), None)
+            if wrong is not None:
+                raise UnsupportedError(
+                    f"{called}: {wrong} is on a GPU: optimal control takes NumPy arrays, and copies them there"
+                )
 
     def _array(self, value: Any) -> Any:
         """Lists and numbers as arrays, which calls take as they are; what is neither is left to the call's checks."""
@@ -285,7 +302,12 @@ class Solver:
         """Compiles a schedule."""
         job = self.job
         kernels = {call.kernel: self.dynamics.kernel(functions[call.kernel]) for call in schedule.calls()}
-        kernel = scheduled(schedule, kernels, self.dtype)
+        if self._is_on_gpu:
+            from condyle.compile.kernels.scheduled_gpu import GpuSchedule  # at first use
+
+            kernel: Kernel = GpuSchedule(schedule, kernels, self.dtype)
+        else:
+            kernel = scheduled(schedule, kernels, self.dtype)
 
         def port(name: str) -> Port:
             slab = schedule.slab(name)
