@@ -46,7 +46,8 @@ def test_every_test_of_a_gpu_is_collected(tmp_path: Path) -> None:
     assert status == 0, said[-3000:]
     assert "error" not in said
     names = [line for line in said.splitlines() if "::" in line]
-    assert {name.partition("::")[0] for name in names} == {"tests/gpu/test_real.py", "tests/gpu/test_real_forms.py"}
+    files = {f"tests/gpu/test_{name}.py" for name in ("real", "real_forms", "optimal_control", "scheduled")}
+    assert {name.partition("::")[0] for name in names} == files
     assert all("[real" in name or "sanitizer" in name for name in names)
 
 
