@@ -6,16 +6,14 @@ Head, wrists and grippers are locked: 28 degrees of freedom and 22 torques. One 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from condyle import Contact
 from condyle.jobs.optimal_control import OptimalControl
-from experiments.whole.loop import Push, largest_push, push_table, tables_of, walked
+from experiments.whole.loop import OnFeet, Push, largest_push, push_table, tables_of, walked
 from experiments.whole.world import Ball
 
 Array = NDArray[np.floating]
@@ -65,10 +63,10 @@ TEXT = (
 )
 
 
-class Humanoid:
+class Humanoid(OnFeet):
     """The robot, its stance, and its problem of optimal control."""
 
-    h, least_height = H, 0.6
+    frames, kind, knots, h, least_height = SOLES, "plane", KNOTS, H, 0.6
 
     def __init__(self) -> None:
         whole = condyle.load("talos", floating_base=True)
@@ -83,17 +81,6 @@ class Humanoid:
         self.torques = tau[6:]
         self.w_q = np.sqrt(np.array([50.0, 10.0, 400.0] + [400.0] * 3 + [20.0] * 10 + [4.0] * 12))
         self.w_v = np.sqrt(np.array([30.0, 3.0, 10.0] + [20.0] * 3 + [0.5] * 10 + [0.1] * 12))
-
-    @cached_property
-    def held(self) -> condyle.Dynamics:
-        return self.robot.compile(threads=1, contacts=contacts())
-
-    @cached_property
-    def exact(self) -> condyle.Dynamics:
-        return self.robot.compile(threads=1, frames=SOLES)
-
-    def points(self, q: Array) -> Array:
-        return self.exact.frame_placements(q).translation
 
     def problem(self) -> OptimalControl:
         def running(
@@ -110,19 +97,7 @@ class Humanoid:
         def last(at: Any, q_wanted: Any, v_wanted: Any) -> dict[str, Any]:
             return {"residual": [3.0 * self.w_q * at.difference(q_wanted, at.q), 5.0 * self.w_v * (at.v - v_wanted)]}
 
-        nu = self.robot.nv - 6
-        sizes = {"active": "n_contacts", "q_wanted": "nq", "v_wanted": "nv", "feet": 6, "u_wanted": nu}
-        return OptimalControl(
-            self.robot,
-            running,
-            last,
-            knots=KNOTS,
-            dt=H,
-            inputs=sizes,
-            by_knot=("active", "q_wanted", "v_wanted", "feet"),
-            contacts=contacts(),
-            impacts=False,
-        )
+        return self.follows(running, last)
 
     def cones(self, at: Any, u: Any, active: Any) -> Any:
         """Friction, and the point where the ground pushes inside of a sole, in parts of half of the weight."""
@@ -182,11 +157,6 @@ def walk(t: Array, places: Array) -> tuple[Array, Array, Array]:
 def reach(steps: Array, foot: int) -> Array:
     """How far forward a foot is after so many of its steps: each is STRIDE, the first of the left one half of it."""
     return STRIDE * np.maximum(steps - (0.5 if foot == 0 else 0.0), 0.0)
-
-
-def contacts() -> list[Contact]:
-    """A sole that lands stops within a step: kd = 1 / H."""
-    return [Contact(sole, "plane", gains=(0.0, 1.0 / H)) for sole in SOLES]
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:

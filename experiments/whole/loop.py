@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -50,6 +51,47 @@ class Walker(Protocol):
     def balls(self) -> list[Ball]: ...
 
     def inputs(self, time: float) -> dict[str, Any]: ...
+
+
+class OnFeet:
+    """A robot that follows references of its state, its feet and its torques, with contacts by schedule."""
+
+    robot: condyle.Robot
+    frames: tuple[str, ...]
+    kind: str
+    knots: int
+    h: float
+
+    def contacts(self) -> list[condyle.Contact]:
+        """Of a kind of `condyle.Contact`. A foot that lands stops within a step: kd = 1 / h."""
+        return [condyle.Contact(foot, self.kind, gains=(0.0, 1.0 / self.h)) for foot in self.frames]
+
+    @cached_property
+    def held(self) -> condyle.Dynamics:
+        return self.robot.compile(threads=1, contacts=self.contacts())
+
+    @cached_property
+    def exact(self) -> condyle.Dynamics:
+        return self.robot.compile(threads=1, frames=self.frames)
+
+    def points(self, q: Array) -> Array:
+        """Where the feet are [m]."""
+        return self.exact.frame_placements(q).translation
+
+    def follows(self, running: Callable[..., Any], last: Callable[..., Any]) -> OptimalControl:
+        """The problem with these costs, which take the references by name."""
+        sizes = {"active": "n_contacts", "q_wanted": "nq", "v_wanted": "nv", "feet": 3 * len(self.frames)}
+        return OptimalControl(
+            self.robot,
+            running,
+            last,
+            knots=self.knots,
+            dt=self.h,
+            inputs={**sizes, "u_wanted": self.robot.nv - 6},
+            by_knot=tuple(sizes),
+            contacts=self.contacts(),
+            impacts=False,
+        )
 
 
 class Loop:

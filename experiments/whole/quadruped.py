@@ -7,17 +7,15 @@ the state that MuJoCo has at the time; the robot follows the new plan from DELAY
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from condyle import Contact
 from condyle.jobs.optimal_control import OptimalControl
 from experiments.dadu2023.trot import Course, course
-from experiments.whole.loop import Push, largest_push, push_table, tables_of, walked
+from experiments.whole.loop import OnFeet, Push, largest_push, push_table, tables_of, walked
 from experiments.whole.world import Ball
 
 Array = NDArray[np.floating]
@@ -52,10 +50,10 @@ TEXT = (
 )
 
 
-class Quadruped:
+class Quadruped(OnFeet):
     """The robot, its stance, and its problem of optimal control."""
 
-    h, least_height = H, 0.35
+    frames, kind, knots, h, least_height = FEET, "point", KNOTS, H, 0.35
 
     def __init__(self) -> None:
         self.robot = condyle.load("hyq", floating_base=True)
@@ -65,17 +63,6 @@ class Quadruped:
         self.places = self.points(self.stance)
         tau, _ = self.held.constrained_inverse_dynamics(self.stance, np.zeros(18), np.zeros(18), np.ones(4))
         self.torques = tau[6:]
-
-    @cached_property
-    def held(self) -> condyle.Dynamics:
-        return self.robot.compile(threads=1, contacts=contacts())
-
-    @cached_property
-    def exact(self) -> condyle.Dynamics:
-        return self.robot.compile(threads=1, frames=FEET)
-
-    def points(self, q: Array) -> Array:
-        return self.exact.frame_placements(q).translation
 
     def problem(self) -> OptimalControl:
         def running(
@@ -89,18 +76,7 @@ class Quadruped:
         def last(at: Any, q_wanted: Any, v_wanted: Any) -> dict[str, Any]:
             return {"residual": [W_LAST * W_Q * at.difference(q_wanted, at.q), W_LAST * W_V * (at.v - v_wanted)]}
 
-        sizes = {"active": "n_contacts", "q_wanted": "nq", "v_wanted": "nv", "feet": 12, "u_wanted": 12}
-        return OptimalControl(
-            self.robot,
-            running,
-            last,
-            knots=KNOTS,
-            dt=H,
-            inputs=sizes,
-            by_knot=("active", "q_wanted", "v_wanted", "feet"),
-            contacts=contacts(),
-            impacts=False,
-        )
+        return self.follows(running, last)
 
     def balls(self) -> list[Ball]:
         return [Ball(foot, RADIUS) for foot in FEET]
@@ -127,11 +103,6 @@ class Quadruped:
         feet = np.ascontiguousarray(found.feet.reshape(n, 12))
         stand = np.ascontiguousarray(found.stand[:KNOTS])
         return {"active": stand, "q_wanted": q, "v_wanted": v, "feet": feet, "u_wanted": self.torques}
-
-
-def contacts() -> list[Contact]:
-    """A foot that lands stops within a step: kd = 1 / H."""
-    return [Contact(foot, gains=(0.0, 1.0 / H)) for foot in FEET]
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
