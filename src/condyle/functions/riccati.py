@@ -136,29 +136,29 @@ def riccati(nx: int, nu: int, lanes: int, turning: Turning | None = None) -> Ric
     q+ = J1 q + J2 v+ + d and v+ = M [q; v; 1] + N u, which need half of the operations.
     """
     shape = _Shape(nx, nu, lanes, turning)
-    rows, L = _port("h", nx + 1 + nu), _port("L", shape.lower, is_shared=True)
-    Qx, value = _port("Qx", nx + 1 + nu, lower=shape.half), _port("V", nx + 1, lower=shape.half)
-    eliminate = [_port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [value, _port("K", nu)]
+    rows, L = port("h", nx + 1 + nu), port("L", shape.lower, is_shared=True)
+    Qx, value = port("Qx", nx + 1 + nu, lower=shape.half), port("V", nx + 1, lower=shape.half)
+    eliminate = [port("q", nx + 1 + nu), _panel(shape, "Qx"), L], [value, port("K", nu)]
     parts = {
-        "factor": _function(shape, _factor, "factor", [_panel(shape, "Qu"), _port("reg", 1)], [L]),
+        "factor": _function(shape, _factor, "factor", [_panel(shape, "Qu"), port("reg", 1)], [L]),
         "eliminate": _function(shape, _eliminate, "eliminate", *eliminate),
     }
-    step, ends = [_port("dx", nx), _panel(shape, "K")], [_port("du", nu), _port("dx_next", nx)]
+    step, ends = [port("dx", nx), _panel(shape, "K")], [port("du", nu), port("dx_next", nx)]
     if turning is None:
         V, Fx, Fu = (_panel(shape, name) for name in ("V", "Fx", "Fu"))
-        control = [_port("f", nx), _port("h", nu), V, Fu]
-        state, step = [_port("f", nx + 1), rows, V, Fx, Fu], [*step, Fx, Fu]
+        control = [port("f", nx), port("h", nu), V, Fu]
+        state, step = [port("f", nx + 1), rows, V, Fx, Fu], [*step, Fx, Fu]
         runs: tuple[Run, Run, Run] = _control, _state, _advance
     else:
         Y, Mx, Mu = (_panel(shape, name) for name in ("Y", "Mx", "Mu"))
-        J, S = (_port(name, size, is_shared=True) for name, size in (("J", shape.of_joints), ("S", shape.folded)))
-        m, v, y = _port("m", shape.nv), _port("v", nx + 1), _port("y", shape.nv + 1)
-        control = [m, _port("h", nu), S, Mu]
-        state = [m, rows, v, y, _port("e", shape.panel("E")[0]), Y, S, Mx, Mu]
+        J, S = (port(name, size, is_shared=True) for name, size in (("J", shape.of_joints), ("S", shape.folded)))
+        m, v, y = port("m", shape.nv), port("v", nx + 1), port("y", shape.nv + 1)
+        control = [m, port("h", nu), S, Mu]
+        state = [m, rows, v, y, port("e", shape.panel("E")[0]), Y, S, Mx, Mu]
         state, step = [*state, *([_panel(shape, "V"), J] if turning else [])], [*step, Mx, Mu, J]
         runs = _control_of_joints, _state_of_joints, _advance_joints
         parts["mix"] = _function(shape, _mix, "mix", [_panel(shape, "V"), J], [Y, S])
-    answers = [_port("Qu", nu)], [Qx], ends
+    answers = [port("Qu", nu)], [Qx], ends
     names = "control", "state", "advance"
     for name, run, inputs, outputs in zip(names, runs, (control, state, step), answers, strict=True):
         parts[name] = _function(shape, run, name, inputs, outputs)
@@ -176,27 +176,32 @@ def _function(shape: _Shape, run: Run, key: str, inputs: Sequence[Port], outputs
     if shape.turning is not None:
         numbers += ["joints", *(number for block in shape.turning for number in block)]
     name = "_".join(map(str, ("riccati", key, *numbers)))
+    return part(name, answer, inputs, outputs)
+
+
+def part(name: str, run: Any, inputs: Sequence[Port], outputs: Sequence[Port], numbers: str = "") -> Function:
+    """A function of columns or of one knot; numbers: those in its code that its name does not have."""
     return Function(
         name,
         name,
         "a part of a Riccati recursion",
         tuple(inputs),
         tuple(outputs),
-        Ways(lambda: {"columns": Route(answer)}),
+        Ways(lambda: {"columns": Route(run)}),
         Numerics(Size(0), Accuracy(1e-9, 1e-3)),
         source="Bertsekas 2017, section 3.1",
-        content=f"riccati {name}",
+        content=f"riccati {name} {numbers}".rstrip(),
     )
 
 
-def _port(name: str, *dims: int, is_shared: bool = False, lower: int = 0) -> Port:
+def port(name: str, *dims: int, is_shared: bool = False, lower: int = 0) -> Port:
     marks: dict[str, Any] = {"is_shared": is_shared, "lower": lower}
     return Port(name, tuple(map(str, dims)), "as given", "as given", "of a Riccati recursion", **marks)
 
 
 def _panel(shape: _Shape, name: str) -> Port:
     """What all columns share."""
-    return _port(name, shape.groups(name), shape.panel(name)[0], shape.lanes, is_shared=True)
+    return port(name, shape.groups(name), shape.panel(name)[0], shape.lanes, is_shared=True)
 
 
 def _control(shape: _Shape, f: Flat, h: Flat, V: Flat, Fu: Flat) -> tuple[Flat, ...]:

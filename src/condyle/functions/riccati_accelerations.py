@@ -12,9 +12,10 @@ from typing import Any
 
 from condyle.algorithms import riccati as algorithm
 from condyle.algorithms.linear_systems import dot
+from condyle.functions.riccati import part, port
 from condyle.ir.schedule import Call, Operand, Slab, Sweep
 from condyle.scalar import absolute, select
-from condyle.specification import Accuracy, Function, Numerics, Port, Route, Size, Ways
+from condyle.specification import Function
 
 Flat = Sequence[Any]
 Rows = list[list[Any]]
@@ -40,14 +41,15 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         return panel[first : first + height * lanes : lanes]
 
     def fold(sweeps: Any) -> tuple[Flat, ...]:
-        of: Mapping[str, Flat] = sweeps.inputs
-        q, v = of["VQ"], [h * x + y for x, y in zip(of["VQ"], of["VV"], strict=True)]
+        arrays: Mapping[str, Flat] = sweeps.inputs
+        q, v = arrays["VQ"], [h * x + y for x, y in zip(arrays["VQ"], arrays["VV"], strict=True)]
         answers = [_pulled(part, n, h) for part in (q, v)]
         control = _pulled([h * x for x in v[: 2 * n]], n, h)[2 * n :]
         sums = [
-            [x + y for x, y in zip(of[key], part, strict=True)] for key, part in zip(("HQ", "HV"), answers, strict=True)
+            [x + y for x, y in zip(arrays[key], part, strict=True)]
+            for key, part in zip(("HQ", "HV"), answers, strict=True)
         ]
-        return (*sums, [x + y for x, y in zip(of["HU"], control, strict=True)])
+        return (*sums, [x + y for x, y in zip(arrays["HU"], control, strict=True)])
 
     def factor(sweeps: Any) -> tuple[Flat, ...]:
         Qu = sweeps.inputs["QU"]
@@ -56,39 +58,39 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         return ([*L, *inverse],)
 
     def eliminate(sweeps: Any) -> tuple[Flat, ...]:
-        of: Mapping[str, Flat] = sweeps.inputs
-        L = [of["L"][j * (j - 1) // 2 : j * (j + 1) // 2] for j in range(n)]
-        K = algorithm.gains(L, of["L"][below - n :], of["Q"][rows:])
-        columns = [column(of["QQ"], rows + n, c)[rows:] for c in range(n)]
-        columns += [column(of["QV"], rows + n, c)[rows:] for c in range(n + 1)]
-        return algorithm.product(columns, K, of["Q"][:rows]), K
+        arrays: Mapping[str, Flat] = sweeps.inputs
+        L = [arrays["L"][j * (j - 1) // 2 : j * (j + 1) // 2] for j in range(n)]
+        K = algorithm.gains(L, arrays["L"][below - n :], arrays["Q"][rows:])
+        columns = [column(arrays["QQ"], rows + n, c)[rows:] for c in range(n)]
+        columns += [column(arrays["QV"], rows + n, c)[rows:] for c in range(n + 1)]
+        return algorithm.product(columns, K, arrays["Q"][:rows]), K
 
     def advance(sweeps: Any, has_slope: bool = True) -> tuple[Flat, ...]:
-        of: Mapping[str, Flat] = sweeps.inputs
-        dq, dv = of["dx"][:n], of["dx"][n:]
-        KQ, KV = ([column(of[key], n, c) for c in range(n + 1)] for key in ("KQ", "KV"))
+        arrays: Mapping[str, Flat] = sweeps.inputs
+        dq, dv = arrays["dx"][:n], arrays["dx"][n:]
+        KQ, KV = ([column(arrays[key], n, c) for c in range(n + 1)] for key in ("KQ", "KV"))
         du = [dot([column[i] for column in (*KQ[:n], *KV[:n])], [*dq, *dv]) for i in range(n)]
         du = [x + y if has_slope else finite(x) for x, y in zip(du, KV[n], strict=True)]
         v = [x + h * y for x, y in zip(dv, du, strict=True)]
         return du, [*(x + h * y for x, y in zip(dq, v, strict=True)), *v]
 
     panel = g * lanes
-    shared = {key: _port(key, size * panel, True) for key, size in (("QQ", rows + n), ("QV", rows + n))}
-    L, reg = _port("L", below, True), _port("reg", 1)
-    gains = [_port("dx", 2 * n), _port("KQ", n * panel, True), _port("KV", n * panel, True)]
-    moved = [_port("du", n), _port("dx_next", 2 * n)]
+    shared = {key: port(key, size * panel, is_shared=True) for key, size in (("QQ", rows + n), ("QV", rows + n))}
+    L, reg = port("L", below, is_shared=True), port("reg", 1)
+    gains = [port("dx", 2 * n), port("KQ", n * panel, is_shared=True), port("KV", n * panel, is_shared=True)]
+    moved = [port("du", n), port("dx_next", 2 * n)]
     ports = {
         "fold": (
             fold,
-            [_port("VQ", rows), _port("VV", rows), *(_port(key, rows + n) for key in ("HQ", "HV")), _port("HU", n)],
-            [_port("QQ", rows + n), _port("QV", rows + n), _port("QU", n)],
+            [port("VQ", rows), port("VV", rows), *(port(key, rows + n) for key in ("HQ", "HV")), port("HU", n)],
+            [port("QQ", rows + n), port("QV", rows + n), port("QU", n)],
         ),
-        "factor": (factor, [_port("QU", n * panel, True), reg], [_port("L", below)]),
-        "eliminate": (eliminate, [_port("Q", rows + n), *shared.values(), L], [_port("V", rows), _port("K", n)]),
+        "factor": (factor, [port("QU", n * panel, is_shared=True), reg], [port("L", below)]),
+        "eliminate": (eliminate, [port("Q", rows + n), *shared.values(), L], [port("V", rows), port("K", n)]),
         "advance": (advance, gains, moved),
         "follow": (partial(advance, has_slope=False), gains, moved),
     }
-    return {key: _function(f"riccati_{key}_{n}_{lanes}", f"{h.hex()}", *of) for key, of in ports.items()}
+    return {key: part(f"riccati_{key}_{n}_{lanes}", *built, h.hex()) for key, built in ports.items()}
 
 
 def finite(x: Any) -> Any:
@@ -100,24 +102,6 @@ def _pulled(x: Flat, n: int, h: float) -> list[Any]:
     """F^T x, the motion's F = [A 0; 0 1 | B], rows q, v, 1, then u; without 1 where x has no row for it."""
     v = [h * a + b for a, b in zip(x[:n], x[n : 2 * n], strict=True)]
     return [*x[:n], *v, *x[2 * n :], *(h * y for y in v)]
-
-
-def _function(name: str, step: str, run: Any, inputs: Sequence[Port], outputs: Sequence[Port]) -> Function:
-    return Function(
-        name,
-        name,
-        "a part of a Riccati recursion with accelerations",
-        tuple(inputs),
-        tuple(outputs),
-        Ways(lambda: {"columns": Route(run)}),
-        Numerics(Size(0), Accuracy(1e-9, 1e-3)),
-        source="Bertsekas 2017, section 3.1",
-        content=f"riccati {name} {step}",
-    )
-
-
-def _port(name: str, size: int, is_shared: bool = False) -> Port:
-    return Port(name, (str(size),), "as given", "as given", "of a Riccati recursion", is_shared=is_shared)
 
 
 # A schedule's part

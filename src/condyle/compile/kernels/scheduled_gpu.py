@@ -29,10 +29,10 @@ MOST_BYTES = 8 << 30
 """Slabs of the problems that are computed together."""
 
 
-class Place(NamedTuple):
+class Address(NamedTuple):
     """Where a slab of the first problem is, and bytes to that of the next one; 0 where all have the same."""
 
-    address: int
+    first: int
     stride: int
 
 
@@ -110,8 +110,8 @@ class GpuSchedule:
             try:
                 for start in range(0, n, most):
                     rows = slice(start, min(n, start + most))
-                    given = [array if len(array) == 1 else array[rows] for array in inputs]
-                    _Pass(self, slot, rows.stop - start).compute(given, [output[rows] for output in outputs])
+                    rows_in = [array if len(array) == 1 else array[rows] for array in inputs]
+                    _Pass(self, slot, rows.stop - start).compute(rows_in, [output[rows] for output in outputs])
             finally:
                 slot.give_up()
 
@@ -126,30 +126,30 @@ class _Pass:
         schedule, item = self.job.schedule, self.job.dtype.itemsize
         shared = {name for name, array in zip(schedule.inputs, inputs, strict=True) if len(array) == 1}
         slabs = sorted((slab for slab in schedule.slabs if not slab.over), key=lambda slab: not slab.is_zero)
-        depth, offset, cleared, places = 1 + _depth(schedule.body), 0, 0, dict[str, Place]()
+        depth, offset, cleared, addresses = 1 + _depth(schedule.body), 0, 0, dict[str, Address]()
         for slab in slabs:
-            places[slab.name] = Place(offset, 0 if slab.name in shared else slab.length * item)
+            addresses[slab.name] = Address(offset, 0 if slab.name in shared else slab.length * item)
             offset += -(-slab.length * item * (1 if slab.name in shared else self.n) // LINE) * LINE
             cleared = offset if slab.is_zero else cleared
         marks = -(-4 * self.n // LINE) * LINE
         self.slot.reserve("scratch", offset + depth * marks)
         self.slot.busy, base = True, self.slot.memory["scratch"]
         self.marks = [base + offset + k * marks for k in range(depth)]
-        self.places = {name: Place(base + place.address, place.stride) for name, place in places.items()}
+        self.addresses = {name: Address(base + address.first, address.stride) for name, address in addresses.items()}
         for slab in schedule.slabs:
             if slab.over:
-                self.places[slab.name] = self.places[slab.over]
+                self.addresses[slab.name] = self.addresses[slab.over]
         if cleared:
             self.driver("cuMemsetD8Async", base, 0, cleared, self.slot.stream)
         kept = [np.ascontiguousarray(array, self.job.dtype) for array in inputs]
         for name, array in zip(schedule.inputs, kept, strict=True):
-            self._send(self.places[name].address, array)
+            self._send(self.addresses[name].first, array)
         ended = np.zeros(self.n, np.uint32)
         self._send(self.marks[0], ended)
         self._run(schedule.body, 0, ended, 0)
         answers = [output if output.flags.c_contiguous else np.empty_like(output, order="C") for output in outputs]
         for name, answer in zip(schedule.outputs, answers, strict=True):
-            self._receive(answer, self.places[name].address)
+            self._receive(answer, self.addresses[name].first)
         self.slot.finish()
         for output, answer in zip(outputs, answers, strict=True):
             if answer is not output:
@@ -179,7 +179,7 @@ class _Pass:
         for _ in range(loop.most):
             self._send(self.marks[depth], ended)
             self._run(loop.body, turn, ended, depth)
-            self._receive(flags, self.places[loop.flag].address)
+            self._receive(flags, self.addresses[loop.flag].first)
             self.driver("cuStreamSynchronize", self.slot.stream)
             ended |= flags[:, 0] > 0.0
             if ended.all():
@@ -188,18 +188,18 @@ class _Pass:
     def _put(self, launch: Launch, turn: int, depth: int) -> None:
         """One launch for all problems."""
         kernel, n, gpu = launch.kernel, self.n * launch.count, self.job.gpu
-        places = [self.places[port.slab] for port, _, _ in launch.ports]
+        addresses = [self.addresses[port.slab] for port, _, _ in launch.ports]
         starts = [
-            place.address + (port.row + turn * port.turn) * row
-            for place, (port, row, _) in zip(places, launch.ports, strict=True)
+            address.first + (port.row + turn * port.turn) * row
+            for address, (port, row, _) in zip(addresses, launch.ports, strict=True)
         ]
         steps, reads = [step % (1 << 64) for _, _, step in launch.ports], len(kernel.part.reads)
         values = [n, 0]
-        for start, place in zip(starts[:reads], places, strict=False):
-            values += [start, place.stride]
+        for start, address in zip(starts[:reads], addresses, strict=False):
+            values += [start, address.stride]
         values += [*starts[reads:], launch.count, self.marks[depth], *steps[:reads]]
-        for place, step in zip(places[reads:], steps[reads:], strict=True):
-            values += [place.stride, step]
+        for address, step in zip(addresses[reads:], steps[reads:], strict=True):
+            values += [address.stride, step]
         grid, block = kernel.shape(n, gpu.multiprocessors)
         gpu.launch(kernel.function, grid, block, kernel.text.shared_bytes(block), self.slot.stream, values)
 

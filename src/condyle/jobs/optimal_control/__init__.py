@@ -270,7 +270,7 @@ class OptimalControl:
         if wrong is not None:
             raise UnsupportedError(f"OptimalControl: bounds: {wrong!r}; allowed are 'u', 'q' and 'v'")
         flat = [joint for joint in robot.joints if joint.kind.is_flat]
-        places = {
+        entries = {
             "u": [(k, k) for k in range(self.nu)],
             "v": [(k, k) for k in range(robot.nv)],
             "q": [(j.q_index + k, j.v_index + k) for j in flat for k in range(j.nq)],
@@ -281,8 +281,8 @@ class OptimalControl:
                 continue
             size = {"u": self.nu, "q": robot.nq, "v": robot.nv}[name]
             lower, upper = self._model_bounds(bound, name) if value is True else self._asked_bounds(name, value, size)
-            for entry, place in places[name]:
-                sides += _sides(name, entry, place, float(lower[entry]), float(upper[entry]))
+            for entry, tangent in entries[name]:
+                sides += _sides(name, entry, tangent, float(lower[entry]), float(upper[entry]))
         return tuple(sides)
 
     def _model_bounds(self, bound: Bound, name: str) -> tuple[Reals, Reals]:
@@ -318,13 +318,13 @@ class OptimalControl:
         return Signature([Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in self.names])
 
 
-def _sides(name: str, entry: int, place: int, lower: float, upper: float) -> list[Side]:
+def _sides(name: str, entry: int, tangent: int, lower: float, upper: float) -> list[Side]:
     """The bounds of one entry; in units of half of the range, where there are two."""
     width = 0.5 * (upper - lower)
     finite = [x for x in (lower, upper) if np.isfinite(x)]
     scale = width if np.isfinite(width) and width > 0.0 else max([1.0, *map(abs, finite)])
-    sides = [Side(name, entry, place, 1.0, upper, scale)] if np.isfinite(upper) else []
-    return [*sides, *([Side(name, entry, place, -1.0, lower, scale)] if np.isfinite(lower) else [])]
+    sides = [Side(name, entry, tangent, 1.0, upper, scale)] if np.isfinite(upper) else []
+    return [*sides, *([Side(name, entry, tangent, -1.0, lower, scale)] if np.isfinite(lower) else [])]
 
 
 def sizes_of(robot: Robot, bound: Bound) -> Mapping[str, int]:

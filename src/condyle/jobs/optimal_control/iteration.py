@@ -257,7 +257,7 @@ class Knot:
             changes = dict(zip(names, call(jvp(rules.limits), *self.arguments(values), *tangents), strict=True))
         if below is not None:
             parts = {"q": dx[: self.nv], "v": dx[self.nv :], "u": dz[self.nx :], **changes}
-            sides = [parts[side.quantity][side.place] * (side.sign / side.scale) for side in rules.sides]
+            sides = [parts[side.quantity][side.tangent] * (side.sign / side.scale) for side in rules.sides]
             rows = [changes[name] for name in ("below",) if name in changes] + ([np.stack(sides)] if sides else [])
             change = self.free(values, np.concatenate(rows), rules.of_state)
             slack, multiplier, barrier = values["slack"], values["multiplier"], values["state"][BARRIER]
@@ -317,9 +317,9 @@ class Knot:
             cost = cost + (0.5 * (answer @ answer) if name == "residual" else answer.sum())
         return cost
 
-    def place(self, side: Side) -> int:
+    def variable(self, side: Side) -> int:
         """Where a bound's entry is in [dq; dv; du]."""
-        return side.place + {"q": 0, "v": self.nv, "u": self.nx}[side.quantity]
+        return side.tangent + {"q": 0, "v": self.nv, "u": self.nx}[side.quantity]
 
 
 def turned(E: Any, Jr: Any, v: Any, h: float) -> tuple[Any, Any]:
@@ -346,14 +346,14 @@ def log_sum(x: Any) -> Any:
 def gram(J: Any, by: Any = None) -> Any:
     """J^T diag(by) J, as straight code where it is small: its zeros cost nothing, and its halves are one."""
     rows, n = J.entries, J.shape[1]
-    places = [[k for k, x in enumerate(row) if not is_zero(x)] for row in rows]
-    if sum(len(place) ** 2 for place in places) > STRAIGHT:
+    filled = [[k for k, x in enumerate(row) if not is_zero(x)] for row in rows]
+    if sum(len(columns) ** 2 for columns in filled) > STRAIGHT:
         return J.T @ (J if by is None else J * by[:, None])
     terms = dict[tuple[int, int], list[Any]]()
-    for row, place, weight in zip(rows, places, [1.0] * len(rows) if by is None else by.entries, strict=True):
-        for i in place:
+    for row, columns, weight in zip(rows, filled, [1.0] * len(rows) if by is None else by.entries, strict=True):
+        for i in columns:
             weighted = row[i] if by is None else weight * row[i]
-            for j in (j for j in place if j <= i):
+            for j in (j for j in columns if j <= i):
                 terms.setdefault((i, j), []).append(weighted * row[j])
     product = numpy.zeros((n, n), object)
     product[:] = 0.0
@@ -441,7 +441,7 @@ class _Quadratic:
         size = rows[quantity].shape[0] if quantity in rows else len(self.slope)
         diagonal, slope = [0.0 * weight[0]] * size, [0.0 * weight[0]] * size
         for k, side in sides:
-            i = side.place if quantity in rows else self.knot.place(side)
+            i = side.tangent if quantity in rows else self.knot.variable(side)
             diagonal[i] = diagonal[i] + weight[k] * (1.0 / side.scale**2)
             slope[i] = slope[i] + pull[k] * (side.sign / side.scale)
         if quantity in rows:

@@ -40,11 +40,11 @@ TAKEN = re.compile(
 
 
 class Side(NamedTuple):
-    """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; place: its tangent's."""
+    """A bound: sign (z - limit) / scale <= 0, z an entry of "q", "v", "u" or TORQUE; tangent: of its tangent."""
 
     quantity: str
     entry: int
-    place: int
+    tangent: int
     sign: float
     limit: float
     scale: float

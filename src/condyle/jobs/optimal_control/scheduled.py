@@ -103,20 +103,20 @@ class Job:
             sizes = {"q": self.robot.nq, "v": knot.nv, "u": knot.nu}
             self.functions["torque"] = function_of(self.robot, self.bound, "torque", sizes, self.torques)
         facts, V = (self.knots + 1) * FACTS, (last_column // lanes + 1) * (nx + 1) * lanes
-        one = partial(function_of, self.robot, self.bound)
+        made_of = partial(function_of, self.robot, self.bound)
         many = {"facts": facts, "moves": (self.knots + 1) * MOVES, "V": V, "state": STATE}
         if linear:
             state = {"q": self.robot.nq, "v": knot.nv}
-            self.functions["roll"] = one("roll", {**state, "u": knot.nu}, self._rolled)
+            self.functions["roll"] = made_of("roll", {**state, "u": knot.nu}, self._rolled)
             plan = {"start_q": self.robot.nq, "start_v": knot.nv}
-            self.functions["beside"] = one("beside", state | plan, self._beside)
+            self.functions["beside"] = made_of("beside", state | plan, self._beside)
             moved = {"beside": knot.nx, "by": knot.nu}
-            self.functions["follow"] = one("follow", {**plan, "start_u": knot.nu, **moved}, self._followed)
-        self.functions["carry"] = one("carry", {"start_state": STATE, "asked": ASKED}, carry)
-        self.functions["begin"] = one("begin", many, search.begin)
-        self.functions["judge"] = one("judge", {"state": STATE, "search": SEARCH, "facts": facts}, search.judge)
+            self.functions["follow"] = made_of("follow", {**plan, "start_u": knot.nu, **moved}, self._followed)
+        self.functions["carry"] = made_of("carry", {"start_state": STATE, "asked": ASKED}, carry)
+        self.functions["begin"] = made_of("begin", many, search.begin)
+        self.functions["judge"] = made_of("judge", {"state": STATE, "search": SEARCH, "facts": facts}, search.judge)
         asked = {"state": STATE, "search": SEARCH, "facts": facts, "asked": ASKED}
-        self.functions["finish"] = one("finish", asked, search.finish)
+        self.functions["finish"] = made_of("finish", asked, search.finish)
 
     def _rolled(self, call: Callable[..., Any], values: Mapping[str, Any]) -> dict[str, Any]:
         """The next state by the motion."""
@@ -237,10 +237,10 @@ class Job:
     def variables(self) -> list[tuple[str, int, int]]:
         """Name, rows and size of what a plan is made of."""
         N, last = self.knots, self._variables(self.last)
-        found = [
+        running = [
             (name, N + 1 if name in ("q", "v") else N, size) for name, size in self._variables(self.running).items()
         ]
-        return found + [(LAST + name, 1, size) for name, size in last.items() if name not in ("q", "v")]
+        return running + [(LAST + name, 1, size) for name, size in last.items() if name not in ("q", "v")]
 
     # Statements.
 
@@ -250,9 +250,9 @@ class Job:
         key, N = (name if running else LAST + name), self.knots
         function = self.functions[key]
         named = outputs or {}
-        given = tuple(self.operand(port.name, running) for port in function.inputs)
+        inputs = tuple(self.operand(port.name, running) for port in function.inputs)
         answers = tuple(self.operand(named.get(port.name, port.name), running) for port in function.outputs)
-        return Call(key, N if running else 1, given, answers)
+        return Call(key, N if running else 1, inputs, answers)
 
     def operand(self, name: str, running: bool) -> Operand:
         """Where an array of a knot is."""
@@ -281,8 +281,8 @@ class Job:
     def single(self, name: str) -> Call:
         """A call for the whole problem."""
         function = self.functions[name]
-        given = tuple(Operand(self.whole(port.name)) for port in function.inputs)
-        return Call(name, 1, given, tuple(Operand(port.name) for port in function.outputs))
+        inputs = tuple(Operand(self.whole(port.name)) for port in function.inputs)
+        return Call(name, 1, inputs, tuple(Operand(port.name) for port in function.outputs))
 
     def schedule(self, begin: Begin, shift: int = 0, exported: str = "") -> Schedule:
         """The schedule of a solve. shift: knots by which a plan is moved on first. exported: its name in an export,
@@ -348,11 +348,11 @@ class Job:
                 Call("follow", followed, (*after, *moves), answers),
             ]
         if followed < self.knots:
-            given, after = (
+            now, after = (
                 tuple(Operand(name, followed + row, 1, 1) for name in names)
                 for names, row in (((*state, "u"), 0), (state, 1))
             )
-            statements.append(Sweep(self.knots - followed, (Call("roll", 1, given, after),)))
+            statements.append(Sweep(self.knots - followed, (Call("roll", 1, now, after),)))
         return statements
 
     def sweeps(self, steps: bool = True) -> tuple[Sweep, Sweep]:

@@ -33,6 +33,8 @@ STATUSES = ("not finite", "no descent", "infeasible", "most", "solved")
 """By status, from -3 on."""
 FIRST_BARRIER, STEP_BARRIER = 0.1, 1e-4
 """mu of a start without a plan; the least one of a step of predictive control."""
+MOST_ROWS = 64
+"""Of such numbers that are kept."""
 TIGHT, ROUNDINGS = 1e-6, 1e4
 """Tolerance of a step, and the least one in roundings of the number type: with a smaller mu the weights of limits leave
 float32 no digits for all else."""
@@ -218,8 +220,10 @@ class Solver:
         return self._run("step", "plan", shift, arrays, inputs)
 
     def _row(self, *numbers: float) -> Array:
-        """Numbers as an array, made once."""
+        """Numbers as an array, made once; a caller who changes them in each call keeps few."""
         if numbers not in self._numbers:
+            if len(self._numbers) >= MOST_ROWS:
+                self._numbers.clear()
             self._numbers[numbers] = np.array(numbers, self.dtype)
         return self._numbers[numbers]
 

@@ -1,7 +1,7 @@
 /* Scheduled(words, entries, format): entries called in order on arrays of one problem, one problem after the other.
  *
  * A problem has slabs, which are arrays: inputs and outputs come from outside; the last slab is the one inside, in the
- * workspace of a thread, whose first numbers begin at 0. An operand is a place in a slab that steps read or write: an
+ * workspace of a thread, whose first numbers begin at 0. An operand is where steps read or write in a slab: an
  * address in the workspace. A loop moves some of them at each turn, and back behind its last turn.
  *
  * Words (int64): the number of inputs, outputs, numbers that begin at 0, operands, moves and steps; the numbers in each slab;
@@ -33,26 +33,26 @@ typedef struct {
     ScheduledStep *step;
     ptrdiff_t *stride; /* of each operand */
     int64_t *reach;    /* of each operand the first number at the turn where it stands first, and last */
-    size_t places, turns, inside; /* where parts of the workspace begin, behind that of the entries */
+    size_t pointers, turns, inside; /* where parts of the workspace begin, behind that of the entries */
     size_t item;
     Py_ssize_t context, address, work;
     char format;
 } Scheduled;
 
-static void copy_rows(const Scheduled *self, const ScheduledStep *step, char *const *place)
+static void copy_rows(const Scheduled *self, const ScheduledStep *step, char *const *pointer)
 {
     const ptrdiff_t from = self->stride[step->from], to = self->stride[step->to], item = (ptrdiff_t)self->item;
     const int whole = from == step->a && to == step->a;
     const size_t bytes = (size_t)(whole ? step->count * step->a : step->a) * self->item;
     for (ptrdiff_t k = 0; k < (whole ? 1 : step->count); k++) {
-        memmove(place[step->to] + k * to * item, place[step->from] + k * from * item, bytes);
+        memmove(pointer[step->to] + k * to * item, pointer[step->from] + k * from * item, bytes);
     }
 }
 
-static void transpose(const Scheduled *self, const ScheduledStep *step, char *const *place)
+static void transpose(const Scheduled *self, const ScheduledStep *step, char *const *pointer)
 {
-    const char *from = place[step->from];
-    char *to = place[step->to];
+    const char *from = pointer[step->from];
+    char *to = pointer[step->to];
     for (int64_t k = 0; k < step->count; k++, to += (size_t)(step->a * step->b) * self->item) {
         for (int64_t i = 0; i < step->a; i++) {
             for (int64_t j = 0; j < step->b; j++, from += self->item) {
@@ -62,29 +62,29 @@ static void transpose(const Scheduled *self, const ScheduledStep *step, char *co
     }
 }
 
-/* Whether a loop is done; its places are moved on, or back to where they began. */
-static int end_turn(const Scheduled *self, const ScheduledStep *step, char **place, int64_t *turn)
+/* Whether a loop is done; its pointers are moved on, or back to where they began. */
+static int end_turn(const Scheduled *self, const ScheduledStep *step, char **pointer, int64_t *turn)
 {
-    const char *const flag = step->to < 0 ? NULL : place[step->to];
+    const char *const flag = step->to < 0 ? NULL : pointer[step->to];
     const int above = flag != NULL && (self->item == 8 ? *(const double *)flag > 0 : *(const float *)flag > 0);
     const int ends = above || *turn + 1 == step->count;
     const int64_t by = (ends ? -*turn : 1) * (int64_t)self->item;
     const int64_t *move = self->move + MOVE_WORDS * step->a, *const last = move + MOVE_WORDS * step->b;
     for (; move < last; move += MOVE_WORDS) {
-        place[move[0]] += move[1] * by;
+        pointer[move[0]] += move[1] * by;
     }
     *turn = ends ? 0 : *turn + 1;
     return ends;
 }
 
 /* All steps of one problem. turn: of each loop, 0 before and behind it. */
-static int run_steps(const Scheduled *self, char **place, int64_t *turn, void *work)
+static int run_steps(const Scheduled *self, char **pointer, int64_t *turn, void *work)
 {
     for (int64_t k = 0; k < self->n_step; k++) {
         const ScheduledStep *const step = self->step + k;
         if (step->kind == SCHEDULED_CALL) {
-            const void *const *in = (const void *const *)place + step->from;
-            void *const *out = (void *const *)place + step->to;
+            const void *const *in = (const void *const *)pointer + step->from;
+            void *const *out = (void *const *)pointer + step->to;
             const ptrdiff_t *in_stride = self->stride + step->from, *out_stride = self->stride + step->to;
             const size_t n = (size_t)step->count;
             const int status = step->general != NULL
@@ -94,9 +94,9 @@ static int run_steps(const Scheduled *self, char **place, int64_t *turn, void *w
                 return status;
             }
         } else if (step->kind == SCHEDULED_LOOP) {
-            k = end_turn(self, step, place, turn + k) ? k : step->from - 1;
+            k = end_turn(self, step, pointer, turn + k) ? k : step->from - 1;
         } else {
-            (step->kind == SCHEDULED_COPY ? copy_rows : transpose)(self, step, place);
+            (step->kind == SCHEDULED_COPY ? copy_rows : transpose)(self, step, pointer);
         }
     }
     return 0;
@@ -106,7 +106,7 @@ static int run_scheduled(size_t n, const void *const *in, const ptrdiff_t *in_st
                          const ptrdiff_t *out_stride, void *work, const void *context)
 {
     const Scheduled *const self = context;
-    char **const place = (char **)((char *)work + self->places), *slab[2 * MAX_PORTS + 1];
+    char **const pointer = (char **)((char *)work + self->pointers), *slab[2 * MAX_PORTS + 1];
     int64_t *const turn = (int64_t *)((char *)work + self->turns);
     const int64_t ends = self->n_in + self->n_out;
     int status = 0;
@@ -119,11 +119,11 @@ static int run_scheduled(size_t n, const void *const *in, const ptrdiff_t *in_st
         }
         for (int64_t k = 0; k < self->n_operand; k++) {
             const int64_t *operand = self->operand + OPERAND_WORDS * k;
-            place[k] = slab[operand[0]] + operand[1] * (int64_t)self->item;
+            pointer[k] = slab[operand[0]] + operand[1] * (int64_t)self->item;
         }
         memset(slab[ends], 0, (size_t)self->n_zero * self->item);
         memset(turn, 0, (size_t)self->n_step * sizeof *turn);
-        status = run_steps(self, place, turn, work);
+        status = run_steps(self, pointer, turn, work);
     }
     return status;
 }
@@ -154,7 +154,7 @@ static int read_call(Scheduled *self, ScheduledStep *step)
     if (fine) {
         step->to = step->from + entry->n_in;
         step->general = entry->general, step->entry = entry->entry, step->context = entry->context;
-        self->places = entry->work > self->places ? entry->work : self->places;
+        self->pointers = entry->work > self->pointers ? entry->work : self->pointers;
     }
     return fine;
 }
@@ -251,8 +251,8 @@ static int read_schedule(Scheduled *self)
     if (!read_steps(self, self->move + MOVE_WORDS * self->n_move)) {
         return 0;
     }
-    self->places = whole_lines(self->places);
-    self->turns = self->places + whole_lines((size_t)self->n_operand * sizeof(char *));
+    self->pointers = whole_lines(self->pointers);
+    self->turns = self->pointers + whole_lines((size_t)self->n_operand * sizeof(char *));
     self->inside = self->turns + whole_lines((size_t)self->n_step * sizeof(int64_t));
     self->work = (Py_ssize_t)(self->inside + (size_t)self->slab[self->n_in + self->n_out] * self->item + SCHEDULED_LINE);
     return 1;
