@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from condyle.jobs.optimal_control import OptimalControl
 from experiments.dadu2023 import sqp
 from experiments.dadu2023.engines import Ours
-from experiments.dadu2023.loop import MOST, Loop
+from experiments.dadu2023.loop import MOST, WARM, Loop
 from experiments.dadu2023.walker import (
     KNOTS,
     NJ,
@@ -136,7 +136,7 @@ class Planner:
 def measure(row: str, quick: bool) -> dict[str, Any]:
     planner, walker = Planner(INTEGRATORS[row]), Walker("float64", 1)
     loop: Any = Loop({row: planner, THERE: sqp.Controller(walker, Ours(walker))}, "mujoco")  # pyright: ignore
-    loop.until(0.3 if quick else SECONDS)
+    loop.until(1.5 * WARM * H if quick else SECONDS)
     violations = {"p50": float(np.median(planner.violations)), "max": max(planner.violations)}
     answer = {"first_iterations": planner.first, "violation": violations, "periods": loop.periods()}
     return {**answer, "tracking": loop.tracking()}
