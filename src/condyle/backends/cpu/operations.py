@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from condyle.ir.program import Program, operands
 from condyle.backends.cpu.target import Isa
+from condyle.ir.program import Program, operands
 from condyle.operations import FUSED, PLACES, TRIGONOMETRIC, Node
 from condyle.passes.elementary.circle import COSINE, ROUND, SINE
 from condyle.passes.elementary.expand import expand

@@ -1,8 +1,8 @@
 """random0 .. random3: Threefry's rounds on bits (`operations.threefry`), then the lowest 23 bits as a number in [0, 1).
 
-A word is the lowest 32 bits of a number. With a number x of at least 2^52 (float32: 2^23) and less than twice as much
-the lowest bits are a whole number, so x + 2^52 has the word of x there, and a word behind the exponent of a power of two
-is a number in steps of 2^-23. Words that are the same in all states are Python's whole numbers.
+A word is the lowest 32 bits of a number. A number from 2^52 on (float32: 2^23), up to twice as much, has a whole number
+in its lowest bits, so x + 2^52 has the word of x there; and a word behind the exponent of a power of two is a number in
+steps of 2^-23. Words that are the same in all states are Python's whole numbers.
 """
 
 from __future__ import annotations
