@@ -163,9 +163,8 @@ class Transition:
 
     @property
     def _carried(self) -> tuple[str, ...]:
-        """Entries that are as they were until a reset, or have been changed in the step."""
-        solved = ("impulse",) if self.has_contacts else ()
-        return (*solved, *self.inputs, *self.memory, *(random.name for random in self.randoms))
+        """Entries that a step changes beside q, v and what counts."""
+        return (*(("impulse",) if self.has_contacts else ()), *self.memory)
 
     def _moved(self, state: Any, values: Values, randomised: Mapping[str, Any]) -> tuple[Any, Values]:
         """The state after a substep, and values with the impulses of it."""
