@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.compile.options import whole
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.jobs.environment.transition import NEXT_STEP, SAME_STEP, Transition
-from condyle.symbolic.random import seed_words
+from condyle.symbolic.random_numbers import seed_words
 from condyle.user.ports import names_asked
 
 if TYPE_CHECKING:

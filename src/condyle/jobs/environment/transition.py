@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.specification.ports import NUMBERS
-from condyle.symbolic.random import normal, uniform
+from condyle.symbolic.random_numbers import normal, uniform
 from condyle.user.ports import names_asked
 
 Reals = NDArray[np.float64]
