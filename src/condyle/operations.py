@@ -33,7 +33,7 @@ Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
 LEAVES = frozenset({"const", "input"})
 
 ODD, EVEN = "odd", "even"
-TRACED, FUSING, MACHINE = "traced", "fusing", "machine"
+TRACED, DRAWN, FUSING, MACHINE = "traced", "drawn", "fusing", "machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Operation:
     additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
     operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
     f(x), x the first operand. commutes: whether operands may be swapped. source: where it is from. "traced": symbols;
-    "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
+    "drawn": random numbers of symbols; "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
     "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in C's math.h.
     """
 
@@ -231,8 +231,8 @@ _ROWS = (
     # on the lowest 32 bits as a whole number: addition modulo 2**32, rotation to higher bits; bits above mean nothing
     Operation("iadd", 2, _of_words(np.add), add=1, commutes=True, source=MACHINE),
     *(Operation(f"rotl{places}", 1, _of_words(_rotated(places)), add=1, source=MACHINE) for places in PLACES),
-    # random0 k0 k1 k2 k3 c0 c1 c2 c3: word 0 of the block of a key and a counter, as a number in [0, 1)
-    *(Operation(f"random{k}", 8, _random(k), mul=1, add=190, size=191, depth=130, source=TRACED) for k in range(4)),
+    # random0 k0 k1 k2 k3 c0 c1 c2 c3: the first word of the block of a key and a counter, as a number in [0, 1)
+    *(Operation(f"random{k}", 8, _random(k), add=186, size=186, depth=75, source=DRAWN) for k in range(4)),
 )
 
 OPERATIONS = {row.name: row for row in _ROWS}
