@@ -146,12 +146,12 @@ class Environments:
         for name, value in values.items():
             if name not in self._names:
                 raise UnsupportedError(f"set: there is no {name!r}; there are {', '.join(self._names)}")
-            array = self._now[name]
+            array: Any = self._now[name]
             try:
                 array[...] = np.asarray(value, self.dtype)
             except ValueError:
                 expected = f"{array.shape} or {array.shape[1:]}"
-                raise ShapeError(f"set: {name} has shape {np.shape(value)}, expected {expected}") from None
+                raise ShapeError(f"set: {name} has shape {np.asarray(value).shape}, expected {expected}") from None
 
     def state(self) -> dict[str, Array]:
         """Return all that the future depends on, by name: copies of arrays (n, ...)."""
