@@ -29,12 +29,14 @@ if TYPE_CHECKING:
     )
     from condyle.fpga.box_sources import box_of_effort, box_of_states
     from condyle.fpga.integers import FixedPoint, fixed_point
+    from condyle.jobs.environment import Environment
     from condyle.jobs.optimal_control import OptimalControl
     from condyle.model.actuator import Actuator
     from condyle.model.change import Drive
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
+    from condyle.symbolic import random_numbers as random
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
 
@@ -51,6 +53,7 @@ __all__ = [
     "Drive",
     "Dynamics",
     "DynamicsDerivatives",
+    "Environment",
     "Finding",
     "FixedPoint",
     "ForwardDynamicsDerivatives",
@@ -78,12 +81,14 @@ __all__ = [
     "operation_counts",
     "physical_inertias",
     "qp",
+    "random",
     "random_tree",
     "solve_symmetric",
 ]
 
 _HOMES = {
     "FixedPoint": "fpga.integers",
+    "Environment": "jobs.environment",
     "OptimalControl": "jobs.optimal_control",
     "Packed": "runtime.packed",
     "fixed_point": "fpga.integers",
@@ -105,6 +110,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
+    if name == "random":  # a module, which has another name so that the standard library's is not hidden
+        value = globals()[name] = import_module("condyle.symbolic.random_numbers")
+        return value
     if name not in _HOMES:
         raise AttributeError(f"module 'condyle' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)
