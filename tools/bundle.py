@@ -1,6 +1,6 @@
 """Writes the bundled robots, src/condyle/robots/*.urdf, from the files that LICENSES.md there names.
 
-python -m tools.bundle NAME...             write them from the example-robot-data wheel; ur5e, go2, g1 from files kept here
+python -m tools.bundle NAME...             write them from the example-robot-data wheel; ur5e, go2, g1: from those kept
 python -m tools.bundle NAME --source FILE  write one from a file elsewhere; the three of the GRiD benchmarks need it
 python -m tools.bundle NAME... --check     exit status 1 if a file is not what would be written
 python -m tools.bundle --expand FOLDER     tests/robots/sources/ur5e.urdf from a checkout of Universal Robots' ROS 2
