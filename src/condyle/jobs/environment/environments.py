@@ -41,11 +41,12 @@ class Environments:
         mode: str,
         transition: Transition,
         copy: bool,
+        sweeps: int | None,
         options: Mapping[str, Any],
     ) -> None:
         """options: of `UserFunction.compile`. See `Environment.compile`."""
         self.environment, self.n, self.mode = environment, whole("n", n, 1), mode
-        self._transition, self._options = replace(transition, mode=mode), dict(options)
+        self._transition, self._sweeps, self._options = replace(transition, mode=mode), sweeps, dict(options)
         if whole("first", first, 0) + self.n > MOST:
             raise UnsupportedError(f"compile: environments {first} to {first + n}; their numbers end at {MOST}")
         self._sizes = dict(self._transition.sizes) | ({"ended": ()} if mode == NEXT_STEP else {})
@@ -193,7 +194,7 @@ class Environments:
             raise UnsupportedError(f"{called}: the environments have not begun; call reset(seed=0) first")
 
     def _compiled(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
-        return self.environment.function(f, sizes).compile(**self._options)
+        return self.environment.function(f, sizes, self._sweeps).compile(**self._options)
 
     def _with_policy(self, policy: Callable[..., Any], shapes: Mapping[str, Any], noise: int) -> CompiledFunction:
         """The step of this policy, compiled once."""
