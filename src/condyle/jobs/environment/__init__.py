@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
-from condyle.ground import Plane
 from condyle.jobs.environment.environments import Environments as Environments
 from condyle.jobs.environment.transition import ANSWERS, MODES, OWN, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
@@ -78,6 +77,10 @@ class Environment:
             raise UnsupportedError(f"Environment: dt={dt!r}, expected seconds above 0")
         if not (np.isfinite(friction) and friction >= 0.0):
             raise UnsupportedError(f"Environment: friction={friction!r}, expected a number from 0 on")
+        if contacts and not hasattr(ground, "contact_solve"):
+            raise UnsupportedError(
+                f"Environment: ground={ground!r}; with contacts give one, such as condyle.ground.Plane()"
+            )
         self.actions = whole("actions", self._controls() if actions is None else actions, 1)
         inputs, memory = dict(inputs or {}), dict(memory or {})
         for what, names in (("inputs", inputs), ("memory", memory)):
@@ -92,7 +95,7 @@ class Environment:
         sizes |= dict.fromkeys(("step", "episode", "environment"), ()) | {"seed": 2}
         begin = reset if callable(reset) else _posture(robot, robot.neutral() if reset is None else reset)
         self._transition = Transition(
-            robot, observe, reward, done, control, remember, begin, ground or Plane(), float(friction), bool(contacts),
+            robot, observe, reward, done, control, remember, begin, ground, float(friction), bool(contacts),
             float(dt), whole("substeps", substeps, 1), None if horizon is None else whole("horizon", horizon, 1),
             whole("draws", draws, 0), whole("noise", noise, 0), tuple(inputs), tuple(memory), sizes, randoms, push,
         )  # fmt: skip
@@ -111,6 +114,7 @@ class Environment:
         dtype: DTypeLike = "float32",
         threads: int | None = None,
         *,
+        sweeps: int | None = None,
         target: str = "cpu",
         mode: str = SAME_STEP,
         first: int = 0,
@@ -118,6 +122,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
+        sweeps: how many the contacts' solver makes, 12 for learning; None: until it has solved (docs/friction.md).
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the
@@ -127,7 +132,7 @@ class Environment:
         if mode not in MODES:
             raise UnsupportedError(f"compile: mode={mode!r}; allowed is {', '.join(map(repr, MODES))}")
         options = {"target": target, "dtype": dtype, "threads": threads}
-        return Environments(self, n, first, mode, self._transition, copy, options)
+        return Environments(self, n, first, mode, self._transition, copy, sweeps, options)
 
     def _controls(self) -> int:
         """Entries of u."""
@@ -168,10 +173,10 @@ class Environment:
                 randoms.append(Random(name, (size,), partial(_between, *ends)))
         return tuple(randoms), push
 
-    def function(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> UserFunction:
+    def function(self, f: Callable[..., Any], sizes: Mapping[str, Any], sweeps: int | None = None) -> UserFunction:
         """A user's function with the options of this environment."""
         robot: Any = self.robot  # a `condyle.Robot`
-        return robot.function(f, sizes, **self._options)
+        return robot.function(f, sizes, sweeps=sweeps, **self._options)
 
 
 def _between(low: float, high: float, draws: Any) -> Any:
