@@ -30,7 +30,8 @@ class Environments:
     """n environments of one kind; arrays have the environment as their first axis.
 
     n; dtype; mode; environment: the `Environment`. observation_size, action_size: entries of an observation and of an
-    action. `step_function`: what a step is, a function of the state and the action, for frameworks.
+    action. `step_function`, `reset_function`: what a step and a reset are, functions of the state and of the action or
+    the mask, for frameworks.
     """
 
     def __init__(
@@ -52,7 +53,7 @@ class Environments:
         self.step_function = self._compiled(self._transition.step, self._sizes)
         self._sizes["observation"] = environment.observations
         state = {name: size for name, size in self._sizes.items() if name != "action"}
-        self._restart = self._compiled(self._transition.restart, {**state, "mask": ()})
+        self.reset_function = self._compiled(self._transition.restart, {**state, "mask": ()})
         answers = dict.fromkeys(("reward", "terminated", "truncated", "failed", "residual"), ())
         self._answer_sizes = {**state, **answers, "final_observation": environment.observations}
         self._copies = copy
@@ -77,16 +78,17 @@ class Environments:
         """
         if seed is None and not self._is_begun:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
+        chosen: Any = np.ones(self.n) if mask is None or not self._is_begun else np.asarray(mask, self.dtype)
+        if chosen.shape != (self.n,):
+            raise ShapeError(f"reset: mask has shape {chosen.shape}, expected {(self.n,)}")
         if seed is not None:
             words = [seed_words(x) for x in seed] if isinstance(seed, Sequence) else [seed_words(seed)] * self.n
             if len(words) != self.n:
                 raise ShapeError(f"reset: {len(words)} seeds for {self.n} environments; give one, or one for each")
-            self._state["seed"][:] = words
-            self._state["episode"][:] = -1.0
-        chosen: Any = np.ones(self.n) if mask is None or not self._is_begun else np.asarray(mask, self.dtype)
-        if chosen.shape != (self.n,):
-            raise ShapeError(f"reset: mask has shape {chosen.shape}, expected {(self.n,)}")
-        self._run(self._restart, mask=chosen.astype(self.dtype))
+            begins = chosen > 0.5  # the others go on with their numbers
+            self._state["seed"][begins] = np.asarray(words)[begins]
+            self._state["episode"][begins] = -1.0
+        self._run(self.reset_function, mask=chosen.astype(self.dtype))
         self._is_begun = True
         return self._returned(self._state["observation"])
 
