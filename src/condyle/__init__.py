@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
+    from condyle.symbolic import random_numbers as random
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
 
@@ -80,6 +81,7 @@ __all__ = [
     "operation_counts",
     "physical_inertias",
     "qp",
+    "random",
     "random_tree",
     "solve_symmetric",
 ]
@@ -108,6 +110,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
+    if name == "random":  # a module, which has another name so that the standard library's is not hidden
+        value = globals()[name] = import_module("condyle.symbolic.random_numbers")
+        return value
     if name not in _HOMES:
         raise AttributeError(f"module 'condyle' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)

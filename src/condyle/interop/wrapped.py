@@ -314,6 +314,11 @@ class Function:
         """See `CompiledFunction.iterate`. It has no gradient."""
         return self.rollout.iterate(args, named, until, most, by_time, sum)
 
+    @property
+    def specification(self) -> specification.Function:
+        """What it takes and gives."""
+        return self._function
+
     def __reduce__(self) -> tuple[Any, ...]:
         return self._recipe
 

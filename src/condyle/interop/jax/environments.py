@@ -10,6 +10,7 @@ import numpy as np
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.interop.jax.methods import function
+from condyle.interop.wrapped import Function
 from condyle.jobs.environment.environments import MOST, Environments
 from condyle.symbolic.random import seed_words
 
@@ -29,9 +30,8 @@ class JaxEnvironments:
 
     def __init__(self, environments: Environments, is_tangent: bool) -> None:
         self.environments, self.n = environments, environments.n
-        self._step, self._reset = (
-            function(f, is_tangent) for f in (environments.step_function, environments.reset_function)
-        )
+        self._step = function(environments.step_function, is_tangent)
+        self._reset = function(environments.reset_function, is_tangent)
         self._blank = environments.state() | {"episode": np.full(self.n, -1.0, environments.dtype)}
         self._inputs = environments.inputs
 
@@ -54,7 +54,7 @@ class JaxEnvironments:
             words = jnp.broadcast_to(jnp.asarray(self._words(seed), dtype), (self.n, 2))
             values["seed"] = jnp.where(begins[:, None], words, before["seed"])
             values["episode"] = jnp.where(begins, -1.0, before["episode"])
-        return values | self._called(self._reset, values | {"mask": begins.astype(dtype)})
+        return values | _called(self._reset, values | {"mask": begins.astype(dtype)})
 
     def step(self, state: State, action: Any, **inputs: Any) -> tuple[State, Any, Any, Any, Any, dict[str, Any]]:
         """Return state, observation (n, observation_size), reward (n), terminated (n), truncated (n), info.
@@ -67,7 +67,7 @@ class JaxEnvironments:
         values = dict(state)
         for name, x in inputs.items():
             values[name] = jnp.broadcast_to(jnp.asarray(x, self.environments.dtype), state[name].shape)
-        answers = self._called(self._step, values | {"action": action})
+        answers = _called(self._step, values | {"action": action})
         values |= {name: x for name, x in answers.items() if name in values}
         terminated, truncated = answers["terminated"] > 0.5, answers["truncated"] > 0.5
         info: dict[str, Any] = {"failed": answers["failed"] > 0.5}
@@ -76,11 +76,6 @@ class JaxEnvironments:
         if "final_observation" in answers:
             info |= {"final_obs": answers["final_observation"], "_final_obs": terminated | truncated}
         return values, values["observation"], answers["reward"], terminated, truncated, info
-
-    def _called(self, compiled: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-        """The answers by name."""
-        names = compiled.inputs
-        return compiled(*(values[name] for name in names))._asdict()
 
     def _words(self, seed: Any) -> Any:
         """(2,), or (n, 2)."""
@@ -96,3 +91,8 @@ class JaxEnvironments:
             what = f"an array {data.shape} of {data.dtype}"
             raise UnsupportedError(f"reset: seed is {what}; give a whole number, n of them, or a key of jax.random")
         return data[-2:] % MOST
+
+
+def _called(f: Function, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers by name."""
+    return f(**{port.name: values[port.name] for port in f.specification.inputs})._asdict()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.compile.options import whole
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.jobs.environment.transition import NEXT_STEP, SAME_STEP, Transition
-from condyle.symbolic.random import seed_words
+from condyle.symbolic.random_numbers import seed_words
 from condyle.user.ports import names_asked
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Environments:
     """n environments of one kind; arrays have the environment as their first axis.
 
     n; dtype; mode; environment: the `Environment`. observation_size, action_size: entries of an observation and of an
-    action. `step_function`, `reset_function`: what a step and a reset are, functions of the state and of the action or
+    action. inputs: names of those of the environment; horizon: steps of an episode, or None. `step_function`, `reset_function`: what a step and a reset are, functions of the state and of the action or
     the mask, for frameworks.
     """
 
@@ -54,16 +54,23 @@ class Environments:
         self._sizes["observation"] = environment.observations
         state = {name: size for name, size in self._sizes.items() if name != "action"}
         self.reset_function = self._compiled(self._transition.restart, {**state, "mask": ()})
-        answers = dict.fromkeys(("reward", "terminated", "truncated", "failed", "residual"), ())
-        self._answer_sizes = {**state, **answers, "final_observation": environment.observations}
+        answers: dict[str, Any] = dict.fromkeys(("reward", "terminated", "truncated", "failed", "residual"), ())
+        answers["final_observation"] = environment.observations
         self._copies = copy
         self.dtype = self.step_function.dtype
         self.action_size, self.observation_size = environment.actions, environment.observations
+        self.inputs, self.horizon = transition.inputs, transition.horizon
         self._policies: dict[object, CompiledFunction] = {}
-        self._buffers = dict[str, tuple[Array, Array]]()
-        self._state = {name: self._next(name, self._shape(size)) for name, size in state.items()}
-        self._state["environment"][:] = np.arange(first, first + self.n)
-        self._state["q"][:] = environment.robot.neutral()
+        every = {**state, **answers}
+        lengths = {"nq": environment.robot.nq, "nv": environment.robot.nv}
+        shapes = {name: (self.n, *_shape(lengths.get(size, size))) for name, size in every.items()}
+        self._lists = dict[Any, tuple[list[str], list[str], list[str]]]()
+        self._changed = {port.name for f in (self.step_function, self.reset_function) for port in f.specification.outputs}
+        now = {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()}
+        then = {name: x.copy() if name in self._changed else x for name, x in now.items()}
+        self._names, self._now, self._then = tuple(state), now, then
+        now["environment"][:] = np.arange(first, first + self.n)
+        now["q"][:] = environment.robot.neutral()
         self._is_begun, self.failures = False, 0
 
     def __repr__(self) -> str:
@@ -86,11 +93,11 @@ class Environments:
             if len(words) != self.n:
                 raise ShapeError(f"reset: {len(words)} seeds for {self.n} environments; give one, or one for each")
             begins = chosen > 0.5  # the others go on with their numbers
-            self._state["seed"][begins] = np.asarray(words)[begins]
-            self._state["episode"][begins] = -1.0
+            self._now["seed"][begins] = np.asarray(words)[begins]
+            self._now["episode"][begins] = -1.0
         self._run(self.reset_function, mask=chosen.astype(self.dtype))
         self._is_begun = True
-        return self._returned(self._state["observation"])
+        return self._returned(self._now["observation"])
 
     def step(self, action: ArrayLike, **inputs: ArrayLike) -> tuple[Array, Array, Any, Any, dict[str, Any]]:
         """Return observation (n, observation_size), reward (n), terminated (n), truncated (n), info.
@@ -105,8 +112,9 @@ class Environments:
             self.set(**inputs)
         answers = self._run(self.step_function, action=action)
         terminated, truncated = answers["terminated"] > 0.5, answers["truncated"] > 0.5
-        info: dict[str, Any] = {"failed": answers["failed"] > 0.5}
-        self.failures += int(np.count_nonzero(info["failed"]))
+        failed = answers["failed"] > 0.5
+        self.failures += int(np.count_nonzero(failed))
+        info: dict[str, Any] = {"failed": failed}
         if self._transition.has_contacts:
             info["residual"] = self._returned(answers["residual"])
         if self.mode == SAME_STEP:
@@ -127,10 +135,12 @@ class Environments:
         self._check_begun("rollout")
         arrays = {name: np.asarray(x, self.dtype) for name, x in weights.items()}
         function = self._with_policy(policy, {name: x.shape for name, x in arrays.items()}, whole("noise", noise, 0))
-        first = self._state["observation"][:, None].copy()
-        answers = function.rollout(**self._state, **arrays, steps=whole("steps", steps, 1))
+        first = self._now["observation"][:, None].copy()
+        answers = function.rollout(
+            **{name: self._now[name] for name in self._names}, **arrays, steps=whole("steps", steps, 1)
+        )
         path = answers._asdict()
-        self.set(**{name: x[:, -1] for name, x in path.items() if name in self._state})
+        self.set(**{name: x[:, -1] for name, x in path.items() if name in self._names})
         self.failures += int(np.count_nonzero(path["failed"] > 0.5))
         path["observation"] = np.concatenate([first, path["observation"]], axis=1)
         path |= {name: path[name] > 0.5 for name in ("terminated", "truncated", "failed")}
@@ -139,44 +149,46 @@ class Environments:
     def set(self, **values: ArrayLike) -> None:
         """Set entries of the state by name, such as inputs, memory, q, v: (n, ...), or one for all environments."""
         for name, value in values.items():
-            if name not in self._state:
-                raise UnsupportedError(f"set: there is no {name!r}; there are {', '.join(self._state)}")
-            shape = self._state[name].shape
-            array = self._next(name, shape[1:])
+            if name not in self._names:
+                raise UnsupportedError(f"set: there is no {name!r}; there are {', '.join(self._names)}")
+            array = self._now[name]
             try:
                 array[...] = np.asarray(value, self.dtype)
             except ValueError:
-                raise ShapeError(f"set: {name} has shape {np.shape(value)}, expected {shape} or {shape[1:]}") from None
-            self._state[name] = array
+                expected = f"{array.shape} or {array.shape[1:]}"
+                raise ShapeError(f"set: {name} has shape {np.shape(value)}, expected {expected}") from None
 
     def state(self) -> dict[str, Array]:
         """Return all that the future depends on, by name: copies of arrays (n, ...)."""
-        return {name: x.copy() for name, x in self._state.items()}
+        return {name: self._now[name].copy() for name in self._names}
 
     def restore(self, state: Mapping[str, ArrayLike]) -> None:
         """Go on from a state that `state` returned, also of other environments: exactly as from there."""
-        if missing := [name for name in self._state if name not in state]:
+        if missing := [name for name in self._names if name not in state]:
             raise UnsupportedError(f"restore: {missing[0]!r} is missing; give what state() returned")
-        self.set(**state)
+        self.set(**{name: state[name] for name in self._names})
         self._is_begun = True
 
     def _run(self, function: CompiledFunction, **values: ArrayLike) -> Mapping[str, Array]:
         """The answers by name, in arrays that the call after the next one writes again; the state is theirs now."""
-        names = [port.name for port in function.specification.outputs]
-        out = tuple(self._next(name, self._shape(self._answer_sizes[name])) for name in names)
-        inputs = [values[p.name] if p.name in values else self._state[p.name] for p in function.specification.inputs]
-        function(*inputs, out=out)
-        answers = dict(zip(names, out, strict=True))
-        self._state |= {name: x for name, x in answers.items() if name in self._state}
-        return answers
+        now, then, (inputs, outputs, others) = self._now, self._then, self._names_of(function)
+        known = {**now, **values}
+        function(*[known[name] for name in inputs], out=tuple([then[name] for name in outputs]))
+        for name in others:
+            then[name][...] = now[name]
+        self._now, self._then = then, now
+        return then
 
-    def _next(self, name: str, size: tuple[int, ...]) -> Array:
-        """The one of two arrays of this name that was not the last one."""
-        if name not in self._buffers:
-            self._buffers[name] = np.zeros((self.n, *size), self.dtype), np.zeros((self.n, *size), self.dtype)
-        last, other = self._buffers[name]
-        self._buffers[name] = other, last
-        return other
+    def _names_of(self, function: CompiledFunction) -> tuple[list[str], list[str], list[str]]:
+        """Its inputs, its outputs, and what of the state another function changes."""
+        if function not in self._lists:
+            inputs, outputs = (
+                [port.name for port in ports]
+                for ports in (function.specification.inputs, function.specification.outputs)
+            )
+            others = [name for name in self._names if name in self._changed and name not in outputs]
+            self._lists[function] = inputs, outputs, others
+        return self._lists[function]
 
     def _returned(self, array: Array) -> Array:
         return array.copy() if self._copies else array
@@ -184,11 +196,6 @@ class Environments:
     def _check_begun(self, called: str) -> None:
         if not self._is_begun:
             raise UnsupportedError(f"{called}: the environments have not begun; call reset(seed=0) first")
-
-    def _shape(self, size: Any) -> tuple[int, ...]:
-        lengths = {"nq": self.environment.robot.nq, "nv": self.environment.robot.nv}
-        size = lengths.get(size, size) if isinstance(size, str) else size
-        return size if isinstance(size, tuple) else (size,)
 
     def _compiled(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
         return self.environment.function(f, sizes).compile(**self._options)
@@ -207,3 +214,7 @@ class Environments:
             act = partial(self._transition.act, policy, names, noise)
             self._policies[key] = self._compiled(act, {**inputs, **shapes})
         return self._policies[key]
+
+
+def _shape(size: Any) -> tuple[int, ...]:
+    return size if isinstance(size, tuple) else (size,)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.specification.ports import NUMBERS
-from condyle.symbolic.random import normal, uniform
+from condyle.symbolic.random_numbers import normal, uniform
 from condyle.user.ports import names_asked
 
 Reals = NDArray[np.float64]
@@ -163,9 +163,8 @@ class Transition:
 
     @property
     def _carried(self) -> tuple[str, ...]:
-        """Entries that are as they were until a reset, or have been changed in the step."""
-        solved = ("impulse",) if self.has_contacts else ()
-        return (*solved, *self.inputs, *self.memory, *(random.name for random in self.randoms))
+        """Entries that a step changes beside q, v and what counts."""
+        return (*(("impulse",) if self.has_contacts else ()), *self.memory)
 
     def _moved(self, state: Any, values: Values, randomised: Mapping[str, Any]) -> tuple[Any, Values]:
         """The state after a substep, and values with the impulses of it."""
