@@ -12,7 +12,7 @@ from condyle.errors import ShapeError, UnsupportedError
 from condyle.interop.jax.methods import function
 from condyle.interop.wrapped import Function
 from condyle.jobs.environment.environments import MOST, Environments
-from condyle.symbolic.random import seed_words
+from condyle.symbolic.random_numbers import seed_words
 
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
