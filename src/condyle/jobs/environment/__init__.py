@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
-from condyle.ground import Plane
 from condyle.jobs.environment.environments import Environments as Environments
 from condyle.jobs.environment.transition import ANSWERS, MODES, OWN, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
@@ -78,6 +77,10 @@ class Environment:
             raise UnsupportedError(f"Environment: dt={dt!r}, expected seconds above 0")
         if not (np.isfinite(friction) and friction >= 0.0):
             raise UnsupportedError(f"Environment: friction={friction!r}, expected a number from 0 on")
+        if contacts and not hasattr(ground, "contact_solve"):
+            raise UnsupportedError(
+                f"Environment: ground={ground!r}; with contacts give one, such as condyle.ground.Plane()"
+            )
         self.actions = whole("actions", self._controls() if actions is None else actions, 1)
         inputs, memory = dict(inputs or {}), dict(memory or {})
         for what, names in (("inputs", inputs), ("memory", memory)):
@@ -92,7 +95,7 @@ class Environment:
         sizes |= dict.fromkeys(("step", "episode", "environment"), ()) | {"seed": 2}
         begin = reset if callable(reset) else _posture(robot, robot.neutral() if reset is None else reset)
         self._transition = Transition(
-            robot, observe, reward, done, control, remember, begin, ground or Plane(), float(friction), bool(contacts),
+            robot, observe, reward, done, control, remember, begin, ground, float(friction), bool(contacts),
             float(dt), whole("substeps", substeps, 1), None if horizon is None else whole("horizon", horizon, 1),
             whole("draws", draws, 0), whole("noise", noise, 0), tuple(inputs), tuple(memory), sizes, randoms, push,
         )  # fmt: skip

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.compile.options import whole
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.jobs.environment.transition import NEXT_STEP, SAME_STEP, Transition
+from condyle.jobs.environment.transition import NEXT_STEP, SAME_STEP, Transition, shape_of
 from condyle.symbolic.random_numbers import seed_words
 from condyle.user.ports import names_asked
 
@@ -62,12 +62,12 @@ class Environments:
         self.inputs, self.horizon = transition.inputs, transition.horizon
         self._policies: dict[object, CompiledFunction] = {}
         every = {**state, **answers}
-        lengths = {"nq": environment.robot.nq, "nv": environment.robot.nv}
-        shapes = {name: (self.n, *_shape(lengths.get(size, size))) for name, size in every.items()}
+        shapes = {name: (self.n, *shape_of(environment.robot, size)) for name, size in every.items()}
         self._lists = dict[Any, tuple[list[str], list[str], list[str]]]()
-        self._changed = {port.name for f in (self.step_function, self.reset_function) for port in f.specification.outputs}
-        now = {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()}
-        then = {name: x.copy() if name in self._changed else x for name, x in now.items()}
+        both = self.step_function, self.reset_function
+        self._changed = {port.name for f in both for port in f.specification.outputs}
+        now: dict[str, Any] = {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()}
+        then: dict[str, Any] = {name: x.copy() if name in self._changed else x for name, x in now.items()}
         self._names, self._now, self._then = tuple(state), now, then
         now["environment"][:] = np.arange(first, first + self.n)
         now["q"][:] = environment.robot.neutral()
@@ -133,12 +133,11 @@ class Environments:
         state, after each step.
         """
         self._check_begun("rollout")
-        arrays = {name: np.asarray(x, self.dtype) for name, x in weights.items()}
+        arrays: dict[str, Any] = {name: np.asarray(x, self.dtype) for name, x in weights.items()}
         function = self._with_policy(policy, {name: x.shape for name, x in arrays.items()}, whole("noise", noise, 0))
         first = self._now["observation"][:, None].copy()
-        answers = function.rollout(
-            **{name: self._now[name] for name in self._names}, **arrays, steps=whole("steps", steps, 1)
-        )
+        inputs: dict[str, Any] = {**{name: self._now[name] for name in self._names}, **arrays}
+        answers = function.rollout(**inputs, steps=whole("steps", steps, 1))
         path = answers._asdict()
         self.set(**{name: x[:, -1] for name, x in path.items() if name in self._names})
         self.failures += int(np.count_nonzero(path["failed"] > 0.5))
@@ -190,7 +189,7 @@ class Environments:
             self._lists[function] = inputs, outputs, others
         return self._lists[function]
 
-    def _returned(self, array: Array) -> Array:
+    def _returned(self, array: Any) -> Any:
         return array.copy() if self._copies else array
 
     def _check_begun(self, called: str) -> None:
@@ -214,7 +213,3 @@ class Environments:
             act = partial(self._transition.act, policy, names, noise)
             self._policies[key] = self._compiled(act, {**inputs, **shapes})
         return self._policies[key]
-
-
-def _shape(size: Any) -> tuple[int, ...]:
-    return size if isinstance(size, tuple) else (size,)

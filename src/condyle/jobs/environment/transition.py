@@ -9,20 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, cast
 
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.specification.ports import NUMBERS
+from condyle.symbolic.comparisons import numpy as np
 from condyle.symbolic.random_numbers import normal, uniform
 from condyle.user.ports import names_asked
 
-Reals = NDArray[np.float64]
 Values = dict[str, Any]
-where: Any = np.where  # of symbols, which NumPy's types do not know
 
 SAME_STEP, NEXT_STEP, DISABLED = MODES = ("same_step", "next_step", "disabled")
 """When an environment that has ended begins again: in the step that ends, in the next one, or when it is told to."""
@@ -46,6 +42,13 @@ ANSWERS = (
 )
 HIDDEN = ("seed", "observation", "mask", "ended", "draws")
 """What users' functions of a state do not see."""
+
+
+def shape_of(robot: Robot, size: Any) -> tuple[int, ...]:
+    """A size of an input as numbers; names are "nq" and "nv"."""
+    dims: tuple[Any, ...] = cast("tuple[Any, ...]", size) if isinstance(size, tuple) else (size,)
+    lengths: dict[Any, Any] = {"nq": robot.nq, "nv": robot.nv}
+    return tuple(lengths.get(dim, dim) for dim in dims)
 
 
 class Random(NamedTuple):
@@ -104,17 +107,17 @@ class Transition:
         values |= self._clock(values, {"step": step, "episode": values["episode"]})
         values |= self._remembered(state, values)
         size = np.abs(state.q).sum() + np.abs(state.v).sum()
-        failed = where(size < LARGEST, 0.0, 1.0)
+        failed = np.where(size < LARGEST, 0.0, 1.0)
         reward, fell = self._call("reward", state, values), 0.0
         if self.done is not None:
-            fell = where(self._call("done", state, values), 1.0, 0.0)
+            fell = np.where(self._call("done", state, values), 1.0, 0.0)
         terminated = np.maximum(failed, fell)
-        is_over = 0.0 * failed if self.horizon is None else where(step >= float(self.horizon), 1.0, 0.0)
+        is_over = 0.0 * failed if self.horizon is None else np.where(step >= float(self.horizon), 1.0, 0.0)
         truncated = np.minimum(is_over, 1.0 - terminated)
         after = {**{name: values[name] for name in self._carried}, "q": state.q, "v": state.v, "step": step}
         after |= {"last_action": action, "episode": values["episode"]}
-        seen = where(failed > 0.5, 0.0, self._observation(state, values))
-        answers = {"reward": where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
+        seen = np.where(failed > 0.5, 0.0, self._observation(state, values))
+        answers = {"reward": np.where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
         answers |= {"failed": failed} | ({"residual": values["residual"]} if self.has_contacts else {})
         ended = np.maximum(terminated, truncated)
         if self.mode == DISABLED:
@@ -123,8 +126,8 @@ class Transition:
             # the step after an end only begins again
             skips, zero = values["ended"] > 0.5, 0.0 * ended
             after, seen = self._restarted(start, {**values, **after, "observation": seen}, skips)
-            answers = {key: x if key == "residual" else where(skips, zero, x) for key, x in answers.items()}
-            return {**after, "observation": seen, **answers, "ended": where(skips, zero, ended)}
+            answers = {key: x if key == "residual" else np.where(skips, zero, x) for key, x in answers.items()}
+            return {**after, "observation": seen, **answers, "ended": np.where(skips, zero, ended)}
         after, first = self._restarted(state, {**values, **after, "observation": seen}, ended > 0.5)
         return {**after, "observation": first, **answers, "final_observation": seen}
 
@@ -135,7 +138,7 @@ class Transition:
     def restart(self, state: Any, **values: Any) -> Values:
         """The state and the observation, from a reset where `mask` is above 0.5."""
         after, seen = self._restarted(state, values, values["mask"] > 0.5)
-        ended = {"ended": where(values["mask"] > 0.5, 0.0, values["ended"])} if self.mode == NEXT_STEP else {}
+        ended = {"ended": np.where(values["mask"] > 0.5, 0.0, values["ended"])} if self.mode == NEXT_STEP else {}
         return {**after, "observation": seen, **ended}
 
     def act(self, policy: Callable[..., Any], names: Sequence[str], noise: int, state: Any, **values: Any) -> Values:
@@ -144,7 +147,7 @@ class Transition:
         if "noise" in names:
             taken["noise"] = normal(self._key(values), (values["step"], POLICY), noise)
         answer = policy(values["observation"], **taken)
-        more: Values = dict(answer) if isinstance(answer, dict) else {"action": answer}
+        more = dict(cast("Values", answer)) if isinstance(answer, dict) else {"action": answer}
         if "action" not in more:
             raise UnsupportedError(f"policy: it answers {', '.join(map(repr, more))}; 'action' is missing")
         action = more.pop("action")
@@ -170,7 +173,8 @@ class Transition:
         """The state after a substep, and values with the impulses of it."""
         scaled = {name: self._scaled(name, x) for name, x in randomised.items() if name in NUMBERS}
         if not self.has_contacts:
-            return state.step(values["u"], self.dt, **scaled), values
+            after = state.step(values["u"], self.dt, **scaled)
+            return state.moved_to(after.q_next, after.v_next), values
         friction = values.get("friction", self.friction)
         solved = self.ground.contact_solve(state, values["u"], self.dt, friction, impulse0=values["impulse"], **scaled)
         return state.stepped(solved.v, self.dt), {**values, "impulse": solved.impulse, "residual": solved.residual}
@@ -182,7 +186,7 @@ class Transition:
         if name == "inertias":
             return factors.reshape(-1, 1) * np.asarray(self.robot.inertias)
         if name == "actuator_gains":
-            return factors.reshape(-1, 1) * np.array([(x.gain, *x.bias) for x in self.robot.actuators])
+            return factors.reshape(-1, 1) * np.array([x.gains for x in self.robot.actuators])
         numbers = np.asarray(getattr(self.robot, {"dry_friction": "friction"}.get(name, name)))
         return factors * numbers
 
@@ -191,10 +195,10 @@ class Transition:
         assert self.push is not None
         seconds, speed = self.push
         draws = uniform(self._key(values), (values["step"], PUSH), 3)
-        size = where(draws[0] < self.period / seconds, speed * draws[1], 0.0)
+        size = np.where(draws[0] < self.period / seconds, speed * draws[1], 0.0)
         angle = 2.0 * np.pi * draws[2]
         push = np.stack([size * np.cos(angle), size * np.sin(angle), 0.0 * size])
-        turn = state.frame(self.robot.joints[0].child).rotation
+        turn = state.frame(self.robot.bodies[0].name).rotation
         return np.concatenate([state.v[:3] + turn.T @ push, state.v[3:]])
 
     def _remembered(self, state: Any, values: Values) -> Values:
@@ -225,12 +229,12 @@ class Transition:
         if self.has_contacts:
             fresh["impulse"] = np.zeros(self.sizes["impulse"])
         before = {**values, "q": state.q, "v": state.v}
-        after = {name: where(begins, x, before[name]) for name, x in fresh.items()}
+        after = {name: np.where(begins, x, before[name]) for name, x in fresh.items()}
         for name in self.memory:
-            after.setdefault(name, where(begins, 0.0, values[name]))
+            after.setdefault(name, np.where(begins, 0.0, values[name]))
         begun = state.moved_to(after["q"], after["v"])
         seen = self._observation(begun, {**values, **after, **self._clock(values, after)})
-        return after, where(begins, seen, values["observation"]) if self.mode != SAME_STEP else seen
+        return after, np.where(begins, seen, values["observation"]) if self.mode != SAME_STEP else seen
 
     def _first(self, drawn: Values) -> Values:
         """q, v, inputs and memory at the beginning of an episode."""
@@ -238,31 +242,27 @@ class Transition:
             "Environment", "reset", self.reset, (*self.inputs, "draws", "episode", "environment"), False
         )
         answer: Any = self.reset(**{name: drawn[name] for name in names})
-        answer = answer if isinstance(answer, dict) else {"q": answer}
-        values = self._checked("reset", answer, ("q", "v", *self.inputs, *self.memory), ("q",))
+        answers: Any = answer if isinstance(answer, dict) else {"q": answer}
+        values = self._checked("reset", answers, ("q", "v", *self.inputs, *self.memory), ("q",))
         return {"v": np.zeros(self.robot.nv), **values}
 
     def _checked(self, what: str, answers: Any, allowed: Sequence[str], needed: Iterable[str] = ()) -> Values:
         """What a user's function answers by name. UnsupportedError for other names; ShapeError."""
-        if not isinstance(answers, dict) or not all(name in allowed for name in answers):
-            words = ", ".join(map(repr, answers)) if isinstance(answers, dict) else repr(answers)
+        names = list(cast("Values", answers)) if isinstance(answers, dict) else [answers]
+        if not isinstance(answers, dict) or not all(name in allowed for name in names):
+            words = ", ".join(map(repr, names))
             raise UnsupportedError(
                 f"{what} answers {words}; return a dict with some of {', '.join(map(repr, allowed))}"
             )
+        values = cast("Values", answers)
         for name in needed:
-            if name not in answers:
+            if name not in values:
                 raise UnsupportedError(f"{what}: {name!r} is missing; return a dict with it")
-        for name, value in answers.items():
-            size = self.sizes[name]
-            expected = self._lengths.get(size, size) if isinstance(size, str) else size
-            expected = expected if isinstance(expected, tuple) else (expected,)
+        for name, value in values.items():
+            expected = shape_of(self.robot, self.sizes[name])
             if np.shape(value) != expected:
                 raise ShapeError(f"{what}: {name} has shape {np.shape(value)}, expected {expected}")
-        return dict(answers)
-
-    @property
-    def _lengths(self) -> Mapping[str, int]:
-        return {"nq": self.robot.nq, "nv": self.robot.nv}
+        return dict(values)
 
     def _call(self, what: str, state: Any, values: Values) -> Any:
         """A user's function of the state, with what it asks for by the names of its arguments."""
