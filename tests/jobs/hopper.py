@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import condyle
+from condyle.ground import Plane
 
 HEIGHT = 0.5
 
@@ -49,7 +50,7 @@ def begin(draws: Any) -> Any:
 def environment(**options: Any) -> condyle.Environment:
     """Falls from a random height, tilts, and ends; truncated after 30 steps where it does not."""
     values: dict[str, Any] = {
-        "control": control, "actions": 1, "contacts": [condyle.Contact("foot")], "reset": begin, "draws": 5,
+        "control": control, "actions": 1, "contacts": [condyle.Contact("foot")], "ground": Plane(), "reset": begin, "draws": 5,
         "noise": 1, "horizon": 30, "substeps": 2,
     }  # fmt: skip
     return condyle.Environment(hopper(), observe, reward, done, **{**values, **options})

@@ -57,7 +57,7 @@ class VectorEnv(BaseOfMany):
         """
         self.environments, self.num_envs = environments, environments.n
         self.metadata = {"autoreset_mode": getattr(vector.AutoresetMode, environments.mode.upper()), "render_modes": []}
-        self.single_observation_space, self.single_action_space = _spaces(environments, limits)
+        self.single_observation_space, self.single_action_space = boxes(environments, limits)
         for name in ("observation_space", "action_space"):
             setattr(self, name, vector.utils.batch_space(getattr(self, f"single_{name}"), self.num_envs))
 
@@ -103,7 +103,7 @@ class Env(Base):
             has = f"{environments.n} environments in mode {environments.mode!r}"
             raise UnsupportedError(f'Env: {has}; give one that its user resets: compile(1, mode="disabled")')
         self.environments = environments
-        self.observation_space, self.action_space = _spaces(environments, limits)
+        self.observation_space, self.action_space = boxes(environments, limits)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         """Begin a new episode; return its observation and an empty info."""
@@ -119,7 +119,7 @@ class Env(Base):
         return observation[0].copy(), float(reward[0]), bool(terminated[0]), bool(truncated[0]), more
 
 
-def _spaces(environments: Environments, limits: Limits | None) -> tuple[Any, Any]:
+def boxes(environments: Environments, limits: Limits | None) -> tuple[Any, Any]:
     """The boxes of one observation and of one action."""
     if not isinstance(environments, Environments):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"{type(environments).__name__}: give what condyle.Environment(...).compile(n) returned")

@@ -173,8 +173,8 @@ class Transition:
         """The state after a substep, and values with the impulses of it."""
         scaled = {name: self._scaled(name, x) for name, x in randomised.items() if name in NUMBERS}
         if not self.has_contacts:
-            after = state.step(values["u"], self.dt, **scaled)
-            return state.moved_to(after.q_next, after.v_next), values
+            q, v = state.step(values["u"], self.dt, **scaled)
+            return state.moved_to(q, v), values
         friction = values.get("friction", self.friction)
         solved = self.ground.contact_solve(state, values["u"], self.dt, friction, impulse0=values["impulse"], **scaled)
         return state.stepped(solved.v, self.dt), {**values, "impulse": solved.impulse, "residual": solved.residual}
