@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -89,9 +90,7 @@ class Environments:
         if chosen.shape != (self.n,):
             raise ShapeError(f"reset: mask has shape {chosen.shape}, expected {(self.n,)}")
         if seed is not None:
-            words = [seed_words(x) for x in seed] if isinstance(seed, Sequence) else [seed_words(seed)] * self.n
-            if len(words) != self.n:
-                raise ShapeError(f"reset: {len(words)} seeds for {self.n} environments; give one, or one for each")
+            words = self._seeds(seed)
             begins = chosen > 0.5  # the others go on with their numbers
             self._now["seed"][begins] = np.asarray(words)[begins]
             self._now["episode"][begins] = -1.0
@@ -108,6 +107,9 @@ class Environments:
         (n) does. Errors: ShapeError; UnsupportedError before the first reset.
         """
         self._check_begun("step")
+        if wrong := [name for name in inputs if name not in self.inputs]:
+            words = ", ".join(self.inputs) or "none"
+            raise UnsupportedError(f"step: there is no input {wrong[0]!r}; inputs are: {words}; set() sets the rest")
         if inputs:
             self.set(**inputs)
         answers = self._run(self.step_function, action=action)
@@ -167,6 +169,16 @@ class Environments:
             raise UnsupportedError(f"restore: {missing[0]!r} is missing; give what state() returned")
         self.set(**{name: state[name] for name in self._names})
         self._is_begun = True
+
+    def _seeds(self, seed: Any) -> list[tuple[int, int]]:
+        """Words of each environment's seed."""
+        try:
+            words = [seed_words(index(x)) for x in ([seed] if np.ndim(seed) == 0 else seed)]
+        except TypeError:
+            raise UnsupportedError(f"reset: seed={seed!r}; give a whole number, or one for each environment") from None
+        if np.ndim(seed) and len(words) != self.n:
+            raise ShapeError(f"reset: {len(words)} seeds for {self.n} environments; give one, or one for each")
+        return words if np.ndim(seed) else words * self.n
 
     def _run(self, function: CompiledFunction, **values: ArrayLike) -> Mapping[str, Array]:
         """The answers by name, in arrays that the call after the next one writes again; the state is theirs now."""

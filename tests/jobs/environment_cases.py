@@ -59,3 +59,31 @@ def environment(**options: Any) -> condyle.Environment:
 def actions(n: int, steps: int, dtype: str = "float32") -> Any:
     """Some actions (steps, n, 1)."""
     return np.sin(0.7 * np.arange(steps * n)).reshape(steps, n, 1).astype(dtype)
+
+
+@cache
+def slider() -> condyle.Robot:
+    """One body that slides up and down, driven by a motor."""
+    builder = condyle.Builder("slider").body("body", mass=2.0, inertia=0.01 * np.eye(3))
+    numbers = {"armature": 0.3, "damping": 0.7, "friction": 0.4, "stiffness": 5.0}
+    builder.joint("slide", parent="world", child="body", type="prismatic", axis=(0.0, 0.0, 1.0), **numbers)
+    return builder.build().with_actuators([condyle.Actuator("motor", {"slide": 1.0}, gain=3.0)])
+
+
+def count(at: Any, count: Any) -> Any:
+    return {"count": count + 1.0}
+
+
+@cache
+def sliding(**options: Any) -> condyle.Environment:
+    """Slides from a random height and ends above 0.1 m; truncated after 7 steps. It counts steps in its memory."""
+    values: dict[str, Any] = {
+        "reset": lambda draws: {"q": 0.1 * draws[:1], "target": draws[1]}, "draws": 2, "horizon": 7, "substeps": 2,
+        "inputs": {"target": ()}, "memory": {"count": ()}, "remember": count, "noise": 1,
+    }  # fmt: skip
+    values |= options
+
+    def seen(at: Any, target: Any, count: Any, noise: Any, time: Any) -> Any:
+        return np.concatenate([at.q, at.v, np.stack([target, count, time]), noise])
+
+    return condyle.Environment(slider(), seen, lambda at, target: at.q[0] - target, lambda at: at.q[0] > 0.1, **values)
