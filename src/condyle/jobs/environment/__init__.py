@@ -118,6 +118,7 @@ class Environment:
         dtype: DTypeLike = "float32",
         threads: int | None = None,
         *,
+        sweeps: int | None = None,
         target: str = "cpu",
         mode: str = SAME_STEP,
         first: int = 0,
@@ -125,6 +126,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
+        sweeps: how many the contacts' solver makes, 12 for learning; None: until it has solved (docs/friction.md).
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the
@@ -134,7 +136,7 @@ class Environment:
         if mode not in MODES:
             raise UnsupportedError(f"compile: mode={mode!r}; allowed is {', '.join(map(repr, MODES))}")
         options = {"target": target, "dtype": dtype, "threads": threads}
-        return Environments(self, n, first, mode, self._transition, copy, options)
+        return Environments(self, n, first, mode, self._transition, copy, sweeps, options)
 
     def _controls(self) -> int:
         """Entries of u."""
@@ -190,10 +192,10 @@ class Environment:
         if cure:
             raise UnsupportedError(f"randomise: {name!r} changes nothing here; give {cure} too, or leave it out")
 
-    def function(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> UserFunction:
+    def function(self, f: Callable[..., Any], sizes: Mapping[str, Any], sweeps: int | None = None) -> UserFunction:
         """A user's function with the options of this environment."""
         robot: Any = self.robot  # a `condyle.Robot`
-        return robot.function(f, sizes, **self._options)
+        return robot.function(f, sizes, sweeps=sweeps, **self._options)
 
 
 def _words(words: str | Sequence[str]) -> Sequence[str]:

@@ -43,11 +43,12 @@ class Environments:
         mode: str,
         transition: Transition,
         copy: bool,
+        sweeps: int | None,
         options: Mapping[str, Any],
     ) -> None:
         """options: of `UserFunction.compile`. See `Environment.compile`."""
         self.environment, self.n, self.mode = environment, whole("n", n, 1), mode
-        self._transition, self._options = replace(transition, mode=mode), dict(options)
+        self._transition, self._sweeps, self._options = replace(transition, mode=mode), sweeps, dict(options)
         if whole("first", first, 0) + self.n > MOST:
             raise UnsupportedError(f"compile: environments {first} to {first + n}; their numbers end at {MOST}")
         self._sizes = dict(self._transition.sizes) | ({"ended": ()} if mode == NEXT_STEP else {})
@@ -152,12 +153,12 @@ class Environments:
         for name, value in values.items():
             if name not in self._names:
                 raise UnsupportedError(f"set: there is no {name!r}; there are {', '.join(self._names)}")
-            array = self._now[name]
+            array: Any = self._now[name]
             try:
                 array[...] = np.asarray(value, self.dtype)
             except ValueError:
                 expected = f"{array.shape} or {array.shape[1:]}"
-                raise ShapeError(f"set: {name} has shape {np.shape(value)}, expected {expected}") from None
+                raise ShapeError(f"set: {name} has shape {np.asarray(value).shape}, expected {expected}") from None
 
     def state(self) -> dict[str, Array]:
         """Return all that the future depends on, by name: copies of arrays (n, ...)."""
@@ -209,7 +210,7 @@ class Environments:
             raise UnsupportedError(f"{called}: the environments have not begun; call reset(seed=0) first")
 
     def _compiled(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
-        return self.environment.function(f, sizes).compile(**self._options)
+        return self.environment.function(f, sizes, self._sweeps).compile(**self._options)
 
     def _with_policy(self, policy: Callable[..., Any], shapes: Mapping[str, Any], noise: int) -> CompiledFunction:
         """The step of this policy, compiled once."""

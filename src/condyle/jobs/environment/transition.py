@@ -254,7 +254,7 @@ class Transition:
             "Environment", "reset", self.reset, (*self.inputs, "draws", "episode", "environment"), False
         )
         answer: Any = self.reset(**{name: drawn[name] for name in names})
-        answers: Any = answer if isinstance(answer, dict) else {"q": answer}
+        answers: Any = cast("Values", answer) if isinstance(answer, dict) else {"q": answer}
         values = self._checked("reset", answers, ("q", "v", *self.inputs, *self.memory), ("q",))
         return {"v": np.zeros(self.robot.nv), **values}
 
