@@ -55,6 +55,11 @@ PAPERS = {
         "Model predictive control by condyle.OptimalControl, closed loop in MuJoCo: one iteration is a control step",
         {name: name for name in ("quadruped", "humanoid", "trot_with_arm", "arm", "hand")},
     ),
+    "environments": Paper(
+        "Robots that learn on one core",
+        "Policies trained by PPO in condyle.Environment, tried in MuJoCo with full collision",
+        {name: name for name in ("walk", "walk_in_mujoco", "stand", "stand_in_mujoco")},
+    ),
 }
 
 

@@ -20,10 +20,11 @@ from experiments.environments import mujoco_world
 
 Array = NDArray[np.floating]
 
-DT, SUBSTEPS, SWEEPS = 5e-3, 4, 12
+DT, SUBSTEPS = 5e-3, 4
 PERIOD = DT * SUBSTEPS
+POLICIES = Path(__file__).resolve().parents[1] / "results" / "policies"
 UPRIGHT = 0.5
-"""A robot has fallen whose base is tilted by more than the angle of this cosine, or which is lower than the task says."""
+"""A robot whose base is tilted by more than the angle of this cosine has fallen."""
 
 
 def down(q: Any) -> Any:
@@ -52,9 +53,9 @@ class Task:
         self.kp, self.kd = self.gains()
         robot = condyle.load(self.name, floating_base=True)
         joints = list(zip(robot.joint_names[1:], self.kp, self.kd, strict=True))
-        self.robot = robot.with_actuators([
-            Actuator(joint, {joint: 1.0}, "position", kp, (0.0, -kp, -kd)) for joint, kp, kd in joints
-        ])
+        self.robot = robot.with_actuators(
+            [Actuator(joint, {joint: 1.0}, "position", kp, (0.0, -kp, -kd)) for joint, kp, kd in joints]
+        )
 
     def gains(self) -> tuple[Array, Array]:
         """kp [N m/rad] and kd [N m s/rad] of each servo."""
@@ -79,7 +80,6 @@ class Task:
             horizon=self.horizon,
             joint_forces=("damping", "friction"),
             actuators=True,
-            sweeps=SWEEPS,
         )
 
     def control(self, at: Any, action: Any) -> Any:
@@ -191,3 +191,8 @@ class Policy:
     def read(cls, file: Path) -> Policy:
         with np.load(file) as arrays:
             return cls([(arrays[f"W{k}"], arrays[f"b{k}"]) for k in range(len(arrays.files) // 2)])
+
+
+def policy_file(task: Task, row: str, folder: Path = POLICIES) -> Path:
+    """Where the policy of a row is kept: "seed 3" of go2 is go2_3.npz."""
+    return folder / f"{task.name}_{row.removeprefix('seed ')}.npz"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.environments.mujoco_world import World
-from experiments.environments.tasks import PERIOD, Policy, Task
+from experiments.environments.tasks import PERIOD, Policy, Task, policy_file
 
 Array = NDArray[np.floating]
 
@@ -81,7 +82,9 @@ def survives(task: Task, policy: Policy, count: int, seconds: float = SECONDS, p
         friction = rng.uniform(FRICTIONS[0], FRICTIONS[-1])
         inputs: dict[str, Array] = {}
         if "command" in task.inputs:
-            inputs["command"] = np.array([rng.uniform(COMMANDS[0], COMMANDS[-1]), *rng.uniform((-0.3, -0.5), (0.3, 0.5))])
+            inputs["command"] = np.array(
+                [rng.uniform(COMMANDS[0], COMMANDS[-1]), *rng.uniform((-0.3, -0.5), (0.3, 0.5))]
+            )
         trial = Trial(task, policy, friction, **inputs)
         trial.run(seconds, np.random.default_rng((1, number)) if pushed else None)
         if trial.fell is not None:
@@ -92,3 +95,31 @@ def survives(task: Task, policy: Policy, count: int, seconds: float = SECONDS, p
     if errors:
         answer["errors"] = {"mean": np.mean(errors, axis=0).tolist(), "largest": np.max(errors, axis=0).tolist()}
     return answer
+
+
+def measured(task: Task, row: str, quick: bool) -> dict[str, Any]:
+    """What the policy of a row does. quick: of two runs, a second each."""
+    file = policy_file(task, row)
+    if not file.exists():
+        return {"left_out": f"there is no {file.name}: train it first"}
+    policy, seconds = Policy.read(file), 3.0 if quick else SECONDS
+    answer = {"follows": follows(task, policy, seconds)} if "command" in task.inputs else {}
+    return {**answer, "random": survives(task, policy, 2 if quick else 100, seconds)}
+
+
+def speeds(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    head = [f"{speed:g} m/s, friction {friction:g}" for speed in COMMANDS for friction in FRICTIONS]
+    table = [["row", *head]]
+    for name, row in rows.items():
+        values = [row["follows"][f"{friction:g}"][f"{speed:g}"] for speed in COMMANDS for friction in FRICTIONS]
+        table.append([name, *("fell" if value is None else f"{100.0 * value:+.1f}" for value in values)])
+    return table
+
+
+def falls(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    table = [["row", "runs", "fell", "mean errors: forward, m/s", "to the side, m/s", "turning, rad/s"]]
+    for name, row in rows.items():
+        errors = row["random"].get("errors", {}).get("mean", [])
+        said = [f"{error:.3f}" for error in errors] or ["", "", ""]
+        table.append([name, str(row["random"]["trials"]), str(len(row["random"]["fell"])), *said])
+    return table

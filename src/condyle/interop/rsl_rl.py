@@ -25,7 +25,8 @@ Base: Any = object if TYPE_CHECKING else rsl_rl.VecEnv
 class VecEnv(Base):
     """`rsl_rl.env.VecEnv` of `Environments` with mode "same_step"; the group of observations is called "policy".
 
-    cfg: kept for its logs. Ends by the horizon are extras["time_outs"]. Errors: UnsupportedError.
+    cfg: kept for its logs. Ends by the horizon are extras["time_outs"]; extras["residual"] (n) [m/s] is that of the
+    contacts' solver. Errors: UnsupportedError.
     """
 
     def __init__(self, environments: Environments, seed: int = 0, cfg: Any = None) -> None:
@@ -54,4 +55,5 @@ class VecEnv(Base):
         """Return observations, rewards (n), dones (n), extras."""
         self._observation, reward, terminated, truncated, info = self._tensors.step(actions.detach())
         extras = {"time_outs": truncated, "log": {"/failed": info["failed"].float().mean()}}
+        extras |= {"residual": info["residual"]} if "residual" in info else {}
         return self.get_observations(), reward, (terminated | truncated).long(), extras

@@ -1,0 +1,23 @@
+"""The policies that stand, in MuJoCo with all collision shapes of g1, steps of 2 ms and friction cones.
+
+100 runs of 10 s each: a friction of 0.5 to 1, and every 2 s a push of 0.5 m/s in a direction of chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from experiments.environments import trials
+from experiments.environments.stand import QUICK, ROWS
+from experiments.environments.tasks import Stand
+
+__all__ = ["QUICK", "ROWS", "measure", "tables"]
+
+
+def measure(row: str, quick: bool) -> dict[str, Any]:
+    return trials.measured(Stand(), row, quick)
+
+
+def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
+    return {"Pushes of 0.5 m/s": trials.falls(rows)}
