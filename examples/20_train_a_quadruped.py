@@ -2,7 +2,7 @@
 
     python examples/20_train_a_quadruped.py 200
 
-trains for 200 s of processor time: it walks after about 80 s. Without a number it makes a few iterations with a few robots.
+trains for 200 s of processor time: it walks after about 80 s. Without a number it makes a few steps with a few robots.
 """
 
 from __future__ import annotations

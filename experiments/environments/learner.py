@@ -22,7 +22,6 @@ ROBOTS, STEPS = 2048, 24
 """Environments, and their steps in an iteration."""
 SWEEPS = 12
 """Of the solver of contacts."""
-VERBOSE = 0
 POINT = 10
 """Iterations of a point of a curve."""
 NETWORK = {"class_name": "MLPModel", "hidden_dims": [128, 128], "activation": "elu"}
@@ -103,9 +102,7 @@ def learn(
     while spent < seconds and done < iterations:
         runner.learn(1)
         done, spent = done + 1, time.process_time() - busy
-        if done % POINT == 0 or done == iterations:
-            if VERBOSE:
-                print(curve[-1:], flush=True)
+        if done % POINT == 0 or done == iterations or spent >= seconds:
             curve.append({"seconds": spent, "samples": done * robots * STEPS, **watch.point()})
     layers = [x for x in runner.alg.get_policy().mlp if hasattr(x, "weight")]
     policy = Policy([(x.weight.detach().numpy(), x.bias.detach().numpy()) for x in layers])
@@ -114,10 +111,10 @@ def learn(
 
 
 def measured(task: Task, row: str, seconds: float, quick: bool) -> dict[str, Any]:
-    """The training of a row, "seed 3"; its policy is kept. quick: a few iterations with a few robots."""
+    """The training of a row, "go2 seed 3"; its policy is kept. quick: a few iterations with a few robots."""
     if find_spec("rsl_rl") is None:
         return {"left_out": "rsl_rl is not installed: pip install rsl-rl-lib"}
-    seed = int(row.removeprefix("seed "))
+    seed = int(row.rpartition(" ")[2])
     most, robots = (2, 64) if quick else (1 << 30, ROBOTS)
     policy, answer = learn(task, seed, seconds, most, robots)
     if not quick:

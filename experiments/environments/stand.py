@@ -18,7 +18,7 @@ SECONDS = 300.0
 """Of a training, processor time."""
 FALLS = 0.01
 """In a second, of robots that stand."""
-ROWS = tuple(f"seed {seed}" for seed in range(2))
+ROWS = tuple(f"g1 seed {seed}" for seed in range(2))
 QUICK = ROWS[:1]
 
 

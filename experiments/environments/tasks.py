@@ -194,5 +194,5 @@ class Policy:
 
 
 def policy_file(task: Task, row: str, folder: Path = POLICIES) -> Path:
-    """Where the policy of a row is kept: "seed 3" of go2 is go2_3.npz."""
-    return folder / f"{task.name}_{row.removeprefix('seed ')}.npz"
+    """Where the policy of a row is kept: that of "go2 seed 3" is go2_3.npz."""
+    return folder / f"{task.name}_{row.rpartition(' ')[2]}.npz"

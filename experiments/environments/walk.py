@@ -16,11 +16,11 @@ from experiments.environments import learner
 from experiments.environments.tasks import Walk
 from experiments.figure import Figure
 
-SECONDS = 240.0
+SECONDS = 180.0
 """Of a training, processor time."""
 WALKS = 0.15
 """An error of velocities [m/s] of robots that walk."""
-ROWS = tuple(f"seed {seed}" for seed in range(5))
+ROWS = tuple(f"go2 seed {seed}" for seed in range(5))
 QUICK = ROWS[:1]
 
 
