@@ -34,9 +34,9 @@ def test_steps_are_those_of_the_environments() -> None:
 
 
 def test_lengths_that_are_set_count_for_the_horizon() -> None:
-    far: Any = VecEnv(sliding(reset=np.zeros(1), draws=0).compile(3))
+    far: Any = VecEnv(sliding().compile(3))
     far.episode_length_buf = torch.tensor([0, 6, 5])
-    *_, dones, extras = far.step(torch.full((3, 1), 19.6))
+    *_, dones, extras = far.step(torch.full((3, 1), 2.0 * 9.81))
     assert dones.tolist() == [0, 1, 0] and extras["time_outs"].tolist() == [False, True, False]
     with pytest.raises(UnsupportedError, match="mode 'disabled'; rsl_rl needs"):
         VecEnv(sliding().compile(3, mode="disabled"))
