@@ -19,6 +19,8 @@ from condyle.user import UserFunction
 
 RELATIVE = ("inertias", "armature", "damping", "dry_friction", "stiffness", "actuator_gains")
 """Numbers of a robot that are randomised by factors."""
+FORCES = {"damping": "damping", "dry_friction": "friction", "stiffness": "springs"}
+"""The word of `joint_forces` by which each of these acts."""
 
 
 class Environment:
@@ -84,7 +86,8 @@ class Environment:
         self.actions = whole("actions", self._controls() if actions is None else actions, 1)
         inputs, memory = dict(inputs or {}), dict(memory or {})
         for what, names in (("inputs", inputs), ("memory", memory)):
-            if taken := [name for name in names if name in (*OWN, *ANSWERS) or (what == "memory" and name in inputs)]:
+            own = *OWN, *ANSWERS, *(randomise or {}), *(inputs if what == "memory" else ())
+            if taken := [name for name in names if name in own]:
                 raise UnsupportedError(f"{what}: {taken[0]!r} is a name of the environment; choose another one")
         if memory and remember is None:
             raise UnsupportedError("Environment: memory needs remember(at, ...) -> dict of its new values")
@@ -98,6 +101,7 @@ class Environment:
             robot, observe, reward, done, control, remember, begin, ground, float(friction), bool(contacts),
             float(dt), whole("substeps", substeps, 1), None if horizon is None else whole("horizon", horizon, 1),
             whole("draws", draws, 0), whole("noise", noise, 0), tuple(inputs), tuple(memory), sizes, randoms, push,
+            self._controls(),
         )  # fmt: skip
         self.observations = self._observations(sizes)
 
@@ -161,6 +165,9 @@ class Environment:
                     raise UnsupportedError(f"randomise: push={value!r} needs a floating base, and seconds above 0")
                 push = (float(values[0]), float(values[1]))
                 continue
+            self._check_acts(name)
+            if name == "friction" and values[0] > values[1]:
+                raise UnsupportedError(f"randomise: friction={value!r}, expected the lowest before the highest")
             if name in RELATIVE and values[0] >= 1.0:
                 raise UnsupportedError(f"randomise: {name}={value!r}, expected a number below 1: factors from 1 - r on")
             if name == "friction":
@@ -173,10 +180,26 @@ class Environment:
                 randoms.append(Random(name, (size,), partial(_between, *ends)))
         return tuple(randoms), push
 
+    def _check_acts(self, name: str) -> None:
+        """UnsupportedError where nothing depends on a randomised number."""
+        word, cure = FORCES.get(name), ""
+        if word and not {word, "all"} & {*_words(self._options.get("joint_forces", ()))}:
+            cure = f"joint_forces=({word!r},)"
+        elif name == "friction" and not self._options["contacts"]:
+            cure = "contacts=[...]"
+        elif name == "actuator_gains" and not self._options.get("actuators"):
+            cure = "actuators=True"
+        if cure:
+            raise UnsupportedError(f"randomise: {name!r} changes nothing here; give {cure} too, or leave it out")
+
     def function(self, f: Callable[..., Any], sizes: Mapping[str, Any], sweeps: int | None = None) -> UserFunction:
         """A user's function with the options of this environment."""
         robot: Any = self.robot  # a `condyle.Robot`
         return robot.function(f, sizes, sweeps=sweeps, **self._options)
+
+
+def _words(words: str | Sequence[str]) -> Sequence[str]:
+    return (words,) if isinstance(words, str) else words
 
 
 def _between(low: float, high: float, draws: Any) -> Any:
