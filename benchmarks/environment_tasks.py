@@ -39,7 +39,9 @@ def turned(q: Any) -> Any:
 class Walk:
     """Follow a velocity. posture (nv - 6) [rad]; height [m] of the base; effort [N m]."""
 
-    def __init__(self, robot: condyle.Robot, posture: Any, height: float, kp: Any, kd: Any, contacts: list[Contact]) -> None:
+    def __init__(
+        self, robot: condyle.Robot, posture: Any, height: float, kp: Any, kd: Any, contacts: list[Contact]
+    ) -> None:
         names, n = robot.joint_names[1:], len(posture)
         kp, kd, effort = np.broadcast_to(kp, n), np.broadcast_to(kd, n), robot.effort[6:]
         self.servos = [
