@@ -1,8 +1,8 @@
 """Environments as those of gymnasium: many that step in one call, for its trainers and wrappers, and one alone.
 
-    envs = condyle.interop.gymnasium.VectorEnv(env.compile(4096))
-    observations, infos = envs.reset(seed=0)
-    observations, rewards, terminations, truncations, infos = envs.step(actions)
+envs = condyle.interop.gymnasium.VectorEnv(env.compile(4096))
+observations, infos = envs.reset(seed=0)
+observations, rewards, terminations, truncations, infos = envs.step(actions)
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class VectorEnv(BaseOfMany):
 class Env(Base):
     """`gymnasium.Env` of one environment: of `compile(1, mode="disabled")`."""
 
-    metadata: Mapping[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: Mapping[str, Any] = {"render_modes": []}
     render_mode = None
 
     def __init__(self, environments: Environments, limits: Limits | None = None) -> None:
