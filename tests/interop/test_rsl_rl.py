@@ -11,7 +11,7 @@ from condyle.errors import UnsupportedError
 from tests.jobs.environment_cases import actions, environment, sliding
 
 for _package in ("torch", "rsl_rl"):
-    pytest.importorskip(_package, reason="pip install rsl-rl-lib")
+    pytest.importorskip(_package, reason="pip install 'condyle[rsl-rl]'")
 import torch  # noqa: E402
 
 from condyle.interop.rsl_rl import VecEnv  # noqa: E402

@@ -8,7 +8,7 @@ import pytest
 from condyle.errors import UnsupportedError
 from tests.jobs.environment_cases import actions, environment, sliding
 
-sb3 = pytest.importorskip("stable_baselines3", reason="pip install stable-baselines3")
+sb3 = pytest.importorskip("stable_baselines3", reason="pip install 'condyle[stable-baselines3]'")
 
 from condyle.interop.stable_baselines3 import VecEnv  # noqa: E402
 

@@ -44,7 +44,7 @@ def test_a_rollout_takes_the_weights_of_a_network() -> None:
     def policy(observation: Any, weight: Any, bias: Any) -> Any:
         return weight @ observation + bias
 
-    envs, far, layer = sliding().compile(3), wrap(sliding().compile(3)), torch.nn.Linear(6, 1)
+    envs, far, layer = sliding().compile(3), wrap(sliding().compile(3)), torch.nn.Linear(7, 1)
     envs.reset(seed=0)
     far.reset(seed=0)
     weights = dict(layer.named_parameters())

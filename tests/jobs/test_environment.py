@@ -214,7 +214,7 @@ def test_a_reset_with_a_mask_leaves_the_others() -> None:
     episodes = [envs.reset()[0, 0] for _ in range(3)]
     assert len(set(episodes)) == 3, "each episode has its own numbers"
     with_seed = sliding().compile(1).reset()
-    assert with_seed.shape == (1, 6) and np.all(np.isfinite(with_seed)), "a seed of the system"
+    assert with_seed.shape == (1, 7) and np.all(np.isfinite(with_seed)), "a seed of the system"
 
 
 def test_inputs_and_memory_are_those_that_are_set() -> None:

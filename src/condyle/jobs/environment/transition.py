@@ -133,7 +133,7 @@ class Transition:
         truncated = np.minimum(is_over, 1.0 - terminated)
         after = {**{name: values[name] for name in self._carried}, "q": state.q, "v": state.v, "step": step}
         after |= {"last_action": action, "episode": values["episode"]}
-        seen = np.where(failed > 0.5, 0.0, self._observation(state, values))
+        seen = np.where(failed > 0.5, 0.0, self._observation(state, {**values, "last_action": action}))
         answers = {"reward": np.where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
         answers |= {"failed": failed} | ({"residual": values["residual"]} if self.has_contacts else {})
         ended = np.maximum(terminated, truncated)
