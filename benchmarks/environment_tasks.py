@@ -39,7 +39,9 @@ def turned(q: Any) -> Any:
 class Walk:
     """Follow a velocity. posture (nv - 6) [rad]; height [m] of the base; effort [N m]."""
 
-    def __init__(self, robot: condyle.Robot, posture: Any, height: float, kp: Any, kd: Any, contacts: list[Contact]) -> None:
+    def __init__(
+        self, robot: condyle.Robot, posture: Any, height: float, kp: Any, kd: Any, contacts: list[Contact]
+    ) -> None:
         names, n = robot.joint_names[1:], len(posture)
         kp, kd, effort = np.broadcast_to(kp, n), np.broadcast_to(kd, n), robot.effort[6:]
         self.servos = [
@@ -96,7 +98,7 @@ def go2(count: int = 4) -> Walk:
     points += [(f"{leg}_thigh", (0.0, 0.0, z)) for z in (-0.02, -0.18) for leg in legs]
     contacts = [Contact(frame, placement=Placement.from_rpy(point)) for frame, point in points[:count]]
     posture = np.tile([0.0, 0.9, -1.8], 4)
-    return Walk(robot, posture, 0.30, 25.0, 0.6, contacts)
+    return Walk(robot, posture, 0.30, 40.0, 1.0, contacts)
 
 
 @cache

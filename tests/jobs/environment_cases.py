@@ -92,7 +92,7 @@ def sliding(**options: Any) -> condyle.Environment:
     }  # fmt: skip
     values |= options
 
-    def seen(at: Any, target: Any, count: Any, noise: Any, time: Any) -> Any:
-        return np.concatenate([at.q, at.v, np.stack([target, count, time]), noise])
+    def seen(at: Any, target: Any, count: Any, noise: Any, time: Any, last_action: Any) -> Any:
+        return np.concatenate([at.q, at.v, np.stack([target, count, time]), noise, last_action])
 
     return condyle.Environment(slider(), seen, lambda at, target: at.q[0] - target, lambda at: at.q[0] > 0.1, **values)

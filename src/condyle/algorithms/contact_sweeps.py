@@ -75,7 +75,9 @@ class Swept(Frictional):
         """What sweeps begin with and hold."""
         rows = self.Y if factored else [dict(row) for row in map(self.G.row, range(self.G.size))]
         ties = [self.entry(k + i, k + 2) for k in range(0, self.first, 3) for i in range(2)]
-        return Sweep(rows, self.b if factored else [], [reciprocal(x) for x in self.row_rates], ties, self.friction, self.joints)
+        return Sweep(
+            rows, self.b if factored else [], [reciprocal(x) for x in self.row_rates], ties, self.friction, self.joints
+        )
 
     def state(self, p: Values, factored: bool) -> list[Scalar]:
         """y, or u without Y."""
@@ -110,7 +112,9 @@ class Sweep(NamedTuple):
             moved = (u + tie * change for u, tie in zip((x, y), self.ties[2 * k // 3 :], strict=False))
             across = [p[i] - self.steps[i] * u for i, u in zip((k, k + 1), moved, strict=True)]
             self._change(p, now, k + 2, push)
-            for i, value in zip((k, k + 1), shortened((across[0], across[1]), self.friction[k // 3] * push), strict=True):
+            for i, value in zip(
+                (k, k + 1), shortened((across[0], across[1]), self.friction[k // 3] * push), strict=True
+            ):
                 self._change(p, now, i, value)
         return p, [now[k] for k in range(len(state))]
 

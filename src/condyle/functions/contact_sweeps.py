@@ -83,8 +83,10 @@ def plan_of(tree: Tree, solve: Function, sweeps: int) -> Plan:
     by_factors, by_G = 2 * sweeps * sum(map(len, Y)), sweeps * dense + building
     factored = by_factors < by_G
     rows = Y if factored else [[j for j, x in enumerate(row) if x] for row in shared]
-    shape = algorithms.joint_rows.shape_of(tree, False) if not way.joints else tuple(
-        (x is not None, y is not None, z is not None) for _, x, y, z in way.joints
+    shape = (
+        algorithms.joint_rows.shape_of(tree, False)
+        if not way.joints
+        else tuple((x is not None, y is not None, z is not None) for _, x, y, z in way.joints)
     )
     contacts = len(tree.contacts)
     return Plan(factored, tuple(map(tuple, rows)), contacts, shape, min(by_factors, by_G) > STRAIGHT)

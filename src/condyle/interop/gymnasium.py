@@ -1,8 +1,8 @@
 """Environments as those of gymnasium: many that step in one call, for its trainers and wrappers, and one alone.
 
-    envs = condyle.interop.gymnasium.VectorEnv(env.compile(4096))
-    observations, infos = envs.reset(seed=0)
-    observations, rewards, terminations, truncations, infos = envs.step(actions)
+envs = condyle.interop.gymnasium.VectorEnv(env.compile(4096))
+observations, infos = envs.reset(seed=0)
+observations, rewards, terminations, truncations, infos = envs.step(actions)
 """
 
 from __future__ import annotations
@@ -55,11 +55,10 @@ class VectorEnv(BaseOfMany):
 
         Actions are not clipped. Errors: UnsupportedError, ShapeError.
         """
+        self.single_observation_space, self.single_action_space = spaces = boxes(environments, limits)
         self.environments, self.num_envs = environments, environments.n
+        self.observation_space, self.action_space = (vector.utils.batch_space(x, self.num_envs) for x in spaces)
         self.metadata = {"autoreset_mode": getattr(vector.AutoresetMode, environments.mode.upper()), "render_modes": []}
-        self.single_observation_space, self.single_action_space = boxes(environments, limits)
-        for name in ("observation_space", "action_space"):
-            setattr(self, name, vector.utils.batch_space(getattr(self, f"single_{name}"), self.num_envs))
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
@@ -94,7 +93,7 @@ class VectorEnv(BaseOfMany):
 class Env(Base):
     """`gymnasium.Env` of one environment: of `compile(1, mode="disabled")`."""
 
-    metadata: Mapping[str, Any] = {"render_modes": []}  # noqa: RUF012
+    metadata: Mapping[str, Any] = {"render_modes": []}
     render_mode = None
 
     def __init__(self, environments: Environments, limits: Limits | None = None) -> None:

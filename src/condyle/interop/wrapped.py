@@ -23,7 +23,6 @@ from condyle.specification import F_EXT, Derivative, Port
 from condyle.user.function import CompiledFunction
 
 
-
 def job_of(x: object) -> str:
     """What a compiled job is, by the name of its class. UnsupportedError for anything else."""
     from condyle.jobs.environment.environments import Environments

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
 from condyle.jobs.environment.environments import Environments as Environments
-from condyle.jobs.environment.transition import ANSWERS, MODES, OWN, SAME_STEP, Random, Transition
+from condyle.jobs.environment.transition import ANSWERS, MODES, ENTRIES, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
 from condyle.model.robot import Robot
-from condyle.user import UserFunction
+from condyle.user import CompiledFunction, UserFunction
 
 RELATIVE = ("inertias", "armature", "damping", "dry_friction", "stiffness", "actuator_gains")
 """Numbers of a robot that are randomised by factors."""
@@ -86,8 +86,8 @@ class Environment:
         self.actions = whole("actions", self._controls() if actions is None else actions, 1)
         inputs, memory = dict(inputs or {}), dict(memory or {})
         for what, names in (("inputs", inputs), ("memory", memory)):
-            own = *OWN, *ANSWERS, *(randomise or {}), *(inputs if what == "memory" else ())
-            if taken := [name for name in names if name in own]:
+            taken_names = *ENTRIES, *ANSWERS, *(randomise or {}), *(inputs if what == "memory" else ())
+            if taken := [name for name in names if name in taken_names]:
                 raise UnsupportedError(f"{what}: {taken[0]!r} is a name of the environment; choose another one")
         if memory and remember is None:
             raise UnsupportedError("Environment: memory needs remember(at, ...) -> dict of its new values")
@@ -135,8 +135,11 @@ class Environment:
         """
         if mode not in MODES:
             raise UnsupportedError(f"compile: mode={mode!r}; allowed is {', '.join(map(repr, MODES))}")
-        options = {"target": target, "dtype": dtype, "threads": threads}
-        return Environments(self, n, first, mode, self._transition, copy, sweeps, options)
+
+        def compiled(f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
+            return self.function(f, sizes, sweeps).compile(target=target, dtype=dtype, threads=threads)
+
+        return Environments(self._transition, compiled, self.observations, n, first, mode, copy)
 
     def _controls(self) -> int:
         """Entries of u."""

@@ -19,7 +19,6 @@ from condyle.symbolic.random_numbers import seed_words
 from condyle.user.ports import names_asked
 
 if TYPE_CHECKING:
-    from condyle.jobs.environment import Environment
     from condyle.user import CompiledFunction
 
 Array = NDArray[np.floating]
@@ -30,41 +29,42 @@ MOST = 1 << 23
 class Environments:
     """n environments of one kind; arrays have the environment as their first axis.
 
-    n; dtype; mode; environment: the `Environment`. observation_size, action_size: entries of an observation and of an
-    action. inputs: names of those of the environment; horizon: steps of an episode, or None. `step_function`, `reset_function`: what a step and a reset are, functions of the state and of the action or
-    the mask, for frameworks.
+    n; dtype; mode. observation_size, action_size: entries of an observation and of an
+    action. inputs: names of those of the environment; horizon: steps of an episode, or None. `step_function`,
+    `reset_function`: functions of the state and of the action or the mask, for frameworks.
     """
 
     def __init__(
         self,
-        environment: Environment,
+        transition: Transition,
+        compiled: Callable[[Callable[..., Any], Mapping[str, Any]], CompiledFunction],
+        observations: int,
         n: int,
         first: int,
         mode: str,
-        transition: Transition,
         copy: bool,
-        sweeps: int | None,
-        options: Mapping[str, Any],
     ) -> None:
-        """options: of `UserFunction.compile`. See `Environment.compile`."""
-        self.environment, self.n, self.mode = environment, whole("n", n, 1), mode
-        self._transition, self._sweeps, self._options = replace(transition, mode=mode), sweeps, dict(options)
+        """compiled: a function of the environment's robot, by its sizes. observations: entries of one. See
+        `Environment.compile`.
+        """
+        self.n, self.mode, self._compiled = whole("n", n, 1), mode, compiled
+        self._transition, robot = replace(transition, mode=mode), transition.robot
         if whole("first", first, 0) + self.n > MOST:
             raise UnsupportedError(f"compile: environments {first} to {first + n}; their numbers end at {MOST}")
         self._sizes = dict(self._transition.sizes) | ({"ended": ()} if mode == NEXT_STEP else {})
         self.step_function = self._compiled(self._transition.step, self._sizes)
-        self._sizes["observation"] = environment.observations
+        self._sizes["observation"] = observations
         state = {name: size for name, size in self._sizes.items() if name != "action"}
         self.reset_function = self._compiled(self._transition.restart, {**state, "mask": ()})
         answers: dict[str, Any] = dict.fromkeys(("reward", "terminated", "truncated", "failed", "residual"), ())
-        answers["final_observation"] = environment.observations
+        answers["final_observation"] = observations
         self._copies = copy
         self.dtype = self.step_function.dtype
-        self.action_size, self.observation_size = environment.actions, environment.observations
+        self.action_size, self.observation_size = transition.sizes["action"], observations
         self.inputs, self.horizon = transition.inputs, transition.horizon
         self._policies: dict[object, CompiledFunction] = {}
         every = {**state, **answers}
-        shapes = {name: (self.n, *shape_of(environment.robot, size)) for name, size in every.items()}
+        shapes = {name: (self.n, *shape_of(robot, size)) for name, size in every.items()}
         self._lists = dict[Any, tuple[list[str], list[str], list[str]]]()
         both = self.step_function, self.reset_function
         self._changed = {port.name for f in both for port in f.specification.outputs}
@@ -72,11 +72,11 @@ class Environments:
         then: dict[str, Any] = {name: x.copy() if name in self._changed else x for name, x in now.items()}
         self._names, self._now, self._then = tuple(state), now, then
         now["environment"][:] = np.arange(first, first + self.n)
-        now["q"][:] = environment.robot.neutral()
+        now["q"][:] = robot.neutral()
         self._is_begun, self.failures = False, 0
 
     def __repr__(self) -> str:
-        return f"<{self.n} environments of {self.environment!r}, {self.dtype}, {self.mode}>"
+        return f"<{self.n} environments of {self._transition.robot.name}, {self.dtype}, {self.mode}>"
 
     def reset(self, seed: int | Sequence[int] | None = None, mask: ArrayLike | None = None) -> Array:
         """Begin new episodes; return the observations (n, observation_size).
@@ -208,9 +208,6 @@ class Environments:
     def _check_begun(self, called: str) -> None:
         if not self._is_begun:
             raise UnsupportedError(f"{called}: the environments have not begun; call reset(seed=0) first")
-
-    def _compiled(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
-        return self.environment.function(f, sizes, self._sweeps).compile(**self._options)
 
     def _with_policy(self, policy: Callable[..., Any], shapes: Mapping[str, Any], noise: int) -> CompiledFunction:
         """The step of this policy, compiled once."""

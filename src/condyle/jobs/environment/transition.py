@@ -26,7 +26,19 @@ RESET, RANDOMISE, NOISE, PUSH, POLICY = range(5)
 """Purposes of random numbers, which keep their streams apart."""
 LARGEST = 1e30
 """A state whose entries are larger in sum, or are no numbers, has failed; the reward counts with them."""
-OWN = ("q", "v", "action", "last_action", "impulse", "step", "time", "episode", "environment", "seed", "observation")
+ENTRIES = (
+    "q",
+    "v",
+    "action",
+    "last_action",
+    "impulse",
+    "step",
+    "time",
+    "episode",
+    "environment",
+    "seed",
+    "observation",
+)
 """Names that inputs and memory cannot have, as those of `ANSWERS`."""
 ANSWERS = (
     "reward",
@@ -121,7 +133,7 @@ class Transition:
         truncated = np.minimum(is_over, 1.0 - terminated)
         after = {**{name: values[name] for name in self._carried}, "q": state.q, "v": state.v, "step": step}
         after |= {"last_action": action, "episode": values["episode"]}
-        seen = np.where(failed > 0.5, 0.0, self._observation(state, values))
+        seen = np.where(failed > 0.5, 0.0, self._observation(state, {**values, "last_action": action}))
         answers = {"reward": np.where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
         answers |= {"failed": failed} | ({"residual": values["residual"]} if self.has_contacts else {})
         ended = np.maximum(terminated, truncated)
@@ -159,8 +171,8 @@ class Transition:
         action = more.pop("action")
         if np.shape(action) != (self.sizes["action"],):
             raise ShapeError(f"policy: action has shape {np.shape(action)}, expected {(self.sizes['action'],)}")
-        own = {name: x for name, x in values.items() if name in (*self.names, "action")}
-        answers = self.step(state, **own, action=action)
+        inputs = {name: x for name, x in values.items() if name in (*self.names, "action")}
+        answers = self.step(state, **inputs, action=action)
         if twice := [name for name in more if name in answers or name in self.names]:
             raise UnsupportedError(f"policy: it answers {twice[0]!r}, a name of the environment; choose another name")
         return {**answers, **more, "action": action}
