@@ -30,7 +30,6 @@ CONFIG: dict[str, Any] = {
     "save_interval": 1 << 30,
     "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
     "check_for_nan": False,
-    "actor": {**NETWORK, "distribution_cfg": {"class_name": "GaussianDistribution", "init_std": 1.0}},
     "critic": NETWORK,
     "algorithm": {
         "class_name": "PPO",
@@ -93,8 +92,9 @@ def learn(
     environments = task.environment().compile(robots, threads=1, sweeps=SWEEPS, copy=False)
     watch = Watch(VecEnv(environments, seed))
     watch.vectors.episode_length_buf = torch.randint(task.horizon, (robots,))
+    noise = {"class_name": "GaussianDistribution", "init_std": task.noise}
     with contextlib.redirect_stdout(io.StringIO()):  # it prints its networks
-        runner = runners.OnPolicyRunner(watch.vectors, CONFIG)
+        runner = runners.OnPolicyRunner(watch.vectors, {**CONFIG, "actor": {**NETWORK, "distribution_cfg": noise}})
     runner.logger.log = lambda **_: None
     compiled = time.process_time() - busy
     curve, done, spent = list[dict[str, float]](), 0, 0.0

@@ -37,12 +37,12 @@ class Task:
     """posture (nv - 6) [rad], height [m] of the base in it. An action of 1 moves a target by `scale` [rad].
 
     contacts: frames at which the robot touches the ground, `radius` [m] above it. push: (seconds, speed), as in
-    `Environment`. lowest [m]: of the base.
+    `Environment`. noise: of an action as the training begins. lowest [m]: of the base.
     """
 
     name: str
     scale, radius, lowest = 0.25, 0.0, 0.0
-    push = (4.0, 0.5)
+    push, noise = (4.0, 0.5), 1.0
     horizon = 500
     inputs: dict[str, int] = {}  # noqa: RUF012
     frames: Sequence[str]
@@ -145,6 +145,16 @@ class Walk(Task):
         return {**state, "command": command * np.stack([moves, turns, turns])}
 
 
+GAINS = {
+    "ankle": (100.0, 4.0),
+    "hip": (150.0, 5.0),
+    "knee": (150.0, 5.0),
+    "waist": (150.0, 5.0),
+    "wrist": (20.0, 1.0),
+}
+"""kp [N m/rad] and kd [N m s/rad] of g1's joints by a part of their names; shoulders and elbows have 50 and 2."""
+
+
 class Stand(Task):
     """g1 stands, and does not fall when it is pushed."""
 
@@ -152,7 +162,13 @@ class Stand(Task):
     frames = tuple(f"{side}_foot_{corner}" for side in ("left", "right") for corner in ("fl", "fr", "rl", "rr"))
     posture = np.array(mujoco_world.POSTURES["g1"])
     height, lowest = mujoco_world.HEIGHTS["g1"], 0.5
-    push = (2.0, 0.8)
+    push, noise = (2.0, 0.8), 0.4
+
+    def gains(self) -> tuple[Array, Array]:
+        joints = condyle.load(self.name).joint_names
+        parts = [next((part for part in GAINS if part in joint), "") for joint in joints]
+        kp, kd = np.array([GAINS.get(part, (50.0, 2.0)) for part in parts]).T  # of shoulders and elbows
+        return kp, kd
 
     def observe(self, at: Any, last_action: Any) -> Any:
         return np.concatenate(self.body(at, last_action))
