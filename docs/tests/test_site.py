@@ -89,6 +89,20 @@ def test_python_of_a_tutorial_runs_and_prints_what_the_page_says(name: str, tmp_
         assert kind != "text" or text in printed
 
 
+@pytest.mark.parametrize("learns", [False, slow(True)])
+def test_a_quadruped_of_the_tutorial_stands_and_learns(learns: bool, tmp_path: Path) -> None:
+    """Blocks that need the trainer are `py`; here they make two iterations of 16 robots."""
+    if learns:
+        pytest.importorskip("rsl_rl", reason="pip install rsl-rl-lib")
+    blocks = BLOCK.findall((DOCS / "tutorials" / "quadruped.md").read_text())
+    assert {kind for kind, _ in blocks} == {"python", "py"}
+    program = "\n".join(text for kind, text in blocks if learns or kind == "python")
+    assert not learns or program.count("= 2048, 150") == 1
+    printed = run([sys.executable, "-W", "error", "-c", program.replace("= 2048, 150", "= 16, 2")], tmp_path)
+    assert "(64, 48) 0 fell" in printed
+    assert (tmp_path / "walk.svg").exists() == learns
+
+
 OTHERS = {
     "arm": {
         "iiwa14": "ur5e",
