@@ -1,6 +1,7 @@
 """The policies that stand, in MuJoCo with all collision shapes of g1, steps of 2 ms and friction cones.
 
-100 runs of 10 s each: a friction of 0.5 to 1, and every 2 s a push of 0.5 m/s in a direction of chance.
+100 runs of 10 s each on a friction of 0.5 to 1. The same again with a push of 0.5 m/s in a direction of chance every
+2 s.
 """
 
 from __future__ import annotations
@@ -21,4 +22,4 @@ def measure(row: str, quick: bool) -> dict[str, Any]:
 
 
 def tables(rows: Mapping[str, Mapping[str, Any]]) -> dict[str, list[list[str]]]:
-    return {"Pushes of 0.5 m/s": trials.falls(rows)}
+    return {"Frictions and pushes of chance": trials.falls(rows)}

@@ -34,7 +34,8 @@ def down(q: Any) -> Any:
 
 
 class Task:
-    """posture (nv - 6) [rad], height [m] of the base in it. An action of 1 moves a target by `scale` [rad].
+    """posture (nv - 6) [rad], height [m] of the base in it. An action of 1 moves a target by `scale` [rad]: those of
+    the first `moved` joints; the others hold the posture.
 
     contacts: frames at which the robot touches the ground, `radius` [m] above it. push: (seconds, speed), as in
     `Environment`. noise: of an action as the training begins. lowest [m]: of the base.
@@ -45,6 +46,7 @@ class Task:
     push, noise = (4.0, 0.5), 1.0
     horizon = 500
     inputs: dict[str, int] = {}  # noqa: RUF012
+    moved: int
     frames: Sequence[str]
     posture: Array
     height: float
@@ -68,7 +70,7 @@ class Task:
             self.reward,
             self.done,
             control=self.control,
-            actions=len(self.posture),
+            actions=self.moved,
             contacts=[Contact(frame) for frame in self.frames],
             ground=Plane(offset=self.radius),
             dt=DT,
@@ -84,7 +86,7 @@ class Task:
 
     def control(self, at: Any, action: Any) -> Any:
         """Targets of the servos [rad]."""
-        return self.posture + self.scale * action
+        return np.concatenate([self.posture[: self.moved] + self.scale * action, self.posture[self.moved :]])
 
     def done(self, at: Any) -> Any:
         return (down(at.q)[2] > -UPRIGHT) | (at.q[2] < self.lowest)
@@ -96,8 +98,8 @@ class Task:
 
     def body(self, at: Any, last_action: Any) -> list[Any]:
         """What is observed of the robot itself."""
-        joints = at.q[7:] - self.posture
-        return [2.0 * at.v[:3], 0.25 * at.v[3:6], down(at.q), joints, 0.05 * at.v[6:], last_action]
+        joints = (at.q[7:] - self.posture)[: self.moved]
+        return [2.0 * at.v[:3], 0.25 * at.v[3:6], down(at.q), joints, 0.05 * at.v[6 : 6 + self.moved], last_action]
 
     def state(self, draws: Any) -> dict[str, Any]:
         """A state near the posture."""
@@ -116,7 +118,7 @@ class Task:
 class Walk(Task):
     """go2 follows a velocity of its base: forward, left [m/s], turning [rad/s]."""
 
-    name = "go2"
+    name, moved = "go2", 12
     frames = ("FL_foot", "FR_foot", "RL_foot", "RR_foot")
     posture = np.array([0.1, 0.8, -1.5, -0.1, 0.8, -1.5, 0.1, 1.0, -1.5, -0.1, 1.0, -1.5])
     height, radius, lowest = 0.32, 0.022, 0.15
@@ -156,13 +158,13 @@ GAINS = {
 
 
 class Stand(Task):
-    """g1 stands, and does not fall when it is pushed."""
+    """g1 stands, and does not fall when it is pushed. It moves its legs and its waist."""
 
-    name = "g1"
+    name, moved = "g1", 15
     frames = tuple(f"{side}_foot_{corner}" for side in ("left", "right") for corner in ("fl", "fr", "rl", "rr"))
     posture = np.array(mujoco_world.POSTURES["g1"])
     height, lowest = mujoco_world.HEIGHTS["g1"], 0.5
-    push, noise = (2.0, 0.8), 0.4
+    push, noise = (2.0, 1.0), 0.8
 
     def gains(self) -> tuple[Array, Array]:
         joints = condyle.load(self.name).joint_names
@@ -177,7 +179,7 @@ class Stand(Task):
         v, g = at.v, down(at.q)
         stands = np.exp(-(v[:2] ** 2).sum() / 0.25) + 0.5 * np.exp(-(v[5] ** 2) / 0.25) + 0.5
         shakes = 1.0 * v[2] ** 2 + 0.05 * (v[3] ** 2 + v[4] ** 2) + 1.0 * (g[0] ** 2 + g[1] ** 2)
-        shape = 0.2 * ((at.q[7:] - self.posture) ** 2).sum()
+        shape = 0.1 * ((at.q[7:] - self.posture) ** 2).sum()
         works = 1e-5 * (self.torques(at, u) ** 2).sum() + 0.01 * ((action - last_action) ** 2).sum()
         return PERIOD * (stands - shakes - shape - works)
 

@@ -22,6 +22,9 @@ FRICTIONS, COMMANDS = (0.5, 0.75, 1.0), (0.25, 0.5, 0.75, 1.0)
 EVERY, SPEED = 2.0, 0.5
 """Of pushes [s], [m/s]: the base's velocity changes by this, in a direction of chance."""
 
+RUNS = {"alone": False, "pushed": True}
+"""Kinds of trials of chance, and whether they have pushes."""
+
 
 class Trial:
     """A policy runs the robot of a task in MuJoCo. fell: when [s], or None."""
@@ -32,7 +35,7 @@ class Trial:
         q = self.world.start.copy()
         q[2], q[7:] = task.height + 0.005, task.posture
         self.world.reset(q)
-        self.last_action, self.time = np.zeros(len(task.posture)), 0.0
+        self.last_action, self.time = np.zeros(task.moved), 0.0
         self.fell: float | None = None
         self.states = list[tuple[Array, Array]]()
 
@@ -104,7 +107,8 @@ def measured(task: Task, row: str, quick: bool) -> dict[str, Any]:
         return {"left_out": f"there is no {file.name}: train it first"}
     policy, seconds = Policy.read(file), 3.0 if quick else SECONDS
     answer = {"follows": follows(task, policy, seconds)} if "command" in task.inputs else {}
-    return {**answer, "random": survives(task, policy, 2 if quick else 100, seconds)}
+    count = 2 if quick else 100
+    return answer | {name: survives(task, policy, count, seconds, pushed) for name, pushed in RUNS.items()}
 
 
 def speeds(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
@@ -117,9 +121,9 @@ def speeds(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
 
 
 def falls(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
-    table = [["row", "runs", "fell", "mean errors: forward, m/s", "to the side, m/s", "turning, rad/s"]]
+    table = [["row", "runs", "fell", "mean errors: forward, m/s", "to the side, m/s", "turning, rad/s", "fell, pushed"]]
     for name, row in rows.items():
-        errors = row["random"].get("errors", {}).get("mean", [])
-        said = [f"{error:.3f}" for error in errors] or ["", "", ""]
-        table.append([name, str(row["random"]["trials"]), str(len(row["random"]["fell"])), *said])
+        alone, pushed = (row[kind] for kind in RUNS)
+        errors = [f"{error:.3f}" for error in alone.get("errors", {}).get("mean", [])] or ["", "", ""]
+        table.append([name, str(alone["trials"]), str(len(alone["fell"])), *errors, str(len(pushed["fell"]))])
     return table

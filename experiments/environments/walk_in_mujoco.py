@@ -2,8 +2,8 @@
 
 Policies are those of experiments/results/policies; they were not trained there. Straight on, they follow four speeds on
 three frictions: the mean speed of the 8 s after the first 2 s, over the command. Then 100 runs of 10 s each: a command
-of 0.25 to 1 m/s forward, up to 0.3 m/s to a side and 0.5 rad/s, a friction of 0.5 to 1, and every 2 s a push of
-0.5 m/s in a direction of chance.
+of 0.25 to 1 m/s forward, up to 0.3 m/s to a side and 0.5 rad/s, and a friction of 0.5 to 1. The same again with a push
+of 0.5 m/s in a direction of chance every 2 s.
 """
 
 from __future__ import annotations

@@ -68,11 +68,14 @@ def test_tables_say_when_robots_walk():
 
 def test_tables_say_who_fell():
     follows = {f"{x:g}": {f"{y:g}": None if y < 0.3 else 0.01 for y in trials.COMMANDS} for x in trials.FRICTIONS}
-    random = {"trials": 100, "fell": [{"trial": 1}], "errors": {"mean": [0.01, 0.02, 0.03]}}
-    straight, chance = walk_in_mujoco.tables({"go2 policy 0": {"follows": follows, "random": random}}).values()
+    runs = {"trials": 100, "fell": [{"trial": 1}], "errors": {"mean": [0.01, 0.02, 0.03]}}
+    row = {"follows": follows, "alone": runs, "pushed": {**runs, "fell": []}}
+    straight, chance = walk_in_mujoco.tables({"go2 policy 0": row}).values()
     assert straight[1][:4] == ["go2 policy 0", "fell", "fell", "fell"] and straight[1][-1] == "+1.0"
-    assert chance[1] == ["go2 policy 0", "100", "1", "0.010", "0.020", "0.030"]
-    (pushed,) = stand_in_mujoco.tables({"g1 policy 0": {"random": {"trials": 2, "fell": []}}}).values()
+    assert chance[1] == ["go2 policy 0", "100", "1", "0.010", "0.020", "0.030", "0"]
+    (pushed,) = stand_in_mujoco.tables(
+        {"g1 policy 0": {kind: {"trials": 2, "fell": []} for kind in trials.RUNS}}
+    ).values()
     assert pushed[1][:3] == ["g1 policy 0", "2", "0"]
 
 
