@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from condyle.model.change import Drive
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
+    from condyle.model.shapes import Shape
     from condyle.runtime.packed import Packed
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
@@ -61,6 +62,7 @@ __all__ = [
     "OutOfMemoryError",
     "Packed",
     "Robot",
+    "Shape",
     "ShapeError",
     "ShapeWarning",
     "SingularError",
@@ -97,6 +99,7 @@ _HOMES = {
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",
+    "Shape": "model.shapes",
     "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
