@@ -36,8 +36,11 @@ class Hard:
     """A hard ground of any form; a class of it has `recovery` [1/s], and says how far a point is from it."""
 
     recovery: Any
-    is_level = False
-    """Whether its normals are known to be those that `contact_solve` takes where none are given."""
+
+    @property
+    def is_level(self) -> bool:
+        """Whether its normals are known to be those that `contact_solve` takes where none are given."""
+        return False
 
     @property
     def numbers(self) -> Mapping[str, tuple[int, ...]]:
@@ -63,7 +66,7 @@ class Hard:
         friction: one number, or one for each contact (C,). more: other arguments of `contact_solve`, such as
         `impulse0`.
         """
-        count, found = len(at.contacts), self._touches(at)
+        count, found = len(at.contacts), self._touches(at, True)
         gaps = np.stack([touch.gap for touch in found])
         kept = np.where(gaps >= 0.0, gaps, np.minimum(self.recovery * dt, 1.0) * gaps)
         ones = np.ones(count)
@@ -71,6 +74,7 @@ class Hard:
             more["normals"] = np.stack([touch.normal for touch in found])
         if any(touch.arm is not None for touch in found):
             more["arms"] = np.stack([np.zeros(3) if touch.arm is None else touch.arm for touch in found])
+            kept = kept + 0.5 * dt * dt * np.stack([touch.bend for touch in found])
         return at.contact_solve(tau, ones, dt, friction * ones, gaps=kept, **more)
 
     def step(self, robot: Robot, contacts: Sequence[Contact], inputs: Sequence[str] = ()) -> UserFunction:
@@ -83,15 +87,15 @@ class Hard:
         check_robot(f"{type(self).__name__}.step", robot)
         check_inputs(inputs, self.numbers)
         sizes: dict[str, Any] = {"q": "nq", "v": "nv", "tau": "nv", "dt": (), "friction": ()}
-        return robot.function(PlaneStep(self), sizes | {name: self.numbers[name] for name in inputs}, contacts=contacts)
+        return robot.function(HardStep(self), sizes | {name: self.numbers[name] for name in inputs}, contacts=contacts)
 
-    def _touches(self, at: State) -> list[Touch]:
+    def _touches(self, at: State, moves: bool = False) -> list[Touch]:
         name = type(self).__name__
         if not at.contacts:
             raise UnsupportedError(
                 f"{name}: the function has no contacts; give contacts= to robot.function, or to step"
             )
-        return touches(at, self.distance)
+        return touches(at, self.distance, moves)
 
     def _check_recovery(self) -> None:
         rate = self.recovery
@@ -185,13 +189,16 @@ class Terrain(Hard):
 
 
 @dataclass(frozen=True)
-class PlaneStep:
+class HardStep:
     """The step of a hard ground as a user's function."""
 
-    plane: Any
-    __name__ = "plane_step"
+    ground: Any
+
+    @property
+    def __name__(self) -> str:
+        return f"{type(self.ground).__name__.lower()}_step"
 
     def __call__(self, state: State, tau: Any, dt: Any, friction: Any, **values: Any) -> dict[str, Any]:
-        solved = replace(self.plane, **values).contact_solve(state, tau, dt, friction)
+        solved = replace(self.ground, **values).contact_solve(state, tau, dt, friction)
         after = state.stepped(solved.v, dt)
         return {"q": after.q, "v": after.v, "impulse": solved.impulse, "residual": solved.residual}

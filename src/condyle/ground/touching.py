@@ -10,6 +10,11 @@ With c the centre of a shape, n the unit normal of the ground there, x, y, z its
 
 The surface of a sphere and of a capsule is r away from these, along the normal of the ground at them. A point has the
 same number as long as a shape touches with the same side, so that impulses of one step are a start for the next one.
+
+In a step of h to the velocity v_next a point moves by h J v_next + h^2/2 (dJ/dt v + J [w, l]) + ..., [w, l] as in
+`specification.integrators`. Without the second term a ball that rolls would sink in. The part of the bracket along n is
+the `bend` of a touch. It is that of the points above, for a cylinder without its turning about its own axis, which does
+not move its surface.
 """
 
 from __future__ import annotations
@@ -17,8 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
+from condyle.algorithms.stepping import linear_brackets
 from condyle.ground.feet import Array
+from condyle.model.contact import Contact
 from condyle.model.shapes import Shape
+from condyle.model.tree import tree_of
 from condyle.symbolic.comparisons import numpy as np
 from condyle.user.state import State
 
@@ -32,42 +40,77 @@ SMALL = 1e-24
 
 class Touch(NamedTuple):
     """gap [m]: distance from the ground. normal (3,). arm (3,) [m]: from the contact to its point, None where they are
-    one."""
+    one. bend [m/s^2]: the acceleration of the gap that steps do not see, 0 of points."""
 
     gap: Any
     normal: Array
-    arm: Array | None
+    arm: Array | None = None
+    bend: Any = 0.0
 
 
-def touches(at: State, distance: Distance) -> list[Touch]:
-    """Of each contact of a state."""
-    found, arms = list[Touch](), dict[int, list[Array]]()
+def touches(at: State, distance: Distance, moves: bool = False) -> list[Touch]:
+    """Of each contact of a state; moves: with bends, for which the state has a velocity."""
+    found, placed = list[Touch](), dict[int, _Placed]()
     for one in at.contacts:
-        frame = at.frame(one.frame)
-        centre, shape = frame.translation + frame.rotation @ one.placed.translation, one.shape
-        if shape is None:
-            found.append(Touch(*distance(centre), None))
+        if one.shape is None:
+            frame = at.frame(one.frame)
+            found.append(Touch(*distance(frame.translation + frame.rotation @ one.placed.translation)))
             continue
-        if id(shape) not in arms:
-            turned = frame.rotation @ one.placed.rotation
-            arms[id(shape)] = _arms(shape, [turned[:, k] for k in range(3)], centre, distance)
-        arm = arms[id(shape)][one.point]
-        gap, normal = distance(centre + arm)
-        if shape.radius > 0.0:
-            gap, arm = gap - shape.radius, arm - shape.radius * normal
-        found.append(Touch(gap, normal, arm))
+        if id(one.shape) not in placed:
+            placed[id(one.shape)] = _Placed(at, one, one.shape, distance, moves)
+        found.append(placed[id(one.shape)].touch(one.point))
     return found
 
 
-def _arms(shape: Shape, axes: list[Array], centre: Array, distance: Distance) -> list[Array]:
-    """From the centre to each point."""
-    if shape.kind == "sphere":
-        return [np.zeros(3)]
-    if shape.kind == "capsule":
-        half = shape.size[1] * axes[2]
-        return [half, -half]
-    _, normal = distance(centre)
-    return _corners(shape.size, axes, normal) if shape.kind == "box" else _rims(*shape.size, axes, normal)
+class _Placed:
+    """A shape at a state."""
+
+    def __init__(self, at: State, contact: Contact, shape: Shape, distance: Distance, moves: bool) -> None:
+        frame = at.frame(contact.frame)
+        turned = frame.rotation @ contact.placed.rotation
+        self.shape, self.distance, self.axes = shape, distance, [turned[:, k] for k in range(3)]
+        self.offset = frame.rotation @ contact.placed.translation
+        self.centre = frame.translation + self.offset
+        self.arms, self.motion = self._arms(), None
+        if moves:
+            turn = frame.rotation if at.reference_frame == "local" else np.eye(3)
+            bent = frame.acceleration(_straight(at))
+            self.motion = turn @ bent[:3], turn @ bent[3:], turn @ frame.velocity[3:]
+
+    def touch(self, k: int) -> Touch:
+        """Of its point k."""
+        fixed, rim = self.arms[k]
+        arm, radius = fixed if rim is None else fixed + rim, self.shape.radius
+        gap, normal = self.distance(self.centre + arm)
+        bend = 0.0 if self.motion is None else normal @ self._acceleration(self.offset + fixed, rim)
+        return Touch(gap - radius, normal, arm - radius * normal, bend)
+
+    def _acceleration(self, fixed: Array, rim: Array | None) -> Array:
+        linear, angular, w = self.motion
+        bent = linear + np.cross(angular, fixed) + np.cross(w, np.cross(w, fixed))
+        if rim is None:
+            return bent
+        z = self.axes[2]
+        angular, w = angular - (angular @ z) * z, w - (w @ z) * z
+        return bent + np.cross(angular, rim) + np.cross(w, np.cross(w, rim))
+
+    def _arms(self) -> list[tuple[Array, Array | None]]:
+        """From the centre to each point: a part that is fixed to the body, and one across the axis of a cylinder."""
+        if self.shape.kind == "sphere":
+            return [(np.zeros(3), None)]
+        if self.shape.kind == "capsule":
+            half = self.shape.size[1] * self.axes[2]
+            return [(half, None), (-half, None)]
+        _, normal = self.distance(self.centre)
+        if self.shape.kind == "box":
+            return [(corner, None) for corner in _corners(self.shape.size, self.axes, normal)]
+        return _rims(*self.shape.size, self.axes, normal)
+
+
+def _straight(at: State) -> Array:
+    """[w, l] (nv)."""
+    found = linear_brackets(tree_of(at.robot), list(at.v))
+    return np.stack([found.get(k, 0.0) for k in range(at.robot.nv)])
 
 
 def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[Array]:
@@ -80,13 +123,13 @@ def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[
     return [face + one + two, face + one - two, face - one - two, face - one + two]
 
 
-def _rims(radius: float, half: float, axes: list[Array], normal: Array) -> list[Array]:
+def _rims(radius: float, half: float, axes: list[Array], normal: Array) -> list[tuple[Array, Array]]:
     x, y, z = axes
     along, a, b = normal @ z, normal @ x + UPRIGHT, normal @ y
     across = np.sqrt(a * a + b * b + SMALL)
     down, side, top = (-radius / across) * (a * x + b * y), (radius / across) * (b * x - a * y), half * z
-    stands, is_up = half * np.abs(along) > radius * across, along > 0.0
+    lies, is_up = half * np.abs(along) <= radius * across, along > 0.0
     lower = np.where(is_up, -top, top)
-    first = np.where(stands, np.where(is_up, -down - top, down + top), down + top)
-    second = np.where(stands, np.where(is_up, down - top, top - down), down - top)
-    return [first, second, lower + side, lower - side]
+    first = np.where(lies, top, lower), np.where(lies, down, np.where(is_up, -down, down))
+    second = np.where(lies, -top, lower), np.where(lies, down, np.where(is_up, down, -down))
+    return [first, second, (lower, side), (lower, -side)]
