@@ -142,12 +142,16 @@ def _check(frames: Mapping[str, Frame], contact: Contact) -> None:
 
 def shape_contacts(robot: RobotData, which: Sequence[str | Shape] | None) -> tuple[Contact, ...]:
     """See `Robot.shape_contacts`."""
+    left_out = () if robot.file_notes is None else robot.file_notes.shapes
+    said = f"; left out of the file: {few(left_out, 5)}" if left_out else ""
     if which is None:
+        if said and robot.shapes:
+            warnings.warn(
+                ModelWarning(f"shape_contacts: shapes of {robot.name!r} touch the ground{said}"), stacklevel=3
+            )
         which = [shape for shape in robot.shapes if shape.frame in robot.frames and robot.frames[shape.frame].body >= 0]
     if isinstance(which, str) or not all(isinstance(one, str | Shape) for one in which):  # pyright: ignore
         raise UnsupportedError(f"shape_contacts: {which!r}: give names of frames, or condyle.Shape, in a list")
-    left_out = () if robot.file_notes is None else robot.file_notes.shapes
-    said = f"; left out of the file: {few(left_out, 5)}" if left_out else ""
     shapes = list[Shape]()
     for one in which:
         own = [one] if isinstance(one, Shape) else [shape for shape in robot.shapes if shape.frame == one]

@@ -302,7 +302,7 @@ class Robot(RobotData, Identified):
 
         which: names of frames, whose `shapes` these are, or each a `condyle.Shape`; None is all `shapes` of bodies that
         move. Errors: UnsupportedError for a frame without shapes, which says what the file has and was left out, and
-        for one that does not move.
+        for one that does not move. ModelWarning, where which is None: what was left out.
         """
         return loops.shape_contacts(self, which)
 
