@@ -146,20 +146,20 @@ def shape_contacts(robot: RobotData, which: Sequence[str | Shape] | None) -> tup
     said = f"; left out of the file: {few(left_out, 5)}" if left_out else ""
     if which is None:
         if said and robot.shapes:
-            warnings.warn(
-                ModelWarning(f"shape_contacts: shapes of {robot.name!r} touch the ground{said}"), stacklevel=3
-            )
+            warnings.warn(ModelWarning(f"shape_contacts of robot {robot.name!r}{said}"), stacklevel=3)
         which = [shape for shape in robot.shapes if shape.frame in robot.frames and robot.frames[shape.frame].body >= 0]
     if isinstance(which, str) or not all(isinstance(one, str | Shape) for one in which):  # pyright: ignore
-        raise UnsupportedError(f"shape_contacts: {which!r}: give names of frames, or condyle.Shape, in a list")
+        raise UnsupportedError(
+            f"shape_contacts: {which!r}: give names of shapes or frames, or condyle.Shape, in a list"
+        )
     shapes = list[Shape]()
     for one in which:
-        own = [one] if isinstance(one, Shape) else [shape for shape in robot.shapes if shape.frame == one]
+        own = [one] if isinstance(one, Shape) else [shape for shape in robot.shapes if one in (shape.frame, shape.name)]
         if not own:
-            known = tuple(dict.fromkeys(shape.frame for shape in robot.shapes))
+            names = tuple(dict.fromkeys(x for shape in robot.shapes for x in (shape.frame, shape.name) if x))
             raise UnsupportedError(
-                f"shape_contacts: frame {one!r} has no shape{suggest(str(one), known) if known else ''}{said}; "
-                f'name it: condyle.Shape("sphere", 0.02, {one!r})'
+                f"shape_contacts: there is no shape {one!r}, and none of a frame {one!r}"
+                f"{suggest(str(one), names) if names else ''}{said}; name it: condyle.Shape('sphere', 0.02, {one!r})"
             )
         shapes += own
     if not shapes:

@@ -249,7 +249,7 @@ def read(
     reader = _Reader(model, path, options, partial(_Labels(model, root).label, "actuator"))
     findings += opened(model, reader.contacts, reader.bodies, str(path))
     draft = reader.draft(name, frozen(down, 3))
-    shapes, left_out = mjcf_shapes(model, reader.bodies, others)
+    shapes, left_out = mjcf_shapes(model, reader.bodies, others, options.snap)
     notes = (draft.file_notes or FileNotes())._replace(shapes=tuple(left_out))
     draft = replace(draft, shapes=tuple(shapes), file_notes=notes)
     negative = [spec.name for spec in draft.joints if _is_negative(spec.numbers.damping, spec.numbers.friction)]

@@ -62,7 +62,9 @@ def _made(kind: str, size: Sequence[float] | np.ndarray, frame: str, place: Plac
         return f": its sizes are {numbers}"
 
 
-def mjcf_shapes(model: Compiled, bodies: Sequence[str], others: Iterable[Element]) -> tuple[list[Shape], list[str]]:
+def mjcf_shapes(
+    model: Compiled, bodies: Sequence[str], others: Iterable[Element], snap: float
+) -> tuple[list[Shape], list[str]]:
     """The geoms of bodies that collide and are such shapes. others: geoms that collide and are none."""
     left_out = [printable(f"geom {node.get('name') or ''!r} (line {node.line})") for node in others]
     shapes = list[Shape]()
@@ -74,7 +76,7 @@ def mjcf_shapes(model: Compiled, bodies: Sequence[str], others: Iterable[Element
         turn, at = model.geom_quat[k], model.geom_pos[k]
         name, size = model.names["geom"][k], model.geom_size[k, : SHAPE_KINDS[kind]]
         if moderate(turn) and moderate(at) and turn.any():
-            place = Placement(matrix_of(np.roll(turn / np.linalg.norm(turn), -1)), at)
+            place = Placement(matrix_of(np.roll(turn / np.linalg.norm(turn), -1)), at).snapped(snap)
             shape = _made(kind, size, bodies[body], place, name)
         else:
             shape = ": its placement is not finite"
