@@ -150,7 +150,7 @@ def shape_contacts(robot: RobotData, which: Sequence[str | Shape] | None) -> tup
         which = [shape for shape in robot.shapes if shape.frame in robot.frames and robot.frames[shape.frame].body >= 0]
     if isinstance(which, str) or not all(isinstance(one, str | Shape) for one in which):  # pyright: ignore
         raise UnsupportedError(
-            f"shape_contacts: {which!r}: give names of shapes or frames, or condyle.Shape, in a list"
+            f"shape_contacts: {which!r}: give a list of names of shapes or frames, or of condyle.Shape"
         )
     shapes = list[Shape]()
     for one in which:

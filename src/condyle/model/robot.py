@@ -301,8 +301,8 @@ class Robot(RobotData, Identified):
         A sphere has 1, a capsule 2, a box and a cylinder 4 each: the points that are deepest (docs/friction.md).
 
         which: names of `shapes` or of the frames that have them, or each a `condyle.Shape`; None is all `shapes` of
-        bodies that move. Errors: UnsupportedError for a name without shapes, which says what the file has and was left out, and
-        for one that does not move. ModelWarning, where which is None: what was left out.
+        bodies that move. Errors: UnsupportedError for a name without shapes, which says what the file has and was left
+        out, and for a frame that does not move. ModelWarning, where which is None: what was left out.
         """
         return loops.shape_contacts(self, which)
 
