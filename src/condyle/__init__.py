@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from condyle.fpga.box_sources import box_of_effort, box_of_states
     from condyle.fpga.integers import FixedPoint, fixed_point
+    from condyle.jobs.environment import Environment
     from condyle.jobs.optimal_control import OptimalControl
     from condyle.model.actuator import Actuator
     from condyle.model.change import Drive
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.model.shapes import Shape
     from condyle.runtime.packed import Packed
+    from condyle.symbolic import random_numbers as random
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
 
@@ -52,6 +54,7 @@ __all__ = [
     "Drive",
     "Dynamics",
     "DynamicsDerivatives",
+    "Environment",
     "Finding",
     "FixedPoint",
     "ForwardDynamicsDerivatives",
@@ -80,12 +83,14 @@ __all__ = [
     "operation_counts",
     "physical_inertias",
     "qp",
+    "random",
     "random_tree",
     "solve_symmetric",
 ]
 
 _HOMES = {
     "FixedPoint": "fpga.integers",
+    "Environment": "jobs.environment",
     "OptimalControl": "jobs.optimal_control",
     "Packed": "runtime.packed",
     "fixed_point": "fpga.integers",
@@ -108,6 +113,9 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
+    if name == "random":  # a module, which has another name so that the standard library's is not hidden
+        value = globals()[name] = import_module("condyle.symbolic.random_numbers")
+        return value
     if name not in _HOMES:
         raise AttributeError(f"module 'condyle' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)

@@ -13,9 +13,10 @@ or, for all targets at once, its expansion into other operations: a file of `pas
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Numbers: TypeAlias = NDArray[np.floating]
+W = TypeVar("W")
 
 Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
 """All numbers are integers but a constant's value; `condyle.ir.program` has typed accessors."""
@@ -87,6 +89,75 @@ def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
         return ufunc(*words, *by).view(kind)
 
     return meaning
+
+
+# Threefry4x32-20 of Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.
+
+
+_AMOUNTS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+PLACES = tuple(sorted({places for pair in _AMOUNTS for places in pair}))
+"""The rotations that it has."""
+WORDS = 1 << 23
+"""Words of keys and counters are whole numbers below: float32 has all of them, and they stand in its lowest bits."""
+
+
+def threefry(
+    key: Sequence[W],
+    counter: Sequence[W],
+    add: Callable[[W, W], W],
+    xor: Callable[[W, W], W],
+    rotated: Callable[[W, int], W],
+    word: Callable[[int], W],
+) -> list[W]:
+    """The four words of a block: twenty rounds, and a sum with the key before them and after every fourth.
+
+    word: a number as a word.
+    """
+    keys = [*key, reduce(xor, key, word(0x1BD11BDA))]
+    x = [add(c, k) for c, k in zip(counter, key, strict=True)]
+    for r in range(20):
+        partners = (1, 3) if r % 2 == 0 else (3, 1)
+        for to, by, places in zip((0, 2), partners, _AMOUNTS[r % 8], strict=True):
+            x[to] = add(x[to], x[by])
+            x[by] = xor(rotated(x[by], places), x[to])
+        if r % 4 == 3:
+            n = r // 4 + 1
+            later = [keys[(n + i) % 5] for i in range(4)]
+            x = [add(a, b) for a, b in zip(x, [*later[:3], add(later[3], word(n))], strict=True)]
+    return x
+
+
+def uniforms(key: Sequence[Numbers], counter: Sequence[Numbers]) -> list[Numbers]:
+    """The lowest 23 bits of each word of a block, times 2**-23; NaN where a word is not in [0, 2**23).
+
+    Fractions are rounded to the nearest whole number, halves to the even one.
+    """
+    given: list[Any] = [np.asarray(x) for x in (*key, *counter)]
+    kind = np.result_type(*given)
+    inside = reduce(np.logical_and, [(x >= 0) & (x <= WORDS - 1) for x in given])
+    words = [np.rint(np.where(inside, x, 0)).astype(np.uint32) for x in given]
+    block = threefry(words[:4], words[4:], np.add, np.bitwise_xor, lambda x, n: _rotated(n)(x), np.uint32)
+    return [np.where(inside, (x & np.uint32(WORDS - 1)) * 2.0**-23, np.nan).astype(kind) for x in block]
+
+
+def _rotated(places: int) -> Callable[[Any], Any]:
+    return lambda x: x << np.uint32(places) | x >> np.uint32(32 - places)
+
+
+def _of_words(of_words: Callable[..., Any]) -> Callable[..., Numbers]:
+    """The meaning of an operation on the lowest 32 bits of numbers."""
+
+    def meaning(*numbers: Numbers) -> Numbers:
+        arrays: list[Any] = [np.asarray(x) for x in numbers]
+        bits = f"u{arrays[0].dtype.itemsize}"
+        words = of_words(*(x.view(bits).astype(np.uint32) for x in arrays))
+        return np.asarray(words).astype(bits).view(arrays[0].dtype)
+
+    return meaning
+
+
+def _random(k: int) -> Callable[..., Numbers]:
+    return lambda *words: uniforms(words[:4], words[4:])[k][()]
 
 
 def _rcp(a: Numbers) -> Numbers:
@@ -157,6 +228,11 @@ _ROWS = (
     Operation("xor", 2, _of_bits(np.bitwise_xor), add=1, commutes=True, source=MACHINE),
     Operation("shl", 1, _of_bits(np.left_shift, shift=True), add=1, source=MACHINE),
     Operation("shr", 1, _of_bits(np.right_shift, shift=True), add=1, source=MACHINE),
+    # on the lowest 32 bits as a whole number: addition modulo 2**32, rotation to higher bits; bits above mean nothing
+    Operation("iadd", 2, _of_words(np.add), add=1, commutes=True, source=MACHINE),
+    *(Operation(f"rotl{places}", 1, _of_words(_rotated(places)), add=1, source=MACHINE) for places in PLACES),
+    # random0 k0 k1 k2 k3 c0 c1 c2 c3: word 0 of the block of a key and a counter, as a number in [0, 1)
+    *(Operation(f"random{k}", 8, _random(k), mul=1, add=190, size=191, depth=130, source=TRACED) for k in range(4)),
 )
 
 OPERATIONS = {row.name: row for row in _ROWS}
