@@ -33,7 +33,7 @@ from condyle.user.state import State
 Distance: TypeAlias = Callable[[Array], tuple[Any, Array]]
 """From a point to its distance from the ground and the unit normal there."""
 UPRIGHT = 1e-4
-"""A cylinder that stands, tilted by less [rad], has its points at the same places of its rim."""
+"""A cylinder that stands, tilted by less [rad], has its points at the same places of its rim: there is no deepest one."""
 SMALL = 1e-24
 """Added to a square: of a length of zero nothing is divided by zero."""
 
@@ -125,7 +125,8 @@ def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[
 
 def _rims(radius: float, half: float, axes: list[Array], normal: Array) -> list[tuple[Array, Array]]:
     x, y, z = axes
-    along, a, b = normal @ z, normal @ x + UPRIGHT, normal @ y
+    along = normal @ z
+    a, b = normal @ x + UPRIGHT * along, normal @ y
     across = np.sqrt(a * a + b * b + SMALL)
     down, side, top = (-radius / across) * (a * x + b * y), (radius / across) * (b * x - a * y), half * z
     lies, is_up = half * np.abs(along) <= radius * across, along > 0.0
