@@ -89,7 +89,11 @@ def test_armature_of_motors_comes_back(tmp_path: Path) -> None:
     robot, idle = (
         chain(2).with_drives({"joint0": Drive(gear=10.0, rotor_inertia=3e-4, effort=effort)}) for effort in (5.0, 0.0)
     )
-    motors = [Actuator("first", {"joint0": -3.0}), Actuator("second", {"joint0": 1.0}), Actuator("other", {"joint1": 2.0})]
+    motors = [
+        Actuator("first", {"joint0": -3.0}),
+        Actuator("second", {"joint0": 1.0}),
+        Actuator("other", {"joint1": 2.0}),
+    ]
     driven = robot.with_actuators(motors)
     assert driven.armature[0] == 10.0**2 * 3e-4
     back = again(driven, tmp_path)

@@ -25,7 +25,7 @@ def test_a_path_as_text_or_as_a_path(tmp_path: Path) -> None:
 
 def test_bundled_names() -> None:
     papers = ("iiwa14", "hyq", "atlas")
-    assert BUNDLED == (*papers, "panda", "ur5e", "anymal_kinova", "talos", "allegro", "go2", "g1")
+    assert (*papers, "panda", "ur5e", "anymal_kinova", "talos", "allegro", "go2", "g1") == BUNDLED
     assert load_robot("iiwa14").name == "iiwa14"
 
 
