@@ -20,7 +20,7 @@ from condyle.compile.options import check_robot
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.ground.feet import Array, check_inputs, is_number, numbers
 from condyle.ground.surface import Grid
-from condyle.ground.touching import Touch, touches
+from condyle.ground.touching import Distance, Touch, touches
 from condyle.model.array import LARGEST, moderate, reals
 from condyle.symbolic import Symbols
 from condyle.symbolic.comparisons import numpy as np
@@ -47,10 +47,9 @@ class Hard:
         """What may be an input of a step, with its shape."""
         raise NotImplementedError
 
-    def distance(self, point: Array) -> tuple[Any, Array]:
-        """Return the distance [m] of a point (3,) [m] from the ground, and the unit normal (3,) there, both in world
-        axes; negative: it is inside.
-        """
+    @property
+    def distance(self) -> Distance:
+        """From a point (3,) [m] in world axes to its distance [m], negative inside, and the unit normal (3,) there."""
         raise NotImplementedError
 
     def gaps(self, at: State) -> Array:
@@ -131,11 +130,12 @@ class Plane(Hard):
         """What may be an input of a step, with its shape."""
         return {"normal": (3,), "offset": (), "recovery": ()}
 
-    def distance(self, point: Array) -> tuple[Any, Array]:
-        """Return the distance [m] of a point (3,) [m] from the plane, and its unit normal (3,)."""
+    @property
+    def distance(self) -> Distance:
+        """From a point (3,) [m] to its distance [m] from the plane and the unit normal (3,)."""
         normal = np.asarray(self.normal) if not isinstance(self.normal, Symbols) else self.normal
         normal = normal / np.sqrt(normal @ normal)
-        return normal @ point - self.offset, normal
+        return lambda point: (normal @ point - self.offset, normal)
 
     @property
     def is_level(self) -> bool:
@@ -174,14 +174,16 @@ class Terrain(Hard):
         """What may be an input of a step, with its shape."""
         return {"heights": self.grid.shape, "recovery": ()}
 
-    def distance(self, point: Array) -> tuple[Any, Array]:
-        """Return the distance [m] of a point (3,) [m] from the ground to first order, and the unit normal (3,) at its x
-        and y.
-        """
+    @property
+    def distance(self) -> Distance:
+        """From a point (3,) [m] to its distance [m] to first order, and the unit normal (3,) at its x and y."""
         if self.heights is None:
             raise ShapeError(
                 f"Terrain: heights are missing; give an array {self.grid.shape} [m], or inputs=('heights',) to step"
             )
+        return self._distance
+
+    def _distance(self, point: Array) -> tuple[Any, Array]:
         height, by_x, by_y = self.grid.height(self.heights, point[0], point[1])
         normal = np.stack([-by_x, -by_y, 1.0])
         scale = 1.0 / np.sqrt(normal @ normal)

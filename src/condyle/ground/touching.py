@@ -33,7 +33,7 @@ from condyle.user.state import State
 Distance: TypeAlias = Callable[[Array], tuple[Any, Array]]
 """From a point to its distance from the ground and the unit normal there."""
 UPRIGHT = 1e-4
-"""A cylinder that stands, tilted by less [rad], has its points at the same places of its rim: there is no deepest one."""
+"""A cylinder that stands has no deepest point of its rim: where its tilt [rad] is less, its points stay in place."""
 SMALL = 1e-24
 """Added to a square: of a length of zero nothing is divided by zero."""
 
