@@ -71,7 +71,8 @@ class _Placed:
         self.shape, self.distance, self.axes = shape, distance, [turned[:, k] for k in range(3)]
         self.offset = frame.rotation @ contact.placed.translation
         self.centre = frame.translation + self.offset
-        self.arms, self.motion = self._arms(), None
+        self.arms = self._arms()
+        self.motion: tuple[Array, Array, Array] | None = None
         if moves:
             turn = frame.rotation if at.reference_frame == "local" else np.eye(3)
             bent = frame.acceleration(_straight(at))
@@ -82,12 +83,12 @@ class _Placed:
         fixed, rim = self.arms[k]
         arm, radius = fixed if rim is None else fixed + rim, self.shape.radius
         gap, normal = self.distance(self.centre + arm)
-        bend = 0.0 if self.motion is None else normal @ self._acceleration(self.offset + fixed, rim)
+        bend = 0.0 if self.motion is None else normal @ self._bent(self.motion, self.offset + fixed, rim)
         return Touch(gap - radius, normal, arm - radius * normal, bend)
 
-    def _acceleration(self, fixed: Array, rim: Array | None) -> Array:
-        linear, angular, w = self.motion
-        bent = linear + np.cross(angular, fixed) + np.cross(w, np.cross(w, fixed))
+    def _bent(self, motion: tuple[Array, Array, Array], fixed: Array, rim: Array | None) -> Array:
+        linear, angular, w = motion
+        bent: Array = linear + np.cross(angular, fixed) + np.cross(w, np.cross(w, fixed))
         if rim is None:
             return bent
         z = self.axes[2]
@@ -104,7 +105,7 @@ class _Placed:
         _, normal = self.distance(self.centre)
         if self.shape.kind == "box":
             return [(corner, None) for corner in _corners(self.shape.size, self.axes, normal)]
-        return _rims(*self.shape.size, self.axes, normal)
+        return _rims(self.shape.size, self.axes, normal)
 
 
 def _straight(at: State) -> Array:
@@ -123,8 +124,8 @@ def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[
     return [face + one + two, face + one - two, face - one - two, face - one + two]
 
 
-def _rims(radius: float, half: float, axes: list[Array], normal: Array) -> list[tuple[Array, Array]]:
-    x, y, z = axes
+def _rims(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[tuple[Array, Array | None]]:
+    (radius, half), (x, y, z) = size, axes
     along = normal @ z
     a, b = normal @ x + UPRIGHT * along, normal @ y
     across = np.sqrt(a * a + b * b + SMALL)

@@ -26,8 +26,8 @@ Ints = NDArray[np.int64]
 _FLAG = "mjDSBL_"
 _MAGIC, _HEADER = 54321, 5
 JOINT_Q, JOINT_V = (7, 4, 1, 1), (6, 3, 1, 1)  # mjtJoint: free, ball, slide, hinge
-_NAMED = {"body": "nbody", "jnt": "njnt", "site": "nsite", "tendon": "ntendon", "eq": "neq", "actuator": "nactuator"}
-_NAMED |= {"geom": "ngeom"}
+_KINDS = ("body", "jnt", "geom", "site", "tendon", "eq", "actuator")
+_NAMED = {kind: f"n{kind}" for kind in _KINDS}
 
 
 class DamagedError(ValueError):

@@ -69,7 +69,8 @@ def mjcf_shapes(
     left_out = [printable(f"geom {node.get('name') or ''!r} (line {node.line})") for node in others]
     shapes = list[Shape]()
     collide = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
-    for k in np.flatnonzero(collide).tolist():
+    ids: list[int] = np.flatnonzero(collide).tolist()
+    for k in ids:
         kind, body = MJCF_KINDS.get(int(model.geom_type[k])), int(model.geom_bodyid[k])
         if kind is None or body == 0:
             continue
