@@ -93,7 +93,7 @@ def turn_of(quaternion: np.ndarray) -> np.ndarray:
     return np.stack([np.stack(row, -1) for row in rows], -2)
 
 
-def about(axis: Sequence[float], angle: float) -> np.ndarray:
+def about(axis: Sequence[float] | np.ndarray, angle: float) -> np.ndarray:
     """The quaternion of a turn [rad] about a unit axis."""
     return np.array([*(np.sin(0.5 * angle) * np.asarray(axis)), np.cos(0.5 * angle)])
 

@@ -10,6 +10,8 @@ import pytest
 
 import condyle
 from condyle.ground import Grid, Plane, Terrain
+from condyle.model.contact import HERE
+from condyle.model.placement import Placement
 from tests.ground.robots import MASS, SIZES, about, height_of, solid, turn_of
 
 DT, G = 1e-3, 9.81
@@ -170,8 +172,8 @@ def test_mujoco_lands_at_about_the_same_place(kind: str, metres: float) -> None:
 def mixed() -> tuple[condyle.Robot, tuple[condyle.Contact, ...]]:
     """Every shape on one body, one of them not at its frame, and a point."""
     robot, _ = solid("box")
-    place = condyle.model.placement.Placement.from_rpy((0.1, -0.2, 0.05), (0.3, 0.2, -0.5))
-    shapes = [condyle.Shape(kind, size, "solid", place if kind == "cylinder" else None) for kind, size in SIZES.items()]
+    place = Placement.from_rpy((0.1, -0.2, 0.05), (0.3, 0.2, -0.5))
+    shapes = [condyle.Shape(kind, size, "solid", place if kind == "cylinder" else HERE) for kind, size in SIZES.items()]
     return robot, (*robot.shape_contacts(shapes)[:9], condyle.Contact("solid", placement=place))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -29,8 +28,8 @@ class Shape:
 
     kind: "sphere", "capsule", "box", "cylinder". size [m]: (radius,), (radius, half length), (half x, half y, half z),
     (radius, half length), all positive; of a capsule the length without its half-balls. frame: a name of
-    `robot.frames`. placement: of its centre and axes in the frame, z along capsules and cylinders; None is the frame
-    itself. name: for people. Errors: UnsupportedError.
+    `robot.frames`. placement: of its centre and axes in the frame, z along capsules and cylinders. name: for people.
+    Errors: UnsupportedError.
     """
 
     kind: str
@@ -45,7 +44,7 @@ class Shape:
             raise UnsupportedError(f"{self.title}: kind={self.kind!r}; allowed is {allowed}")
         if not isinstance(self.frame, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{self.title}: frame={self.frame!r}: give a name of robot.frames")
-        place: Any = IDENTITY if self.placement is None else self.placement  # pyright: ignore
+        place: object = self.placement
         if not isinstance(place, Placement) or not place.is_rigid:
             raise UnsupportedError(f"{self.title}: placement={place!r}: give a rigid condyle.model.placement.Placement")
         try:
@@ -57,7 +56,6 @@ class Shape:
                 f"{self.title}: size={self.size!r}; give {_SIZES[self.kind]}, above 0 and none beyond {LARGEST:.0e}"
             )
         object.__setattr__(self, "size", tuple(size.tolist()))
-        object.__setattr__(self, "placement", place)
 
     @property
     def title(self) -> str:

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike
 from condyle.errors import Finding, ModelError
 from condyle.model.array import LARGEST, Array, frozen, moderate
 from condyle.model.finish import GRAVITY, Options, finish
-from condyle.model.parts import FileNotes
 from condyle.model.robot import Robot
 from condyle.readers import urdf, xml
 from condyle.readers.folders import Folders, named_folders
@@ -102,10 +101,7 @@ def _load(
     if root.tag == "robot":
         root = xml.parse(data, file)
         said, findings = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
-        found, left_out = urdf_shapes(root, file)
-        notes = (said.file_notes or FileNotes())._replace(shapes=left_out)
-        said = replace(said, shapes=found, file_notes=notes)
-        return finish(said, options, findings)
+        return finish(urdf_shapes(root, file).put_into(said), options, findings)
     if root.tag == "mujoco":
         from condyle.readers import mjcf
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
@@ -249,9 +249,7 @@ def read(
     reader = _Reader(model, path, options, partial(_Labels(model, root).label, "actuator"))
     findings += opened(model, reader.contacts, reader.bodies, str(path))
     draft = reader.draft(name, frozen(down, 3))
-    shapes, left_out = mjcf_shapes(model, reader.bodies, others, options.snap)
-    notes = (draft.file_notes or FileNotes())._replace(shapes=tuple(left_out))
-    draft = replace(draft, shapes=tuple(shapes), file_notes=notes)
+    draft = mjcf_shapes(model, reader.bodies, others, options.snap).put_into(draft)
     negative = [spec.name for spec in draft.joints if _is_negative(spec.numbers.damping, spec.numbers.friction)]
     findings += [Finding("note", "negative damping or friction", str(path), None, f"joint {j!r}") for j in negative]
     return finish(draft, options, findings)
@@ -263,7 +261,7 @@ def _is_negative(*arrays: Array | None) -> bool:
 
 def _check_finite(model: Compiled, file: str) -> None:
     """ModelError if a number overflowed on the way, or is so large that dynamics would."""
-    names = [field.name for field in fields(Compiled) if field.name not in _UNBOUNDED and field.name[:5] != "geom_"]
+    names = [field.name for field in fields(Compiled) if field.name not in _UNBOUNDED]
     arrays: list[Array] = [getattr(model, name) for name in names if name not in ("names", "disabled")]
     arrays += [reflected(model, model.actuator_armature), reflected(model, model.actuator_damping)]
     if not all(moderate(array) for array in arrays):
