@@ -44,8 +44,9 @@ class Operation:
     additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
     operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
     f(x), x the first operand. commutes: whether operands may be swapped. source: where it is from. "traced": symbols;
-    "drawn": random numbers of symbols; "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
-    "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in C's math.h.
+    "drawn": symbols too, a random number; "fusing": contraction; "machine": expansion, just before a target. ufunc: the
+    universal function that users call, "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in
+    C's math.h.
     """
 
     name: str
@@ -128,16 +129,17 @@ def threefry(
 
 
 def uniforms(key: Sequence[Numbers], counter: Sequence[Numbers]) -> list[Numbers]:
-    """The lowest 23 bits of each word of a block, times 2**-23; NaN where a word is not in [0, 2**23).
+    """The lowest 23 bits of each word of a block, times 2**-23; NaN where the key or the counter is not finite.
 
-    Fractions are rounded to the nearest whole number, halves to the even one.
+    Of any other number the nearest whole number (of halves the even one) is taken modulo 2**23.
     """
-    given: list[Any] = [np.asarray(x) for x in (*key, *counter)]
-    kind = np.result_type(*given)
-    inside = reduce(np.logical_and, [(x >= 0) & (x <= WORDS - 1) for x in given])
-    words = [np.rint(np.where(inside, x, 0)).astype(np.uint32) for x in given]
-    block = threefry(words[:4], words[4:], np.add, np.bitwise_xor, lambda x, n: _rotated(n)(x), np.uint32)
-    return [np.where(inside, (x & np.uint32(WORDS - 1)) * 2.0**-23, np.nan).astype(kind) for x in block]
+    numbers: list[Any] = [np.rint(x) for x in (*key, *counter)]
+    finite = reduce(np.logical_and, map(np.isfinite, numbers))
+    whole = [np.where(finite, x, 0) for x in numbers]
+    words: list[Any] = [np.asarray(x - np.floor(x / WORDS) * WORDS).astype(np.uint32) for x in whole]
+    block = threefry(words[:4], words[4:], np.add, np.bitwise_xor, lambda x, places: _rotated(places)(x), np.uint32)
+    kind = np.result_type(*numbers)
+    return [np.where(finite, (x & np.uint32(WORDS - 1)) / WORDS, np.nan).astype(kind) for x in block]
 
 
 def _rotated(places: int) -> Callable[[Any], Any]:
@@ -232,7 +234,10 @@ _ROWS = (
     Operation("iadd", 2, _of_words(np.add), add=1, commutes=True, source=MACHINE),
     *(Operation(f"rotl{places}", 1, _of_words(_rotated(places)), add=1, source=MACHINE) for places in PLACES),
     # random0 k0 k1 k2 k3 c0 c1 c2 c3: the first word of the block of a key and a counter, as a number in [0, 1)
-    *(Operation(f"random{k}", 8, _random(k), add=186, size=186, depth=75, source=DRAWN) for k in range(4)),
+    *(
+        Operation(f"random{k}", 8, _random(k), mul=24, add=add, size=8 + add, depth=80, source=DRAWN)
+        for k, add in enumerate((193, 195, 193, 196))
+    ),
 )
 
 OPERATIONS = {row.name: row for row in _ROWS}

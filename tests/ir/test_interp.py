@@ -19,7 +19,7 @@ def one(op: str) -> Program:
     return Program("one", (Array("x", (3,)),), (Array("y", (1,)),), nodes, (Output(0, 0, 3),))
 
 
-@pytest.mark.parametrize("op", ARITY)
+@pytest.mark.parametrize("op", [op for op, n in ARITY.items() if n <= 3])
 def test_every_operation(op: str) -> None:
     a, b, c = 1.5, 0.75, -2.25
     expected = {
@@ -40,6 +40,8 @@ def test_every_operation(op: str) -> None:
     expected["xor"] = np.uint64(0x0010 << 48).view(np.float64)
     expected["shl"] = np.uint64(0).view(np.float64)
     expected["shr"] = np.uint64(0x3FF).view(np.float64)
+    if op == "iadd" or op.startswith("rotl"):  # all of these have zeros in their lowest 32 bits
+        expected[op] = np.float64(0.0)
     (y,) = run(one(op), [np.array([[a, b, c]])])
     if op in expected:
         assert y.item() == expected[op]

@@ -35,9 +35,9 @@ def uniform(key: Any, counter: Any, shape: int | Sequence[int] = ()) -> Any:
     which are numbers, arrays of any leading dimensions or symbols of a user's function. shape: of the result for one
     key and counter. Two calls with the same key and counter begin with the same numbers: give each its purpose.
 
-    Errors: ValueError for numbers that are not whole or out of range. Of a symbol the nearest whole number is taken,
-    and all results are NaN where it is out of range. Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers:
-    as easy as 1, 2, 3", section 4.2.
+    Errors: ValueError for numbers that are not whole or out of range. Of a symbol the nearest whole number is taken
+    modulo 2**23; where it is not finite, all results are NaN. Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random
+    numbers: as easy as 1, 2, 3", section 4.2.
     """
     return _drawn("condyle.random.uniform", key, counter, _shape(shape), 1)
 

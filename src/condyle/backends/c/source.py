@@ -277,7 +277,11 @@ def in_rounds(code: Code, bits: int) -> Code:
     """The code with random numbers expanded, so that those of one block share its rounds."""
     if isinstance(code, Program):
         return expand(code, bits, elementary=RANDOM)
-    return code.rewritten(lambda program: expand(program, bits, elementary=RANDOM)) if isinstance(code, Segmented) else code
+    return (
+        code.rewritten(lambda program: expand(program, bits, elementary=RANDOM))
+        if isinstance(code, Segmented)
+        else code
+    )
 
 
 def body_in_c(program: Code, bits: int, target: Target = TARGET) -> Body:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
 from typing import TypeAlias
 
 import numpy as np
 
+from condyle.ir.program import constant_of
 from condyle.operations import WORDS, threefry
-from condyle.passes.elementary.values import Code, Rule, Value, minimum, select
+from condyle.passes.elementary.values import Code, Rule, Value, fma
 
 Word: TypeAlias = "Value | int"
 LOWEST = (1 << 32) - 1
@@ -32,7 +32,7 @@ class _Numbers:
 NUMBERS = {64: _Numbers(2.0**52, 2.0**29), 32: _Numbers(2.0**23, 1.0)}
 
 
-class _Words:
+class Words:
     """Operations on words."""
 
     def __init__(self, code: Code) -> None:
@@ -49,11 +49,13 @@ class _Words:
         return self.code.node(("const", float(bits)))
 
     def of_number(self, x: Value) -> Word:
-        """The word of a whole number."""
+        """The word of the nearest whole number; every step is exact."""
         node = self.code.nodes[x.index]
-        if x.is_number and 0.0 <= node[1] < WORDS:
-            return round(node[1])
-        return (x + NUMBERS[x.bits].whole) & self.value(WORDS - 1)
+        if node[0] == "const":
+            return round(constant_of(node)) % WORDS
+        whole = self.code.op("rint", x)
+        turns = self.code.op("floor", whole * (1.0 / WORDS))
+        return (self.code.op("fnma", turns, WORDS, whole) + NUMBERS[x.bits].whole) & self.value(WORDS - 1)
 
     def add(self, x: Word, y: Word) -> Word:
         if isinstance(x, int) and isinstance(y, int):
@@ -72,25 +74,17 @@ class _Words:
 
 
 def _random(k: int) -> Rule:
-    def rule(*words: Value) -> Value:
-        code = words[0].code
-        work, step = _Words(code), NUMBERS[code.bits].step
-        bits = [work.of_number(x) for x in words]
-        block = threefry(bits[:4], bits[4:], work.add, work.xor, work.rotated, int)
-        number = work.value(block[k]) & work.value(WORDS - 1) | step
-        return number - _checked(code, [x for x, word in zip(words, bits, strict=True) if isinstance(word, Value)])
+    def rule(*numbers: Value) -> Value:
+        code = numbers[0].code
+        words, step = Words(code), NUMBERS[code.bits].step
+        bits = [words.of_number(x) for x in numbers]
+        block = threefry(bits[:4], bits[4:], words.add, words.xor, words.rotated, int)
+        checked: Value | float = step  # NaN where a number is not finite
+        for x, word in zip(numbers, bits, strict=True):
+            checked = fma(x, 0.0, checked) if isinstance(word, Value) else checked
+        return (words.value(block[k]) & words.value(WORDS - 1) | step) - checked
 
     return rule
-
-
-def _checked(code: Code, words: list[Value]) -> Value | float:
-    """The power of two before the word; NaN where a word of the key or the counter is not in [0, 2^23)."""
-    step = NUMBERS[code.bits].step
-    if not words:
-        return step
-    least = reduce(minimum, [minimum(x, WORDS - 1.0 - x) for x in words])
-    nan = code.node(("const", 1.5)) | 2.0  # all bits of the exponent
-    return select(least, step, nan)
 
 
 RANDOM: Mapping[str, Rule] = {f"random{k}": _random(k) for k in range(4)}
