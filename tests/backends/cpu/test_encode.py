@@ -26,7 +26,7 @@ HALVES = {
     for name, word in (("rotl", "vprold"), ("up", "vpslld"), ("down", "vpsrld"))
     for n in ({32 - n for n in PLACES} if name == "down" else PLACES)
 }
-BITS = ("xor", "and", "andn", "or")
+BITS = ("xor", "and", "andn", "or", "iadd")
 OPERATIONS = ["load", "store", *(name for row in ROWS.values() for name in row.instructions)]
 
 
@@ -43,6 +43,21 @@ def windows(encoder: Encoder) -> None:
     """Every register that may be one points to a window of its own."""
     for k, register in enumerate((*FREE, *SAVED)):
         encoder.bases[(SLOT, -1)[k % 2], k // 2 + 1] = register
+
+
+def on_bits(op: str, encoder: Encoder) -> str:
+    """The name of an operation on bits."""
+    letter = "q" if encoder.bits == 64 else "d"
+    if op == "iadd":
+        return f"vpadd{letter}"
+    return f"vp{op}{letter}" if encoder.isa.broadcast else f"v{op}p{'d' if encoder.bits == 64 else 's'}"
+
+
+def shift(op: str, bits: int) -> str:
+    """The name of a shift, and by how many bits."""
+    if op in HALVES:
+        return f"{HALVES[op][0]} ${HALVES[op][1]}"
+    return f"vps{SHIFTS[op][0]}{'q' if bits == 64 else 'd'} ${SHIFTS[op][1][bits == 32]}"
 
 
 def text(i: Instruction, encoder: Encoder) -> str:
@@ -64,15 +79,10 @@ def text(i: Instruction, encoder: Encoder) -> str:
     if i.op in alone:
         return f"{alone[i.op]}{kind} {f'${ROUNDED[i.op]}, ' if i.op in ROUNDED else ''}{last}, {to}"
     letter = "q" if bits == 64 else "d"
-    if i.op in HALVES:
-        return f"{HALVES[i.op][0]} ${HALVES[i.op][1]}, {last}, {to}"
-    if i.op == "iadd":
-        return f"vpadd{letter} {last}, {first}, {to}"
     if i.op in BITS:
-        name = f"vp{i.op}{letter}" if isa.broadcast else f"v{i.op}{kind}"
-        return f"{name} {last}, {first}, {to}"
-    if i.op in SHIFTS:
-        return f"vps{SHIFTS[i.op][0]}{letter} ${SHIFTS[i.op][1][bits == 32]}, {last}, {to}"
+        return f"{on_bits(i.op, encoder)} {last}, {first}, {to}"
+    if i.op in SHIFTS or i.op in HALVES:
+        return f"{shift(i.op, bits)}, {last}, {to}"
     if i.op == "pick":
         signs = f"{vector}{i.c}"
         if isa.broadcast:
@@ -95,19 +105,11 @@ def scalar_text(i: Instruction, encoder: Encoder) -> str:
     if i.op == "sqrt":
         return f"{evex}vsqrts{d} {last}, {last if inside else to}, {to}"
     letter = "q" if d == "d" else "d"
-    if i.op in HALVES:
-        return f"{evex}{HALVES[i.op][0]} ${HALVES[i.op][1]}, {last}, {to}"
-    if i.op == "iadd":
-        repeated = f"{{1to{128 // encoder.bits}}}" if isa.broadcast and not inside else ""
-        return f"{evex}vpadd{letter} {last}{repeated}, {first}, {to}"
     if i.op in BITS:
-        if not isa.broadcast:
-            return f"v{i.op}p{d} {last}, {first}, {to}"
-        repeated = "" if inside else f"{{1to{128 // encoder.bits}}}"
-        return f"vp{i.op}{letter} {last}{repeated}, {first}, {to}"
-    if i.op in SHIFTS:
-        way, places = SHIFTS[i.op]
-        return f"{evex}vps{way}{letter} ${places[d == 's']}, {last}, {to}"
+        repeated = "" if inside or not isa.broadcast else f"{{1to{128 // encoder.bits}}}"
+        return f"{evex}{on_bits(i.op, encoder)} {last}{repeated}, {first}, {to}"
+    if i.op in SHIFTS or i.op in HALVES:
+        return f"{evex}{shift(i.op, encoder.bits)}, {last}, {to}"
     if i.op in ROUNDED:
         return f"{'vrndscale' if isa.broadcast else 'vround'}s{d} ${ROUNDED[i.op]}, {last}, {last}, {to}"
     if i.op == "pick":
