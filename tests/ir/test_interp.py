@@ -9,7 +9,7 @@ import pytest
 
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
-from condyle.operations import ARITY, OPERATIONS
+from condyle.operations import ARITY, OPERATIONS, PLACES
 
 
 def one(op: str) -> Program:
@@ -40,8 +40,8 @@ def test_every_operation(op: str) -> None:
     expected["xor"] = np.uint64(0x0010 << 48).view(np.float64)
     expected["shl"] = np.uint64(0).view(np.float64)
     expected["shr"] = np.uint64(0x3FF).view(np.float64)
-    if op == "iadd" or op.startswith("rotl"):  # all of these have zeros in their lowest 32 bits
-        expected[op] = np.float64(0.0)
+    expected["iadd"] = np.uint64(0x7FE0 << 48).view(np.float64)
+    expected |= {f"rotl{n}": np.uint64((0x3FF8 << 48 + n) & (1 << 64) - 1).view(np.float64) for n in PLACES}
     (y,) = run(one(op), [np.array([[a, b, c]])])
     if op in expected:
         assert y.item() == expected[op]

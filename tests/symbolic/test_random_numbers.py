@@ -19,8 +19,8 @@ from condyle.backends.cpu.target import AVX2, AVX512, Isa
 from condyle.ir.program import Array, Output, Program
 from condyle.operations import DRAWN, OPERATIONS, WORDS, threefry
 from condyle.passes.elementary.expand import expand
-from condyle.passes.elementary.threefry import RANDOM, Words
-from condyle.passes.elementary.values import Code, Value
+from condyle.passes.elementary.threefry import RANDOM, word
+from condyle.passes.elementary.values import Code
 from tests.backends.cpu.machine import execute
 from tests.backends.targets import RUNNERS, SINGLE
 from tests.programs import needs
@@ -39,9 +39,8 @@ def rounds(bits: int) -> Program:
     """Threefry of a counter and a key that are given as bits."""
     code = Code(bits, {})
     given = [code.node(("input", 0, k)) for k in range(8)]
-    work = Words(code)
-    made = threefry(given[4:], given[:4], work.add, work.xor, work.rotated, int)
-    outputs = tuple(Output(0, k, x.index) for k, x in enumerate(made) if isinstance(x, Value))
+    made = threefry(given[4:], given[:4], code.op, lambda x: word(code, x))
+    outputs = tuple(Output(0, k, x.index) for k, x in enumerate(made))
     return Program("rounds", (Array("x", (8,)),), (Array("y", (4,)),), tuple(code.nodes), outputs)
 
 
@@ -70,9 +69,8 @@ def words(n: int) -> tuple[np.ndarray, np.ndarray]:
 def test_every_target_has_the_same_numbers(target: str, dtype: str) -> None:
     """To the last bit, in both types. Whole numbers count modulo 2**23, fractions are rounded, NaN gives NaN."""
     x, counted = words(100)
-    block = counted.astype(np.uint32).T
-    with np.errstate(over="ignore"):
-        made = threefry(list(block[:4]), list(block[4:]), np.add, np.bitwise_xor, rotated, np.uint32)
+    block = list(counted.astype(np.uint32).T)
+    made = threefry(block[:4], block[4:], on_integers, np.uint32)
     want = np.stack(made, -1) % WORDS * 2.0**-23
     want[7:10] = np.nan
     for k, op in enumerate(RANDOM):
@@ -83,8 +81,11 @@ def test_every_target_has_the_same_numbers(target: str, dtype: str) -> None:
         np.testing.assert_array_equal(got, want[:, k])
 
 
-def rotated(x: Any, places: int) -> Any:
-    return np.left_shift(x, places, dtype=np.uint32) | np.right_shift(x, 32 - places, dtype=np.uint32)
+def on_integers(op: str, x: np.ndarray, y: Any = 0) -> np.ndarray:
+    if op.startswith("rotl"):
+        places = int(op.removeprefix("rotl"))
+        return x << np.uint32(places) | x >> np.uint32(32 - places)
+    return x + y if op == "iadd" else x ^ y
 
 
 FOUR = Program(

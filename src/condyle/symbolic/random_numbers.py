@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -59,8 +58,8 @@ def normal(key: Any, counter: Any, shape: int | Sequence[int] = ()) -> Any:
     n = math.prod(sizes)
     pairs = _drawn(name, key, counter, n + n % 2)
     radius, angle = np.sqrt(-2.0 * np.log(1.0 - pairs[..., 0::2])), 2.0 * math.pi * pairs[..., 1::2]
-    numbers = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1).reshape(pairs.shape)
-    return numbers[..., :n].reshape((*numbers.shape[:-1], *sizes))
+    numbers: Any = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1)
+    return numbers.reshape(pairs.shape)[..., :n].reshape((*pairs.shape[:-1], *sizes))
 
 
 def seed_words(seed: int) -> tuple[int, int]:
@@ -69,7 +68,7 @@ def seed_words(seed: int) -> tuple[int, int]:
 
     By `numpy.random.SeedSequence`, the lowest 23 bits of each of two words. Errors: TypeError for other seeds.
     """
-    if not isinstance(seed, Integral):
+    if not isinstance(seed, (int, np.integer)):
         raise TypeError(f"condyle.random.seed_words: a seed is a whole number, got {seed!r}")
     entropy = [int(seed < 0), abs(int(seed))]
     first, second = np.random.SeedSequence(entropy).generate_state(2)
@@ -77,8 +76,8 @@ def seed_words(seed: int) -> tuple[int, int]:
 
 
 def _sizes(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, Integral) else tuple(cast("Sequence[int]", shape))
-    if not all(isinstance(n, Integral) and n >= 0 for n in sizes):
+    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
         raise ValueError(f"{name}: shape {shape}; give whole numbers from 0 on")
     return tuple(map(int, sizes))
 
@@ -112,7 +111,7 @@ def _of_symbols(name: str, key: Any, counter: Any, n: int) -> Symbols:
 def _padded(name: str, what: str, words: Any, most: int) -> Any:
     """Words (..., most) of an array, or of a list of numbers and arrays; zeros for those that are left out."""
     if isinstance(words, (list, tuple)) and words:
-        words = np.stack(np.broadcast_arrays(*words), -1)
+        words = np.stack(np.broadcast_arrays(*cast("Sequence[Any]", words)), -1)
     array: Any = np.asarray(words, np.float64)
     if not array.ndim or not 1 <= array.shape[-1] <= most:
         raise ValueError(f"{name}: {what} has 1 to {most} words, got shape {array.shape}")

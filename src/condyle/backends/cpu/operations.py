@@ -93,7 +93,10 @@ def _select(x: Value, a: Value, b: Value) -> Value:
 
 
 def _rotation(places: int) -> Rule:
-    return lambda x: x.code.op(f"up{places}", x) | x.code.op(f"down{32 - places}", x)
+    def rule(x: Value) -> Value:
+        return x.code.op(f"up{places}", x) | x.code.op(f"down{32 - places}", x)
+
+    return rule
 
 
 EXPANSIONS: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
