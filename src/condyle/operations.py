@@ -126,7 +126,7 @@ def uniforms(key: Sequence[Numbers], counter: Sequence[Numbers]) -> list[Numbers
     finite = reduce(np.logical_and, map(np.isfinite, numbers))
     whole = [np.where(finite, x, 0) for x in numbers]
     words: list[Any] = [np.asarray(x - np.floor(x / WORDS) * WORDS).astype(np.uint32) for x in whole]
-    block = threefry(words[:4], words[4:], lambda op, *operands: _OF_WORDS[op](*operands), np.uint32)
+    block = threefry(words[:4], words[4:], _on_words, np.uint32)
     kind = np.result_type(*numbers)
     return [np.where(finite, (x & np.uint32(WORDS - 1)) / WORDS, np.nan).astype(kind) for x in block]
 
@@ -141,6 +141,10 @@ def _rotated(places: int) -> Callable[..., Any]:
 
 _ROTATIONS = {f"rotl{places}": _rotated(places) for places in PLACES}
 _OF_WORDS: Mapping[str, Callable[..., Any]] = {"iadd": np.add, "xor": np.bitwise_xor, **_ROTATIONS}
+
+
+def _on_words(op: str, *words: Any) -> Any:
+    return _OF_WORDS[op](*words)
 
 
 def _random(k: int) -> Callable[..., Numbers]:

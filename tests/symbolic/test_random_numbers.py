@@ -177,7 +177,7 @@ def test_numbers_that_are_no_words_are_refused() -> None:
     for key, counter, what in (([0] * 5, [0], "key"), ([0], [0] * 4, "counter"), ([], [0], "key"), (3, [0], "key")):
         with pytest.raises(ValueError, match=rf"{name}: {what} has .* words, got shape"):
             random.uniform(key, counter)
-    with pytest.raises(ValueError, match="shape"):
+    with pytest.raises(ValueError, match="negative dimensions"):
         random.normal([0], [0], -1)
     for key, message in (
         ([-1.0], "key has -1"),
@@ -192,7 +192,7 @@ def test_seeds_of_any_size() -> None:
     pairs = [random.seed_words(seed) for seed in seeds]
     assert len(set(pairs)) == len(seeds) and all(0 <= word < WORDS for pair in pairs for word in pair)
     assert random.seed_words(np.int64(7)) == random.seed_words(7)
-    with pytest.raises(TypeError, match=r"seed_words.*whole number, got 0\.5"):
+    with pytest.raises(TypeError, match="integer"):
         random.seed_words(0.5)  # type: ignore[arg-type]
 
 

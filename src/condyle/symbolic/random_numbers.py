@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import index
 from typing import Any, cast
 
 import numpy as np
@@ -24,7 +25,7 @@ KEYS, COUNTERS = 4, 3
 """Words of a key and of a counter; the fourth word of the counter is the number of the block."""
 
 
-def uniform(key: Any, counter: Any, shape: int | Sequence[int] = ()) -> Any:
+def uniform(key: Any, counter: Any, shape: int | tuple[int, ...] = ()) -> Any:
     """Return numbers that are equally likely everywhere in [0, 1), an array (..., *shape).
 
     x = (w mod 2**23) 2**-23, w being the words of Threefry4x32 with twenty rounds, four of each block. A number is a
@@ -39,13 +40,12 @@ def uniform(key: Any, counter: Any, shape: int | Sequence[int] = ()) -> Any:
     modulo 2**23; where it is not finite, all results are NaN. Source: Salmon, Moraes, Dror, Shaw 2011, "Parallel random
     numbers: as easy as 1, 2, 3", section 4.2.
     """
-    name = "condyle.random.uniform"
-    sizes = _sizes(name, shape)
-    numbers = _drawn(name, key, counter, math.prod(sizes))
+    sizes = np.broadcast_shapes(shape)
+    numbers = _drawn("condyle.random.uniform", key, counter, math.prod(sizes))
     return numbers.reshape((*numbers.shape[:-1], *sizes))
 
 
-def normal(key: Any, counter: Any, shape: int | Sequence[int] = ()) -> Any:
+def normal(key: Any, counter: Any, shape: int | tuple[int, ...] = ()) -> Any:
     """Return numbers of the normal distribution with mean 0 and variance 1, an array (..., *shape).
 
     x = sqrt(-2 log(1 - u)) cos(2 pi v), y = sqrt(-2 log(1 - u)) sin(2 pi v), for each pair u, v that `uniform` has for
@@ -53,10 +53,9 @@ def normal(key: Any, counter: Any, shape: int | Sequence[int] = ()) -> Any:
 
     key, counter, shape, errors: as of `uniform`. Source: Box, Muller 1958.
     """
-    name = "condyle.random.normal"
-    sizes = _sizes(name, shape)
+    sizes = np.broadcast_shapes(shape)
     n = math.prod(sizes)
-    pairs = _drawn(name, key, counter, n + n % 2)
+    pairs = _drawn("condyle.random.normal", key, counter, n + n % 2)
     radius, angle = np.sqrt(-2.0 * np.log(1.0 - pairs[..., 0::2])), 2.0 * math.pi * pairs[..., 1::2]
     numbers: Any = np.stack([radius * np.cos(angle), radius * np.sin(angle)], -1)
     return numbers.reshape(pairs.shape)[..., :n].reshape((*pairs.shape[:-1], *sizes))
@@ -68,18 +67,9 @@ def seed_words(seed: int) -> tuple[int, int]:
 
     By `numpy.random.SeedSequence`, the lowest 23 bits of each of two words. Errors: TypeError for other seeds.
     """
-    if not isinstance(seed, (int, np.integer)):
-        raise TypeError(f"condyle.random.seed_words: a seed is a whole number, got {seed!r}")
-    entropy = [int(seed < 0), abs(int(seed))]
+    entropy = [int(seed < 0), abs(index(seed))]
     first, second = np.random.SeedSequence(entropy).generate_state(2)
     return int(first) % WORDS, int(second) % WORDS
-
-
-def _sizes(name: str, shape: int | Sequence[int]) -> tuple[int, ...]:
-    sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    if not all(isinstance(n, (int, np.integer)) and n >= 0 for n in sizes):
-        raise ValueError(f"{name}: shape {shape}; give whole numbers from 0 on")
-    return tuple(map(int, sizes))
 
 
 def _drawn(name: str, key: Any, counter: Any, n: int) -> Any:
