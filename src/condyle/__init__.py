@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     )
     from condyle.fpga.box_sources import box_of_effort, box_of_states
     from condyle.fpga.integers import FixedPoint, fixed_point
+    from condyle.jobs.environment import Environment
     from condyle.jobs.optimal_control import OptimalControl
     from condyle.model.actuator import Actuator
     from condyle.model.change import Drive
@@ -52,6 +53,7 @@ __all__ = [
     "Drive",
     "Dynamics",
     "DynamicsDerivatives",
+    "Environment",
     "Finding",
     "FixedPoint",
     "ForwardDynamicsDerivatives",
@@ -86,6 +88,7 @@ __all__ = [
 
 _HOMES = {
     "FixedPoint": "fpga.integers",
+    "Environment": "jobs.environment",
     "OptimalControl": "jobs.optimal_control",
     "Packed": "runtime.packed",
     "fixed_point": "fpga.integers",
