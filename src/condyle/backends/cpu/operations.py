@@ -5,7 +5,7 @@ Nodes that only this target has, in addition to those of `operations.py`:
     ("least", a, b)       a where a < b, else b; so b where either is NaN; ("most", a, b) alike
     ("bit0", a)           a << 63 (float32: 31), so bit 0 becomes the sign; ("bit1", a): a << 62 (30)
     ("pick", a, b, c)     b where the sign of c is set, else a
-    ("up5", a)            a << 5 in halves of 32 bits, for AVX2, which has no rotations; ("down5", a): a >> 5
+    ("up5", a)            a << 5 in halves of 32 bits, where there are no rotations; ("down5", a): a >> 5
 """
 
 from __future__ import annotations
