@@ -139,6 +139,18 @@ def test_symbols_are_what_numbers_are(dtype: str) -> None:
     assert np.abs(bell - want).max() <= 32 * np.finfo(dtype).eps
 
 
+def test_words_that_are_known_when_it_is_compiled() -> None:
+    """A key or a counter of numbers, or symbols that are numbers after all."""
+
+    def known(x: Any) -> Any:
+        three = np.zeros_like(x) + 3.0
+        return np.stack([random.uniform([1, 2], x), random.uniform(three, [x[0]]), random.uniform(three, [5])])
+
+    got = condyle.function(known, inputs={"x": 1}).compile(dtype="float32")(np.array([4.0], np.float32))
+    want = random.uniform([1, 2], [4]), random.uniform([3], [4]), random.uniform([3], [5])
+    np.testing.assert_array_equal(got, want)
+
+
 def test_derivatives_are_zero() -> None:
     function = condyle.function(drawn, inputs={"key": 4, "counter": 2})
     made = function.compile(target="numpy")
@@ -246,6 +258,17 @@ def test_normal_numbers_are_distributed_normally() -> None:
 def test_the_largest_normal_numbers_are_finite() -> None:
     """1 - u is 2**-23 at least, so there is no logarithm of zero."""
     assert np.sqrt(-2.0 * np.log(2.0**-23)) <= 5.65
+
+
+@needs("cc")
+def test_casadi_has_the_same_numbers() -> None:
+    pytest.importorskip("casadi")
+    from condyle.interop.casadi import wrap
+
+    key, counter = np.array([1.0, 2.0, 3.0, 4.0]), np.array([5.0, 6.0])
+    even, bell, _ = wrap(condyle.function(drawn, inputs={"key": 4, "counter": 2}).compile())(key, counter)
+    np.testing.assert_array_equal(np.array(even), random.uniform(key, counter, (2, 3)))
+    assert np.abs(np.array(bell).ravel() - random.normal([1, 2, 7], [5, 5], 5)).max() < 1e-14
 
 
 @needs("cc")
