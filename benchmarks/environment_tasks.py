@@ -98,7 +98,7 @@ def go2(count: int = 4) -> Walk:
     points += [(f"{leg}_thigh", (0.0, 0.0, z)) for z in (-0.02, -0.18) for leg in legs]
     contacts = [Contact(frame, placement=Placement.from_rpy(point)) for frame, point in points[:count]]
     posture = np.tile([0.0, 0.9, -1.8], 4)
-    return Walk(robot, posture, 0.30, 25.0, 0.6, contacts)
+    return Walk(robot, posture, 0.30, 40.0, 1.0, contacts)
 
 
 @cache
