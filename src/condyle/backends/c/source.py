@@ -277,7 +277,7 @@ def in_rounds(code: Code, bits: int) -> Code:
     """The code with random numbers expanded, so that those of one block share its rounds."""
 
     def rewritten(program: Program) -> Program:
-        return expand(program, bits, elementary=RANDOM)
+        return expand(program, bits, RANDOM)
 
     if isinstance(code, Program):
         return rewritten(code)

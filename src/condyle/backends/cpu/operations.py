@@ -18,7 +18,7 @@ from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, operands
 from condyle.operations import FUSED, PLACES, TRIGONOMETRIC, Node
 from condyle.passes.elementary.circle import COSINE, ROUND, SINE
-from condyle.passes.elementary.expand import expand
+from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.passes.elementary.values import Rule, Value, numbers
 
 BINARY, UNARY, REGISTERS, CHAINED = range(4)  # as in _allocate_registers.h
@@ -106,7 +106,7 @@ ROTATIONS: Mapping[str, Rule] = {f"rotl{places}": _rotation(places) for places i
 
 def expanded(program: Program, bits: int, isa: Isa) -> Program:
     """The Program in operations that have a row; sines and cosines are expanded later (`expand_sines`)."""
-    return expand(program, bits, EXPANSIONS if isa.broadcast else {**EXPANSIONS, **ROTATIONS})
+    return expand(program, bits, {**ELEMENTARY, **EXPANSIONS, **({} if isa.broadcast else ROTATIONS)})
 
 
 # Allocated code: a list of instructions on registers, slots of the workspace and constants.
