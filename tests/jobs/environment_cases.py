@@ -24,6 +24,15 @@ def hopper() -> condyle.Robot:
     return builder.joint("end", parent="leg", child="foot", type="fixed", xyz=(0.0, 0.0, -0.3)).build()
 
 
+@cache
+def block() -> condyle.Robot:
+    """A body that floats, 2 kg, with a foot 0.5 m below."""
+    builder = condyle.Builder("block").body("base", mass=2.0, inertia=0.05 * np.eye(3))
+    builder.joint("free", parent="world", child="base", type="free")
+    builder.body("foot", mass=0.1, inertia=0.001 * np.eye(3))
+    return builder.joint("end", parent="base", child="foot", type="fixed", xyz=(0.0, 0.0, -0.5)).build()
+
+
 def control(at: Any, action: Any) -> Any:
     """A spring to the position that the action is."""
     return np.concatenate([np.zeros(6), 200.0 * (0.1 * action - at.q[7:]) - 10.0 * at.v[6:]])
@@ -83,7 +92,7 @@ def sliding(**options: Any) -> condyle.Environment:
     }  # fmt: skip
     values |= options
 
-    def seen(at: Any, target: Any, count: Any, noise: Any, time: Any) -> Any:
-        return np.concatenate([at.q, at.v, np.stack([target, count, time]), noise])
+    def seen(at: Any, target: Any, count: Any, noise: Any, time: Any, last_action: Any) -> Any:
+        return np.concatenate([at.q, at.v, np.stack([target, count, time]), noise, last_action])
 
     return condyle.Environment(slider(), seen, lambda at, target: at.q[0] - target, lambda at: at.q[0] > 0.1, **values)

@@ -55,11 +55,10 @@ class VectorEnv(BaseOfMany):
 
         Actions are not clipped. Errors: UnsupportedError, ShapeError.
         """
+        self.single_observation_space, self.single_action_space = spaces = boxes(environments, limits)
         self.environments, self.num_envs = environments, environments.n
+        self.observation_space, self.action_space = (vector.utils.batch_space(x, self.num_envs) for x in spaces)
         self.metadata = {"autoreset_mode": getattr(vector.AutoresetMode, environments.mode.upper()), "render_modes": []}
-        self.single_observation_space, self.single_action_space = boxes(environments, limits)
-        for name in ("observation_space", "action_space"):
-            setattr(self, name, vector.utils.batch_space(getattr(self, f"single_{name}"), self.num_envs))
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None

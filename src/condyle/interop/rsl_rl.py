@@ -17,7 +17,7 @@ try:
     tensordict: Any = import_module("tensordict")
     rsl_rl: Any = import_module("rsl_rl.env")
 except ImportError as error:
-    raise UnsupportedError(f"{error.name} is not installed: pip install 'rsl-rl-lib>=3'") from error
+    raise UnsupportedError(f"{error.name} is not installed: pip install 'condyle[rsl-rl]'") from error
 
 Base: Any = object if TYPE_CHECKING else rsl_rl.VecEnv
 

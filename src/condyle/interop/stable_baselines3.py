@@ -16,7 +16,7 @@ from condyle.jobs.environment.transition import SAME_STEP
 try:
     sb3: Any = import_module("stable_baselines3.common.vec_env")
 except ImportError as error:
-    raise UnsupportedError(f"{error.name} is not installed: pip install 'stable-baselines3>=2'") from error
+    raise UnsupportedError(f"{error.name} is not installed: pip install 'condyle[stable-baselines3]'") from error
 
 Base: Any = object if TYPE_CHECKING else sb3.VecEnv
 

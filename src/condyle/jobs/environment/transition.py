@@ -109,7 +109,7 @@ class Transition:
 
     def step(self, state: Any, **values: Any) -> Values:
         """The state, observation, reward and ends after a step with `action`."""
-        start, action = state, values["action"]
+        action = values["action"]
         randomised = {random.name: values[random.name] for random in self.randoms}
         values |= self._clock(values, values)
         if self.push is not None:
@@ -133,7 +133,7 @@ class Transition:
         truncated = np.minimum(is_over, 1.0 - terminated)
         after = {**{name: values[name] for name in self._carried}, "q": state.q, "v": state.v, "step": step}
         after |= {"last_action": action, "episode": values["episode"]}
-        seen = np.where(failed > 0.5, 0.0, self._observation(state, values))
+        seen = np.where(failed > 0.5, 0.0, self._observation(state, {**values, "last_action": action}))
         answers = {"reward": np.where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
         answers |= {"failed": failed} | ({"residual": values["residual"]} if self.has_contacts else {})
         ended = np.maximum(terminated, truncated)
@@ -142,7 +142,7 @@ class Transition:
         if self.mode == NEXT_STEP:
             # the step after an end only begins again
             skips, zero = values["ended"] > 0.5, 0.0 * ended
-            after, seen = self._restarted(start, {**values, **after, "observation": seen}, skips)
+            after, seen = self._restarted(state, {**values, **after, "observation": seen}, skips)
             answers = {key: x if key == "residual" else np.where(skips, zero, x) for key, x in answers.items()}
             return {**after, "observation": seen, **answers, "ended": np.where(skips, zero, ended)}
         after, first = self._restarted(state, {**values, **after, "observation": seen}, ended > 0.5)
