@@ -1,6 +1,6 @@
 """Writes the bundled robots, src/condyle/robots/*.urdf, from the files that LICENSES.md there names.
 
-python -m tools.bundle NAME...             write them from the example-robot-data wheel (ur5e, go2, g1: tests/robots/sources)
+python -m tools.bundle NAME...             write them from the example-robot-data wheel; ur5e, go2, g1: from those kept
 python -m tools.bundle NAME --source FILE  write one from a file elsewhere; the three of the GRiD benchmarks need it
 python -m tools.bundle NAME... --check     exit status 1 if a file is not what would be written
 python -m tools.bundle --expand FOLDER     tests/robots/sources/ur5e.urdf from a checkout of Universal Robots' ROS 2
@@ -24,7 +24,6 @@ from importlib import metadata
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-import mujoco
 import numpy as np
 
 from condyle import Actuator, ModelWarning
@@ -119,7 +118,12 @@ SOURCES = {
         "https://github.com/Wonikrobotics-git/allegro_hand_linux_v4, allegro_hand_description (BSD)",
         wheel="allegro_hand_description/urdf/allegro_right_hand.urdf",
     ),
-    "go2": Source("d4a6260b8b991666476a681c5519dd62be034b25a79bc79a731d087d1e4c89de", f"unitree_go2/go2.xml of {MENAGERIE}", kept="go2.xml", frames=BALLS),
+    "go2": Source(
+        "d4a6260b8b991666476a681c5519dd62be034b25a79bc79a731d087d1e4c89de",
+        f"unitree_go2/go2.xml of {MENAGERIE}",
+        kept="go2.xml",
+        frames=BALLS,
+    ),
     "g1": Source(
         "0cbc15fc3cfac9939b5cc6d33a8776e501999c7ab3810c7a513807eb3192a9a1",
         f"unitree_g1/g1_mjx.xml of {MENAGERIE}",
@@ -164,6 +168,8 @@ def _motors(robot: Robot) -> Robot:
 
 def collisions(path: Path, without: tuple[str, ...]) -> dict[str, str]:
     """By link, the collision shapes of an MJCF file as URDF says them: spheres, boxes, cylinders and capsules."""
+    import mujoco
+
     model = mujoco.MjModel.from_xml_path(str(path))
     texts: dict[str, str] = {}
     for k in range(model.ngeom):
@@ -181,7 +187,7 @@ def collisions(path: Path, without: tuple[str, ...]) -> dict[str, str]:
         name = f" name={quoteattr(geom.name)}" if geom.name else ""
         link = model.body(int(geom.bodyid[0])).name
         texts[link] = texts.get(link, "") + (
-            f"    <collision{name}>\n      <origin xyz=\"{xyz}\" rpy=\"{rpy}\"/>\n"
+            f'    <collision{name}>\n      <origin xyz="{xyz}" rpy="{rpy}"/>\n'
             f"      <geometry><{kind} {said}/></geometry>\n    </collision>\n"
         )
     return texts

@@ -67,6 +67,7 @@ class CompileArguments(NamedTuple):
     implicit: bool
     joint_rows: bool
     regressor: tuple[str, ...]
+    sweeps: int | None
 
 
 SPEED = ("threads", "device", "check")
@@ -105,6 +106,7 @@ def bound_of(
     implicit: bool = UNBOUND.drives.implicit,
     joint_rows: bool = UNBOUND.drives.joint_rows,
     regressor: Sequence[str] = (),
+    sweeps: int | None = None,
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -122,7 +124,8 @@ def bound_of(
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
     drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit, joint_rows)
     columns = words_of("regressor", regressor, REGRESSOR)
-    return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
+    sweeps = None if sweeps is None else whole("sweeps", sweeps, 1, "None for iterations until it is solved")
+    return Bound(names, reference_frame, force_frame, integrator, held, columns, sweeps, drives)
 
 
 def bound_of_compiled(options: CompileArguments) -> Bound:
@@ -230,8 +233,7 @@ def numbers_of(
     if not contacts:
         return own
     flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
-    sizes = ((GAPS.name, ()), (IMPULSE0.name, (3,)), (ARMS.name, (3,)))
-    zeros = {name: np.zeros((len(contacts), *of)) for name, of in sizes}
+    zeros = {port.name: np.zeros(port.shape({"n_contacts": len(contacts)})) for port in (GAPS, IMPULSE0, ARMS)}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 

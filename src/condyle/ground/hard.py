@@ -88,13 +88,13 @@ class Hard:
         sizes: dict[str, Any] = {"q": "nq", "v": "nv", "tau": "nv", "dt": (), "friction": ()}
         return robot.function(HardStep(self), sizes | {name: self.numbers[name] for name in inputs}, contacts=contacts)
 
-    def _touches(self, at: State, moves: bool = False) -> list[Touch]:
+    def _touches(self, state: State, moves: bool = False) -> list[Touch]:
         name = type(self).__name__
-        if not at.contacts:
+        if not state.contacts:
             raise UnsupportedError(
                 f"{name}: the function has no contacts; give contacts= to robot.function, or to step"
             )
-        return touches(at, self.distance, moves)
+        return touches(state, self.distance, moves)
 
     def _check_recovery(self) -> None:
         rate = self.recovery

@@ -48,16 +48,16 @@ class Touch(NamedTuple):
     bend: Any = 0.0
 
 
-def touches(at: State, distance: Distance, moves: bool = False) -> list[Touch]:
+def touches(state: State, distance: Distance, moves: bool = False) -> list[Touch]:
     """Of each contact of a state; moves: with bends, for which the state has a velocity."""
     found, placed = list[Touch](), dict[int, _Placed]()
-    for one in at.contacts:
+    for one in state.contacts:
         if one.shape is None:
-            frame = at.frame(one.frame)
+            frame = state.frame(one.frame)
             found.append(Touch(*distance(frame.translation + frame.rotation @ one.placed.translation)))
             continue
         if id(one.shape) not in placed:
-            placed[id(one.shape)] = _Placed(at, one, one.shape, distance, moves)
+            placed[id(one.shape)] = _Placed(state, one, one.shape, distance, moves)
         found.append(placed[id(one.shape)].touch(one.point))
     return found
 
@@ -65,8 +65,8 @@ def touches(at: State, distance: Distance, moves: bool = False) -> list[Touch]:
 class _Placed:
     """A shape at a state."""
 
-    def __init__(self, at: State, contact: Contact, shape: Shape, distance: Distance, moves: bool) -> None:
-        frame = at.frame(contact.frame)
+    def __init__(self, state: State, contact: Contact, shape: Shape, distance: Distance, moves: bool) -> None:
+        frame = state.frame(contact.frame)
         turned = frame.rotation @ contact.placed.rotation
         self.shape, self.distance, self.axes = shape, distance, [turned[:, k] for k in range(3)]
         self.offset = frame.rotation @ contact.placed.translation
@@ -74,8 +74,8 @@ class _Placed:
         self.arms = self._arms()
         self.motion: tuple[Array, Array, Array] | None = None
         if moves:
-            turn = frame.rotation if at.reference_frame == "local" else np.eye(3)
-            bent = frame.acceleration(_straight(at))
+            turn = frame.rotation if state.reference_frame == "local" else np.eye(3)
+            bent = frame.acceleration(_straight(state))
             self.motion = turn @ bent[:3], turn @ bent[3:], turn @ frame.velocity[3:]
 
     def touch(self, k: int) -> Touch:
@@ -108,10 +108,10 @@ class _Placed:
         return _rims(self.shape.size, self.axes, normal)
 
 
-def _straight(at: State) -> Array:
+def _straight(state: State) -> Array:
     """[w, l] (nv)."""
-    found = linear_brackets(tree_of(at.robot), list(at.v))
-    return np.stack([found.get(k, 0.0) for k in range(at.robot.nv)])
+    found = linear_brackets(tree_of(state.robot), list(state.v))
+    return np.stack([found.get(k, 0.0) for k in range(state.robot.nv)])
 
 
 def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[Array]:

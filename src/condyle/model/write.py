@@ -56,8 +56,9 @@ def to_urdf(robot: RobotData) -> str:
 
 
 def _rotors(robot: RobotData) -> dict[str, float]:
-    """The armature of a joint by the name of the first motor on it alone; a reader skips it where there is no effort."""
-    armature = {joint.name: float(joint.armature[0]) for joint in robot.joints if joint.kind.nv == 1 and joint.effort[0]}
+    """The armature of each joint by the name of the first motor on it; readers take it where there is effort."""
+    turning = (joint for joint in robot.joints if joint.kind.nv == 1 and joint.effort[0] > 0.0)
+    armature = {joint.name: float(joint.armature[0]) for joint in turning}
     rotors: dict[str, float] = {}
     for one in robot.actuators:
         if not _no_transmission(one) and (value := armature.pop(next(iter(one.transmission)), 0.0)):
@@ -105,7 +106,8 @@ def _write_transmission(e: Emitter, actuator: Actuator, armature: float) -> None
     with e.block(f"<transmission name={_quoted(actuator.name)}>", "</transmission>"):
         e("<type>transmission_interface/SimpleTransmission</type>")
         e(f"<joint name={_quoted(joint)}>{effort}</joint>")
-        e(f"<actuator name={_quoted(actuator.name)}><mechanicalReduction>{gear!r}</mechanicalReduction>{rotor}</actuator>")
+        reduction = f"<mechanicalReduction>{gear!r}</mechanicalReduction>"
+        e(f"<actuator name={_quoted(actuator.name)}>{reduction}{rotor}</actuator>")
 
 
 def _write_root(e: Emitter, robot: RobotData) -> str | None:

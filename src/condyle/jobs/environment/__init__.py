@@ -12,13 +12,15 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
 from condyle.jobs.environment.environments import Environments as Environments
-from condyle.jobs.environment.transition import ANSWERS, MODES, OWN, SAME_STEP, Random, Transition
+from condyle.jobs.environment.transition import ANSWERS, MODES, ENTRIES, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
 from condyle.model.robot import Robot
-from condyle.user import UserFunction
+from condyle.user import CompiledFunction, UserFunction
 
 RELATIVE = ("inertias", "armature", "damping", "dry_friction", "stiffness", "actuator_gains")
 """Numbers of a robot that are randomised by factors."""
+FORCES = {"damping": "damping", "dry_friction": "friction", "stiffness": "springs"}
+"""The word of `joint_forces` by which each of these acts."""
 
 
 class Environment:
@@ -84,7 +86,8 @@ class Environment:
         self.actions = whole("actions", self._controls() if actions is None else actions, 1)
         inputs, memory = dict(inputs or {}), dict(memory or {})
         for what, names in (("inputs", inputs), ("memory", memory)):
-            if taken := [name for name in names if name in (*OWN, *ANSWERS) or (what == "memory" and name in inputs)]:
+            taken_names = *ENTRIES, *ANSWERS, *(randomise or {}), *(inputs if what == "memory" else ())
+            if taken := [name for name in names if name in taken_names]:
                 raise UnsupportedError(f"{what}: {taken[0]!r} is a name of the environment; choose another one")
         if memory and remember is None:
             raise UnsupportedError("Environment: memory needs remember(at, ...) -> dict of its new values")
@@ -98,6 +101,7 @@ class Environment:
             robot, observe, reward, done, control, remember, begin, ground, float(friction), bool(contacts),
             float(dt), whole("substeps", substeps, 1), None if horizon is None else whole("horizon", horizon, 1),
             whole("draws", draws, 0), whole("noise", noise, 0), tuple(inputs), tuple(memory), sizes, randoms, push,
+            self._controls(),
         )  # fmt: skip
         self.observations = self._observations(sizes)
 
@@ -114,6 +118,7 @@ class Environment:
         dtype: DTypeLike = "float32",
         threads: int | None = None,
         *,
+        sweeps: int | None = None,
         target: str = "cpu",
         mode: str = SAME_STEP,
         first: int = 0,
@@ -121,6 +126,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
+        sweeps: how many the contacts' solver makes, 12 for learning; None: until it has solved (docs/friction.md).
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the
@@ -129,8 +135,11 @@ class Environment:
         """
         if mode not in MODES:
             raise UnsupportedError(f"compile: mode={mode!r}; allowed is {', '.join(map(repr, MODES))}")
-        options = {"target": target, "dtype": dtype, "threads": threads}
-        return Environments(self, n, first, mode, self._transition, copy, options)
+
+        def compiled(f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
+            return self.function(f, sizes, sweeps).compile(target=target, dtype=dtype, threads=threads)
+
+        return Environments(self._transition, compiled, self.observations, n, first, mode, copy)
 
     def _controls(self) -> int:
         """Entries of u."""
@@ -159,6 +168,9 @@ class Environment:
                     raise UnsupportedError(f"randomise: push={value!r} needs a floating base, and seconds above 0")
                 push = (float(values[0]), float(values[1]))
                 continue
+            self._check_acts(name)
+            if name == "friction" and values[0] > values[1]:
+                raise UnsupportedError(f"randomise: friction={value!r}, expected the lowest before the highest")
             if name in RELATIVE and values[0] >= 1.0:
                 raise UnsupportedError(f"randomise: {name}={value!r}, expected a number below 1: factors from 1 - r on")
             if name == "friction":
@@ -171,10 +183,26 @@ class Environment:
                 randoms.append(Random(name, (size,), partial(_between, *ends)))
         return tuple(randoms), push
 
-    def function(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> UserFunction:
+    def _check_acts(self, name: str) -> None:
+        """UnsupportedError where nothing depends on a randomised number."""
+        word, cure = FORCES.get(name), ""
+        if word and not {word, "all"} & {*_words(self._options.get("joint_forces", ()))}:
+            cure = f"joint_forces=({word!r},)"
+        elif name == "friction" and not self._options["contacts"]:
+            cure = "contacts=[...]"
+        elif name == "actuator_gains" and not self._options.get("actuators"):
+            cure = "actuators=True"
+        if cure:
+            raise UnsupportedError(f"randomise: {name!r} changes nothing here; give {cure} too, or leave it out")
+
+    def function(self, f: Callable[..., Any], sizes: Mapping[str, Any], sweeps: int | None = None) -> UserFunction:
         """A user's function with the options of this environment."""
         robot: Any = self.robot  # a `condyle.Robot`
-        return robot.function(f, sizes, **self._options)
+        return robot.function(f, sizes, sweeps=sweeps, **self._options)
+
+
+def _words(words: str | Sequence[str]) -> Sequence[str]:
+    return (words,) if isinstance(words, str) else words
 
 
 def _between(low: float, high: float, draws: Any) -> Any:

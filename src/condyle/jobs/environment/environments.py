@@ -6,6 +6,7 @@ from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from condyle.symbolic.random_numbers import seed_words
 from condyle.user.ports import names_asked
 
 if TYPE_CHECKING:
-    from condyle.jobs.environment import Environment
     from condyle.user import CompiledFunction
 
 Array = NDArray[np.floating]
@@ -29,49 +29,54 @@ MOST = 1 << 23
 class Environments:
     """n environments of one kind; arrays have the environment as their first axis.
 
-    n; dtype; mode; environment: the `Environment`. observation_size, action_size: entries of an observation and of an
-    action. `step_function`: what a step is, a function of the state and the action, for frameworks.
+    n; dtype; mode. observation_size, action_size: entries of an observation and of an
+    action. inputs: names of those of the environment; horizon: steps of an episode, or None. `step_function`,
+    `reset_function`: functions of the state and of the action or the mask, for frameworks.
     """
 
     def __init__(
         self,
-        environment: Environment,
+        transition: Transition,
+        compiled: Callable[[Callable[..., Any], Mapping[str, Any]], CompiledFunction],
+        observations: int,
         n: int,
         first: int,
         mode: str,
-        transition: Transition,
         copy: bool,
-        options: Mapping[str, Any],
     ) -> None:
-        """options: of `UserFunction.compile`. See `Environment.compile`."""
-        self.environment, self.n, self.mode = environment, whole("n", n, 1), mode
-        self._transition, self._options = replace(transition, mode=mode), dict(options)
+        """compiled: a function of the environment's robot, by its sizes. observations: entries of one. See
+        `Environment.compile`.
+        """
+        self.n, self.mode, self._compiled = whole("n", n, 1), mode, compiled
+        self._transition, robot = replace(transition, mode=mode), transition.robot
         if whole("first", first, 0) + self.n > MOST:
             raise UnsupportedError(f"compile: environments {first} to {first + n}; their numbers end at {MOST}")
         self._sizes = dict(self._transition.sizes) | ({"ended": ()} if mode == NEXT_STEP else {})
         self.step_function = self._compiled(self._transition.step, self._sizes)
-        self._sizes["observation"] = environment.observations
+        self._sizes["observation"] = observations
         state = {name: size for name, size in self._sizes.items() if name != "action"}
-        self._restart = self._compiled(self._transition.restart, {**state, "mask": ()})
+        self.reset_function = self._compiled(self._transition.restart, {**state, "mask": ()})
         answers: dict[str, Any] = dict.fromkeys(("reward", "terminated", "truncated", "failed", "residual"), ())
-        answers["final_observation"] = environment.observations
+        answers["final_observation"] = observations
         self._copies = copy
         self.dtype = self.step_function.dtype
-        self.action_size, self.observation_size = environment.actions, environment.observations
+        self.action_size, self.observation_size = transition.sizes["action"], observations
+        self.inputs, self.horizon = transition.inputs, transition.horizon
         self._policies: dict[object, CompiledFunction] = {}
         every = {**state, **answers}
-        shapes = {name: (self.n, *shape_of(environment.robot, size)) for name, size in every.items()}
+        shapes = {name: (self.n, *shape_of(robot, size)) for name, size in every.items()}
         self._lists = dict[Any, tuple[list[str], list[str], list[str]]]()
-        self._changed = {port.name for f in (self.step_function, self._restart) for port in f.specification.outputs}
+        both = self.step_function, self.reset_function
+        self._changed = {port.name for f in both for port in f.specification.outputs}
         now: dict[str, Any] = {name: np.zeros(shape, self.dtype) for name, shape in shapes.items()}
         then: dict[str, Any] = {name: x.copy() if name in self._changed else x for name, x in now.items()}
         self._names, self._now, self._then = tuple(state), now, then
         now["environment"][:] = np.arange(first, first + self.n)
-        now["q"][:] = environment.robot.neutral()
+        now["q"][:] = robot.neutral()
         self._is_begun, self.failures = False, 0
 
     def __repr__(self) -> str:
-        return f"<{self.n} environments of {self.environment!r}, {self.dtype}, {self.mode}>"
+        return f"<{self.n} environments of {self._transition.robot.name}, {self.dtype}, {self.mode}>"
 
     def reset(self, seed: int | Sequence[int] | None = None, mask: ArrayLike | None = None) -> Array:
         """Begin new episodes; return the observations (n, observation_size).
@@ -82,16 +87,15 @@ class Environments:
         """
         if seed is None and not self._is_begun:
             seed = int(np.random.SeedSequence().generate_state(1)[0])
-        if seed is not None:
-            words = [seed_words(x) for x in seed] if isinstance(seed, Sequence) else [seed_words(seed)] * self.n
-            if len(words) != self.n:
-                raise ShapeError(f"reset: {len(words)} seeds for {self.n} environments; give one, or one for each")
-            self._now["seed"][:] = words
-            self._now["episode"][:] = -1.0
         chosen: Any = np.ones(self.n) if mask is None or not self._is_begun else np.asarray(mask, self.dtype)
         if chosen.shape != (self.n,):
             raise ShapeError(f"reset: mask has shape {chosen.shape}, expected {(self.n,)}")
-        self._run(self._restart, mask=chosen.astype(self.dtype))
+        if seed is not None:
+            words = self._seeds(seed)
+            begins = chosen > 0.5  # the others go on with their numbers
+            self._now["seed"][begins] = np.asarray(words)[begins]
+            self._now["episode"][begins] = -1.0
+        self._run(self.reset_function, mask=chosen.astype(self.dtype))
         self._is_begun = True
         return self._returned(self._now["observation"])
 
@@ -104,6 +108,9 @@ class Environments:
         (n) does. Errors: ShapeError; UnsupportedError before the first reset.
         """
         self._check_begun("step")
+        if wrong := [name for name in inputs if name not in self.inputs]:
+            words = ", ".join(self.inputs) or "none"
+            raise UnsupportedError(f"step: there is no input {wrong[0]!r}; inputs are: {words}; set() sets the rest")
         if inputs:
             self.set(**inputs)
         answers = self._run(self.step_function, action=action)
@@ -146,12 +153,12 @@ class Environments:
         for name, value in values.items():
             if name not in self._names:
                 raise UnsupportedError(f"set: there is no {name!r}; there are {', '.join(self._names)}")
-            array = self._now[name]
+            array: Any = self._now[name]
             try:
                 array[...] = np.asarray(value, self.dtype)
             except ValueError:
                 expected = f"{array.shape} or {array.shape[1:]}"
-                raise ShapeError(f"set: {name} has shape {np.shape(value)}, expected {expected}") from None
+                raise ShapeError(f"set: {name} has shape {np.asarray(value).shape}, expected {expected}") from None
 
     def state(self) -> dict[str, Array]:
         """Return all that the future depends on, by name: copies of arrays (n, ...)."""
@@ -163,6 +170,16 @@ class Environments:
             raise UnsupportedError(f"restore: {missing[0]!r} is missing; give what state() returned")
         self.set(**{name: state[name] for name in self._names})
         self._is_begun = True
+
+    def _seeds(self, seed: Any) -> list[tuple[int, int]]:
+        """Words of each environment's seed."""
+        try:
+            words = [seed_words(index(x)) for x in ([seed] if np.ndim(seed) == 0 else seed)]
+        except TypeError:
+            raise UnsupportedError(f"reset: seed={seed!r}; give a whole number, or one for each environment") from None
+        if np.ndim(seed) and len(words) != self.n:
+            raise ShapeError(f"reset: {len(words)} seeds for {self.n} environments; give one, or one for each")
+        return words if np.ndim(seed) else words * self.n
 
     def _run(self, function: CompiledFunction, **values: ArrayLike) -> Mapping[str, Array]:
         """The answers by name, in arrays that the call after the next one writes again; the state is theirs now."""
@@ -191,9 +208,6 @@ class Environments:
     def _check_begun(self, called: str) -> None:
         if not self._is_begun:
             raise UnsupportedError(f"{called}: the environments have not begun; call reset(seed=0) first")
-
-    def _compiled(self, f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
-        return self.environment.function(f, sizes).compile(**self._options)
 
     def _with_policy(self, policy: Callable[..., Any], shapes: Mapping[str, Any], noise: int) -> CompiledFunction:
         """The step of this policy, compiled once."""

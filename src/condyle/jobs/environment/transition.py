@@ -25,8 +25,20 @@ SAME_STEP, NEXT_STEP, DISABLED = MODES = ("same_step", "next_step", "disabled")
 RESET, RANDOMISE, NOISE, PUSH, POLICY = range(5)
 """Purposes of random numbers, which keep their streams apart."""
 LARGEST = 1e30
-"""A state whose entries are larger in sum, or are no numbers, has failed."""
-OWN = ("q", "v", "action", "last_action", "impulse", "step", "time", "episode", "environment", "seed", "observation")
+"""A state whose entries are larger in sum, or are no numbers, has failed; the reward counts with them."""
+ENTRIES = (
+    "q",
+    "v",
+    "action",
+    "last_action",
+    "impulse",
+    "step",
+    "time",
+    "episode",
+    "environment",
+    "seed",
+    "observation",
+)
 """Names that inputs and memory cannot have, as those of `ANSWERS`."""
 ANSWERS = (
     "reward",
@@ -39,6 +51,7 @@ ANSWERS = (
     "noise",
     "draws",
     "ended",
+    "mask",
 )
 HIDDEN = ("seed", "observation", "mask", "ended", "draws")
 """What users' functions of a state do not see."""
@@ -63,7 +76,7 @@ class Random(NamedTuple):
 class Transition:
     """See `condyle.Environment` for what users' functions are. sizes: of the state's entries and the action.
 
-    randoms: numbers drawn at each reset. numbers: those that scale numbers of the robot. mode: one of `MODES`.
+    randoms: numbers drawn at each reset. controls: entries of u. mode: one of `MODES`.
     """
 
     robot: Robot
@@ -86,6 +99,7 @@ class Transition:
     sizes: Mapping[str, Any]
     randoms: tuple[Random, ...]
     push: tuple[float, float] | None
+    controls: int
     mode: str = SAME_STEP
 
     @property
@@ -95,28 +109,31 @@ class Transition:
 
     def step(self, state: Any, **values: Any) -> Values:
         """The state, observation, reward and ends after a step with `action`."""
-        start, action = state, values["action"]
+        action = values["action"]
         randomised = {random.name: values[random.name] for random in self.randoms}
         values |= self._clock(values, values)
         if self.push is not None:
             state = state.moved_to(state.q, self._pushed(state, values))
         for _ in range(self.substeps):
             values["u"] = action if self.control is None else self._call("control", state, values)
+            if np.shape(values["u"]) != (self.controls,):
+                what = "an action without control=" if self.control is None else "control: its answer"
+                raise ShapeError(f"{what} has shape {np.shape(values['u'])}, expected {(self.controls,)}")
             state, values = self._moved(state, values, randomised)
         step = values["step"] + 1.0
         values |= self._clock(values, {"step": step, "episode": values["episode"]})
         values |= self._remembered(state, values)
-        size = np.abs(state.q).sum() + np.abs(state.v).sum()
+        reward, fell = self._number("reward", state, values), 0.0
+        size = np.abs(state.q).sum() + np.abs(state.v).sum() + np.abs(reward)
         failed = np.where(size < LARGEST, 0.0, 1.0)
-        reward, fell = self._call("reward", state, values), 0.0
         if self.done is not None:
-            fell = np.where(self._call("done", state, values), 1.0, 0.0)
+            fell = np.where(self._number("done", state, values), 1.0, 0.0)
         terminated = np.maximum(failed, fell)
         is_over = 0.0 * failed if self.horizon is None else np.where(step >= float(self.horizon), 1.0, 0.0)
         truncated = np.minimum(is_over, 1.0 - terminated)
         after = {**{name: values[name] for name in self._carried}, "q": state.q, "v": state.v, "step": step}
         after |= {"last_action": action, "episode": values["episode"]}
-        seen = np.where(failed > 0.5, 0.0, self._observation(state, values))
+        seen = np.where(failed > 0.5, 0.0, self._observation(state, {**values, "last_action": action}))
         answers = {"reward": np.where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
         answers |= {"failed": failed} | ({"residual": values["residual"]} if self.has_contacts else {})
         ended = np.maximum(terminated, truncated)
@@ -125,7 +142,7 @@ class Transition:
         if self.mode == NEXT_STEP:
             # the step after an end only begins again
             skips, zero = values["ended"] > 0.5, 0.0 * ended
-            after, seen = self._restarted(start, {**values, **after, "observation": seen}, skips)
+            after, seen = self._restarted(state, {**values, **after, "observation": seen}, skips)
             answers = {key: x if key == "residual" else np.where(skips, zero, x) for key, x in answers.items()}
             return {**after, "observation": seen, **answers, "ended": np.where(skips, zero, ended)}
         after, first = self._restarted(state, {**values, **after, "observation": seen}, ended > 0.5)
@@ -133,7 +150,8 @@ class Transition:
 
     def look(self, state: Any, **values: Any) -> Values:
         """What is observed at a state: for its size."""
-        return {"observation": self._observation(state, {**values, **self._clock(values, values)})}
+        seen = {name: x for name, x in values.items() if name not in ("action", "u")}  # there are none after a reset
+        return {"observation": self._observation(state, {**seen, **self._clock(values, values)})}
 
     def restart(self, state: Any, **values: Any) -> Values:
         """The state and the observation, from a reset where `mask` is above 0.5."""
@@ -153,8 +171,8 @@ class Transition:
         action = more.pop("action")
         if np.shape(action) != (self.sizes["action"],):
             raise ShapeError(f"policy: action has shape {np.shape(action)}, expected {(self.sizes['action'],)}")
-        own = {name: x for name, x in values.items() if name in (*self.names, "action")}
-        answers = self.step(state, **own, action=action)
+        inputs = {name: x for name, x in values.items() if name in (*self.names, "action")}
+        answers = self.step(state, **inputs, action=action)
         if twice := [name for name in more if name in answers or name in self.names]:
             raise UnsupportedError(f"policy: it answers {twice[0]!r}, a name of the environment; choose another name")
         return {**answers, **more, "action": action}
@@ -173,7 +191,8 @@ class Transition:
         """The state after a substep, and values with the impulses of it."""
         scaled = {name: self._scaled(name, x) for name, x in randomised.items() if name in NUMBERS}
         if not self.has_contacts:
-            return state.step(values["u"], self.dt, **scaled), values
+            q, v = state.step(values["u"], self.dt, **scaled)
+            return state.moved_to(q, v), values
         friction = values.get("friction", self.friction)
         solved = self.ground.contact_solve(state, values["u"], self.dt, friction, impulse0=values["impulse"], **scaled)
         return state.stepped(solved.v, self.dt), {**values, "impulse": solved.impulse, "residual": solved.residual}
@@ -213,6 +232,12 @@ class Transition:
             raise ShapeError(f"observe: it answers an array of shape {np.shape(answer)}, expected one axis: (n,)")
         return answer
 
+    def _number(self, what: str, state: Any, values: Values) -> Any:
+        answer = self._call(what, state, values)
+        if np.shape(answer) != ():
+            raise ShapeError(f"{what}: it answers an array of shape {np.shape(answer)}, expected one number")
+        return answer
+
     def _restarted(self, state: Any, values: Values, begins: Any) -> tuple[Values, Any]:
         """The state, from a reset where `begins` holds, and what is observed there."""
         episode = values["episode"] + 1.0
@@ -241,7 +266,7 @@ class Transition:
             "Environment", "reset", self.reset, (*self.inputs, "draws", "episode", "environment"), False
         )
         answer: Any = self.reset(**{name: drawn[name] for name in names})
-        answers: Any = answer if isinstance(answer, dict) else {"q": answer}
+        answers: Any = cast("Values", answer) if isinstance(answer, dict) else {"q": answer}
         values = self._checked("reset", answers, ("q", "v", *self.inputs, *self.memory), ("q",))
         return {"v": np.zeros(self.robot.nv), **values}
 
