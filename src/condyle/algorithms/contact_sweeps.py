@@ -11,8 +11,8 @@ M = Lᵀ D L and Y = D^-1/2 L^-T Jᵀ,
 
     G = Yᵀ Y,    u = b + Yᵀ y,    y = Y p,
 
-and y changes by Y dp. A column of Y has entries for the joints that carry its contact alone, whatever the other contacts
-are.
+and y changes by Y dp. A column of Y has entries for the joints that carry its contact alone, whatever other contacts
+there are.
 """
 
 from __future__ import annotations

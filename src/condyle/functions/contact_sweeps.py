@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from condyle.algorithms.contact_sweeps import Swept
     from condyle.algorithms.unrolled import Unrolled
 
-FORCE=[None]
+FORCE = [None]
 STRAIGHT = 12_000
 """Products of all sweeps, up to which they are written out: above, code is longer than a processor keeps near."""
 HELD = ("rows", "b", "steps", "ties", "inverses", "friction_there", "ends")
@@ -83,10 +83,13 @@ def plan_of(tree: Tree, solve: Function, sweeps: int) -> Plan:
     building = sum(x for i, row in enumerate(shared) for x in row[:i])
     by_factors, by_G = 2 * sweeps * sum(map(len, Y)), sweeps * dense + building
     factored = by_factors < by_G
-    if FORCE[0] is not None: factored=FORCE[0]
+    if FORCE[0] is not None:
+        factored = FORCE[0]
     rows = Y if factored else [[j for j, x in enumerate(row) if x] for row in shared]
-    shape = algorithms.joint_rows.shape_of(tree, False) if not way.joints else tuple(
-        (x is not None, y is not None, z is not None) for _, x, y, z in way.joints
+    shape = (
+        algorithms.joint_rows.shape_of(tree, False)
+        if not way.joints
+        else tuple((x is not None, y is not None, z is not None) for _, x, y, z in way.joints)
     )
     contacts = len(tree.contacts)
     return Plan(factored, tuple(map(tuple, rows)), contacts, shape, min(by_factors, by_G) > STRAIGHT)
