@@ -89,7 +89,7 @@ def resistance(d: Scalar | None, f: Scalar | None, w: float, v: Scalar) -> Force
     return Force(-(D * v), NONE, -slope, D, NONE, -(cube * v))
 
 
-def spring(k: Scalar, r: float, q: Scalar, v: Scalar, h: Scalar | None) -> Force:
+def spring(k: Scalar, r: float, q: Scalar, v: Scalar = NONE, h: Scalar | None = None) -> Force:
     """- k (q - r); - k (q + h v - r) where positions are those after h."""
     if h is None:
         return Force(-(k * (q - r)), -k, NONE, NONE, NONE, NONE)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from condyle.algorithms.contact_sweeps import Swept
     from condyle.algorithms.unrolled import Unrolled
 
-FORCE = [None]
 STRAIGHT = 12_000
 """Products of all sweeps, up to which they are written out: above, code is longer than a processor keeps near."""
 HELD = ("rows", "b", "steps", "ties", "inverses", "friction_there", "ends")
@@ -71,8 +70,8 @@ def record(solve: Function, solution: Callable[..., Values], recording: Any, inp
 
 
 @lru_cache(maxsize=64)
-def plan_of(tree: Tree, solve: Function, sweeps: int) -> Plan:
-    """The shorter way for this many sweeps, by products."""
+def plan_of(tree: Tree, solve: Function, sweeps: int, factored: bool | None = None) -> Plan:
+    """The shorter way for this many sweeps, by products, or the one that is named."""
     graph, inputs = Graph(), {}
     for k, array in enumerate(arrays(tree, solve.inputs)):
         inputs[array.name] = [graph.input(k, entry) for entry in range(array.size)]
@@ -82,17 +81,10 @@ def plan_of(tree: Tree, solve: Function, sweeps: int) -> Plan:
     dense = sum(map(bool, (x for row in shared for x in row)))
     building = sum(x for i, row in enumerate(shared) for x in row[:i])
     by_factors, by_G = 2 * sweeps * sum(map(len, Y)), sweeps * dense + building
-    factored = by_factors < by_G
-    if FORCE[0] is not None:
-        factored = FORCE[0]
+    factored = by_factors < by_G if factored is None else factored
     rows = Y if factored else [[j for j, x in enumerate(row) if x] for row in shared]
-    shape = (
-        algorithms.joint_rows.shape_of(tree, False)
-        if not way.joints
-        else tuple((x is not None, y is not None, z is not None) for _, x, y, z in way.joints)
-    )
-    contacts = len(tree.contacts)
-    return Plan(factored, tuple(map(tuple, rows)), contacts, shape, min(by_factors, by_G) > STRAIGHT)
+    shape, contacts = algorithms.joint_rows.shape(way.joints), len(tree.contacts)
+    return Plan(factored, tuple(map(tuple, rows)), contacts, shape, (by_factors if factored else by_G) > STRAIGHT)
 
 
 @lru_cache(maxsize=64)
