@@ -66,10 +66,17 @@ def test_derivatives_are_those_of_the_step(most: float) -> None:
     k, gains = np.full((4, 7), 30.0), np.tile([800.0, 0.0, -800.0, -20.0], (4, 8, 1))
     dk, dgains = rng.normal(size=k.shape), rng.normal(size=gains.shape)
     moved = opened.jvp("step")(
-        q, v, u, H, dq, dv, du, 0.0, stiffness=k, actuator_gains=gains, dstiffness=dk, dactuator_gains=dgains
+        q, v, u, H, dq, dv, du, 1e-3 * H, stiffness=k, actuator_gains=gains, dstiffness=dk, dactuator_gains=dgains
     )
     ends = [
-        opened.step(q + s * dq, v + s * dv, u + s * du, H, stiffness=k + s * dk, actuator_gains=gains + s * dgains)
+        opened.step(
+            q + s * dq,
+            v + s * dv,
+            u + s * du,
+            H + s * 1e-3 * H,
+            stiffness=k + s * dk,
+            actuator_gains=gains + s * dgains,
+        )
         for s in (e, -e)
     ]
     np.testing.assert_allclose(
