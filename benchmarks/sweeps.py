@@ -48,7 +48,7 @@ def control_step(robot: condyle.Robot, n: int, sweeps: int | None, warm: bool = 
     plane = Plane(offset=RADIUS)
 
     def go2(at: Any, action: Any, impulse: Any, friction: Any) -> dict[str, Any]:
-        q, v, residual = at.q, at.v, 0.0 * friction
+        q, v, residual = at.q, at.v, friction
         for _ in range(SUBSTEPS):
             pull = np.clip(25.0 * (POSE + 0.25 * action - q[7:]) - 0.6 * v[6:], -EFFORT, EFFORT)
             tau, here = np.concatenate([np.zeros(6), pull]), at.moved_to(q, v)
