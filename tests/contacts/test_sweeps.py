@@ -88,7 +88,7 @@ def test_a_warm_start_helps() -> None:
     robot, n = quadruped(), 200
     q, v, tau, on, dt, mu = given(n)
     dyn = swept(3, inputs=("impulse0",))
-    impulse = np.zeros((n, 4, 3))
+    impulse, found, cold = np.zeros((n, 4, 3)), dyn.contact_solve(q, v, tau, on, dt, mu), np.zeros(n)
     for _ in range(20):
         cold = dyn.contact_solve(q, v, 0.0 * tau, on, dt, mu, impulse0=0.0 * impulse).residual
         found = dyn.contact_solve(q, v, 0.0 * tau, on, dt, mu, impulse0=impulse)

@@ -72,7 +72,7 @@ def record(solve: Function, solution: Callable[..., Values], recording: Any, inp
 @lru_cache(maxsize=64)
 def plan_of(tree: Tree, solve: Function, sweeps: int, factored: bool | None = None) -> Plan:
     """The shorter way for this many sweeps, by products, or the one that is named."""
-    graph, inputs = Graph(), {}
+    graph, inputs = Graph(), dict[str, list[Any]]()
     for k, array in enumerate(arrays(tree, solve.inputs)):
         inputs[array.name] = [graph.input(k, entry) for entry in range(array.size)]
     way = _swept_of(True, algorithms.unrolled.Unrolled(tree, inputs))
@@ -133,10 +133,11 @@ def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
 
 
 def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
-    flat, *vectors, ends = (tree.inputs[name] for name in HELD)
+    flat, b, steps, ties, inverses, friction, ends = (tree.inputs[name] for name in HELD)
     entries = iter(flat)
     rows = [{k: next(entries) for k in places} for places in plan.rows]
-    sweep = algorithms.contact_sweeps.Sweep(rows, *vectors, algorithms.joint_rows.with_ends(plan.shape, ends))
+    joints = algorithms.joint_rows.with_ends(plan.shape, ends)
+    sweep = algorithms.contact_sweeps.Sweep(rows, b, steps, ties, inverses, friction, joints)
     p, y = sweep.swept(tree.inputs["p"], tree.inputs.get("y", ()))
     return (p, y) if plan.factored else (p,)
 
