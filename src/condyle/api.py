@@ -341,7 +341,7 @@ def load(
     memory: int = 2 << 30,
 ) -> Robot:
     """Return the robot of a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e",
-    "anymal_kinova", "talos", "allegro".
+    "anymal_kinova", "talos", "allegro", "go2", "g1".
 
     floating_base: add a free joint, "root_joint", between the world and the root link.
     gravity (3,) [m/s^2]: in world axes; None is the file's, else (0, 0, -9.81).

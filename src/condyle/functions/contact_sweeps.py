@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from condyle import algorithms
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import repeat
-from condyle.ir.expr import Graph
-from condyle.model.tree import Tree
-from condyle.scalar import number
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.specification.ports import ACTIVE
-from condyle.trace.straight import arrays
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_sweeps import Swept
     from condyle.algorithms.unrolled import Unrolled
+    from condyle.model.tree import Tree
 
 STRAIGHT = 12_000
 """Products of all sweeps, up to which they are written out: above, code is longer than a processor keeps near."""
@@ -72,6 +69,9 @@ def record(solve: Function, solution: Callable[..., Values], recording: Any, inp
 @lru_cache(maxsize=64)
 def plan_of(tree: Tree, solve: Function, sweeps: int, factored: bool | None = None) -> Plan:
     """The shorter way for this many sweeps, by products, or the one that is named."""
+    from condyle.ir.expr import Graph
+    from condyle.trace.straight import arrays
+
     graph, inputs = Graph(), dict[str, list[Any]]()
     for k, array in enumerate(arrays(tree, solve.inputs)):
         inputs[array.name] = [graph.input(k, entry) for entry in range(array.size)]
@@ -122,6 +122,8 @@ def _swept_of(factored: bool, tree: Unrolled) -> Swept:
 
 
 def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
+    from condyle.scalar import number
+
     way = _swept_of(plan.factored, tree)
     p, (rows, *vectors, joints) = way.start(), way.sweep()
     flat = [row[k] for row, places in zip(rows, plan.rows, strict=True) for k in places]
