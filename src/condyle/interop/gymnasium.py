@@ -58,7 +58,8 @@ class VectorEnv(BaseOfMany):
         self.single_observation_space, self.single_action_space = spaces = boxes(environments, limits)
         self.environments, self.num_envs = environments, environments.n
         self.observation_space, self.action_space = (vector.utils.batch_space(x, self.num_envs) for x in spaces)
-        self.metadata = {"autoreset_mode": getattr(vector.AutoresetMode, environments.mode.upper()), "render_modes": []}
+        autoreset = getattr(vector.AutoresetMode, environments.mode.upper())
+        self.metadata: dict[str, Any] = {"autoreset_mode": autoreset, "render_modes": ()}
 
     def reset(
         self, *, seed: int | Sequence[int] | None = None, options: Mapping[str, Any] | None = None
@@ -93,7 +94,7 @@ class VectorEnv(BaseOfMany):
 class Env(Base):
     """`gymnasium.Env` of one environment: of `compile(1, mode="disabled")`."""
 
-    metadata: Mapping[str, Any] = {"render_modes": []}
+    metadata: Mapping[str, Any] = {"render_modes": ()}
     render_mode = None
 
     def __init__(self, environments: Environments, limits: Limits | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Environments for the trainers of stable-baselines3: `PPO("MlpPolicy", condyle.interop.stable_baselines3.VecEnv(envs))`."""
+"""Environments for the trainers of stable-baselines3: `PPO("MlpPolicy", VecEnv(envs, limits))`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class VecEnv(Base):
         if environments.mode != SAME_STEP:
             raise UnsupportedError(f"VecEnv: mode {environments.mode!r}; it needs compile(n, mode={SAME_STEP!r})")
         self.environments, self._actions = environments, np.zeros(0)
-        super().__init__(environments.n, *boxes(environments, limits))
+        Base.__init__(self, environments.n, *boxes(environments, limits))
 
     def reset(self) -> Any:
         """Return the first observations, of the seed that `seed` set."""
