@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
     from condyle.runtime.packed import Packed
-    from condyle.symbolic import random_numbers as random
+    from condyle.symbolic import random
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
 
@@ -102,6 +102,7 @@ _HOMES = {
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",
+    "random": "symbolic",
     "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
@@ -110,9 +111,6 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
-    if name == "random":  # a module, which has another name so that the standard library's is not hidden
-        value = globals()[name] = import_module("condyle.symbolic.random_numbers")
-        return value
     if name not in _HOMES:
         raise AttributeError(f"module 'condyle' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)
