@@ -110,8 +110,8 @@ class Robot(model.Robot):
             in place of their smooth forces (docs/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
-        sweeps: of `contact_solve`, this many from `impulse0`, in a time that is the same for all states; None: iterations
-            until it is solved (docs/friction.md).
+        sweeps: of `contact_solve`, this many from `impulse0`, in a time that is the same for all states; None:
+            iterations until it is solved (docs/friction.md).
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and functions leave out, such as friction (docs/models.md).
