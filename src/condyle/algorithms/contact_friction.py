@@ -140,19 +140,22 @@ class Frictional(Constrained):
         return self.problem.times(p)
 
     def start(self) -> list[Scalar]:
-        """The first p: the input impulse0, else `sticking`; cut off at the cones. Zero of joints."""
-        first = self.tree.inputs.get("impulse0")
-        if first is None:
-            p = self.sticking()
-        else:
-            turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
-            p = [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
+        """The first p: `impulses_before`, else those of contacts that all stick (w = 0, u_t = 0); cut off at the cones.
+        Zero of joints."""
+        p = self.impulses_before
+        if p is None:
+            sought = [-x for x in self.b[: self.first]]
+            p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
         return cut([*p, *(number(0.0) for _ in self.joints)], self.friction)
 
-    def sticking(self) -> list[Scalar]:
-        """The impulses of contacts that all stick (w = 0, u_t = 0)."""
-        sought = [-x for x in self.b[: self.first]]
-        return solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
+    @property
+    def impulses_before(self) -> list[Scalar] | None:
+        """The input impulse0 along the axes of the contacts."""
+        first = self.tree.inputs.get("impulse0")
+        if first is None:
+            return None
+        turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
+        return [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
 
     def answers(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """(v_next, impulses in the world's axes, residual) of a solution; without gain of energy, also where it is
