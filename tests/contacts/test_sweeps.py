@@ -13,7 +13,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import contact_sweeps
 from condyle.ground import Plane
 from condyle.model.placement import Placement
-from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, excess, given
+from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, given
 from tests.ground.robots import box, quadruped, standing
 
 MORE = tuple(
