@@ -288,24 +288,36 @@ class Knot:
         answers: Answers = dict(zip(("q", "v"), moved_state(values["q"], values["v"], dx), strict=True))
         if self.motion is not None:
             answers["u"] = moved(values["u"], values["du"])
-        at = {**values, **answers}
-        facts: list[Any] = [0.0 * values["v"][0]] * FACTS
-        facts[COST] = self._cost(call, at)
-        below, equal = self.limits(call, at)
-        if below is not None:
-            slack = moved(values["slack"], values["dslack"])
-            multiplier = moved(values["multiplier"], values["dmultiplier"], search[DUAL])
-            answers |= {"slack": slack, "multiplier": multiplier}
-            _violate(facts, below + slack)
-            facts[LOGS], facts[GAP] = log_sum(slack), slack @ multiplier
-        if equal is not None:
-            answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
-            _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
+        for name, part in (("slack", length), ("multiplier", search[DUAL]), ("price", search[DUAL])):
+            if f"d{name}" in values:
+                answers[name] = moved(values[name], values[f"d{name}"], part)
+        behind = None
         if self.motion is not None and not self.is_linear:
-            q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
-            _violate(facts, self.defect(call, self.arguments(at), q, v))
+            behind = moved_state(values["next_q"], values["next_v"], values["next_dx"])
+        facts = self._facts(call, {**values, **answers}, behind, lambda e: moved(e, -self.delta * values["dprice"]))
         answers = {f"new_{name}": value for name, value in answers.items()}
-        return {**answers, "facts": np.stack(facts)}
+        return {**answers, "facts": facts}
+
+    def measure(self, call: Call, values: Values) -> Answers:
+        """FACTS of the knot as it is."""
+        is_shooting = self.motion is not None and not self.is_linear
+        behind = (values["next_q"], values["next_v"]) if is_shooting else None
+        return {"facts": self._facts(call, values, behind, lambda equal: equal)}
+
+    def _facts(self, call: Call, values: Values, behind: tuple[Any, Any] | None, judged: Callable[[Any], Any]) -> Any:
+        """FACTS. behind: q and v of the next knot in multiple shooting. judged: of equalities, see `_violate`."""
+        facts: list[Any] = [0.0 * values["v"][0]] * FACTS
+        facts[COST] = self._cost(call, values)
+        below, equal = self.limits(call, values)
+        if below is not None:
+            slack = values["slack"]
+            _violate(facts, below + slack)
+            facts[LOGS], facts[GAP] = log_sum(slack), slack @ values["multiplier"]
+        if equal is not None:
+            _violate(facts, equal, judged(equal))
+        if behind is not None:
+            _violate(facts, self.defect(call, self.arguments(values), *behind))
+        return np.stack(facts)
 
     def _cost(self, call: Call, values: Values) -> Any:
         """The cost alone."""
