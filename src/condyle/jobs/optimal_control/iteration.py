@@ -51,8 +51,6 @@ ASKED = 3
 
 STRAIGHT = 40_000
 """Products of two entries in straight code of J^T J at the most."""
-TOGETHER = 4
-"""Slacks, of 1e-9 and more, whose product is a number in float32."""
 LEAST_SLACK = 0.1
 """Of a cold start, in parts of the range of a limit."""
 SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
@@ -90,6 +88,11 @@ class Knot:
     def delta(self) -> float:
         """Of equalities: the rounding of e / delta is as large as delta is small."""
         return self.eps**0.5
+
+    @property
+    def together(self) -> int:
+        """Slacks, of 1e-9 and more, whose product is a number of this type."""
+        return 4 if self.eps > 1e-9 else 12
 
     def panel(self, matrix: Any) -> Any:
         """Columns in groups of lanes: [group][row][lane], zeros behind them."""
@@ -312,7 +315,7 @@ class Knot:
         if below is not None:
             slack = values["slack"]
             _violate(facts, below + slack)
-            facts[LOGS], facts[GAP] = log_sum(slack), slack @ values["multiplier"]
+            facts[LOGS], facts[GAP] = log_sum(slack, self.together), slack @ values["multiplier"]
         if equal is not None:
             _violate(facts, equal, judged(equal))
         if behind is not None:
@@ -349,9 +352,9 @@ def turned(E: Any, Jr: Any, v: Any, h: float) -> tuple[Any, Any]:
     return blocks(E, E, E), blocks(h * one, h * Jr, h * Jr)
 
 
-def log_sum(x: Any) -> Any:
-    """The sum of logarithms, one for some entries together: their product is a number of any type."""
-    products = [np.prod(x[k : k + TOGETHER]) for k in range(0, len(x), TOGETHER)]
+def log_sum(x: Any, together: int) -> Any:
+    """The sum of logarithms, one for so many entries: few are computed, and each product is a number."""
+    products = [np.prod(x[k : k + together]) for k in range(0, len(x), together)]
     return np.log(np.stack(products)).sum()
 
 
