@@ -106,8 +106,7 @@ class MachineCode(Text):
                 shared = () if None in marks else tuple(map(bool, marks))
                 lower = tuple(port.lower for port in function.outputs)
                 panel = max((port.lanes for port in function.inputs), default=0)
-                marks_of = {"shared": shared, "lower": lower, "panel": panel}
-                assembled = machine_code.assembled(code, dtype, layouts=layouts, **marks_of)
+                assembled = machine_code.assembled(code, dtype, None, layouts, shared, lower, panel)
                 kernel = machine_code.load(assembled, layouts)
                 if compiler.keeps(function):
                     keep.keep(cache_key(compiler, function, dtype), assembled)
