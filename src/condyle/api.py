@@ -72,6 +72,7 @@ class Robot(model.Robot):
         implicit: bool = True,
         joint_rows: bool = False,
         regressor: Sequence[str] = (),
+        sweeps: int | None = None,
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
@@ -109,6 +110,8 @@ class Robot(model.Robot):
             in place of their smooth forces (docs/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
+        sweeps: of `contact_solve`, this many from `impulse0`, in a time that is the same for all states; None: iterations
+            until it is solved (docs/friction.md).
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and functions leave out, such as friction (docs/models.md).
@@ -117,7 +120,7 @@ class Robot(model.Robot):
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
             check_choice(name, value, allowed)
         drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
-        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives, regressor)
+        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives, regressor, sweeps)
         asked = TARGETS[target]
         if not asked.on_device and (device, kernels) != (None, "auto"):
             raise UnsupportedError(
@@ -150,6 +153,7 @@ class Robot(model.Robot):
             actuators,
             *bound.drives[-4:],
             bound.regressor,
+            bound.sweeps,
         )
         kind = Dynamics
         if asked.on_device:
@@ -286,6 +290,7 @@ class Robot(model.Robot):
         implicit: bool = True,
         joint_rows: bool = False,
         regressor: Sequence[str] = (),
+        sweeps: int | None = None,
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
@@ -297,7 +302,7 @@ class Robot(model.Robot):
         Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
         drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
-        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives, regressor)
+        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives, regressor, sweeps)
         from condyle.user import UserFunction  # at first use
 
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))
@@ -335,7 +340,7 @@ def load(
     memory: int = 2 << 30,
 ) -> Robot:
     """Return the robot of a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e",
-    "anymal_kinova", "talos", "allegro".
+    "anymal_kinova", "talos", "allegro", "go2", "g1".
 
     floating_base: add a free joint, "root_joint", between the world and the root link.
     gravity (3,) [m/s^2]: in world axes; None is the file's, else (0, 0, -9.81).

@@ -66,6 +66,7 @@ class CompileArguments(NamedTuple):
     implicit: bool
     joint_rows: bool
     regressor: tuple[str, ...]
+    sweeps: int | None
 
 
 SPEED = ("threads", "device", "check")
@@ -104,6 +105,7 @@ def bound_of(
     implicit: bool = UNBOUND.drives.implicit,
     joint_rows: bool = UNBOUND.drives.joint_rows,
     regressor: Sequence[str] = (),
+    sweeps: int | None = None,
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -121,7 +123,8 @@ def bound_of(
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
     drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit, joint_rows)
     columns = words_of("regressor", regressor, REGRESSOR)
-    return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
+    sweeps = None if sweeps is None else whole("sweeps", sweeps, 1, "None for iterations until it is solved")
+    return Bound(names, reference_frame, force_frame, integrator, held, columns, sweeps, drives)
 
 
 def bound_of_compiled(options: CompileArguments) -> Bound:

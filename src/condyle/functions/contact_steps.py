@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from condyle import algorithms
 from condyle.derivatives import jvp, vjp
+from condyle.functions import contact_sweeps
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
@@ -63,6 +64,13 @@ def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]
     parts = parts_of(solve, len(recording.tree.contacts), shape)
     extra = [name for name in solve.takes if name in inputs]
     problem, answers = parts.problem.taking(*extra), parts.answers.taking(*extra)
+    if recording.tree.sweeps is not None:
+
+        def solution(p: Values) -> Values:
+            held = recording.call(problem, *(inputs[port.name] for port in problem.inputs))[1:]
+            return recording.call(parts.solution, p, *held)[0]
+
+        return contact_sweeps.record(solve, solution, recording, inputs)
     p, *held = recording.call(problem, *(inputs[port.name] for port in problem.inputs))
     if p:
         fixed = [recording.equal(x) for x in held]

@@ -22,10 +22,13 @@ def to_urdf(robot: RobotData) -> str:
 
     Merged bodies are one link; their other links are massless links that are fixed to it. A floating base is written
     without its free joint: read it back with floating_base=True. An infinite limit is written as the largest number.
-    A motor on one joint is a SimpleTransmission. Errors: UnsupportedError names every joint type, armature, spring,
-    body frame off its joint, contact, other actuator, mass or name that URDF cannot hold.
+    A motor on one joint is a SimpleTransmission, and the joint's armature its <drake:rotor_inertia>. Errors:
+    UnsupportedError names every joint type, armature without a motor, spring, body frame off its joint, contact, other
+    actuator, mass or name that URDF cannot hold.
     """
-    refused = [reason for joint in robot.joints for reason in _refusals(joint)]
+    rotors = _rotors(robot)
+    turned = {joint for one in robot.actuators if one.name in rotors for joint in one.transmission}
+    refused = [reason for joint in robot.joints for reason in _refusals(joint, joint.name in turned)]
     names = (robot.name, *robot.joint_names, *robot.frames, *(one.name for one in robot.actuators))
     parts = robot.bodies if robot.base is None else (robot.base, *robot.bodies)
     refused += [f"body {body.name!r}: merged links add up to more than {LARGEST:.0e}" for body in parts if _heavy(body)]
@@ -36,7 +39,8 @@ def to_urdf(robot: RobotData) -> str:
         raise UnsupportedError("URDF cannot say this robot:\n" + "\n".join(refused))
     e = Emitter("  ")
     e('<?xml version="1.0" encoding="utf-8"?>')
-    with e.block(f"<robot name={_quoted(robot.name)}>", "</robot>"):
+    drake = ' xmlns:drake="http://drake.mit.edu"' if rotors else ""
+    with e.block(f"<robot name={_quoted(robot.name)}{drake}>", "</robot>"):
         root = _write_root(e, robot)
         for i, joint in enumerate(robot.joints):
             _write_link(e, robot.bodies[i])
@@ -45,8 +49,19 @@ def to_urdf(robot: RobotData) -> str:
                 _write_joint(e, robot, joint, parent or "", robot.bodies[i].name)
         _write_frames(e, robot, root)
         for one in robot.actuators:
-            _write_transmission(e, one)
+            _write_transmission(e, one, rotors.get(one.name, 0.0))
     return e.text()
+
+
+def _rotors(robot: RobotData) -> dict[str, float]:
+    """The armature of each joint by the name of the first motor on it; readers take it where there is effort."""
+    turning = (joint for joint in robot.joints if joint.kind.nv == 1 and joint.effort[0] > 0.0)
+    armature = {joint.name: float(joint.armature[0]) for joint in turning}
+    rotors: dict[str, float] = {}
+    for one in robot.actuators:
+        if not _no_transmission(one) and (value := armature.pop(next(iter(one.transmission)), 0.0)):
+            rotors[one.name] = value
+    return rotors
 
 
 def _heavy(body: Body) -> bool:
@@ -54,11 +69,11 @@ def _heavy(body: Body) -> bool:
     return not (moderate(body.mass) and moderate(body.com) and moderate(body.inertia))
 
 
-def _refusals(joint: Joint) -> list[str]:
+def _refusals(joint: Joint, has_rotor: bool) -> list[str]:
     reasons: list[str] = []
     if joint.kind.urdf is None:
         reasons.append(f"joint {joint.name!r}: type {joint.type}")
-    if joint.armature.any():
+    if joint.armature.any() and not has_rotor:
         reasons.append(f"joint {joint.name!r}: armature")
     if not joint.after.is_identity:
         reasons.append(f"joint {joint.name!r}: its body's frame does not stand in the joint frame")
@@ -82,13 +97,15 @@ def _no_transmission(actuator: Actuator) -> str:
     return f"actuator {actuator.name!r}: {why}; robot.with_actuators(()) leaves all out" if why else ""
 
 
-def _write_transmission(e: Emitter, actuator: Actuator) -> None:
+def _write_transmission(e: Emitter, actuator: Actuator, armature: float) -> None:
     ((joint, gear),) = actuator.transmission.items()
+    rotor = f"<drake:rotor_inertia value={_quoted(repr(armature))}/>" if armature else ""
     effort = "<hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface>"
     with e.block(f"<transmission name={_quoted(actuator.name)}>", "</transmission>"):
         e("<type>transmission_interface/SimpleTransmission</type>")
         e(f"<joint name={_quoted(joint)}>{effort}</joint>")
-        e(f"<actuator name={_quoted(actuator.name)}><mechanicalReduction>{gear!r}</mechanicalReduction></actuator>")
+        reduction = f"<mechanicalReduction>{gear!r}</mechanicalReduction>"
+        e(f"<actuator name={_quoted(actuator.name)}>{reduction}{rotor}</actuator>")
 
 
 def _write_root(e: Emitter, robot: RobotData) -> str | None:

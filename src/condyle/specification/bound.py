@@ -47,8 +47,8 @@ class Bound(NamedTuple):
     velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
     the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
     how steps of time are made (`condyle.specification.integrators`). contacts: frames that are held, in the order of
-    their flags, each a `condyle.Contact`. regressor: numbers of joints that have columns in the regressor. drives:
-    joint forces and actuators.
+    their flags, each a `condyle.Contact`. regressor: numbers of joints that have columns in the regressor. sweeps: of
+    `contact_solve`, None for iterations until the residual is small. drives: joint forces and actuators.
     """
 
     frames: tuple[str, ...] = ()
@@ -57,6 +57,7 @@ class Bound(NamedTuple):
     integrator: str = "semi_implicit_euler"
     contacts: tuple[Any, ...] = ()
     regressor: tuple[str, ...] = ()
+    sweeps: int | None = None
     drives: Drives = Drives()
 
 

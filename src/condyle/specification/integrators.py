@@ -60,7 +60,7 @@ METHODS: Mapping[str, Method] = {
 
 PAPERS = ("iiwa14", "hyq", "atlas")
 """The bundled robots of the papers' benchmarks."""
-BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro")
+BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro", "go2", "g1")
 UNNAMED = "robot"
 """What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")

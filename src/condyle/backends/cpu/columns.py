@@ -37,7 +37,7 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, first
 
     firsts: `Port.lower` of outputs: with some there is a second kernel, for columns from there on.
     """
-    program = expanded(program, bits)
+    program = expanded(program, bits, isa)
     if not isa.broadcast or len(shared) + len(program.arrays) > MOST_ARRAYS:
         return None
     if any(node[0] in TRIGONOMETRIC for node in program.nodes):
@@ -62,7 +62,7 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, first
 
 def alone(program: Program, isa: Isa, bits: int) -> Single | None:
     """The scalar form of such a function, its sums side by side too. None with sines or many arrays."""
-    program = expanded(program, bits)
+    program = expanded(program, bits, isa)
     if any(node[0] in TRIGONOMETRIC for node in program.nodes):
         return None
     low, constants = lower(program, WHOLE), Constants()
