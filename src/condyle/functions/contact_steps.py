@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from condyle import algorithms
 from condyle.derivatives import jvp, vjp
-from condyle.functions import contact_sweeps
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
-from condyle.specification.ports import ACTIVE, DRY_FRICTION
+from condyle.specification.ports import ACTIVE, DRY_FRICTION, IMPULSE0
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_friction import Frictional
@@ -61,13 +60,17 @@ def _same(_: Any, inputs: ByName) -> Sequence[Values]:
 
 def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]:
     shape = algorithms.joint_rows.shape_of(recording.tree, DRY_FRICTION.name in inputs)
-    parts = parts_of(solve, len(recording.tree.contacts), shape)
+    contacts = len(recording.tree.contacts)
+    parts = parts_of(solve, contacts, shape)
     extra = [name for name in solve.takes if name in inputs]
     problem, answers = parts.problem.taking(*extra), parts.answers.taking(*extra)
     if recording.tree.sweeps is not None:
+        from condyle.functions import contact_sweeps  # at first use: it traces
 
         def solution(p: Values) -> Values:
-            held = recording.call(problem, *(inputs[port.name] for port in problem.inputs))[1:]
+            known = {IMPULSE0.name: [0.0] * (3 * contacts), **inputs}  # where iterations begin does not matter
+            begun = parts.problem.taking(*extra, IMPULSE0.name)
+            held = recording.call(begun, *(known[port.name] for port in begun.inputs))[1:]
             return recording.call(parts.solution, p, *held)[0]
 
         return contact_sweeps.record(solve, solution, recording, inputs)

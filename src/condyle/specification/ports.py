@@ -108,7 +108,8 @@ NORMALS = Port(
 )
 GAPS = Port("gaps", ("n_contacts",), "m", "-", "distance of each contact from the ground; negative: penetration")
 IMPULSE0 = Port("impulse0", ("n_contacts", "3"), "N s", "world", "first guess of the impulses")
-FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0)}
+ARMS = Port("arms", ("n_contacts", "3"), "m", "world", "from the origin of each contact to where its body touches")
+FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0, ARMS)}
 """What contacts with friction may take, behind these."""
 
 OPEN = {**NUMBERS, **CONTACT_NUMBERS, **FRICTION_NUMBERS}
