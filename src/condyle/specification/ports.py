@@ -22,6 +22,7 @@ class Port:
     is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
     is_shared: of a function of columns, whether all columns of a call have the same one, which machine code relies on
     (see `backends.cpu.columns`); None of other functions.
+    lanes: of a function of columns, how many of them stand side by side in a panel; 0 of other functions.
     lower: of a column of a panel: entries before this one are not read in columns from this one on; 0: all are read.
     """
 
@@ -38,6 +39,7 @@ class Port:
     is_fraction: bool = False
     is_positive: bool = False
     is_shared: bool | None = None
+    lanes: int = 0
     lower: int = 0
 
     @property
