@@ -45,7 +45,7 @@ class Shape:
         if not isinstance(self.frame, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{self.title}: frame={self.frame!r}: give a name of robot.frames")
         place: object = self.placement
-        if not isinstance(place, Placement) or not place.is_rigid:
+        if not isinstance(place, Placement) or not place.is_rigid:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise UnsupportedError(f"{self.title}: placement={place!r}: give a rigid condyle.model.placement.Placement")
         try:
             size = np.atleast_1d(np.asarray(self.size, np.float64))

@@ -79,7 +79,7 @@ def mjcf_shapes(model: Compiled, bodies: Sequence[str], others: Iterable[Element
         found.leave(f"geom {node.get('name') or ''!r} (line {node.line})")
     collide: list[int] = np.flatnonzero((model.geom_contype != 0) | (model.geom_conaffinity != 0)).tolist()
     for k in collide:
-        kind, body = MJCF_KINDS.get(int(model.geom_type[k])), bodies[model.geom_bodyid[k]]
+        kind, body = MJCF_KINDS.get(int(model.geom_type[k])), bodies[int(model.geom_bodyid[k])]
         if kind is not None and body != bodies[0]:
             place = Placement(matrix_of(np.roll(model.geom_quat[k], -1)), model.geom_pos[k]).snapped(snap)
             size: list[float] = model.geom_size[k, : SHAPE_KINDS[kind]].tolist()
