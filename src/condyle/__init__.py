@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from condyle.model.change import Drive
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
+    from condyle.model.shapes import Shape
     from condyle.runtime.packed import Packed
     from condyle.symbolic import random
     from condyle.symbolic.linear import solve_symmetric
@@ -64,6 +65,7 @@ __all__ = [
     "OutOfMemoryError",
     "Packed",
     "Robot",
+    "Shape",
     "ShapeError",
     "ShapeWarning",
     "SingularError",
@@ -102,6 +104,7 @@ _HOMES = {
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",
+    "Shape": "model.shapes",
     "random": "symbolic",
     "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",

@@ -96,7 +96,7 @@ class Robot(model.Robot):
         integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", and "damping",
             "dry_friction", "stiffness", whose forces then act; with actuators "actuator_gains"; with contacts "gains"
-            and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
+            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
             is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.

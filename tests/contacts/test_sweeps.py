@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from condyle.errors import UnsupportedError
 from condyle.functions import contact_sweeps
 from condyle.ground import Plane
 from condyle.model.placement import Placement
-from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, excess, given
+from tests.contacts.test_friction import DT, EDGES, FEET, OPEN, given
 from tests.ground.robots import box, quadruped, standing
 
 MORE = tuple(
@@ -40,7 +41,7 @@ def test_sweeps_come_to_the_solution() -> None:
     """The median of the residual falls at least tenfold with four more sweeps, to rounding."""
     args = given(200)
     medians = [float(np.median(swept(n).contact_solve(*args).residual)) for n in (2, 6, 10)]
-    assert all(later < 0.1 * sooner for sooner, later in zip(medians, medians[1:], strict=False)), medians
+    assert all(later < 0.1 * sooner for sooner, later in pairwise(medians)), medians
     many, solved = (swept(n, target="numpy").contact_solve(*args) for n in (80, None))
     assert many.residual.max() < 1e-8
     np.testing.assert_allclose(many.v, solved.v, rtol=0, atol=1e-7)  # both are within their residuals of it

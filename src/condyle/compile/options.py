@@ -34,6 +34,7 @@ from condyle.specification.ports import (
     ACTIVE,
     ACTUATOR_GAINS,
     ANCHORS,
+    ARMS,
     CONTROLS,
     DRY_FRICTION,
     FRICTION_NUMBERS,
@@ -247,7 +248,7 @@ def numbers_of(
     if not contacts:
         return own
     flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
-    zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
+    zeros = {port.name: np.zeros(port.shape({"n_contacts": len(contacts)})) for port in (GAPS, IMPULSE0, ARMS)}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from condyle import algorithms
 from condyle.derivatives import jvp, vjp
-from condyle.functions import contact_sweeps
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
@@ -66,6 +65,7 @@ def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]
     extra = [name for name in solve.takes if name in inputs]
     problem, answers = parts.problem.taking(*extra), parts.answers.taking(*extra)
     if recording.tree.sweeps is not None:
+        from condyle.functions import contact_sweeps  # at first use: it traces
 
         def solution(p: Values) -> Values:
             known = {IMPULSE0.name: [0.0] * (3 * contacts), **inputs}  # where iterations begin does not matter

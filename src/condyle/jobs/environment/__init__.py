@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
 from condyle.jobs.environment.environments import Environments as Environments
-from condyle.jobs.environment.transition import ANSWERS, MODES, ENTRIES, SAME_STEP, Random, Transition
+from condyle.jobs.environment.transition import ANSWERS, ENTRIES, MODES, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
 from condyle.model.robot import Robot
 from condyle.user import CompiledFunction, UserFunction
