@@ -191,6 +191,15 @@ def test_rows_that_depend_on_each_other(dtype: str) -> None:
     close = {"float64": 1e-6, "float32": 1e-5}[dtype]
     found = box().compile(contacts=EDGES, sweeps=60, dtype=dtype).contact_solve(*args)
     assert np.median(found.residual) < close
+    for speed in (0.0, 1.0, 1e3):
+        for mu in (0.0, 1.0, 1e3):
+            args = (q[0], np.full(6, speed), np.zeros(6), np.ones(4), DT, np.full(4, mu))
+            hard = (
+                box()
+                .compile(contacts=EDGES, sweeps=60, dtype=dtype)
+                .contact_solve(*(np.asarray(x, dtype) for x in args))
+            )
+            assert all(np.isfinite(x).all() for x in hard)
     builder = condyle.Builder(gravity=(0.0, 0.0, -9.81))
     builder.body("link", mass=2.0, com=(0.5, 0.0, 0.0), inertia=0.1 * np.eye(3))
     builder.joint("hinge", parent="world", child="link", type="revolute", axis=(0.0, -1.0, 0.0))

@@ -93,15 +93,8 @@ def parts_of(solve: Function, plan: Plan, nv: int) -> Sweeping:
     n, ends = len(plan.rows), sum(map(sum, plan.shape))
     entries = sum(map(len, plan.rows))
     sizes = entries, n, n, 2 * plan.contacts, 6 * plan.contacts, plan.contacts, ends
-    p, y, *held = map(_port, ("p", "y", *HELD), (n, nv, *sizes))
-    carried = (p, y) if plan.factored else (p,)
-
-    def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Callable[..., Any]) -> Function:
-        said = f"{name}_of_{solve.name}"
-        described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
-        ways, content = Ways(lambda: {name: Route(run)}), f"{said} {plan}"
-        return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=content)
-
+    p, y, *held = (port_of(*pair) for pair in zip(("p", "y", *HELD), (n, nv, *sizes), strict=True))
+    carried, function = (p, y) if plan.factored else (p,), partial(part_of, solve, str(plan))
     return Sweeping(
         function("begin", solve.inputs, (*carried, *held), partial(_begin, plan)),
         function("sweep", (*carried, *held), carried, partial(_sweep, plan)),
@@ -109,8 +102,19 @@ def parts_of(solve: Function, plan: Plan, nv: int) -> Sweeping:
     )
 
 
-def _port(name: str, size: int) -> Port:
-    return Port(name, (str(size),), "mixed", "-", f"{name} of the sweeps")
+def port_of(name: str, *size: int) -> Port:
+    """Numbers that only parts of `contact_solve` hand on."""
+    return Port(name, tuple(map(str, size)), "mixed", "-", f"{name} of the problem")
+
+
+def part_of(
+    solve: Function, content: str, name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Any
+) -> Function:
+    """A part of `contact_solve`. run: an algorithm, or a route."""
+    said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
+    described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+    ways = Ways(lambda: {name: route})
+    return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}")
 
 
 def _swept_of(factored: bool, tree: Unrolled) -> Swept:
