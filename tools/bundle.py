@@ -149,8 +149,8 @@ def made(name: str, path: Path) -> Robot:
         frames[frame] = Frame(body, place.compose(Placement.from_rpy(xyz, rpy)))
     if path.suffix == ".xml":  # a free joint is written as none: the root is the body that it moves
         kept = {frame: place for frame, place in robot.frames.items() if place.body >= 0}
-        return replace(_motors(robot), name=name, base=None, frames={**kept, **frames})
-    return replace(robot, name=name, frames={**robot.frames, **frames})
+        return replace(_motors(robot), name=name, base=None, frames={**kept, **frames}, shapes=())
+    return replace(robot, name=name, frames={**robot.frames, **frames}, shapes=())
 
 
 def _motors(robot: Robot) -> Robot:

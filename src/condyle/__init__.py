@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from condyle.model.change import Drive
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
+    from condyle.model.shapes import Shape
     from condyle.runtime.packed import Packed
-    from condyle.symbolic import random_numbers as random
+    from condyle.symbolic import random
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
 
@@ -64,6 +65,7 @@ __all__ = [
     "OutOfMemoryError",
     "Packed",
     "Robot",
+    "Shape",
     "ShapeError",
     "ShapeWarning",
     "SingularError",
@@ -102,6 +104,8 @@ _HOMES = {
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",
+    "Shape": "model.shapes",
+    "random": "symbolic",
     "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
@@ -110,9 +114,6 @@ _HOMES = {
 
 def __getattr__(name: str) -> object:
     """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
-    if name == "random":  # a module, which has another name so that the standard library's is not hidden
-        value = globals()[name] = import_module("condyle.symbolic.random_numbers")
-        return value
     if name not in _HOMES:
         raise AttributeError(f"module 'condyle' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)

@@ -69,7 +69,7 @@ class Robot(model.Robot):
         actuators: bool = False,
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
-        implicit: bool = True,
+        implicit: bool | str = True,
         joint_rows: bool = False,
         regressor: Sequence[str] = (),
         sweeps: int | None = None,
@@ -96,7 +96,7 @@ class Robot(model.Robot):
         integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", and "damping",
             "dry_friction", "stiffness", whose forces then act; with actuators "actuator_gains"; with contacts "gains"
-            and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
+            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
             is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.
@@ -106,12 +106,13 @@ class Robot(model.Robot):
         friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
         stops: of the stops at limits: stiffness [N m/rad or N/m], time ahead [s] and blend [rad or m].
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
+            "positions", of semi-implicit Euler: springs and actuators at the positions of their end too.
         joint_rows: in `contact_solve`, "friction" and "limits" of joint_forces hold exactly, as rows of its conditions,
             in place of their smooth forces (docs/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
-        sweeps: of `contact_solve`, this many from `impulse0`, in a time that is the same for all states; None: iterations
-            until it is solved (docs/friction.md).
+        sweeps: of `contact_solve`, this many from `impulse0`, which takes the same time for all states; None:
+            iterations until it is solved (docs/friction.md).
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and functions leave out, such as friction (docs/models.md).
@@ -287,7 +288,7 @@ class Robot(model.Robot):
         actuators: bool = False,
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
-        implicit: bool = True,
+        implicit: bool | str = True,
         joint_rows: bool = False,
         regressor: Sequence[str] = (),
         sweeps: int | None = None,

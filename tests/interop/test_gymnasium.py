@@ -124,11 +124,11 @@ def test_what_does_not_fit_is_refused() -> None:
     envs = sliding().compile(2)
     with pytest.raises(UnsupportedError, match=r"2 environments in mode 'same_step'; .* compile\(1, mode="):
         Env(envs)
-    with pytest.raises(UnsupportedError, match="give what condyle.Environment"):
+    with pytest.raises(UnsupportedError, match="give what condyle"):
         VectorEnv(sliding())  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match=r"limits: shape \(3,\), expected a number or \(1,\)"):
+    with pytest.raises(ShapeError, match="expected the lowest and the highest action, numbers or"):
         VectorEnv(envs, (np.zeros(3), 1.0))
-    with pytest.raises(UnsupportedError, match="the lowest and the highest"):
+    with pytest.raises(UnsupportedError, match="the lowest before the highest"):
         VectorEnv(envs, (1.0, -1.0))
     with pytest.raises(ShapeError, match="3 seeds for 2"):
         VectorEnv(envs).reset(seed=[1, 2, 3])

@@ -59,8 +59,8 @@ def begin(draws: Any) -> Any:
 def environment(**options: Any) -> condyle.Environment:
     """Falls from a random height, tilts, and ends; truncated after 30 steps where it does not."""
     values: dict[str, Any] = {
-        "control": control, "actions": 1, "contacts": [condyle.Contact("foot")], "ground": Plane(), "reset": begin, "draws": 5,
-        "noise": 1, "horizon": 30, "substeps": 2,
+        "control": control, "actions": 1, "contacts": [condyle.Contact("foot")], "ground": Plane(), "reset": begin,
+        "draws": 5, "noise": 1, "horizon": 30, "substeps": 2,
     }  # fmt: skip
     return condyle.Environment(hopper(), observe, reward, done, **{**values, **options})
 

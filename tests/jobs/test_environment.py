@@ -103,7 +103,7 @@ def test_a_rollout_goes_on_to_the_bit_where_the_one_before_ended() -> None:
 
 
 def test_a_step_is_the_equation_of_motion() -> None:
-    """A body falls, with h = dt: v' = v - g h, z' = z + h v', and last actions, times and noise are those of the step."""
+    """A body falls, with h = dt: v' = v - g h and z' = z + h v'; last actions are those of the step."""
     envs = environment().compile(3, "float64")
     before = envs.reset(seed=0)
     z, v = before[:, 2], before[:, 10]
@@ -439,4 +439,4 @@ def test_calls_that_do_not_fit_are_refused() -> None:
         with pytest.raises(error, match=words):
             call()
     assert all(np.array_equal(x, before[name]) for name, x in envs.state().items()), "nothing has changed"
-    assert condyle.Environment is Environment and "2 environments of <Environment of slider" in repr(envs)
+    assert condyle.Environment is Environment and "2 environments of slider" in repr(envs)

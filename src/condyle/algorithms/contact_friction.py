@@ -28,8 +28,9 @@ from condyle.algorithms.ltl import half_solved, solve
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import net_force
 from condyle.algorithms.unrolled import Unrolled
-from condyle.scalar import Scalar, absolute, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
 
 START = 1e-3
@@ -53,12 +54,18 @@ class Frictional(Constrained):
 
     @cached_property
     def J(self) -> list[Row]:
-        found = list[Row]()
+        """Of the point of a body that is an arm r away from a contact, n.(v + w x r) = n.v + (r x n).w."""
+        found, arms = list[Row](), self.tree.inputs.get("arms")
         for k, (one, axes) in enumerate(zip(self.contacts.held, self.axes, strict=True)):
             link, rows = self.contacts.axes(one.side.link), self.contacts.J[3 * k : 3 * k + 3]
+            turning = [] if arms is None else _angular(self.contacts.relative[k])
             for axis in axes:
-                turn = vec.transposed_times(one.side.frame.axes, vec.transposed_times(link, axis))
-                found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
+                along = [axis] if arms is None else [axis, vec.cross(vec.three(arms, 3 * k), axis)]
+                turned = [
+                    vec.transposed_times(one.side.frame.axes, vec.transposed_times(link, other)) for other in along
+                ]
+                weights = [x * self.active[3 * k] for other in turned for x in other]
+                found.append(_combined(weights, [*rows, *turning]))
         return found + [{joint.entry: number(1.0)} for joint in self.joints]
 
     @cached_property
@@ -133,19 +140,22 @@ class Frictional(Constrained):
         return self.problem.times(p)
 
     def start(self) -> list[Scalar]:
-        """The first p: the input impulse0, else `sticking`; cut off at the cones. Zero of joints."""
-        first = self.tree.inputs.get("impulse0")
-        if first is None:
-            p = self.sticking()
-        else:
-            turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
-            p = [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
+        """The first p: `impulses_before`, else those of contacts that all stick (w = 0, u_t = 0); cut off at the cones.
+        Zero of joints."""
+        p = self.impulses_before
+        if p is None:
+            sought = [-x for x in self.b[: self.first]]
+            p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
         return cut([*p, *(number(0.0) for _ in self.joints)], self.friction)
 
-    def sticking(self) -> list[Scalar]:
-        """The impulses of contacts that all stick (w = 0, u_t = 0)."""
-        sought = [-x for x in self.b[: self.first]]
-        return solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
+    @property
+    def impulses_before(self) -> list[Scalar] | None:
+        """The input impulse0 along the axes of the contacts."""
+        first = self.tree.inputs.get("impulse0")
+        if first is None:
+            return None
+        turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
+        return [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
 
     def answers(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """(v_next, impulses in the world's axes, residual) of a solution; without gain of energy, also where it is
@@ -200,7 +210,12 @@ class Frictional(Constrained):
         return [self.active[3 * k] * x for k, one in enumerate(turned) for x in one]
 
 
-def _combined(weights: Vector, rows: Sequence[Row]) -> Row:
+def _angular(columns: Mapping[int, Pair]) -> list[Row]:
+    """The rows of the angular velocity."""
+    return [{k: x for k, pair in columns.items() if not is_zero(x := pair[1][row])} for row in range(3)]
+
+
+def _combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
     """The sum of rows with these weights."""
     found: Row = {}
     for weight, row in zip(weights, rows, strict=True):

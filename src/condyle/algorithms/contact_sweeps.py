@@ -1,11 +1,18 @@
 """A fixed number of sweeps over the contacts of `contact_friction`, at a cost that is linear in their number.
 
-A sweep needs u = b + G p of one contact after the other. With M = Lᵀ D L and Y = D^-1/2 L^-T Jᵀ, G = Yᵀ Y, and
+A sweep comes to the joints first and then to the contacts. With u = b + G p of a contact's three rows from the latest
+impulses, and B the inverse of its 3 x 3 block of G, its impulse becomes
 
-    u = b + Yᵀ y,    y = Y p,
+    p - B u,    which makes it stick, where that is inside the cone; else
+    p_n := max(p_n - u_n / G_nn, 0),    p_t := p_t - u_t / g, no longer than friction p_n,
 
-y changes by Y dp with the impulse of a contact. A column of Y has entries for the joints that carry its contact alone.
-With few contacts G itself is shorter: then u changes by G dp. `is_factored` says which is taken.
+as in `contact_newton`. A fixed point is a solution. For few contacts u is computed from the rows of G. Else, with
+M = Lᵀ D L and Y = D^-1/2 L^-T Jᵀ,
+
+    G = Yᵀ Y,    u = b + Yᵀ y,    y = Y p,
+
+and y changes by Y dp. A column of Y has entries for the joints that carry its contact alone, whatever other contacts
+there are.
 """
 
 from __future__ import annotations
@@ -19,21 +26,81 @@ from condyle.algorithms.contact_newton import shortened
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.joint_rows import JointRow
 from condyle.algorithms.ltl import Factors, half_solved, rest_solved
-from condyle.scalar import Scalar, maximum, number, reciprocal, sqrt, total
+from condyle.scalar import Scalar, maximum, number, reciprocal, select, sqrt, total
+
+LEAST = 1e-3
+"""Of a pivot of a contact's block, times the entry of the diagonal: where two rows are nearly one, B stays small."""
 
 Values = Sequence[Scalar]
 
 
 class Swept(Frictional):
-    """The problem with Y as above, in place of that without D^-1/2; G is not needed as a whole."""
+    """The problem without G as a whole."""
+
+    def entry(self, i: int, j: int) -> Scalar:
+        return _dot(self.Y[i], self.scaled[j])
+
+    def pushed(self, p: Values) -> Row:
+        """Y p."""
+        y: Row = {}
+        for push, column in zip(p, self.Y, strict=True):
+            _add(y, column, push)
+        return y
+
+    def times(self, p: Values) -> list[Scalar]:
+        return self.at_contacts(self.pushed(p))
+
+    def energy(self, p: Values) -> Scalar:
+        return total([number(0.0), *(x * x * self.weights[k] for k, x in self.pushed(p).items())])
+
+    @property
+    def weights(self) -> Values:
+        """The diagonal D of G = Yᵀ D^-1 Y, inverted."""
+        return self.inverse_D
+
+    def start(self) -> list[Scalar]:
+        """As they were before, else zero, which is linear in the number of contacts. The first sweep cuts them off."""
+        p = self.impulses_before or [number(0.0)] * self.first
+        return [*p, *(number(0.0) for _ in self.joints)]
+
+    @property
+    def of_velocities(self) -> list[Row]:
+        """What velocities are computed from: rows of G."""
+        return [self.G.row(i) for i in range(self.G.size)]
+
+    def sweep(self) -> Sweep:
+        """What sweeps hold."""
+        contacts = range(0, self.first, 3)
+        ties = [self.entry(k + i, k + 2) for k in contacts for i in range(2)]
+        inverses = [x for k in contacts for x in self._inverse(k)]
+        steps = [reciprocal(x) for x in self.row_rates]
+        return Sweep(self.of_velocities, self.b, steps, ties, inverses, self.friction, self.joints)
+
+    def _inverse(self, k: int) -> list[Scalar]:
+        """B of the contact whose first row is k: its entries xx, xy, xn, yy, yn, nn. By factors from the normal on."""
+        xx, xy, xn, yy, yn, nn = (self.entry(k + i, k + j) for i in range(3) for j in range(i, 3))
+        d = reciprocal(nn + self.least[k])
+        x, y, more = xn * d, yn * d, self.least[k]
+        e = reciprocal(maximum(xx - x * xn, LEAST * xx) + more)
+        xy = xy - x * yn
+        z = xy * e
+        f = reciprocal(maximum(yy - y * yn - z * xy, LEAST * yy) + more)
+        c = z * x - y  # of L^-1 with L = [1; x 1; y z 1], rows n, x, y
+        zf, cf, xe = z * f, c * f, x * e
+        return [e + z * zf, -zf, -(xe + zf * c), f, cf, d + x * xe + c * cf]
+
+
+class Rooted(Swept):
+    """The same by Y with D^-1/2 in it: one matrix instead of two, which is all that sweeps read."""
 
     @cached_property
     def roots(self) -> list[Scalar]:
         """D^-1/2."""
         return [sqrt(x) for x in self.factors.inverse_D]
 
-    def _rooted(self, half: Mapping[int, Scalar]) -> Row:
-        return {k: self.roots[k] * x for k, x in half.items()}
+    @cached_property
+    def weights(self) -> Values:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return [number(1.0)] * self.tree.nv
 
     @cached_property
     def Y(self) -> list[Row]:
@@ -48,82 +115,79 @@ class Swept(Frictional):
         return self._rooted(super().half_moved)
 
     def rest(self, y: Values) -> list[Scalar]:
-        """L^-1 D^-1/2 y."""
         return rest_solved(Factors(self.factors.L, self.roots), y)
 
-    def entry(self, i: int, j: int) -> Scalar:
-        return total([x * self.Y[j][k] for k, x in self.Y[i].items() if k in self.Y[j]] or [number(0.0)])
+    @property
+    def of_velocities(self) -> list[Row]:
+        return self.Y
 
-    def pushed(self, p: Values) -> Row:
-        """Y p."""
-        y: Row = {}
-        for push, column in zip(p, self.Y, strict=True):
-            _add(y, column, push)
-        return y
-
-    def times(self, p: Values) -> list[Scalar]:
-        return self.at_contacts(self.pushed(p))
-
-    def energy(self, p: Values) -> Scalar:
-        return total([x * x for x in self.pushed(p).values()])
-
-    def sticking(self) -> list[Scalar]:
-        """Zero: a start that is linear in the number of contacts."""
-        return [number(0.0)] * self.first
-
-    def sweep(self, factored: bool) -> Sweep:
-        """What sweeps begin with and hold."""
-        rows = self.Y if factored else [dict(row) for row in map(self.G.row, range(self.G.size))]
-        ties = [self.entry(k + i, k + 2) for k in range(0, self.first, 3) for i in range(2)]
-        return Sweep(
-            rows, self.b if factored else [], [reciprocal(x) for x in self.row_rates], ties, self.friction, self.joints
-        )
-
-    def state(self, p: Values, factored: bool) -> list[Scalar]:
-        """y, or u without Y."""
-        if factored:
-            y = self.pushed(p)
-            return [y.get(k, number(0.0)) for k in range(self.tree.nv)]
-        return [x + y for x, y in zip(self.b, self.times(p), strict=True)]
+    def _rooted(self, half: Mapping[int, Scalar]) -> Row:
+        return {k: self.roots[k] * x for k, x in half.items()}
 
 
 class Sweep(NamedTuple):
-    """rows: columns of Y, or of G where there is no b. b, steps: of each row; ties: G of each tangent with its
-    normal."""
+    """rows: of G, or the columns of Y. b, steps: of each row. ties: G of each tangent with its normal. inverses: B of
+    each contact."""
 
     rows: Sequence[Row]
     b: Values
     steps: Values
     ties: Values
+    inverses: Values
     friction: Values
     joints: Sequence[JointRow]
 
-    def swept(self, p: Values, state: Values) -> tuple[list[Scalar], list[Scalar]]:
-        """(p, state) after a sweep over the joints and then the contacts."""
-        p, now, first = list(p), dict(enumerate(state)), 3 * len(self.friction)
+    def swept(self, p: Values, y: Values) -> tuple[list[Scalar], list[Scalar]]:
+        """(p, y) after a sweep; y is empty where rows are those of G."""
+        first, now = 3 * len(self.friction), Latest(self, list(p), dict(enumerate(y)))
         for i, joint in enumerate(self.joints, first):
             g = reciprocal(self.steps[i])
-            w = self._velocity(now, i) - g * p[i]
-            self._change(p, now, i, (joint.velocity(w, g) - w) * self.steps[i])
+            w = now.velocity(i, i) - g * p[i]
+            now.put(i, [(joint.velocity(w, g) - w) * self.steps[i]])
         for k in range(0, first, 3):
-            x, y, n = (self._velocity(now, i) for i in range(k, k + 3))
-            push = maximum(p[k + 2] - self.steps[k + 2] * n, 0.0)
-            change = push - p[k + 2]
-            moved = (u + tie * change for u, tie in zip((x, y), self.ties[2 * k // 3 :], strict=False))
-            across = [p[i] - self.steps[i] * u for i, u in zip((k, k + 1), moved, strict=True)]
-            self._change(p, now, k + 2, push)
-            for i, value in zip(
-                (k, k + 1), shortened((across[0], across[1]), self.friction[k // 3] * push), strict=True
-            ):
-                self._change(p, now, i, value)
-        return p, [now[k] for k in range(len(state))]
+            u = [now.velocity(i, k) for i in range(k, k + 3)]
+            now.put(k, self._moved(k, now.p[k : k + 3], u))
+        return now.p, [now.y[k] for k in range(len(y))]
 
-    def _velocity(self, state: Row, i: int) -> Scalar:
-        return total([self.b[i], *(x * state[k] for k, x in self.rows[i].items())]) if self.b else state[i]
+    def _moved(self, k: int, p: Values, u: Values) -> list[Scalar]:
+        """The next impulse of a contact."""
+        xx, xy, xn, yy, yn, nn = self.inverses[2 * k : 2 * k + 6]
+        mu, rows = self.friction[k // 3], ((xx, xy, xn), (xy, yy, yn), (xn, yn, nn))
+        stuck = [x - row[0] * u[0] - row[1] * u[1] - row[2] * u[2] for x, row in zip(p, rows, strict=True)]
+        reach = mu * maximum(stuck[2], 0.0)
+        slips = stuck[0] * stuck[0] + stuck[1] * stuck[1] - reach * reach
+        push = maximum(p[2] - self.steps[k + 2] * u[2], 0.0)
+        change, step = push - p[2], self.steps[k]
+        x, y = (p[i] - step * (u[i] + self.ties[2 * k // 3 + i] * change) for i in range(2))
+        return [select(slips, a, b) for a, b in zip((*shortened((x, y), mu * push), push), stuck, strict=True)]
 
-    def _change(self, p: list[Scalar], state: Row, i: int, value: Scalar) -> None:
-        change, p[i] = value - p[i], value
-        _add(state, self.rows[i], change)
+
+class Latest(NamedTuple):
+    """The impulses, and y = Y p, in a sweep."""
+
+    sweep: Sweep
+    p: list[Scalar]
+    y: Row
+
+    def velocity(self, i: int, begin: int) -> Scalar:
+        """u of a row. begin: the first row of its contact; what changed last is added last, to wait for it least."""
+        row, n = self.sweep.rows[i], len(self.p)
+        if self.y:
+            return self.sweep.b[i] + _dot(row, self.y)
+        first = 3 * len(self.sweep.friction)
+        order = sorted(row, key=lambda j: ((j - first) % n - (begin - first) % n) % n)
+        return total([self.sweep.b[i], *(row[j] * self.p[j] for j in order)])
+
+    def put(self, begin: int, values: Values) -> None:
+        """Sets impulses, and moves y with them."""
+        for i, value in enumerate(values, begin):
+            if self.y:
+                _add(self.y, self.sweep.rows[i], value - self.p[i])
+            self.p[i] = value
+
+
+def _dot(x: Row, y: Row) -> Scalar:
+    return total([value * y[k] for k, value in x.items() if k in y] or [number(0.0)])
 
 
 def _add(state: Row, column: Row, change: Scalar) -> None:

@@ -11,13 +11,13 @@ from numpy.typing import DTypeLike
 
 from condyle.backends.common.facts import Facts
 from condyle.compile.compiler import Compiler
+from condyle.compile.invertible import check_solvable
 from condyle.compile.options import (
     bound_of,
     check_bound,
     check_choice,
     check_numbers,
     check_robot,
-    check_solvable,
     numbers_of,
     routes_of,
 )
@@ -96,7 +96,7 @@ def export(
     actuators: bool = False,
     friction_velocity: float | None = None,
     stops: Sequence[float] | None = None,
-    implicit: bool | None = None,
+    implicit: bool | str | None = None,
     joint_rows: bool | None = None,
     sweeps: int | None = None,
 ) -> list[Path]:

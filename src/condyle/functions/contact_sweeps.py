@@ -13,25 +13,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from condyle import algorithms
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import repeat
-from condyle.ir.expr import Graph
-from condyle.model.tree import Tree
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
 from condyle.specification.ports import ACTIVE
-from condyle.trace.straight import arrays
 
 if TYPE_CHECKING:
-    from condyle.algorithms.contact_sweeps import Sweep, Swept
+    from condyle.algorithms.contact_sweeps import Swept
     from condyle.algorithms.unrolled import Unrolled
+    from condyle.model.tree import Tree
 
 STRAIGHT = 12_000
 """Products of all sweeps, up to which they are written out: above, code is longer than a processor keeps near."""
-HELD = ("rows", "b", "steps", "ties", "friction_there", "ends")
+HELD = ("rows", "b", "steps", "ties", "inverses", "friction_there", "ends")
 """What sweeps do not change."""
 
 
 class Plan(NamedTuple):
-    """What is known before there are numbers. factored: see `algorithms.contact_sweeps`. rows: the entries of each row
-    that are there. shape: of rows of joints."""
+    """What is known before there are numbers. factored: by Y, else by G. rows: the entries of each row that are there.
+    shape: of rows of joints. loops: whether sweeps are a loop."""
 
     factored: bool
     rows: tuple[tuple[int, ...], ...]
@@ -41,8 +39,8 @@ class Plan(NamedTuple):
 
 
 class Sweeping(NamedTuple):
-    """Functions. begin: inputs of `contact_solve` -> p, state and what is held. sweep: these -> p, state. answers:
-    inputs and p -> the answers."""
+    """Functions. begin: inputs of `contact_solve` -> p, y and what is held. sweep: these -> p, y. answers: inputs and
+    p -> the answers."""
 
     begin: Function
     sweep: Function
@@ -55,41 +53,38 @@ def record(solve: Function, solution: Callable[..., Values], recording: Any, inp
     plan = plan_of(recording.tree, solve.taking(*names), recording.tree.sweeps)
     begin, sweep, answers = parts_of(solve, plan, recording.tree.nv)
     begin, answers = begin.taking(*names), answers.taking(*names)
-    p, state, *held = recording.call(begin, *(inputs[port.name] for port in begin.inputs))
+    answered = recording.call(begin, *(inputs[port.name] for port in begin.inputs))
+    p = answered[0]
     if p:
-        p, state = recording.equal(p), recording.equal(state)
-        held = [recording.equal(x) for x in held]
-        if plan.loops:
-            p, *_ = recording.call(repeat(sweep, recording.tree.sweeps, last=True), p, state, *held)
-        else:
-            for _ in range(recording.tree.sweeps):
-                p, state = recording.call(sweep, p, state, *held)
-        p = solution(recording.equal(p))
+        frozen, carried = [recording.equal(x) for x in answered], len(sweep.outputs)
+        held, times = frozen[carried:], 1 if plan.loops else recording.tree.sweeps
+        sweep = repeat(sweep, recording.tree.sweeps, last=True) if plan.loops else sweep
+        for _ in range(times):
+            frozen = recording.call(sweep, *frozen[:carried], *held)
+        p = solution(recording.equal(frozen[0]))
     v, impulse, residual = recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
     return v, impulse, recording.equal(residual)
 
 
 @lru_cache(maxsize=64)
-def plan_of(tree: Tree, solve: Function, sweeps: int) -> Plan:
-    """The shorter way for this many sweeps, by products."""
-    graph, inputs = Graph(), {}
+def plan_of(tree: Tree, solve: Function, sweeps: int, factored: bool | None = None) -> Plan:
+    """The shorter way for this many sweeps, by products, or the one that is named."""
+    from condyle.ir.expr import Graph
+    from condyle.trace.straight import arrays
+
+    graph, inputs = Graph(), dict[str, list[Any]]()
     for k, array in enumerate(arrays(tree, solve.inputs)):
         inputs[array.name] = [graph.input(k, entry) for entry in range(array.size)]
-    way = swept_of(algorithms.unrolled.Unrolled(tree, inputs))
+    way = _swept_of(True, algorithms.unrolled.Unrolled(tree, inputs))
     Y = [sorted(row) for row in way.Y]
     shared = [[len({*one} & {*other}) for other in Y] for one in Y]
     dense = sum(map(bool, (x for row in shared for x in row)))
     building = sum(x for i, row in enumerate(shared) for x in row[:i])
     by_factors, by_G = 2 * sweeps * sum(map(len, Y)), sweeps * dense + building
-    factored = by_factors < by_G
+    factored = by_factors < by_G if factored is None else factored
     rows = Y if factored else [[j for j, x in enumerate(row) if x] for row in shared]
-    shape = (
-        algorithms.joint_rows.shape_of(tree, False)
-        if not way.joints
-        else tuple((x is not None, y is not None, z is not None) for _, x, y, z in way.joints)
-    )
-    contacts = len(tree.contacts)
-    return Plan(factored, tuple(map(tuple, rows)), contacts, shape, min(by_factors, by_G) > STRAIGHT)
+    shape, contacts = algorithms.joint_rows.shape(way.joints), len(tree.contacts)
+    return Plan(factored, tuple(map(tuple, rows)), contacts, shape, (by_factors if factored else by_G) > STRAIGHT)
 
 
 @lru_cache(maxsize=64)
@@ -97,49 +92,62 @@ def parts_of(solve: Function, plan: Plan, nv: int) -> Sweeping:
     """The parts of `contact_solve` by this plan."""
     n, ends = len(plan.rows), sum(map(sum, plan.shape))
     entries = sum(map(len, plan.rows))
-    sizes = entries, n if plan.factored else 0, n, 2 * plan.contacts, plan.contacts, ends
-    p, state, *held = map(_port, ("p", "state", *HELD), (n, nv if plan.factored else n, *sizes))
-
-    def function(name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Callable[..., Any]) -> Function:
-        said = f"{name}_of_{solve.name}"
-        described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
-        ways, content = Ways(lambda: {name: Route(run)}), f"{said} {plan}"
-        return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=content)
-
+    sizes = entries, n, n, 2 * plan.contacts, 6 * plan.contacts, plan.contacts, ends
+    p, y, *held = (port_of(*pair) for pair in zip(("p", "y", *HELD), (n, nv, *sizes), strict=True))
+    carried, function = (p, y) if plan.factored else (p,), partial(part_of, solve, str(plan))
     return Sweeping(
-        function("begin", solve.inputs, (p, state, *held), partial(_begin, plan)),
-        function("sweep", (p, state, *held), (p, state), partial(_sweep, plan)),
-        function("swept", (*solve.inputs, p), solve.outputs, _answers),
+        function("begin", solve.inputs, (*carried, *held), partial(_begin, plan)),
+        function("sweep", (*carried, *held), carried, partial(_sweep, plan)),
+        function("swept", (*solve.inputs, p), solve.outputs, partial(_answers, plan)),
     )
 
 
-def _port(name: str, size: int) -> Port:
-    return Port(name, (str(size),), "mixed", "-", f"{name} of the sweeps")
+def port_of(name: str, *size: int) -> Port:
+    """Numbers that only parts of `contact_solve` hand on."""
+    return Port(name, tuple(map(str, size)), "mixed", "-", f"{name} of the problem")
 
 
-def swept_of(tree: Unrolled) -> Swept:
+def part_of(
+    solve: Function, content: str, name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Any
+) -> Function:
+    """A part of `contact_solve`. run: an algorithm, or a route."""
+    said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
+    described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+    ways = Ways(lambda: {name: route})
+    return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}")
+
+
+def _swept_of(factored: bool, tree: Unrolled) -> Swept:
     """The problem of a step."""
     tree, rows = algorithms.joint_rows.apart(tree)
     tree = algorithms.drives.stepping(tree)
-    return algorithms.contact_sweeps.Swept(tree, tree.inputs[ACTIVE.name], rows)
+    sweeps = algorithms.contact_sweeps
+    return (sweeps.Rooted if factored else sweeps.Swept)(tree, tree.inputs[ACTIVE.name], rows)
 
 
 def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
-    way = swept_of(tree)
-    p, sweep = way.start(), way.sweep(plan.factored)
-    flat = [row[k] for row, places in zip(sweep.rows, plan.rows, strict=True) for k in places]
-    ends = algorithms.joint_rows.ends_of(sweep.joints)
-    return p, way.state(p, plan.factored), flat, sweep.b, sweep.steps, sweep.ties, sweep.friction, ends
+    from condyle.scalar import number
+
+    way = _swept_of(plan.factored, tree)
+    p, (rows, *vectors, joints) = way.start(), way.sweep()
+    flat = [row[k] for row, places in zip(rows, plan.rows, strict=True) for k in places]
+    held = flat, *vectors, algorithms.joint_rows.ends_of(joints)
+    if not plan.factored:
+        return p, *held
+    y = way.pushed(p)
+    return p, [y.get(k, number(0.0)) for k in range(tree.nv)], *held
 
 
 def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
-    flat, *vectors, ends = (tree.inputs[name] for name in HELD)
-    numbers = iter(flat)
-    rows = [{k: next(numbers) for k in places} for places in plan.rows]
-    sweep: Sweep = algorithms.contact_sweeps.Sweep(rows, *vectors, algorithms.joint_rows.with_ends(plan.shape, ends))
-    return sweep.swept(tree.inputs["p"], tree.inputs["state"])
+    flat, b, steps, ties, inverses, friction, ends = (tree.inputs[name] for name in HELD)
+    entries = iter(flat)
+    rows = [{k: next(entries) for k in places} for places in plan.rows]
+    joints = algorithms.joint_rows.with_ends(plan.shape, ends)
+    sweep = algorithms.contact_sweeps.Sweep(rows, b, steps, ties, inverses, friction, joints)
+    p, y = sweep.swept(tree.inputs["p"], tree.inputs.get("y", ()))
+    return (p, y) if plan.factored else (p,)
 
 
-def _answers(tree: Unrolled) -> tuple[Values, ...]:
-    v, impulse, residual = swept_of(tree).answers_without_gain(tree.inputs["p"])
+def _answers(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
+    v, impulse, residual = _swept_of(plan.factored, tree).answers_without_gain(tree.inputs["p"])
     return v, impulse, [residual]

@@ -35,7 +35,8 @@ class VecEnv(Base):
         self.environments, self._tensors = environments, TorchEnvironments(environments)
         self.num_envs, self.num_actions = environments.n, environments.action_size
         self.max_episode_length = environments.horizon or MOST
-        self.device, self.cfg = "cpu", {} if cfg is None else cfg
+        self.device: str = "cpu"
+        self.cfg: Any = cfg or {}
         self._observation = self._tensors.reset(seed)
 
     @property

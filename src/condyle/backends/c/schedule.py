@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from condyle.backends.c.in_place import Form, write_in_place
 from condyle.backends.c.rolled import write_numbers
-from condyle.backends.c.source import LINE, body_in_c, in_rounds, real_of, support, write_driver, write_preamble, write_tile
+from condyle.backends.c.source import LINE, body_in_c, real_of, support, write_driver, write_preamble, write_tile
 from condyle.backends.common.facts import Facts, argument_names
 from condyle.ir.count import tally
 from condyle.ir.program import Array, Program
@@ -93,7 +93,7 @@ def schedules_in_c(
     panel = max(widths, default=0)
     assert widths <= {panel} and panel & (panel - 1) == 0, f"{facts.name}: panels of {widths} columns"
     codes = {
-        name: replace(in_rounds(code, bits), name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called
+        name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called
     }
     forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel])) for call in calls)
     bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}

@@ -275,9 +275,13 @@ def source(
 
 def in_rounds(code: Code, bits: int) -> Code:
     """The code with random numbers expanded, so that those of one block share its rounds."""
+
+    def rewritten(program: Program) -> Program:
+        return expand(program, bits, RANDOM)
+
     if isinstance(code, Program):
-        return expand(code, bits, elementary=RANDOM)
-    return code.rewritten(lambda program: expand(program, bits, elementary=RANDOM)) if isinstance(code, Segmented) else code
+        return rewritten(code)
+    return code.rewritten(rewritten) if isinstance(code, Segmented) else code
 
 
 def body_in_c(program: Code, bits: int, target: Target = TARGET) -> Body:

@@ -156,7 +156,8 @@ static double cd_or(double a, double b) { return cd_real(cd_word(a) | cd_word(b)
 static double cd_xor(double a, double b) { return cd_real(cd_word(a) ^ cd_word(b)); }
 static double cd_iadd(double a, double b) { return cd_real(cd_word(a) + cd_word(b)); }
 static double cd_rotl(double x, int n) { return cd_real(cd_word(x) << n | (cd_word(x) & 0xFFFFFFFFu) >> (32 - n)); }
-static double cd_select(double x, double a, double b) { return x >= 0 ? a : b; }
+static double cd_floor(double x) { return floor(x); }
+static double cd_rint(double x) { return rint(x); }
 """
 """What random numbers are made of."""
 

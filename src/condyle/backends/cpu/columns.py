@@ -53,7 +53,7 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, first
         places = _Places(part, begins)
         code, size = allocate(part, side_by_side(part), places.homes, constants, isa, 0)
         code += places.copies(constants)
-        steps += (KERNEL, len(text), mask, column, 0)
+        steps += (KERNEL, len(text), mask, column, isa.lanes(bits))
         text, slots = text + padded(encode(code, isa, bits, places.places, held)), max(slots, size)
     sizes = [port.size for port in (*program.inputs, *program.arrays)]
     head = (slots * isa.lanes(bits), len(program.inputs), len(program.arrays), len(kernels))

@@ -5,7 +5,7 @@ Nodes that only this target has, in addition to those of `operations.py`:
     ("least", a, b)       a where a < b, else b; so b where either is NaN; ("most", a, b) alike
     ("bit0", a)           a << 63 (float32: 31), so bit 0 becomes the sign; ("bit1", a): a << 62 (30)
     ("pick", a, b, c)     b where the sign of c is set, else a
-    ("up5", a)            a << 5 in halves of 32 bits, for AVX2, which has no rotations; ("down5", a): a >> 5
+    ("up5", a)            a << 5 in halves of 32 bits, where there are no rotations; ("down5", a): a >> 5
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, operands
 from condyle.operations import FUSED, PLACES, TRIGONOMETRIC, Node
 from condyle.passes.elementary.circle import COSINE, ROUND, SINE
-from condyle.passes.elementary.expand import expand
+from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.passes.elementary.values import Rule, Value, numbers
 
 BINARY, UNARY, REGISTERS, CHAINED = range(4)  # as in _allocate_registers.h
@@ -93,7 +93,10 @@ def _select(x: Value, a: Value, b: Value) -> Value:
 
 
 def _rotation(places: int) -> Rule:
-    return lambda x: x.code.op(f"up{places}", x) | x.code.op(f"down{32 - places}", x)
+    def rule(x: Value) -> Value:
+        return x.code.op(f"up{places}", x) | x.code.op(f"down{32 - places}", x)
+
+    return rule
 
 
 EXPANSIONS: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
@@ -103,7 +106,7 @@ ROTATIONS: Mapping[str, Rule] = {f"rotl{places}": _rotation(places) for places i
 
 def expanded(program: Program, bits: int, isa: Isa) -> Program:
     """The Program in operations that have a row; sines and cosines are expanded later (`expand_sines`)."""
-    return expand(program, bits, EXPANSIONS if isa.broadcast else {**EXPANSIONS, **ROTATIONS})
+    return expand(program, bits, {**ELEMENTARY, **EXPANSIONS, **({} if isa.broadcast else ROTATIONS)})
 
 
 # Allocated code: a list of instructions on registers, slots of the workspace and constants.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +12,6 @@ from condyle.errors import ShapeError, UnsupportedError
 from condyle.interop.jax.methods import function
 from condyle.interop.wrapped import Function
 from condyle.jobs.environment.environments import MOST, Environments
-from condyle.symbolic.random_numbers import seed_words
 
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
@@ -79,12 +78,8 @@ class JaxEnvironments:
 
     def _words(self, seed: Any) -> Any:
         """(2,), or (n, 2)."""
-        if isinstance(seed, (int, np.integer)):
-            return seed_words(int(seed))
-        if isinstance(seed, Sequence):
-            if len(seed) != self.n:
-                raise ShapeError(f"reset: {len(seed)} seeds for {self.n} environments; give one, or one for each")
-            return [seed_words(int(x)) for x in seed]
+        if not isinstance(seed, jax.Array):
+            return self.environments.seeds(seed)
         is_key = jnp.issubdtype(seed.dtype, jax.dtypes.prng_key)
         data = jax.random.key_data(seed) if is_key else seed
         if data.dtype != jnp.uint32 or data.ndim != 1 or data.shape[0] < 2:

@@ -15,14 +15,13 @@ torch: Any = import_module("torch")
 class TorchEnvironments:
     """`Environments` whose arrays are tensors of the processor, without copies; those of a device are copied there.
 
-    environments: what it is of; n, action_size, observation_size. A step has no gradient here:
-    `wrap(environments.step_function)` has it, as a function of the state and the action.
+    environments: what it is of. A step has no gradient here: `wrap(environments.step_function)` has it, as a function
+    of the state and the action.
     """
 
     def __init__(self, environments: Environments, is_tangent: bool = False) -> None:
-        self.environments, self.n = environments, environments.n
-        self.action_size, self.observation_size = environments.action_size, environments.observation_size
-        self.dtype: Any = getattr(torch, str(environments.dtype))
+        self.environments = environments
+        self._dtype: Any = getattr(torch, str(environments.dtype))
 
     def reset(self, seed: int | Sequence[int] | None = None, mask: Any = None) -> Any:
         """As `Environments.reset`: observations (n, observation_size)."""
@@ -41,21 +40,13 @@ class TorchEnvironments:
         path = self.environments.rollout(policy, arrays, steps, noise)
         return type(path)(**_tensors(path._asdict()))
 
-    def state(self) -> dict[str, Any]:
-        """As `Environments.state`: copies of all that the future depends on."""
-        return _tensors(self.environments.state())
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state that `state` returned."""
-        self.environments.restore({name: self._array(name, x) for name, x in state.items()})
-
     def _array(self, name: str, x: Any) -> Any:
         """The memory of a tensor. UnsupportedError for one that requires a gradient."""
         tensor = torch.as_tensor(x)
         if tensor.requires_grad:
             cure = "pass it by .detach(), or take condyle.interop.torch.wrap(environments.step_function)"
             raise UnsupportedError(f"{name} requires a gradient, which environments do not have: {cure}")
-        return tensor.to("cpu", self.dtype).numpy()
+        return tensor.to("cpu", self._dtype).numpy()
 
 
 def _tensors(arrays: Mapping[str, Any]) -> dict[str, Any]:

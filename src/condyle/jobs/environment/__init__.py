@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
 from condyle.jobs.environment.environments import Environments as Environments
-from condyle.jobs.environment.transition import ANSWERS, MODES, ENTRIES, SAME_STEP, Random, Transition
+from condyle.jobs.environment.transition import ANSWERS, ENTRIES, MODES, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
 from condyle.model.robot import Robot
 from condyle.user import CompiledFunction, UserFunction
@@ -71,10 +71,11 @@ class Environment:
         "stiffness", "actuator_gains": r, factors from 1 - r to 1 + r, one a body, degree of freedom or actuator;
         "gravity": r, up to r [m/s^2] along each axis is added; "push": (seconds, speed): in a step of length h, with a
         chance of h / seconds, the base gets a velocity of up to speed [m/s] along the ground.
-        options: those of `Robot.function`, such as `joint_forces`, `actuators`, `reference_frame`.
+        options: those of `Robot.function`, such as `joint_forces`, `actuators`, `reference_frame`; `implicit` is
+        "positions" where it is left out: stiff servos are stable (docs/drives.md).
         Errors: UnsupportedError, ShapeError.
         """
-        self.robot, self._options = robot, {**options, "contacts": list(contacts)}
+        self.robot, self._options = robot, {"implicit": "positions", **options, "contacts": list(contacts)}
         if not (np.isfinite(dt) and dt > 0.0):
             raise UnsupportedError(f"Environment: dt={dt!r}, expected seconds above 0")
         if not (np.isfinite(friction) and friction >= 0.0):
@@ -126,7 +127,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
-        sweeps: how many the contacts' solver makes, 12 for learning; None: until it has solved (docs/friction.md).
+        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved (docs/friction.md).
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the

@@ -91,7 +91,7 @@ class Environments:
         if chosen.shape != (self.n,):
             raise ShapeError(f"reset: mask has shape {chosen.shape}, expected {(self.n,)}")
         if seed is not None:
-            words = self._seeds(seed)
+            words = self.seeds(seed)
             begins = chosen > 0.5  # the others go on with their numbers
             self._now["seed"][begins] = np.asarray(words)[begins]
             self._now["episode"][begins] = -1.0
@@ -171,8 +171,8 @@ class Environments:
         self.set(**{name: state[name] for name in self._names})
         self._is_begun = True
 
-    def _seeds(self, seed: Any) -> list[tuple[int, int]]:
-        """Words of each environment's seed."""
+    def seeds(self, seed: Any) -> list[tuple[int, int]]:
+        """Two words of each environment's seed, for the keys of its random numbers. UnsupportedError, ShapeError."""
         try:
             words = [seed_words(index(x)) for x in ([seed] if np.ndim(seed) == 0 else seed)]
         except TypeError:

@@ -139,6 +139,12 @@ class OptimalControl:
         """The options of the robot's functions."""
         return self._bound
 
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Of the matrices of the Riccati recursion, whose columns stand side by side."""
+        nv = self.robot.nv
+        return (nv + 1,) if self.by_acceleration else (2 * nv + 1, self.nu)
+
     def job(self, dtype: str, lanes: int) -> Job:
         """The functions and schedules of this problem for a number type."""
         eps, bound, (at_knot, at_end) = float(np.finfo(dtype).eps), self._bound, self._taken

@@ -21,18 +21,11 @@ ELEMENTARY: Mapping[str, Rule] = {
 """Functions that no target has as an operation: the files of this folder with the name of one, and random numbers."""
 
 
-def expand(
-    program: Program,
-    bits: int,
-    target_rules: Mapping[str, Rule] | None = None,
-    elementary: Mapping[str, Rule] = ELEMENTARY,
-) -> Program:
+def expand(program: Program, bits: int, rules: Mapping[str, Rule] = ELEMENTARY) -> Program:
     """Before: t1 = tanh t0.  After: t1 = abs t0; t2 = add t1 t1; ...
 
-    bits: of the number type, 64 or 32, because polynomials depend on it. target_rules: the target's own rules.
-    elementary: the functions that it has not.
+    bits: of the number type, 64 or 32, because polynomials depend on it. rules: of the operations that are expanded.
     """
-    rules = {**elementary, **(target_rules or {})}
     if all(node[0] not in rules for node in program.nodes):
         return program
     code = Code(bits, rules)
