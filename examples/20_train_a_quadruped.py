@@ -67,7 +67,7 @@ def reset(draws: Any) -> dict[str, Any]:
 environment = condyle.Environment(
     robot, observe, reward, done, control=control, actions=12, contacts=feet, ground=Plane(offset=0.022),
     inputs={"command": 3}, reset=reset, draws=34, horizon=500, joint_forces=("damping", "friction"), actuators=True,
-    randomise={"friction": (0.4, 1.2), "inertias": 0.1, "push": (4.0, 0.5)},
+    randomise={"friction": (0.4, 1.2), "inertias": 0.1, "push": (4.0, 1.0)},
 )  # fmt: skip
 environments = environment.compile(ROBOTS, sweeps=12, threads=1, copy=False)
 

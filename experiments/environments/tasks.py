@@ -43,7 +43,7 @@ class Task:
 
     name: str
     scale, radius, lowest = 0.25, 0.0, 0.0
-    push, noise = (4.0, 0.5), 1.0
+    push, noise = (4.0, 1.0), 1.0
     horizon = 500
     inputs: dict[str, int] = {}  # noqa: RUF012
     moved: int
