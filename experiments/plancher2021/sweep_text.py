@@ -36,7 +36,7 @@ TRAP = (
     "gradients, and it has a damping of 0.5 N m s in the joints."
 )
 ALONE = (
-    "Solve is one call of OptimalControl.solve for the same problem with the robot's own dynamics: semi-implicit steps, "
+    "Solve is one call of OptimalControl.solve for this problem with the robot's own dynamics: semi-implicit Euler, "
     "accelerations as variables, from the same start to a relative tolerance of 1e-6 (float32: 1e-4). Times are of one "
     "thread, the least of many calls."
 )
