@@ -1,12 +1,14 @@
 """Instructions of each step of predictive control: "instructions" of `python -m benchmarks.optimal_control`.
 
 The loop of `steady` under valgrind, whose callgrind counts the instructions of this process. It knows no AVX-512, so
-the library takes AVX2 there. A count is of one call of `solver.step` in Python, everything included.
+the library takes AVX2 there. A count is of one call of `solver.step` in Python, everything included; garbage collection
+is off.
 """
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import shutil
@@ -33,8 +35,8 @@ def measure(quick: bool) -> dict[str, Any] | None:
     """Of each number type, with all limits: least, mean and largest count of a step. None without valgrind."""
     if shutil.which("valgrind") is None:
         return None
-    steps = 20 if quick else 10_000
-    return {"steps": steps, **{dtype: summary(counts(dtype, steps)) for dtype in ("float64", "float32")}}
+    steps = {"float64": 20} if quick else {"float64": 10_000, "float32": 2000}
+    return {dtype: {"steps": count, **summary(counts(dtype, count))} for dtype, count in steps.items()}
 
 
 def summary(counts: Any) -> dict[str, float]:
@@ -64,9 +66,8 @@ def here(dtype: str, steps: int, library: str) -> list[int]:
     from benchmarks.optimal_control import Loop
 
     requests, loop, found = ctypes.CDLL(library), Loop(1, dtype, "all"), list[int]()
-    for _ in range(WARM):
-        loop.advance()
-    for k in range(steps):
+    gc.disable()
+    for k in range(WARM + steps):
         loop.move()
         requests.zero()
         loop.follow()
@@ -74,7 +75,7 @@ def here(dtype: str, steps: int, library: str) -> list[int]:
         file = Path(f"dump.{k + 1}")
         found += [int(line.split()[1]) for line in file.read_text().splitlines() if line.startswith("summary:")]
         file.unlink()
-    return found
+    return found[WARM:]
 
 
 if __name__ == "__main__":
