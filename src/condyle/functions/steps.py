@@ -10,7 +10,7 @@ from condyle.functions.constraints import constrained
 from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, IMPULSE_DYNAMICS
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE, ByCalls
-from condyle.functions.quantities import TAU, ByName, Calls, Q, V, call, pushed
+from condyle.functions.quantities import TAU, ByName, Calls, Q, V, Values, call, pushed
 from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.specification.integrators import METHODS
 from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, CONTROLS, NUMBERS, RISING
@@ -107,7 +107,7 @@ class _Step:
         if RISING.name in given:
             given = {
                 **given,
-                "v": constrained(tree, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
+                "v": constrained(tree, self._contacts, landing(given)).impact(given["v"], _no_bounce(given))[0],
             }
         return _stepped(tree.tree, given, acceleration, algorithms.stepping.JointByJoint(tree.tree))
 
@@ -121,14 +121,17 @@ class _Step:
             return call(calls, inputs, function, q, v, pushed(inputs), *held)[0]
 
         if RISING.name in inputs:
-            landed = call(
-                calls, inputs, IMPULSE_DYNAMICS, inputs["q"], inputs["v"], _landing(inputs), _no_bounce(inputs)
-            )
-            inputs = {**inputs, "v": landed[0]}
+            inputs = {**inputs, "v": landed(calls, inputs)}
         return _stepped(calls.tree, inputs, acceleration, ByCalls(calls))
 
 
-def _landing(inputs: ByName) -> list[Scalar]:
+def landed(calls: Any, inputs: ByName) -> Values:
+    """v after the impact, in a recording."""
+    q, v = inputs["q"], inputs["v"]
+    return call(calls, inputs, IMPULSE_DYNAMICS, q, v, landing(inputs), _no_bounce(inputs))[0]
+
+
+def landing(inputs: ByName) -> list[Scalar]:
     """The contacts that hold after an impact: all that are on, if some flag rises."""
     from condyle.scalar import number
 
