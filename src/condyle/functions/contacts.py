@@ -58,6 +58,7 @@ from condyle.specification.ports import (
     F_EXT,
     FRICTION_NUMBERS,
     NUMBERS,
+    RISING,
 )
 
 if TYPE_CHECKING:
@@ -237,6 +238,32 @@ LANDING_DERIVATIVES = contact_function(
 
 AUXILIARY = (CONSTRAINT_RESIDUALS, CONSTRAINT_RESIDUAL_DERIVATIVES, CONSTRAINT_SOLVE, LANDING_DERIVATIVES)
 """What rules for derivatives call beside the functions that users have."""
+
+
+# Impacts in steps
+
+
+def landed(calls: Any, inputs: ByName) -> Values:
+    """v after the impact, in a recording."""
+    q, v = inputs["q"], inputs["v"]
+    return call(calls, inputs, IMPULSE_DYNAMICS, q, v, landing(inputs), no_bounce(inputs))[0]
+
+
+def landing(inputs: ByName) -> list[Scalar]:
+    """The contacts that hold after an impact: all that are on, if some flag rises."""
+    from condyle.scalar import number
+
+    left = number(1.0)
+    for flag in inputs[RISING.name]:
+        left = left * (1.0 - flag)
+    return [flag * (1.0 - left) for flag in inputs[ACTIVE.name]]
+
+
+def no_bounce(inputs: ByName) -> list[Scalar]:
+    """Restitutions of 0."""
+    from condyle.scalar import number
+
+    return [number(0.0)] * len(inputs[ACTIVE.name])
 
 
 # Routes

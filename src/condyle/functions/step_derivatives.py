@@ -24,11 +24,12 @@ from condyle.functions.contacts import (
     CONSTRAINED_FORWARD_DYNAMICS,
     CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES,
     LANDING_DERIVATIVES,
+    landed,
+    landing,
 )
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE
 from condyle.functions.quantities import TAU, ByName, Values, call
-from condyle.functions.steps import landed, landing
 from condyle.model.joints.base import JointType
 from condyle.scalar import is_zero, number
 from condyle.specification.integrators import METHODS, Method
