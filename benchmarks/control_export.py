@@ -116,7 +116,7 @@ def compared(case: Case, dtype: str, quick: bool) -> dict[str, Any]:
         for key in ("q", "v")
     }
     with pinned():
-        spread = interleaved({"library": ours, "C": theirs}, Sampling("cpu", 3 if quick else 60))
+        spread = interleaved({"library": ours, "C": theirs}, Sampling("cpu", 3 if quick else 200))
     us = {key: {"least": x.minimum / 1e3, "median": x.median / 1e3} for key, x in spread.items()}
     return {
         "us": us,
