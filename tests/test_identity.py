@@ -213,4 +213,5 @@ def test_a_new_field_counts_by_itself() -> None:
         "base",
         "contacts",
         "actuators",
+        "shapes",
     }

@@ -1,6 +1,6 @@
 """Writes the bundled robots, src/condyle/robots/*.urdf, from the files that LICENSES.md there names.
 
-python -m tools.bundle NAME...             write them from the example-robot-data wheel (ur5e: tests/robots/sources)
+python -m tools.bundle NAME...             write them from the example-robot-data wheel; ur5e, go2, g1: from those kept
 python -m tools.bundle NAME --source FILE  write one from a file elsewhere; the three of the GRiD benchmarks need it
 python -m tools.bundle NAME... --check     exit status 1 if a file is not what would be written
 python -m tools.bundle --expand FOLDER     tests/robots/sources/ur5e.urdf from a checkout of Universal Robots' ROS 2
@@ -22,10 +22,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
-from condyle import ModelWarning
+import numpy as np
+
+from condyle import Actuator, ModelWarning
 from condyle.model.parts import Frame
-from condyle.model.placement import Placement
+from condyle.model.placement import Placement, matrix_of, rpy_of
 from condyle.model.robot import Robot
 from condyle.readers import load_robot
 
@@ -34,6 +37,7 @@ BUNDLED, KEPT = ROOT / "src" / "condyle" / "robots", ROOT / "tests" / "robots" /
 WHEEL, VERSION = "example-robot-data", "6.0.0"
 UR5E = "https://github.com/UniversalRobots/Universal_Robots_ROS2_Description 2.4.5 (BSD-3-Clause)"
 EXPANDED = f"urdf/ur.urdf.xacro of {UR5E}, expanded by xacro 2.1.1 with ur_type:=ur5e, without comments and shapes"
+MENAGERIE = "https://github.com/google-deepmind/mujoco_menagerie (BSD-3-Clause)"
 GRID = "https://github.com/robot-acceleration/GRiDBenchmarks (MIT)"
 HALF_PI = 1.57079632679
 """As the files of HyQ have it."""
@@ -41,7 +45,8 @@ HALF_PI = 1.57079632679
 
 @dataclass(frozen=True)
 class Source:
-    """One source file: its sha256, what the bundled file says of it, and frames that are added (parent, xyz, rpy)."""
+    """One source file: its sha256, what the bundled file says of it, frames that are added (parent, xyz, rpy), and the
+    beginning of names of collision shapes of an MJCF file that are left out."""
 
     sha256: str
     said: str
@@ -50,6 +55,7 @@ class Source:
     frames: Mapping[str, tuple[str, tuple[float, float, float], tuple[float, float, float]]] = field(
         default_factory=dict
     )
+    without: tuple[str, ...] = ()
 
     def path(self) -> Path:
         """Where the file is on this machine; SystemExit where it has to be named."""
@@ -68,6 +74,15 @@ FEET = {
     f"{leg}_foot": (f"{leg}_lowerleg", (0.346, 0.0, 0.0), (HALF_PI, 0.0, -HALF_PI)) for leg in ("lf", "lh", "rf", "rh")
 }
 """Of hyq-description at 43cc075a: `lowerleg_length` of urdfs/common.xacro, `foot_joint` of urdfs/leg/leg.urdf.xacro."""
+
+BALLS = {f"{leg}_foot": (f"{leg}_calf", (-0.002, 0.0, -0.213), (0.0, 0.0, 0.0)) for leg in ("FL", "FR", "RL", "RR")}
+"""The centres of Go2's feet, balls of 0.022 m."""
+SOLES = {
+    f"{side}_foot_{end}": (f"{side}_ankle_roll_link", (0.04 + x, y, -0.037), (0.0, 0.0, 0.0))
+    for side in ("left", "right")
+    for end, x, y in (("fl", 0.09, 0.03), ("fr", 0.09, -0.03), ("rl", -0.09, 0.03), ("rr", -0.09, -0.03))
+}
+"""The lower corners of the boxes of G1's feet."""
 
 SOURCES = {
     "iiwa14": Source("a29d575e180de854db003c71a05534638643baf169e069a468a70998b7b5630e", f"urdfs/iiwa.urdf of {GRID}"),
@@ -103,6 +118,19 @@ SOURCES = {
         "https://github.com/Wonikrobotics-git/allegro_hand_linux_v4, allegro_hand_description (BSD)",
         wheel="allegro_hand_description/urdf/allegro_right_hand.urdf",
     ),
+    "go2": Source(
+        "d4a6260b8b991666476a681c5519dd62be034b25a79bc79a731d087d1e4c89de",
+        f"unitree_go2/go2.xml of {MENAGERIE}",
+        kept="go2.xml",
+        frames=BALLS,
+    ),
+    "g1": Source(
+        "0cbc15fc3cfac9939b5cc6d33a8776e501999c7ab3810c7a513807eb3192a9a1",
+        f"unitree_g1/g1_mjx.xml of {MENAGERIE}",
+        kept="g1.xml",
+        frames=SOLES,
+        without=tuple(f"{side}_foot{k}" for side in ("left", "right") for k in (1, 2, 3)),
+    ),
 }
 
 
@@ -119,7 +147,59 @@ def made(name: str, path: Path) -> Robot:
     for frame, (parent, xyz, rpy) in SOURCES[name].frames.items():
         body, place = robot.frames[parent]
         frames[frame] = Frame(body, place.compose(Placement.from_rpy(xyz, rpy)))
-    return replace(robot, name=name, frames={**robot.frames, **frames})
+    if path.suffix == ".xml":  # a free joint is written as none: the root is the body that it moves
+        kept = {frame: place for frame, place in robot.frames.items() if place.body >= 0}
+        return replace(_motors(robot), name=name, base=None, frames={**kept, **frames}, shapes=())
+    return replace(robot, name=name, frames={**robot.frames, **frames}, shapes=())
+
+
+def _motors(robot: Robot) -> Robot:
+    """With a motor on each joint that an actuator of an MJCF file moves; a motor's range of control is the effort."""
+    driven = {next(iter(one.transmission)): one for one in robot.actuators}
+    joints = tuple(
+        replace(joint, effort=np.array([driven[joint.name].control[1]]))
+        if joint.name in driven and driven[joint.name].kind == "motor" and np.isinf(joint.effort).all()
+        else joint
+        for joint in robot.joints
+    )
+    order = [joint.name for joint in joints if joint.name in driven]
+    return replace(robot, joints=joints, actuators=tuple(Actuator(driven[j].name, {j: 1.0}) for j in order))
+
+
+def collisions(path: Path, without: tuple[str, ...]) -> dict[str, str]:
+    """By link, the collision shapes of an MJCF file as URDF says them: spheres, boxes, cylinders and capsules."""
+    import mujoco
+
+    model = mujoco.MjModel.from_xml_path(str(path))
+    texts: dict[str, str] = {}
+    for k in range(model.ngeom):
+        geom = model.geom(k)
+        if geom.name.startswith(without or ("\n",)):
+            continue
+        size = geom.size.tolist()
+        kind = mujoco.mjtGeom(int(geom.type[0])).name.removeprefix("mjGEOM_").lower()
+        if kind == "box":
+            said = f'size="{" ".join(repr(2.0 * x) for x in size)}"'
+        else:
+            said = f'radius="{size[0]!r}"' + ("" if kind == "sphere" else f' length="{2.0 * size[1]!r}"')
+        rpy = " ".join(repr(x + 0.0) for x in rpy_of(matrix_of(np.roll(geom.quat, -1))))
+        xyz = " ".join(repr(x + 0.0) for x in geom.pos.tolist())
+        name = f" name={quoteattr(geom.name)}" if geom.name else ""
+        link = model.body(int(geom.bodyid[0])).name
+        texts[link] = texts.get(link, "") + (
+            f'    <collision{name}>\n      <origin xyz="{xyz}" rpy="{rpy}"/>\n'
+            f"      <geometry><{kind} {said}/></geometry>\n    </collision>\n"
+        )
+    return texts
+
+
+def with_collisions(text: str, texts: Mapping[str, str]) -> str:
+    """A file of ours with these shapes at the ends of its links."""
+    for link, shapes in texts.items():
+        head, rest = text.split(f"  <link name={quoteattr(link)}>\n")
+        body, rest = rest.split("  </link>\n", 1)
+        text = f"{head}  <link name={quoteattr(link)}>\n{body}{shapes}  </link>\n{rest}"
+    return text
 
 
 def text(name: str, path: Path) -> str:
@@ -132,6 +212,8 @@ def text(name: str, path: Path) -> str:
         once = Path(folder) / f"{name}.urdf"
         once.write_text(made(name, path).to_urdf(), encoding="utf-8")
         first, rest = read(once).to_urdf().split("\n", 1)  # its frames are in the order of that file
+    if path.suffix == ".xml":
+        rest = with_collisions(rest, collisions(path, source.without))
     return f"{first}\n<!-- Written by Condyle from {source.said}: changed, see LICENSES.md -->\n{rest}"
 
 

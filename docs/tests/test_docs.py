@@ -76,6 +76,7 @@ def test_readme_program_runs(tmp_path: Path) -> None:
         "friction",
         "viewer",
         slow("derivatives"),
+        slow("environments"),
     ],
 )
 def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:

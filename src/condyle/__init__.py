@@ -29,12 +29,15 @@ if TYPE_CHECKING:
     )
     from condyle.fpga.box_sources import box_of_effort, box_of_states
     from condyle.fpga.integers import FixedPoint, fixed_point
+    from condyle.jobs.environment import Environment
     from condyle.jobs.optimal_control import OptimalControl
     from condyle.model.actuator import Actuator
     from condyle.model.change import Drive
     from condyle.model.contact import Contact
     from condyle.model.physical import from_log_cholesky, log_cholesky, physical_inertias
+    from condyle.model.shapes import Shape
     from condyle.runtime.packed import Packed
+    from condyle.symbolic import random
     from condyle.symbolic.linear import solve_symmetric
     from condyle.user.quadratic_program import qp
 
@@ -51,6 +54,7 @@ __all__ = [
     "Drive",
     "Dynamics",
     "DynamicsDerivatives",
+    "Environment",
     "Finding",
     "FixedPoint",
     "ForwardDynamicsDerivatives",
@@ -61,6 +65,7 @@ __all__ = [
     "OutOfMemoryError",
     "Packed",
     "Robot",
+    "Shape",
     "ShapeError",
     "ShapeWarning",
     "SingularError",
@@ -78,12 +83,14 @@ __all__ = [
     "operation_counts",
     "physical_inertias",
     "qp",
+    "random",
     "random_tree",
     "solve_symmetric",
 ]
 
 _HOMES = {
     "FixedPoint": "fpga.integers",
+    "Environment": "jobs.environment",
     "OptimalControl": "jobs.optimal_control",
     "Packed": "runtime.packed",
     "fixed_point": "fpga.integers",
@@ -97,6 +104,8 @@ _HOMES = {
     "Actuator": "model.actuator",
     "Contact": "model.contact",
     "Drive": "model.change",
+    "Shape": "model.shapes",
+    "random": "symbolic",
     "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),

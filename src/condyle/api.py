@@ -69,9 +69,10 @@ class Robot(model.Robot):
         actuators: bool = False,
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
-        implicit: bool = True,
+        implicit: bool | str = True,
         joint_rows: bool = False,
         regressor: Sequence[str] = (),
+        sweeps: int | None = None,
     ) -> Dynamics:
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
@@ -95,7 +96,7 @@ class Robot(model.Robot):
         integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", and "damping",
             "dry_friction", "stiffness", whose forces then act; with actuators "actuator_gains"; with contacts "gains"
-            and "anchors", and for `contact_solve` "normals", "gaps" and "impulse0".
+            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms".
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
             is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.
@@ -105,10 +106,13 @@ class Robot(model.Robot):
         friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
         stops: of the stops at limits: stiffness [N m/rad or N/m], time ahead [s] and blend [rad or m].
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
+            "positions", of semi-implicit Euler: springs and actuators at the positions of their end too.
         joint_rows: in `contact_solve`, "friction" and "limits" of joint_forces hold exactly, as rows of its conditions,
             in place of their smooth forces (docs/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
+        sweeps: of `contact_solve`, this many from `impulse0`, which takes the same time for all states; None:
+            iterations until it is solved (docs/friction.md).
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and functions leave out, such as friction (docs/models.md).
@@ -117,7 +121,7 @@ class Robot(model.Robot):
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
             check_choice(name, value, allowed)
         drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
-        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives, regressor)
+        bound = bound_of(self, frames, reference_frame, force_frame, integrator, contacts, *drives, regressor, sweeps)
         asked = TARGETS[target]
         if not asked.on_device and (device, kernels) != (None, "auto"):
             raise UnsupportedError(
@@ -150,6 +154,7 @@ class Robot(model.Robot):
             actuators,
             *bound.drives[-4:],
             bound.regressor,
+            bound.sweeps,
         )
         kind = Dynamics
         if asked.on_device:
@@ -283,9 +288,10 @@ class Robot(model.Robot):
         actuators: bool = False,
         friction_velocity: float = UNBOUND.drives.friction_velocity,
         stops: Sequence[float] = UNBOUND.drives.stops,
-        implicit: bool = True,
+        implicit: bool | str = True,
         joint_rows: bool = False,
         regressor: Sequence[str] = (),
+        sweeps: int | None = None,
     ) -> UserFunction:
         """Return a function of one's own, written in NumPy: f(at, ...) -> one array, or a dict of arrays by name.
 
@@ -297,7 +303,7 @@ class Robot(model.Robot):
         Errors: UnsupportedError or ShapeError for what cannot be traced, or is not the same in both calls.
         """
         drives = joint_forces, actuators, friction_velocity, stops, implicit, joint_rows
-        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives, regressor)
+        bound = bound_of(self, (), reference_frame, force_frame, integrator, contacts, *drives, regressor, sweeps)
         from condyle.user import UserFunction  # at first use
 
         return UserFunction(f, inputs, sizes, self, True, bound, self.compile, partial(export, self))
@@ -335,7 +341,7 @@ def load(
     memory: int = 2 << 30,
 ) -> Robot:
     """Return the robot of a URDF or MJCF file, or a bundled one: "iiwa14", "hyq", "atlas", "panda", "ur5e",
-    "anymal_kinova", "talos", "allegro".
+    "anymal_kinova", "talos", "allegro", "go2", "g1".
 
     floating_base: add a free joint, "root_joint", between the world and the root link.
     gravity (3,) [m/s^2]: in world axes; None is the file's, else (0, 0, -9.81).

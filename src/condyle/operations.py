@@ -13,9 +13,10 @@ or, for all targets at once, its expansion into other operations: a file of `pas
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 Numbers: TypeAlias = NDArray[np.floating]
+W = TypeVar("W")
 
 Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
 """All numbers are integers but a constant's value; `condyle.ir.program` has typed accessors."""
@@ -31,7 +33,7 @@ Node: TypeAlias = "tuple[str, Unpack[tuple[float, ...]]]"
 LEAVES = frozenset({"const", "input"})
 
 ODD, EVEN = "odd", "even"
-TRACED, FUSING, MACHINE = "traced", "fusing", "machine"
+TRACED, DRAWN, FUSING, MACHINE = "traced", "drawn", "fusing", "machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +44,9 @@ class Operation:
     additions, and reciprocals or roots that it counts as (sine and cosine: see `ir/count.py`). size: number of
     operations that it is expanded to. depth: its latency, in additions. parity: odd for f(-x) = -f(x), even for f(-x) =
     f(x), x the first operand. commutes: whether operands may be swapped. source: where it is from. "traced": symbols;
-    "fusing": contraction; "machine": expansion, just before a target. ufunc: the universal function that users call,
-    "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in C's math.h.
+    "drawn": symbols too, a random number; "fusing": contraction; "machine": expansion, just before a target. ufunc: the
+    universal function that users call, "numpy.tanh" or "scipy.special.erf"; empty where there is none. c: its name in
+    C's math.h.
     """
 
     name: str
@@ -76,7 +79,7 @@ def _select(x: Numbers, a: Numbers, b: Numbers) -> Numbers:
     return np.where(np.greater_equal(x, 0), a, b).astype(np.result_type(x, a, b), copy=False)[()]
 
 
-def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
+def _of_bits(ufunc: Callable[..., Any], *, shift: bool = False) -> Callable[..., Numbers]:
     """The meaning of an operation on the bits of numbers, as unsigned integers."""
 
     def meaning(*numbers: Numbers) -> Numbers:
@@ -87,6 +90,65 @@ def _of_bits(ufunc: np.ufunc, *, shift: bool = False) -> Callable[..., Numbers]:
         return ufunc(*words, *by).view(kind)
 
     return meaning
+
+
+# Threefry4x32-20 of Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.
+
+
+_AMOUNTS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+PLACES = tuple(sorted({places for pair in _AMOUNTS for places in pair}))
+"""The rotations that it has."""
+WORDS = 1 << 23
+"""Words of keys and counters are whole numbers below: float32 has all of them, and they stand in its lowest bits."""
+
+
+def threefry(key: Sequence[W], counter: Sequence[W], apply: Callable[..., W], word: Callable[[int], W]) -> list[W]:
+    """The four words of a block. apply: an operation by its name, on words. word: a number as a word."""
+    keys = [*key, reduce(lambda x, y: apply("xor", x, y), key, word(0x1BD11BDA))]
+    x = [apply("iadd", c, k) for c, k in zip(counter, key, strict=True)]
+    for r in range(20):
+        for to, by, places in zip((0, 2), (3, 1) if r % 2 else (1, 3), _AMOUNTS[r % 8], strict=True):
+            x[to] = apply("iadd", x[to], x[by])
+            x[by] = apply("xor", apply(f"rotl{places}", x[by]), x[to])
+        if r % 4 == 3:
+            n = r // 4 + 1
+            a, b, c, d = (keys[(n + i) % 5] for i in range(4))
+            x = [apply("iadd", *pair) for pair in zip(x, (a, b, c, apply("iadd", d, word(n))), strict=True)]
+    return x
+
+
+def uniforms(key: Sequence[Numbers], counter: Sequence[Numbers]) -> list[Numbers]:
+    """The lowest 23 bits of each word of a block, times 2**-23; NaN where the key or the counter is not finite.
+
+    Of any other number the nearest whole number (of halves the even one) is taken modulo 2**23.
+    """
+    numbers: list[Any] = [np.rint(x) for x in (*key, *counter)]
+    finite = reduce(np.logical_and, map(np.isfinite, numbers))
+    whole = [np.where(finite, x, 0) for x in numbers]
+    words: list[Any] = [np.asarray(x - np.floor(x / WORDS) * WORDS).astype(np.uint32) for x in whole]
+    block = threefry(words[:4], words[4:], _on_words, np.uint32)
+    kind = np.result_type(*numbers)
+    return [np.where(finite, (x & np.uint32(WORDS - 1)) / WORDS, np.nan).astype(kind) for x in block]
+
+
+def _rotated(places: int) -> Callable[..., Any]:
+    def rotated(word: Any) -> Any:
+        of_type = word.dtype.type
+        return word << of_type(places) | (word & of_type(0xFFFFFFFF)) >> of_type(32 - places)
+
+    return rotated
+
+
+_ROTATIONS = {f"rotl{places}": _rotated(places) for places in PLACES}
+_OF_WORDS: Mapping[str, Callable[..., Any]] = {"iadd": np.add, "xor": np.bitwise_xor, **_ROTATIONS}
+
+
+def _on_words(op: str, *words: Any) -> Any:
+    return _OF_WORDS[op](*words)
+
+
+def _random(k: int) -> Callable[..., Numbers]:
+    return lambda *words: uniforms(words[:4], words[4:])[k][()]
 
 
 def _rcp(a: Numbers) -> Numbers:
@@ -157,6 +219,14 @@ _ROWS = (
     Operation("xor", 2, _of_bits(np.bitwise_xor), add=1, commutes=True, source=MACHINE),
     Operation("shl", 1, _of_bits(np.left_shift, shift=True), add=1, source=MACHINE),
     Operation("shr", 1, _of_bits(np.right_shift, shift=True), add=1, source=MACHINE),
+    # on the lowest 32 bits as a whole number: addition modulo 2**32, rotation to higher bits; bits above mean nothing
+    Operation("iadd", 2, _of_bits(np.add), add=1, commutes=True, source=MACHINE),
+    *(Operation(op, 1, _of_bits(rotated), add=1, source=MACHINE) for op, rotated in _ROTATIONS.items()),
+    # random0 k0 k1 k2 k3 c0 c1 c2 c3: the first word of the block of a key and a counter, as a number in [0, 1)
+    *(
+        Operation(f"random{k}", 8, _random(k), mul=24, add=add, size=8 + add, depth=80, source=DRAWN)
+        for k, add in enumerate((193, 195, 193, 196))
+    ),
 )
 
 OPERATIONS = {row.name: row for row in _ROWS}

@@ -38,7 +38,7 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.count import count, work
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
-from condyle.operations import MACHINE, OPERATIONS, TRACED, TRIGONOMETRIC
+from condyle.operations import MACHINE, OPERATIONS, PLACES, TRACED, TRIGONOMETRIC
 from condyle.passes.elementary.circle import COSINE, SINE
 from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.specification import Call, Function
@@ -210,7 +210,7 @@ def test_every_target_has_a_row_for_every_operation() -> None:
     assert set(OPERATIONS) - TRIGONOMETRIC == set(FORMS)
     assert EVERYTHING == ("numpy", "cpu", "c", "cuda")
     machine = {row.name for row in OPERATIONS.values() if row.source == MACHINE}
-    assert machine == {"div", "and", "or", "xor", "shl", "shr"}
+    assert machine == {"div", "and", "or", "xor", "shl", "shr", "iadd", *(f"rotl{places}" for places in PLACES)}
 
 
 @pytest.mark.parametrize("bits", [64, 32])
@@ -224,7 +224,7 @@ def test_the_c_file_has_the_sine_polynomials_of_all_targets(bits: int) -> None:
     assert all(kind.type(value) == value for value in both[bits])
 
 
-@pytest.mark.parametrize("op", NEW)
+@pytest.mark.parametrize("op", [*NEW, "random0"])
 def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
     program = alone(op)
     message = f"has no operation '{op}'; it has .*targets numpy, cpu, c, cuda have every one"
@@ -246,7 +246,7 @@ def test_hardware_and_groups_of_lanes_refuse_by_name(op: str) -> None:
 
 @needs("ptxas")
 @pytest.mark.parametrize("bits", [64, 32])
-@pytest.mark.parametrize("op", NEW)
+@pytest.mark.parametrize("op", [*NEW, "random0"])
 def test_nvidias_assembler_takes_the_text(op: str, bits: int, tmp_path: Path) -> None:
     text = tmp_path / "one.ptx"
     text.write_text(straight(alone(op), bits).texts[0].ptx)

@@ -166,6 +166,29 @@ def test_normals_turn_all(opened: condyle.Dynamics) -> None:
     assert not np.isnan(opened.contact_solve(*given(3), normals=down).v).any()
 
 
+def test_arms_move_the_point_that_touches() -> None:
+    """A contact with an arm is a contact at the end of the arm, whatever the pose; no arm is an arm of zero."""
+    robot, rng = box(), np.random.default_rng(3)
+    q, v = robot.random_state(20, 0)
+    x, y, z, w = q[:, 3:].T
+    ways = [np.stack([x * x - y * y - z * z + w * w, 2.0 * (x * y + z * w), 2.0 * (x * z - y * w)], -1)]
+    ways += [np.stack([2.0 * (x * y - z * w), y * y - x * x - z * z + w * w, 2.0 * (y * z + x * w)], -1)]
+    turn = np.stack([*ways, np.cross(*ways)], -1)
+    corners = np.array([corner.point for corner in CORNERS])
+    places = 0.1 * rng.normal(size=(4, 3))
+    inside = [condyle.Contact("box", placement=Placement.from_rpy(place, rng.normal(size=3))) for place in places]
+    rest = rng.normal(size=(20, 6)), np.ones(4), DT, np.full(4, MU)
+    at_ends = robot.compile("numpy", contacts=EDGES).contact_solve(q, v, *rest)
+    armed = robot.compile("numpy", contacts=inside, inputs=("arms",))
+    found = armed.contact_solve(q, v, *rest, arms=np.einsum("nij,kj->nki", turn, corners - places))
+    solved = np.maximum(found.residual, at_ends.residual) < 1e-9
+    assert at_ends.impulse[solved].any() and solved.sum() > 15
+    # how four points share a body that turns goes by the start, whose mu is of the scale at the origins of contacts
+    np.testing.assert_allclose(found.v[solved], at_ends.v[solved], rtol=0, atol=1e-5)
+    none = robot.compile("numpy", contacts=inside).contact_solve(q, v, *rest)
+    assert np.array_equal(armed.contact_solve(q, v, *rest).v, none.v)
+
+
 def cross(a: np.ndarray) -> np.ndarray:
     return np.cross(np.eye(3), a)
 

@@ -42,7 +42,7 @@ def kernels(nx: int, nu: int, lanes: int, dtype: str = "float64", turning: Any =
         def rows(n: int, inputs: Any, outputs: Any) -> None:
             inputs = [np.ascontiguousarray(x) for x in inputs]
             form = getattr(kernel, "columns", None)
-            if form is None or lanes * np.dtype(dtype).itemsize != 64 or n % lanes:
+            if form is None or form.lanes != lanes or n % lanes:
                 kernel(n, inputs, outputs, 1)
                 return
             shared = [port.is_shared for port in function.inputs]

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.cpu.build import least_lanes, supported
+from condyle.backends.cpu.target import AVX512
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.jobs.optimal_control import OptimalControl
 from tests.backends.c.test_export import COMPILERS, STRICT
@@ -147,6 +149,17 @@ def test_problems_of_a_batch_are_those_alone_to_the_bit_in_any_order() -> None:
     grid = every.solve(q[:4].reshape(2, 2, 2), np.zeros(2), goal=GOAL)
     assert grid.q.shape == (2, 2, 21, 2) and grid.u.shape == (2, 2, 20, 2) and grid.cost.shape == (2, 2)
     assert "20 knots" in repr(grid)
+
+
+def test_panels_are_no_wider_than_registers_need_and_have_code() -> None:
+    """Else columns would be turned into rows, with the same answers."""
+    for dtype in ("float64", "float32"):
+        small = solver(dtype)
+        schedule, of = small.job.schedule("cold"), small.job.functions
+        assert schedule.lanes == least_lanes(dtype, (3,))
+        forms = [small.dynamics.kernel(of[call.kernel]).columns for call in schedule.calls() if call.columns]
+        assert len(forms) == 3 and all(form is None or form.lanes == schedule.lanes for form in forms)
+        assert any(forms) == (AVX512 in supported())
 
 
 def test_targets_and_types_agree() -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from condyle import Actuator, Drive
 from condyle.errors import UnsupportedError
 from condyle.model.builder import Builder, chain, random_tree
 from condyle.model.robot import Robot
@@ -82,6 +83,26 @@ def test_any_name_comes_back_or_is_refused(tmp_path: Path, name: str) -> None:
         return
     back = again(robot, tmp_path)
     assert (back.name, back.joint_names, back.body_names) == (name, (name,), (name,))
+
+
+def test_armature_of_motors_comes_back(tmp_path: Path) -> None:
+    robot, idle = (
+        chain(2).with_drives({"joint0": Drive(gear=10.0, rotor_inertia=3e-4, effort=effort)}) for effort in (5.0, 0.0)
+    )
+    motors = [
+        Actuator("first", {"joint0": -3.0}),
+        Actuator("second", {"joint0": 1.0}),
+        Actuator("other", {"joint1": 2.0}),
+    ]
+    driven = robot.with_actuators(motors)
+    assert driven.armature[0] == 10.0**2 * 3e-4
+    back = again(driven, tmp_path)
+    assert back.fingerprint == driven.fingerprint
+    assert (back.armature.tolist(), back.actuators) == (driven.armature.tolist(), driven.actuators)
+    assert driven.to_urdf().count("rotor_inertia") == 1
+    for refused in (robot, idle.with_actuators(motors)):  # without effort a reader takes it that there is no motor
+        with pytest.raises(UnsupportedError, match="'joint0': armature"):
+            refused.to_urdf()
 
 
 def test_what_urdf_cannot_say_is_refused_by_name() -> None:

@@ -24,7 +24,8 @@ def test_a_path_as_text_or_as_a_path(tmp_path: Path) -> None:
 
 
 def test_bundled_names() -> None:
-    assert BUNDLED == ("iiwa14", "hyq", "atlas", "panda", "ur5e", "anymal_kinova", "talos", "allegro")
+    papers = ("iiwa14", "hyq", "atlas")
+    assert (*papers, "panda", "ur5e", "anymal_kinova", "talos", "allegro", "go2", "g1") == BUNDLED
     assert load_robot("iiwa14").name == "iiwa14"
 
 

@@ -10,7 +10,18 @@ import pytest
 from condyle.readers import BUNDLED, load_robot
 from condyle.specification.integrators import PAPERS
 
-SIZES = {"iiwa14": 7, "hyq": 12, "atlas": 30, "panda": 8, "ur5e": 6, "anymal_kinova": 18, "talos": 32, "allegro": 16}
+SIZES = {
+    "iiwa14": 7,
+    "hyq": 12,
+    "atlas": 30,
+    "panda": 8,
+    "ur5e": 6,
+    "anymal_kinova": 18,
+    "talos": 32,
+    "allegro": 16,
+    "go2": 12,
+    "g1": 29,
+}
 TIPS = {
     "hyq": ("lf_foot", "lh_foot", "rf_foot", "rh_foot"),
     "panda": ("panda_hand", "panda_hand_tcp", "panda_leftfinger", "panda_rightfinger"),
@@ -18,6 +29,8 @@ TIPS = {
     "anymal_kinova": ("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT", "j2s6s200_end_effector"),
     "talos": ("left_sole_link", "right_sole_link", "wrist_left_ft_tool_link", "gripper_right_base_link"),
     "allegro": ("link_3.0_tip", "link_7.0_tip", "link_11.0_tip", "link_15.0_tip"),
+    "go2": ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
+    "g1": tuple(f"{side}_foot{end}" for side in ("left", "right") for end in ("", "_fl", "_fr", "_rl", "_rr")),
 }
 
 
@@ -68,7 +81,7 @@ def test_feet_tools_and_hands_are_frames(name: str) -> None:
     assert set(TIPS[name]) <= set(frames)
     bodies = [frames[tip].body for tip in TIPS[name]]
     assert all(body >= 0 for body in bodies)
-    if name in ("hyq", "allegro"):  # a leg or a finger each
+    if name in ("hyq", "allegro", "go2"):  # a leg or a finger each
         assert len(set(bodies)) == len(bodies)
 
 

@@ -16,7 +16,8 @@ numbers or symbols), `joint` (a joint, its body, the wrench on it), `matrix` (va
 | | `rnea_refactored` |
 | contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination` |
 | contacts: derivatives, products with K^-1 | `contact_derivatives`, `contact_products` |
-| contacts and joints that stick and slip, stops | `contact_friction`, `contact_newton`, `joint_rows` |
+| contacts and joints that stick and slip, stops | `contact_friction`, `contact_newton`, `contact_sweeps`, |
+| | `joint_rows` |
 | q ⊕ dv, q1 ⊖ q0, one step of time | `stepping` |
 | dense linear systems of users' functions | `linear_systems` |
 """
@@ -33,6 +34,7 @@ if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.algorithms import contact_forces as contact_forces
     from condyle.algorithms import contact_friction as contact_friction
     from condyle.algorithms import contact_products as contact_products
+    from condyle.algorithms import contact_sweeps as contact_sweeps
     from condyle.algorithms import contacts as contacts
     from condyle.algorithms import crba as crba
     from condyle.algorithms import derivatives as derivatives

@@ -119,14 +119,17 @@ class Constrained:
         R_i = mu ((matrix)_ii + `SHARE` s_i). alike: R is the mean of that, so that the forces have the least norm.
         """
         diagonal = [number(0.0) if (x := matrix.get(i, i)) is None else x for i in range(matrix.size)]
-        least = [SHARE * mu * scale + LEAST for scale in scales(self.tree.tree)]
-        damped = [mu * x + more for x, more in zip(diagonal, least, strict=True)]
-        if alike:
-            damped = [total(damped) * (1.0 / matrix.size)] * matrix.size
+        damped = self.damping_by(diagonal, alike, mu)
         found = SparseMatrix.from_entries(matrix.size, matrix)
         for k, (flag, more) in enumerate(zip(self.active, damped, strict=True)):
             found.add(k, k, more + (1.0 - flag))
         return Regular(ltl(found), damped)
+
+    def damping_by(self, diagonal: Sequence[Scalar], alike: bool, mu: float = MU) -> list[Scalar]:
+        """R of a matrix with this diagonal."""
+        least = [SHARE * mu * scale + LEAST for scale in scales(self.tree.tree)]
+        damped = [mu * x + more for x, more in zip(diagonal, least, strict=True)]
+        return [total(damped) * (1.0 / len(damped))] * len(damped) if alike else damped
 
     def forces(self, b: Sequence[Scalar], by: Regular | None = None) -> list[Scalar]:
         """f with G f = b, as far as rows are more than rounding."""

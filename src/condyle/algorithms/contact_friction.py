@@ -19,8 +19,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 
-from condyle.algorithms.contact_forces import Constrained, Regular
-from condyle.algorithms.contact_newton import SMALL, Problem
+from condyle.algorithms.contact_forces import Constrained
+from condyle.algorithms.contact_newton import SMALL, Problem, cut
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.drives import driven
 from condyle.algorithms.joint_rows import JointRow
@@ -28,8 +28,9 @@ from condyle.algorithms.ltl import half_solved, solve
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import net_force
 from condyle.algorithms.unrolled import Unrolled
-from condyle.scalar import Scalar, absolute, maximum, minimum, number, reciprocal, select, sqrt, total
+from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.spatial import vector as vec
+from condyle.spatial.twist import Pair
 from condyle.spatial.vector import Matrix, Vector
 
 START = 1e-3
@@ -53,18 +54,19 @@ class Frictional(Constrained):
 
     @cached_property
     def J(self) -> list[Row]:
-        found = list[Row]()
+        """Of the point of a body that is an arm r away from a contact, n.(v + w x r) = n.v + (r x n).w."""
+        found, arms = list[Row](), self.tree.inputs.get("arms")
         for k, (one, axes) in enumerate(zip(self.contacts.held, self.axes, strict=True)):
             link, rows = self.contacts.axes(one.side.link), self.contacts.J[3 * k : 3 * k + 3]
+            turning = [] if arms is None else _angular(self.contacts.relative[k])
             for axis in axes:
-                turn = vec.transposed_times(one.side.frame.axes, vec.transposed_times(link, axis))
-                found.append(_combined(vec.scale(self.active[3 * k], turn), rows))
+                along = [axis] if arms is None else [axis, vec.cross(vec.three(arms, 3 * k), axis)]
+                turned = [
+                    vec.transposed_times(one.side.frame.axes, vec.transposed_times(link, other)) for other in along
+                ]
+                weights = [x * self.active[3 * k] for other in turned for x in other]
+                found.append(_combined(weights, [*rows, *turning]))
         return found + [{joint.entry: number(1.0)} for joint in self.joints]
-
-    @cached_property
-    def regular(self) -> Regular:
-        """Of the contacts, with the same mu D for all rows: so the result does not depend on the choice of tangents."""
-        return self.regularised(self.of_contacts, alike=True)
 
     @cached_property
     def of_contacts(self) -> SparseMatrix:
@@ -77,10 +79,17 @@ class Frictional(Constrained):
         n = range(self.G.size)
         return [[number(0.0) if (x := self.G.get(i, j)) is None else x for j in n] for i in n]
 
+    def entry(self, i: int, j: int) -> Scalar:
+        """G_ij."""
+        return self.rows[i][j]
+
     @cached_property
     def least(self) -> list[Scalar]:
-        """What is added on the diagonal of the rows of contacts; 1 more where they are inactive."""
-        damped = self.regular.damped if self.active else []
+        """What is added on the diagonal of the rows of contacts; 1 more where they are inactive.
+
+        The same mu D for all rows: so the result does not depend on the choice of tangents."""
+        diagonal = [self.entry(i, i) for i in range(self.first)]
+        damped = self.damping_by(diagonal, alike=True) if self.active else []
         return [x + (1.0 - flag) for x, flag in zip(damped, self.active, strict=True)]
 
     @cached_property
@@ -88,7 +97,7 @@ class Frictional(Constrained):
         """(tangents, normal) of each contact: the largest eigenvalue of the tangents' 2 x 2 block, and G_nn."""
         rates = list[tuple[Scalar, Scalar]]()
         for k in range(0, self.first, 3):
-            xx, xy, yy, nn = self.rows[k][k], self.rows[k][k + 1], self.rows[k + 1][k + 1], self.rows[k + 2][k + 2]
+            xx, xy, yy, nn = (self.entry(k + i, k + j) for i, j in ((0, 0), (0, 1), (1, 1), (2, 2)))
             half = 0.5 * (xx - yy)
             largest = 0.5 * (xx + yy) + sqrt(half * half + xy * xy + SMALL)
             rates.append((largest + self.least[k], nn + self.least[k]))
@@ -105,34 +114,57 @@ class Frictional(Constrained):
         return half_solved(self.factors, dict(enumerate(h * x for x in net_force(driven(self.tree)))))
 
     @cached_property
-    def problem(self) -> Problem:
-        """What p is a solution of."""
+    def b(self) -> list[Scalar]:
+        """u without impulses; of a normal with gap / h."""
         v, (h,) = self.tree.inputs["v"], self.tree.inputs["dt"]
         b = [total([x * v[k] for k, x in row.items()]) if row else number(0.0) for row in self.J]
         b = [x + y for x, y in zip(b, self.at_contacts(self.half_moved), strict=True)]
         for k, gap in enumerate(self.tree.inputs.get("gaps", ())):
             b[3 * k + 2] = b[3 * k + 2] + self.active[3 * k] * gap * reciprocal(h)
-        of_joints = [self.rows[i][i] for i in range(self.first, len(b))]
-        rates = [x for tangents, normal in self.rates for x in (tangents, tangents, normal)] + of_joints
-        least = [*self.least, *(number(0.0) for _ in of_joints)]
-        return Problem(self.rows, b, [reciprocal(x) for x in rates], rates, least, self.friction, self.joints)
+        return b
+
+    @cached_property
+    def row_rates(self) -> list[Scalar]:
+        """`rates` of each row, G_ii of joints."""
+        of_joints = [self.entry(i, i) for i in range(self.first, len(self.J))]
+        return [x for tangents, normal in self.rates for x in (tangents, tangents, normal)] + of_joints
+
+    @cached_property
+    def problem(self) -> Problem:
+        """What p is a solution of."""
+        least, steps = [*self.least, *(number(0.0) for _ in self.joints)], [reciprocal(x) for x in self.row_rates]
+        return Problem(self.rows, self.b, steps, self.row_rates, least, self.friction, self.joints)
+
+    def times(self, p: Sequence[Scalar]) -> list[Scalar]:
+        """G p."""
+        return self.problem.times(p)
 
     def start(self) -> list[Scalar]:
-        """The first p: the input impulse0, else that of sticking contacts (w = 0, u_t = 0); cut off at the cones. Zero
-        of joints."""
+        """The first p: `impulses_before`, else those of contacts that all stick (w = 0, u_t = 0); cut off at the cones.
+        Zero of joints."""
+        p = self.impulses_before
+        if p is None:
+            sought = [-x for x in self.b[: self.first]]
+            p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
+        return cut([*p, *(number(0.0) for _ in self.joints)], self.friction)
+
+    @property
+    def impulses_before(self) -> list[Scalar] | None:
+        """The input impulse0 along the axes of the contacts."""
         first = self.tree.inputs.get("impulse0")
         if first is None:
-            sought = [-x for x in self.problem.b[: self.first]]
-            p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
-        else:
-            turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
-            p = [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
-        return self.problem.cut([*p, *(number(0.0) for _ in self.joints)])
+            return None
+        turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
+        return [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
 
     def answers(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
         """(v_next, impulses in the world's axes, residual) of a solution; without gain of energy, also where it is
         none."""
-        p = self._without_gain(self.problem.with_joints_solved(p))
+        return self.answers_without_gain(self.problem.with_joints_solved(p))
+
+    def answers_without_gain(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+        """The same of any impulses within the cones."""
+        p = self._without_gain(p)
         moved = self.moved(self.half_moved, p)
         v_next = [x + y for x, y in zip(self.tree.inputs["v"], moved, strict=True)]
         return v_next, self._in_world(p), self._residual(p)
@@ -144,17 +176,21 @@ class Frictional(Constrained):
         """
         if not p:
             return []
-        gained = total([x * y for x, y in zip(p, self.problem.b, strict=True)])
+        gained = total([x * y for x, y in zip(p, self.b, strict=True)])
         for push, joint in zip(p[self.first :], self.joints, strict=True):
             gained = gained - push * joint.cut(number(0.0))
-        taken = total([x * y for x, y in zip(p, self.problem.times(p), strict=True)])
+        taken = self.energy(p)
         part = minimum(maximum(-2.0 * gained * reciprocal(taken + SMALL), 0.0), 1.0)
         return [part * x for x in p]
+
+    def energy(self, p: Sequence[Scalar]) -> Scalar:
+        """pᵀ G p."""
+        return total([x * y for x, y in zip(p, self.times(p), strict=True)])
 
     def _residual(self, p: Sequence[Scalar]) -> Scalar:
         """The largest |p - nearest(p - rho u')| / rho [m/s] of the active contacts; of joints, how far u is from where
         p leaves it."""
-        u, residuals = self.problem.velocity(p), list[Scalar]()
+        u, residuals = [x + y for x, y in zip(self.b, self.times(p), strict=True)], list[Scalar]()
         for k, mu in enumerate(self.friction):
             ux, uy, un = u[3 * k : 3 * k + 3]
             across = sqrt(ux * ux + uy * uy + SMALL)
@@ -164,7 +200,7 @@ class Frictional(Constrained):
             miss = vec.sub(push, nearest(vec.sub(push, vec.scale(rho, (ux, uy, un + mu * across))), mu))
             residuals.append(self.active[3 * k] * sqrt(vec.dot(miss, miss) + SMALL * rho * rho) * rate)
         for i, joint in enumerate(self.joints, self.first):
-            g = self.rows[i][i]
+            g = self.entry(i, i)
             residuals.append(absolute(u[i] - joint.velocity(u[i] - g * p[i], g)))
         return reduce(maximum, residuals) if residuals else number(0.0)
 
@@ -174,7 +210,12 @@ class Frictional(Constrained):
         return [self.active[3 * k] * x for k, one in enumerate(turned) for x in one]
 
 
-def _combined(weights: Vector, rows: Sequence[Row]) -> Row:
+def _angular(columns: Mapping[int, Pair]) -> list[Row]:
+    """The rows of the angular velocity."""
+    return [{k: x for k, pair in columns.items() if not is_zero(x := pair[1][row])} for row in range(3)]
+
+
+def _combined(weights: Sequence[Scalar], rows: Sequence[Row]) -> Row:
     """The sum of rows with these weights."""
     found: Row = {}
     for weight, row in zip(weights, rows, strict=True):

@@ -215,15 +215,16 @@ class Problem(NamedTuple):
         moved = _moved(p, 1.0, self.direction(p, u, misses))
         merit = self.merit(self.misses(moved, self.velocity(moved)))
         takes = maximum(select(self.merit(misses) - merit, 1.0, -1.0), select(self.is_near(merit), 1.0, -1.0))
-        return self.cut([select(takes, x, y) for x, y in zip(moved, p, strict=True)])
+        return cut([select(takes, x, y) for x, y in zip(moved, p, strict=True)], self.friction)
 
-    def cut(self, p: Values) -> list[Scalar]:
-        """p, the impulses of contacts cut off at the cones."""
-        p = list(p)
-        for k, mu in enumerate(self.friction):
-            push = maximum(p[3 * k + 2], 0.0)
-            p[3 * k : 3 * k + 3] = [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
-        return p
+
+def cut(p: Values, friction: Values) -> list[Scalar]:
+    """p, the impulses of contacts cut off at the cones."""
+    p = list(p)
+    for k, mu in enumerate(friction):
+        push = maximum(p[3 * k + 2], 0.0)
+        p[3 * k : 3 * k + 3] = [*shortened((p[3 * k], p[3 * k + 1]), mu * push), push]
+    return p
 
 
 def _sum(x: Scalar, y: Scalar) -> Scalar:

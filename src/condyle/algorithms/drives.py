@@ -19,7 +19,8 @@ With F the sum of both, and h the length of a step, a step that takes at its end
 
 D = - dF/dv, but f / sqrt(v^2 + w^2) for dry friction, with which it never turns a motion round, and 0 for an actuator
 that is clipped and in rows and columns of joints whose effort clips. So M^-1 becomes (M + h D)^-1, and dF - h dD a is
-added to the derivatives of tau. As h goes to 0 this is forward dynamics.
+added to the derivatives of tau. As h goes to 0 this is forward dynamics. With `POSITIONS`, springs and actuators have
+q + h v in place of q: so D has h k too, and their forces are those of the positions at the end of the step.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from condyle.algorithms.unrolled import Unrolled
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, absolute, is_zero, maximum, minimum, number, reciprocal, select, sqrt, total
 from condyle.specification import Drive
-from condyle.specification.integrators import METHODS
+from condyle.specification.integrators import METHODS, POSITIONS
 from condyle.specification.ports import (
     ACTUATOR_GAINS,
     CONTROLS,
@@ -88,9 +89,11 @@ def resistance(d: Scalar | None, f: Scalar | None, w: float, v: Scalar) -> Force
     return Force(-(D * v), NONE, -slope, D, NONE, -(cube * v))
 
 
-def spring(k: Scalar, r: float, q: Scalar) -> Force:
-    """- k (q - r)."""
-    return Force(-(k * (q - r)), -k, NONE, NONE, NONE, NONE)
+def spring(k: Scalar, r: float, q: Scalar, v: Scalar = NONE, h: Scalar | None = None) -> Force:
+    """- k (q - r); - k (q + h v - r) where positions are those after h."""
+    if h is None:
+        return Force(-(k * (q - r)), -k, NONE, NONE, NONE, NONE)
+    return Force(-(k * (q + h * v - r)), -k, -(h * k), h * k, NONE, NONE)
 
 
 def stop(limits: tuple[float, float], numbers: tuple[float, float, float], q: Scalar, v: Scalar) -> Force:
@@ -113,7 +116,8 @@ def joint_force(tree: Unrolled, k: int) -> Force | None:
     if d is not None or f is not None:
         terms.append(resistance(d, f, drives.friction_velocity, v[k]))
     if place >= 0 and stiffness is not None:
-        terms.append(spring(stiffness, drives.reference[k] if drives.reference else 0.0, tree.inputs["q"][place]))
+        reference, h = drives.reference[k] if drives.reference else 0.0, ahead(tree)
+        terms.append(spring(stiffness, reference, tree.inputs["q"][place], v[k] if v else NONE, h))
     limits = (drives.lower[k], drives.upper[k]) if "limits" in drives.forces else UNLIMITED
     if place >= 0 and limits != UNLIMITED:
         terms.append(stop(limits, drives.stops, tree.inputs["q"][place], v[k]))
@@ -145,8 +149,10 @@ class Push(NamedTuple):
     by_rate_by_control: Scalar
 
 
-def push(drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar, rate: Scalar) -> Push:
-    """Of one actuator; zero derivatives where it is clipped."""
+def push(
+    drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar, rate: Scalar, h: Scalar | None = None
+) -> Push:
+    """Of one actuator; zero derivatives where it is clipped. h: then its length is that after h."""
     gain, b0, b1, b2 = gains
     u, moves = _clipped(control, drive.control)
     if drive.is_damper:
@@ -154,8 +160,8 @@ def push(drive: Drive, gains: Sequence[Scalar], control: Scalar, length: Scalar,
         slopes = NONE, -damping, -(gain * rate) * moves, -gain * moves
         value = -(damping * rate)
     else:
-        slopes = b1, b2, gain * moves, NONE
-        value = gain * u + b0 + b1 * length + b2 * rate
+        slopes = b1, b2 if h is None else b2 + h * b1, gain * moves, NONE
+        value = gain * u + b0 + b1 * (length if h is None else length + h * rate) + b2 * rate
     force, free = _clipped(value, drive.force)
     return Push(force, *(slope * free for slope in slopes))
 
@@ -180,7 +186,8 @@ def pushes(tree: Unrolled) -> list[Push]:
         length, rate = number(0.0), number(0.0)
         for entry, place, gear in drive.gears:
             length, rate = length + gear * inputs["q"][place], rate + gear * inputs["v"][entry]
-        answers.append(push(drive, gains[GAINS * k : GAINS * k + GAINS], inputs[CONTROLS.name][k], length, rate))
+        numbers, control = gains[GAINS * k : GAINS * k + GAINS], inputs[CONTROLS.name][k]
+        answers.append(push(drive, numbers, control, length, rate, ahead(tree)))
     return answers
 
 
@@ -304,11 +311,16 @@ def has_rates(tree: Tree, inputs: Collection[str]) -> bool:
         return True
     if "limits" in drives.forces and any(isfinite(x) for x in (*drives.lower, *drives.upper)):
         return True
-    return CONTROLS.name in inputs and any(_has_rate(drive, inputs) for drive in drives.actuators)
+    if drives.implicit == POSITIONS and (
+        STIFFNESS.name in inputs or ("springs" in drives.forces and any(drives.stiffness))
+    ):
+        return True
+    return CONTROLS.name in inputs and any(_has_rate(tree, drive, inputs) for drive in drives.actuators)
 
 
-def _has_rate(drive: Drive, inputs: Collection[str]) -> bool:
-    return drive.is_damper or drive.gains[-1] != 0.0 or ACTUATOR_GAINS.name in inputs
+def _has_rate(tree: Tree, drive: Drive, inputs: Collection[str]) -> bool:
+    by_length = tree.drives.implicit == POSITIONS and drive.gains[-2] != 0.0
+    return drive.is_damper or drive.gains[-1] != 0.0 or by_length or ACTUATOR_GAINS.name in inputs
 
 
 def stepping(tree: Unrolled) -> Unrolled:
@@ -327,7 +339,8 @@ def couples(tree: Sweeps) -> bool:
     """Whether D has entries beside its diagonal, which factors of M take and eliminations of joints do not."""
     if not isinstance(tree, Unrolled) or not {IMPLICIT.name, CONTROLS.name} <= tree.inputs.keys():
         return False
-    return any(len(drive.gears) > 1 and _has_rate(drive, tree.inputs) for drive in tree.tree.drives.actuators)
+    drives = tree.tree.drives.actuators
+    return any(len(drive.gears) > 1 and _has_rate(tree.tree, drive, tree.inputs) for drive in drives)
 
 
 def added_mass(tree: Unrolled) -> SparseMatrix:
@@ -368,6 +381,11 @@ def _step(tree: Unrolled) -> Scalar | None:
     """h, where forces are taken at the end of a step."""
     length = tree.inputs.get(IMPLICIT.name)
     return None if length is None else length[0]
+
+
+def ahead(tree: Unrolled) -> Scalar | None:
+    """h, where positions are taken at the end of a step too."""
+    return _step(tree) if tree.tree.drives.implicit == POSITIONS else None
 
 
 def _pairs(tree: Unrolled) -> Iterator[tuple[int, int, float, Sequence[Scalar], Push]]:

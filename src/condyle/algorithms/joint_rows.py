@@ -94,7 +94,12 @@ def shape_of(tree: Tree, open_friction: bool) -> tuple[tuple[bool, bool, bool], 
     inputs = {"q": zeros * tree.nq, "dt": zeros}
     if open_friction:
         inputs[DRY_FRICTION.name] = zeros * tree.nv
-    return tuple((x is not None, y is not None, z is not None) for _, x, y, z in _rows(Unrolled(tree, inputs)))
+    return shape(_rows(Unrolled(tree, inputs)))
+
+
+def shape(rows: Sequence[JointRow]) -> tuple[tuple[bool, bool, bool], ...]:
+    """The same of rows that are there."""
+    return tuple((x is not None, y is not None, z is not None) for _, x, y, z in rows)
 
 
 def ends_of(rows: Sequence[JointRow]) -> list[Scalar]:

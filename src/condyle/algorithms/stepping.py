@@ -64,17 +64,23 @@ def first_order(
 
 def step_parts(tree: Tree, method: Method, v: Vector, plain: Vector, h: Scalar) -> StepParts:
     """The parts of a step, given plain = v + h a."""
-    fixed, linear = list(plain), set[int]()
-    for kind, rates, entries in turning_joints(tree):
-        line = [v[k] if k in entries else number(0.0) for k in rates]
-        turn = [number(0.0) if k in entries else v[k] for k in rates]
-        for k, x in zip(rates, kind.bracket(turn, line), strict=True):
-            fixed[k] = fixed[k] + h * x if k in entries else fixed[k]
-        linear |= set(entries)
+    fixed, linear = list(plain), linear_brackets(tree, v)
+    for k, x in linear.items():
+        fixed[k] = fixed[k] + h * x
     shift, turn = ([number(0.0)] * tree.nv for _ in range(2))
     for k, x in enumerate(fixed if method.moves_last else v):
         (shift if k in linear else turn)[k] = h * x
     return StepParts(fixed, shift, turn)
+
+
+def linear_brackets(tree: Tree, v: Vector) -> dict[int, Scalar]:
+    """[w, l] by the entries of v that have one: those along axes which turn."""
+    found = dict[int, Scalar]()
+    for kind, rates, entries in turning_joints(tree):
+        line = [v[k] if k in entries else number(0.0) for k in rates]
+        turn = [number(0.0) if k in entries else v[k] for k in rates]
+        found |= {k: x for k, x in zip(rates, kind.bracket(turn, line), strict=True) if k in entries}
+    return found
 
 
 def turning_joints(tree: Tree) -> Iterator[tuple[JointType, list[int], list[int]]]:

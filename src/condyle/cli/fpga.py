@@ -13,7 +13,7 @@ from condyle import api, fpga
 from condyle.backends.common.facts import checked_name
 from condyle.cli.common import add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
-from condyle.compile.options import check_solvable
+from condyle.compile.invertible import check_solvable
 from condyle.errors import UnsupportedError
 from condyle.fpga import simulation
 from condyle.fpga.accuracy import WORDS

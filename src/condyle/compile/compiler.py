@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from condyle.compile.invertible import check_invertible
 from condyle.compile.kernels import composed
-from condyle.compile.options import check_invertible
 from condyle.compile.routes import Router
 from condyle.compile.target_protocol import Target
 from condyle.derivatives import vjp

@@ -11,22 +11,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.errors import ShapeError, SingularError, UnsupportedError
+from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
 from condyle.identity import digest
 from condyle.model.actuator import in_numbers
-from condyle.model.checks import check_drives, idle_coordinates
+from condyle.model.checks import check_drives
 from condyle.model.contact import CONTACT_KINDS, Contact, anchors_of, checked_contacts, gains_of, normals_of
 from condyle.model.named import suggest
 from condyle.model.robot import Frame, Robot
 from condyle.model.tree import Tree, tree_of
 from condyle.runtime.native import MOST_PORTS
 from condyle.specification import UNBOUND, Bound, Drives, Function, Repeat
-from condyle.specification.integrators import FORCE_FRAMES, INTEGRATORS, JOINT_FORCES, REFERENCE_FRAMES, REGRESSOR
+from condyle.specification.integrators import (
+    FORCE_FRAMES,
+    INTEGRATORS,
+    JOINT_FORCES,
+    POSITIONS,
+    REFERENCE_FRAMES,
+    REGRESSOR,
+)
 from condyle.specification.ports import (
     ACTIVE,
     ACTUATOR_GAINS,
     ANCHORS,
+    ARMS,
     CONTROLS,
     DRY_FRICTION,
     FRICTION_NUMBERS,
@@ -36,7 +44,6 @@ from condyle.specification.ports import (
     NORMALS,
     NUMBERS,
 )
-from condyle.text import few
 from condyle.trace.straight import sizes
 from condyle.version import __version__
 
@@ -63,9 +70,10 @@ class CompileArguments(NamedTuple):
     actuators: bool
     friction_velocity: float
     stops: tuple[float, float, float]
-    implicit: bool
+    implicit: bool | str
     joint_rows: bool
     regressor: tuple[str, ...]
+    sweeps: int | None
 
 
 SPEED = ("threads", "device", "check")
@@ -101,9 +109,10 @@ def bound_of(
     actuators: bool = False,
     friction_velocity: float = UNBOUND.drives.friction_velocity,
     stops: Sequence[float] = UNBOUND.drives.stops,
-    implicit: bool = UNBOUND.drives.implicit,
+    implicit: bool | str = UNBOUND.drives.implicit,
     joint_rows: bool = UNBOUND.drives.joint_rows,
     regressor: Sequence[str] = (),
+    sweeps: int | None = None,
 ) -> Bound:
     """The options that functions depend on; UnsupportedError for frames that are not there, and for other words."""
     check_choice("reference_frame", reference_frame, REFERENCE_FRAMES)
@@ -121,7 +130,13 @@ def bound_of(
     held = robot.contacts if contacts is None else checked_contacts(robot, contacts)
     drives = drives_of(robot, joint_forces, actuators, friction_velocity, stops, implicit, joint_rows)
     columns = words_of("regressor", regressor, REGRESSOR)
-    return Bound(names, reference_frame, force_frame, integrator, held, columns, drives)
+    if implicit == POSITIONS and integrator != UNBOUND.integrator:
+        raise UnsupportedError(
+            f"implicit={implicit!r}, integrator={integrator!r}: positions at the end of a step need "
+            f"integrator={UNBOUND.integrator!r}, whose q moves with the v of the end"
+        )
+    sweeps = None if sweeps is None else whole("sweeps", sweeps, 1, "None for iterations until it is solved")
+    return Bound(names, reference_frame, force_frame, integrator, held, columns, sweeps, drives)
 
 
 def bound_of_compiled(options: CompileArguments) -> Bound:
@@ -135,14 +150,18 @@ def drives_of(
     actuators: bool,
     friction_velocity: float,
     stops: Sequence[float],
-    implicit: bool,
+    implicit: bool | str,
     joint_rows: bool,
 ) -> Drives:
     """What acts beside tau. UnsupportedError for other words and numbers; ModelError for impossible joints."""
     words = words_of("joint_forces", joint_forces, (*JOINT_FORCES, "all"))
-    for name, value in (("actuators", actuators), ("implicit", implicit), ("joint_rows", joint_rows)):
-        if not isinstance(value, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise UnsupportedError(f"{name}={value!r}: give True or False")
+    for name, value, more in (
+        ("actuators", actuators, ()),
+        ("implicit", implicit, (POSITIONS,)),
+        ("joint_rows", joint_rows, ()),
+    ):
+        if not isinstance(value, bool) and value not in more:
+            raise UnsupportedError(f"{name}={value!r}: give {', '.join(map(repr, (*more, True)))} or False")
     width = positive("friction_velocity", (friction_velocity,), 1)[0]
     k, t, w = positive("stops", stops, 3)
     laws = JOINT_FORCES if "all" in words else words
@@ -229,7 +248,7 @@ def numbers_of(
     if not contacts:
         return own
     flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
-    zeros = {name: np.zeros((len(contacts), *of)) for name, of in ((GAPS.name, ()), (IMPULSE0.name, (3,)))}
+    zeros = {port.name: np.zeros(port.shape({"n_contacts": len(contacts)})) for port in (GAPS, IMPULSE0, ARMS)}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 
@@ -461,29 +480,6 @@ def _check_carried(tree: Tree, repeat: Repeat) -> None:
                 f"shape {inputs[port.name]}: the next step takes what a step answers; give both one shape, or the "
                 "output another name"
             )
-
-
-def check_invertible(robot: Robot) -> None:
-    """SingularError if M(q) has no inverse for any q."""
-    idle = idle_coordinates(robot, robot.random_state(4, 0).q)
-    if not idle:
-        return
-    still = [joint for joint in robot.joints if any(joint.v_index <= k < joint.v_index + joint.nv for k in idle)]
-    names = [repr(joint.name) for joint in still]
-    lone = f"joint {names[0]} moves no inertia of its own"
-    which = lone if len(names) == 1 else f"joints {few(names, SHOWN)} move no inertia of their own"
-    behind = robot.bodies[robot.joints.index(still[-1])].name
-    raise SingularError(
-        f"{which}, so the mass matrix has no inverse. Lock what moves none, robot.lock({{{names[-1]}: q}}), or give it "
-        f"armature, or give mass to the bodies that it carries (from {behind!r} on); functions that need no inverse, "
-        "such as inverse_dynamics, work as it is"
-    )
-
-
-def check_solvable(robot: Robot, functions: Iterable[Function]) -> None:
-    """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
-    if any(function.solves_own for function in functions):
-        check_invertible(robot)
 
 
 def checked_route(tree: Tree, function: Function, route: str) -> str:

@@ -105,7 +105,8 @@ class MachineCode(Text):
                 marks = [port.is_shared for port in function.inputs]
                 shared = () if None in marks else tuple(map(bool, marks))
                 lower = tuple(port.lower for port in function.outputs)
-                assembled = machine_code.assembled(code, dtype, layouts=layouts, shared=shared, lower=lower)
+                panel = max((port.lanes for port in function.inputs), default=0)
+                assembled = machine_code.assembled(code, dtype, None, layouts, shared, lower, panel)
                 kernel = machine_code.load(assembled, layouts)
                 if compiler.keeps(function):
                     keep.keep(cache_key(compiler, function, dtype), assembled)

@@ -11,13 +11,13 @@ from numpy.typing import DTypeLike
 
 from condyle.backends.common.facts import Facts
 from condyle.compile.compiler import Compiler
+from condyle.compile.invertible import check_solvable
 from condyle.compile.options import (
     bound_of,
     check_bound,
     check_choice,
     check_numbers,
     check_robot,
-    check_solvable,
     numbers_of,
     routes_of,
 )
@@ -96,8 +96,9 @@ def export(
     actuators: bool = False,
     friction_velocity: float | None = None,
     stops: Sequence[float] | None = None,
-    implicit: bool | None = None,
+    implicit: bool | str | None = None,
     joint_rows: bool | None = None,
+    sweeps: int | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -111,7 +112,8 @@ def export(
     functions: short names, or the functions; for "c" and "cuda" "rollout" too, which is step repeated.
     name: first part of every exported name, `[a-z][a-z0-9_]{0,30}` and no keyword of C, C++, CUDA or Verilog; None is
         the name of a bundled robot, else "robot".
-    frames, reference_frame, integrator, contacts, regressor: as in `Robot.compile`, for "c", "cuda" and "casadi".
+    frames, reference_frame, integrator, contacts, regressor, sweeps: as in `Robot.compile`, for "c", "cuda" and
+        "casadi".
     joint_forces, actuators, friction_velocity, stops, implicit, joint_rows: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
@@ -150,7 +152,7 @@ def export(
     drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
     drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
-    options |= {"regressor": regressor or None}
+    options |= {"regressor": regressor or None, "sweeps": sweeps}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()
@@ -162,6 +164,7 @@ def export(
         integrator=step_by,
         contacts=held,
         regressor=regressor,
+        sweeps=sweeps,
         **{option: value for option, value in drives.items() if value is not None},
     )
     numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts, bound.drives))

@@ -35,7 +35,7 @@ def vectors_of(
     allowed = _allowed(function, dtype, robot.nv, condition)
     found = _reference(compiler, function, rows)
     moved = _reference(compiler, function, {name: _rounded(x, dtype) for name, x in rows.items()})
-    return Vectors(inputs, found, allowed, (), _coarser(found, moved, allowed))
+    return Vectors(inputs, found, allowed, (), _coarser(function.outputs, found, moved, allowed))
 
 
 TIMES = 3, 2
@@ -69,7 +69,7 @@ def rollout_vectors(
     moved = tuple(np.empty_like(output) for output in outputs)
     kernel(n, [_rounded(x.astype(np.float64), dtype) for x in inputs], moved, 1)
     allowed = steps * _allowed(step, dtype, robot.nv, condition)
-    return Vectors(inputs, outputs, allowed, TIMES, _coarser(outputs, moved, allowed))
+    return Vectors(inputs, outputs, allowed, TIMES, _coarser(repeated.outputs, outputs, moved, allowed))
 
 
 def _rounded(rows: Reals, dtype: str) -> Reals:
@@ -77,17 +77,22 @@ def _rounded(rows: Reals, dtype: str) -> Reals:
     return rows * (1.0 + np.finfo(dtype).eps * (np.indices(rows.shape).sum(axis=0) % 2))
 
 
-def _coarser(answers: Sequence[Reals], moved: Sequence[Reals], allowed: float) -> tuple[tuple[int, float], ...]:
-    """Tolerances of outputs that inputs which are a rounding off move by more, such as of a residual.
+def _coarser(
+    ports: Sequence[Port], answers: Sequence[Reals], moved: Sequence[Reals], allowed: float
+) -> tuple[tuple[int, float], ...]:
+    """Tolerances of outputs that inputs which are a rounding off move by more, and of those whose rounding goes by
+    another output (`Port.beside`), such as a residual.
 
     moved: the answers of such inputs.
     """
     found: list[tuple[int, float]] = []
-    for k, (answer, other) in enumerate(zip(answers, moved, strict=True)):
-        scale = float(np.max(np.abs(answer), initial=0.0))
+    scales = {port.name: float(np.max(np.abs(x), initial=0.0)) for port, x in zip(ports, answers, strict=True)}
+    for k, (port, answer, other) in enumerate(zip(ports, answers, moved, strict=True)):
+        scale = scales[port.name]
         change = float(np.max(np.abs(answer - other), initial=0.0)) / scale if scale else 0.0
-        if change > allowed:
-            found.append((k, 16.0 * change))
+        beside = allowed * scales.get(port.beside, 0.0) / scale if scale else 0.0
+        if max(change, beside) > allowed:
+            found.append((k, max(16.0 * change, beside)))
     return tuple(found)
 
 

@@ -148,6 +148,7 @@ def names_of(robot: Robot, bound: Bound, functions: Iterable[Function]) -> dict[
     seen |= {"joint_forces": list(bound.drives.forces)} if bound.drives.forces else {}
     seen |= {"actuators": [one.name for one in robot.actuators]} if bound.drives.actuators else {}
     seen |= {"regressor": list(bound.regressor)} if bound.regressor else {}
+    seen |= {"sweeps": bound.sweeps} if bound.sweeps else {}
     seen |= {"integrator": bound.integrator} if any("integrator" in one.options for one in functions) else {}
     return {
         **seen,

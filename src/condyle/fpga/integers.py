@@ -15,7 +15,8 @@ from condyle.backends.cpu import build
 from condyle.backends.cpu import build as cpu
 from condyle.calls.methods import as_result, document_of, result_type, signature_of
 from condyle.compile import targets
-from condyle.compile.options import bound_arguments, check_choice, check_numbers, check_robot, check_solvable, whole
+from condyle.compile.invertible import check_solvable
+from condyle.compile.options import bound_arguments, check_choice, check_numbers, check_robot, whole
 from condyle.compile.target_protocol import Target
 from condyle.errors import BuildError, StateError, UnsupportedError
 from condyle.fpga.box import box_of, check_held, limits

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from condyle import algorithms
 from condyle.derivatives import jvp, vjp
+from condyle.functions import contact_sweeps
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
-from condyle.specification import Function, Numerics, Port, Route, Size, Ways
-from condyle.specification.ports import ACTIVE, DRY_FRICTION
+from condyle.specification import Function, Route
+from condyle.specification.ports import ACTIVE, DRY_FRICTION, IMPULSE0
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_friction import Frictional
@@ -60,9 +61,19 @@ def _same(_: Any, inputs: ByName) -> Sequence[Values]:
 
 def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]:
     shape = algorithms.joint_rows.shape_of(recording.tree, DRY_FRICTION.name in inputs)
-    parts = parts_of(solve, len(recording.tree.contacts), shape)
+    contacts = len(recording.tree.contacts)
+    parts = parts_of(solve, contacts, shape)
     extra = [name for name in solve.takes if name in inputs]
     problem, answers = parts.problem.taking(*extra), parts.answers.taking(*extra)
+    if recording.tree.sweeps is not None:
+
+        def solution(p: Values) -> Values:
+            known = {IMPULSE0.name: [0.0] * (3 * contacts), **inputs}  # where iterations begin does not matter
+            begun = parts.problem.taking(*extra, IMPULSE0.name)
+            held = recording.call(begun, *(known[port.name] for port in begun.inputs))[1:]
+            return recording.call(parts.solution, p, *held)[0]
+
+        return contact_sweeps.record(solve, solution, recording, inputs)
     p, *held = recording.call(problem, *(inputs[port.name] for port in problem.inputs))
     if p:
         fixed = [recording.equal(x) for x in held]
@@ -78,19 +89,12 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
     """The parts of `contact_solve` with this many contacts and these rows of joints."""
     n, ends = 3 * contacts + len(shape), sum(map(sum, shape))
     sizes = ((n, n), (n,), (n,), (n,), (n,), (contacts,), (ends,))
-    p, extra, right, *held = map(_port, ("p", "extra", "right", *HELD), ((n,), (), (n,), *sizes))
+    names, port = ("p", "extra", "right", *HELD), contact_sweeps.port_of
+    p, extra, right, *held = (port(name, *size) for name, size in zip(names, ((n,), (), (n,), *sizes), strict=True))
     solution = replace(p, name="solution")
 
-    def function(
-        name: str, inputs: Sequence[Port], outputs: Sequence[Port], run: Route | Callable[..., Any]
-    ) -> Function:
-        said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
-        described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
-        ways, content = Ways(lambda: {name: route}), f"{said} {contacts} {shape}"
-        return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=content)
-
-    read = partial(_read, shape)
-    step = function("iteration", (p, extra, *held), (p, extra, _port("done", ())), partial(_iteration, read))
+    read, function = partial(_read, shape), partial(contact_sweeps.part_of, solve, f"{contacts} {shape}")
+    step = function("iteration", (p, extra, *held), (p, extra, port("done")), partial(_iteration, read))
     misses = function("misses", (p, *held), (right,), partial(_misses, read))
     solves = [
         function(name, (p, *held, right), (solution,), partial(_solved, read, name))
@@ -110,10 +114,6 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
         solved,
         function("answers", (*solve.inputs, p), solve.outputs, _answers),
     )
-
-
-def _port(name: str, size: Sequence[int]) -> Port:
-    return Port(name, tuple(map(str, size)), "mixed", "-", f"{name} of the problem")
 
 
 def _frictional(tree: Unrolled) -> Frictional:

@@ -153,7 +153,7 @@ CONTACT_SOLVE = contact_function(
     replace(
         SOLVING,
         source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
-        needs=DRIVES._replace(contact_kinds=("point",), joint_rows=True),
+        needs=DRIVES._replace(options=(*DRIVES.options, "sweeps"), contact_kinds=("point",), joint_rows=True),
         takes=(F_EXT.name, CONTROLS.name, *NUMBERS, *FRICTION_NUMBERS),
     ),
     "cfric",

@@ -7,6 +7,7 @@ Padding of panels is not read. Quu is read by its lower triangle; so is V by all
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -176,16 +177,18 @@ def _function(shape: _Shape, run: Run, key: str, inputs: Sequence[Port], outputs
     if shape.turning is not None:
         numbers += ["joints", *(number for block in shape.turning for number in block)]
     name = "_".join(map(str, ("riccati", key, *numbers)))
-    return part(name, answer, inputs, outputs)
+    return part(name, answer, inputs, outputs, shape.lanes)
 
 
-def part(name: str, run: Any, inputs: Sequence[Port], outputs: Sequence[Port], numbers: str = "") -> Function:
+def part(
+    name: str, run: Any, inputs: Sequence[Port], outputs: Sequence[Port], lanes: int, numbers: str = ""
+) -> Function:
     """A function of columns or of one knot; numbers: those in its code that its name does not have."""
     return Function(
         name,
         name,
         "a part of a Riccati recursion",
-        tuple(inputs),
+        tuple(replace(port, lanes=lanes) for port in inputs),
         tuple(outputs),
         Ways(lambda: {"columns": Route(run)}),
         Numerics(Size(0), Accuracy(1e-9, 1e-3)),

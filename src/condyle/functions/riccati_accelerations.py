@@ -90,7 +90,7 @@ def functions(n: int, lanes: int, h: float) -> dict[str, Function]:
         "advance": (advance, gains, moved),
         "follow": (partial(advance, has_slope=False), gains, moved),
     }
-    return {key: part(f"riccati_{key}_{n}_{lanes}", *built, h.hex()) for key, built in ports.items()}
+    return {key: part(f"riccati_{key}_{n}_{lanes}", *built, lanes, h.hex()) for key, built in ports.items()}
 
 
 def finite(x: Any) -> Any:

@@ -22,6 +22,19 @@ from condyle.functions.steps import STEP
 from condyle.specification import F_EXT, Derivative, Port
 from condyle.user.function import CompiledFunction
 
+
+def job_of(x: object) -> str:
+    """What a compiled job is, by the name of its class. UnsupportedError for anything else."""
+    from condyle.jobs.environment.environments import Environments
+    from condyle.jobs.optimal_control.solver import Solver
+
+    for kind in (Environments, Solver):
+        if isinstance(x, kind):
+            return kind.__name__
+    said = "give a Dynamics, or a function, environments or a solver that compile() made"
+    raise UnsupportedError(f"wrap({type(x).__name__}): {said}")
+
+
 # Rollouts on arrays of another framework: one call forward, one back; and how arguments are bound.
 
 
@@ -299,6 +312,11 @@ class Function:
     ) -> Any:
         """See `CompiledFunction.iterate`. It has no gradient."""
         return self.rollout.iterate(args, named, until, most, by_time, sum)
+
+    @property
+    def specification(self) -> specification.Function:
+        """What it takes and gives."""
+        return self._function
 
     def __reduce__(self) -> tuple[Any, ...]:
         return self._recipe

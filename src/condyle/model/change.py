@@ -236,7 +236,8 @@ def assemble(description: Description) -> RobotData:
     snapped = description.snapped.more(walk.moved)
     still = {spec.name: Follows(None, 0.0, spec.held or 0.0) for spec in description.joints if spec.type == FIXED}
     actuators = folded(description.actuators, {**still, **followed(joints)}, [joint.name for joint in joints])
-    return RobotData(*whole, description.snap, snapped, description.contacts, actuators, description.file_notes)
+    more = (description.contacts, actuators, description.file_notes, description.shapes)
+    return RobotData(*whole, description.snap, snapped, *more)
 
 
 def _walk(description: Description) -> _Walk:

@@ -17,6 +17,8 @@ from condyle.model.description import Link
 from condyle.model.named import suggest
 from condyle.model.parts import Frame, RobotData
 from condyle.model.placement import IDENTITY, Placement
+from condyle.model.shapes import Shape
+from condyle.text import few
 
 CONTACT_KINDS: Mapping[str, tuple[int, ...]] = {
     "point": (0, 1, 2),
@@ -24,9 +26,6 @@ CONTACT_KINDS: Mapping[str, tuple[int, ...]] = {
     "plane": (0, 1, 2, 3, 4, 5),
 }
 """Which entries of the relative motion [linear; angular] each kind holds, in the contact's axes."""
-
-RIGID = 1e-6
-"""How far the rows of a rotation may be from orthonormal."""
 
 HERE = Placement(np.eye(3), np.zeros(3))
 
@@ -39,7 +38,8 @@ class Contact:
     all rotations but the one about the contact's x axis; "plane" holds the whole frame. other: a frame of another body;
     None is the world. placement: of the contact in `frame`; None is the origin of `frame`. gains: (kp [1/s^2], kd
     [1/s]) of Baumgarte's stabilisation, J a + gamma + kd J v + kp e = 0. anchor: placement in `other`, or in the world,
-    where the contact is held; None is the origin of `other`; in the world it is needed if kp is not zero.
+    where the contact is held; None is the origin of `other`; in the world it is needed if kp is not zero. shape, point:
+    of a contact that `Robot.shape_contacts` makes, at the centre of its shape: grounds say where it touches.
     Errors: UnsupportedError for an unknown kind, a name that is no text, and for gains that are negative or not finite.
     """
 
@@ -49,6 +49,8 @@ class Contact:
     placement: Placement | None = None
     gains: tuple[float, float] = (0.0, 0.0)
     anchor: Placement | None = None
+    shape: Shape | None = None
+    point: int = 0
 
     def __post_init__(self) -> None:
         for name, value in (("frame", self.frame), ("other", self.other)):
@@ -61,7 +63,7 @@ class Contact:
         for name, value in (("placement", self.placement), ("anchor", self.anchor)):
             if value is not None and not isinstance(value, Placement):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise UnsupportedError(f"{self.title}: {name}={value!r}: give a Placement of condyle.model.placement")
-            if value is not None and not _is_rigid(value):
+            if value is not None and not value.is_rigid:
                 raise UnsupportedError(
                     f"{self.title}: {name}={value!r}: its matrix is no rotation, or it is not finite"
                 )
@@ -74,6 +76,12 @@ class Contact:
                 f"{self.title}: gains={self.gains!r}; give (kp, kd), two finite numbers from 0 on [1/s^2, 1/s]"
             )
         object.__setattr__(self, "gains", (float(gains[0]), float(gains[1])))
+        if self.shape is not None and not (
+            isinstance(self.shape, Shape)  # pyright: ignore[reportUnnecessaryIsInstance]
+            and (self.kind, self.frame, self.placement) == ("point", self.shape.frame, self.shape.placement)
+            and self.point in range(self.shape.points)
+        ):
+            raise UnsupportedError(f"{self.title}: shape={self.shape!r}: take contacts of robot.shape_contacts()")
 
     @property
     def title(self) -> str:
@@ -101,21 +109,16 @@ class Contact:
         return self.anchor or HERE
 
 
-def _is_rigid(placement: Placement) -> bool:
-    rows: Array = placement.rotation
-    finite = bool(np.isfinite(rows).all() and np.isfinite(placement.translation).all())
-    return finite and bool(np.abs(rows @ transpose(rows) - np.eye(3)).max() < RIGID and np.linalg.det(rows) > 0.0)
-
-
 def checked_contacts(robot: RobotData, contacts: Sequence[Contact]) -> tuple[Contact, ...]:
     """These contacts; UnsupportedError, which names the contact, for one that this robot cannot have."""
     listed = isinstance(contacts, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     if not listed or not all(isinstance(one, Contact) for one in contacts):  # pyright: ignore
         raise UnsupportedError(f"contacts={contacts!r}: give a list of condyle.Contact")
-    seen = set[tuple[str, str | None, bytes]]()
+    seen = set[tuple[object, ...]]()
     for one in contacts:
         _check(robot.frames, one)
-        key = one.frame, one.other, one.placed.translation.tobytes()
+        solid = None if one.shape is None else (one.shape.kind, one.shape.size, one.point)
+        key = one.frame, one.other, one.placed.translation.tobytes(), solid
         if key in seen:
             raise UnsupportedError(f"{one.title} is there twice; leave one out")
         seen.add(key)
@@ -135,6 +138,35 @@ def _check(frames: Mapping[str, Frame], contact: Contact) -> None:
         raise UnsupportedError(f"{contact.title}: frame {contact.other!r} is fixed to the world; leave `other` out")
     if own == other:
         raise UnsupportedError(f"{contact.title}: both frames are on the same body, so that they never move")
+
+
+def shape_contacts(robot: RobotData, which: Sequence[str | Shape] | None) -> tuple[Contact, ...]:
+    """See `Robot.shape_contacts`."""
+    left_out = () if robot.file_notes is None else robot.file_notes.shapes
+    said = f"; left out of the file: {few(left_out, 5)}" if left_out else ""
+    if which is None:
+        if said and robot.shapes:
+            warnings.warn(ModelWarning(f"shape_contacts of robot {robot.name!r}{said}"), stacklevel=3)
+        which = [shape for shape in robot.shapes if shape.frame in robot.frames and robot.frames[shape.frame].body >= 0]
+    if isinstance(which, str) or not all(isinstance(one, str | Shape) for one in which):  # pyright: ignore
+        raise UnsupportedError(
+            f"shape_contacts: {which!r}: give a list of names of shapes or frames, or of condyle.Shape"
+        )
+    shapes = list[Shape]()
+    for one in which:
+        own = [one] if isinstance(one, Shape) else [shape for shape in robot.shapes if one in (shape.frame, shape.name)]
+        if not own:
+            names = tuple(dict.fromkeys(x for shape in robot.shapes for x in (shape.frame, shape.name) if x))
+            raise UnsupportedError(
+                f"shape_contacts: there is no shape {one!r}, and none of a frame {one!r}"
+                f"{suggest(str(one), names) if names else ''}{said}; name it: condyle.Shape('sphere', 0.02, {one!r})"
+            )
+        shapes += own
+    if not shapes:
+        raise UnsupportedError(f"shape_contacts: the robot has no shapes{said}; name some, as condyle.Shape")
+    points = [(shape, k) for shape in shapes for k in range(shape.points)]
+    contacts = [Contact(shape.frame, placement=shape.placement, shape=shape, point=k) for shape, k in points]
+    return checked_contacts(robot, contacts)
 
 
 def gains_of(contacts: Sequence[Contact]) -> Array:

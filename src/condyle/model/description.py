@@ -11,6 +11,7 @@ from condyle.model.actuator import Actuator
 from condyle.model.array import Array, frozen
 from condyle.model.parts import NONE_SNAPPED, Body, FileNotes, Joint, RobotData, Snapped, combine, massless
 from condyle.model.placement import IDENTITY, Placement
+from condyle.model.shapes import Shape
 
 FIXED = "fixed"
 
@@ -95,6 +96,7 @@ class Description:
     contacts: tuple[Any, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     file_notes: FileNotes | None = None
+    shapes: tuple[Shape, ...] = ()
 
 
 def describe(robot: RobotData) -> Description:
@@ -113,8 +115,8 @@ def describe(robot: RobotData) -> Description:
             links.append(Link(massless(name)))
             joints.append(JointSpec("", FIXED, carrier(robot, frame.body), name, frame.placement))
     whole = (robot.name, robot.gravity, tuple(links), tuple(joints))
-    loops, drives = robot.contacts, robot.actuators
-    return Description(*whole, robot.snap, robot.snapped, contacts=loops, actuators=drives, file_notes=robot.file_notes)
+    more = (robot.contacts, robot.actuators, robot.file_notes, robot.shapes)
+    return Description(*whole, robot.snap, robot.snapped, None, *more)
 
 
 def carrier(robot: RobotData, body: int) -> str | None:

@@ -16,6 +16,7 @@ from condyle.model.actuator import Actuator, Follows, check_actuators
 from condyle.model.array import LARGEST, Array, congruence, frozen, moderate, short
 from condyle.model.joints import JOINT_TYPES, JointType
 from condyle.model.placement import Placement
+from condyle.model.shapes import Shape
 from condyle.specification import UNBOUND, Drives
 from condyle.text import few, printable, quoted
 
@@ -26,10 +27,12 @@ class FileNotes(NamedTuple):
     """What a file says and functions leave out, and what is read otherwise than by other programs, in words.
 
     What the robot has as data (damping, friction, springs, limits, actuators) is not repeated here: see `unapplied`.
+    shapes: collision shapes that are left out, which `shape_contacts` says.
     """
 
     ignored: tuple[str, ...] = ()
     otherwise: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
 
 
 class Frame(NamedTuple):
@@ -190,7 +193,8 @@ class RobotData:
     snap: the angle [rad] within which rotations were taken as quarter turns. snapped: how many were (count), and
     the largest change (largest, [rad]). contacts: loop closures of its file. actuators: with names of their own, on
     joints with one degree of freedom that follow no other. file_notes: what `compile` says of its
-    file once; None for a bundled robot, one made in code, and in another process. nq: length of q. nv: of v, a, tau.
+    file once; None for a bundled robot, one made in code, and in another process. shapes: collision shapes of its
+    file, which functions do not see, see `Robot.shape_contacts`. nq: length of q. nv: of v, a, tau.
     """
 
     name: str
@@ -204,6 +208,7 @@ class RobotData:
     contacts: tuple[Any, ...] = ()
     actuators: tuple[Actuator, ...] = ()
     file_notes: FileNotes | None = field(default=None, compare=False)
+    shapes: tuple[Shape, ...] = ()
     nq: int = field(init=False)
     nv: int = field(init=False)
 
@@ -226,20 +231,8 @@ class RobotData:
                 raise ModelError(findings)
 
     def __reduce__(self) -> tuple[type[RobotData], tuple[object, ...]]:
-        frames = dict(self.frames)
-        numbers = (
-            self.name,
-            self.gravity,
-            self.joints,
-            self.bodies,
-            frames,
-            self.base,
-            self.snap,
-            self.snapped,
-            self.contacts,
-            self.actuators,
-        )
-        return type(self), numbers
+        parts = (self.name, self.gravity, self.joints, self.bodies, dict(self.frames), self.base, self.snap)
+        return type(self), (*parts, self.snapped, self.contacts, self.actuators, None, self.shapes)
 
     @property
     def mass(self) -> float:

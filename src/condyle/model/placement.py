@@ -13,6 +13,8 @@ from condyle.spatial.rotation import from_quaternion
 
 Angles = tuple[float, float, float]
 _QUARTER = math.pi / 2.0
+RIGID = 1e-6
+"""How far the rows of a rotation may be from orthonormal."""
 _ROUNDING = 1e-14  # rad, of angles that are written to the last digit or were products of rotations
 
 
@@ -60,6 +62,14 @@ class Placement:
     @property
     def is_identity(self) -> bool:
         return not self.translation.any() and bool(np.array_equal(self.rotation, np.eye(3)))
+
+    @property
+    def is_rigid(self) -> bool:
+        """Whether it is finite, and its matrix a rotation."""
+        rows = self.rotation
+        if not (np.isfinite(rows).all() and np.isfinite(self.translation).all()):
+            return False
+        return bool(np.abs(rows @ transpose(rows) - np.eye(3)).max() < RIGID and np.linalg.det(rows) > 0.0)
 
     def compose(self, inner: Placement) -> Placement:
         """The placement of a frame that stands at `inner` in this one; composing with the identity is exact."""

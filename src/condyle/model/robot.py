@@ -25,6 +25,7 @@ from condyle.model.orders import Permutation
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.physical import attached, parameters, with_parameters
 from condyle.model.placement import Placement, alignment
+from condyle.model.shapes import Shape
 from condyle.model.state import State, configurations
 from condyle.spatial.vector import IDENTITY_MATRIX
 from condyle.specification.integrators import FORCE_FRAMES
@@ -189,7 +190,7 @@ class Robot(RobotData, Identified):
 
     q (nq,) holds the joints' positions in order, v (nv,) their velocities. It cannot be changed; it pickles as data.
     fingerprint: sha256 (hex) of all numbers that dynamics depends on. identity: of everything that an answer can depend
-    on, to the last bit: frames, contacts, limits, damping, friction, springs, actuators and names too.
+    on, to the last bit: frames, contacts, limits, damping, friction, springs, actuators, shapes and names too.
     """
 
     fingerprint: str = field(init=False)
@@ -207,7 +208,8 @@ class Robot(RobotData, Identified):
     def from_data(cls: type[Self], robot: RobotData) -> Self:
         """The robot of a robot."""
         whole = (robot.name, robot.gravity, robot.joints, robot.bodies, robot.frames, robot.base)
-        return cls(*whole, robot.snap, robot.snapped, robot.contacts, robot.actuators, robot.file_notes)
+        more = (robot.contacts, robot.actuators, robot.file_notes, robot.shapes)
+        return cls(*whole, robot.snap, robot.snapped, *more)
 
     @classmethod
     def assemble(cls: type[Self], description: Description) -> Self:
@@ -292,6 +294,17 @@ class Robot(RobotData, Identified):
         names that are there twice and for joints that are not there or have more than one degree of freedom.
         """
         return self.from_data(with_actuators(self, actuators))
+
+    def shape_contacts(self, which: Sequence[str | Shape] | None = None) -> tuple[Contact, ...]:
+        """Return the contacts of shapes with a ground of `condyle.ground`, to be given as `contacts=`.
+
+        A sphere has 1, a capsule 2, a box and a cylinder 4 each: the points that are deepest (docs/friction.md).
+
+        which: names of `shapes` or of the frames that have them, or each a `condyle.Shape`; None is all `shapes` of
+        bodies that move. Errors: UnsupportedError for a name without shapes, which says what the file has and was left
+        out, and for a frame that does not move. ModelWarning, where which is None: what was left out.
+        """
+        return loops.shape_contacts(self, which)
 
     def lock(self: Self, values: Mapping[str, float | Sequence[float] | Array]) -> Self:
         """Return the robot with joints fixed at values, {name: number, or kind.nq numbers} in rad and m; bodies are

@@ -175,6 +175,7 @@ class Tree:
     contacts: tuple[TreeContact, ...] = ()
     drives: Drives = UNBOUND.drives
     regressor: tuple[TreeColumns, ...] = ()
+    sweeps: int | None = None
 
     @property
     def n_rows(self) -> int:
@@ -264,6 +265,7 @@ def tree_of(robot: RobotData, bound: Bound = UNBOUND) -> Tree:
         tuple(builder.contact(one) for one in bound.contacts),
         bound.drives,
         _columns(robot, bound),
+        bound.sweeps,
     )
 
 

@@ -113,6 +113,7 @@ PARTIALS: dict[str, tuple[Rule | None, ...]] = {
     "log": (_log,),
     "tanh": (_tanh,),
     "atan2": (lambda at, x: x * at.operand(1) * _square(at), lambda at, x: -(x * at.operand(0) * _square(at))),
+    **dict.fromkeys((f"random{k}" for k in range(4)), (None,) * 8),
 }
 """{operation: one rule for each operand}; None for an operand without a derivative."""
 

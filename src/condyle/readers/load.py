@@ -19,6 +19,7 @@ from condyle.readers import urdf, xml
 from condyle.readers.folders import Folders, named_folders
 from condyle.readers.mjcf_compiler import Limits
 from condyle.readers.mjcf_tree import ENCODINGS, MAX_DEPTH
+from condyle.readers.shapes import urdf_shapes
 from condyle.specification.integrators import BUNDLED
 
 
@@ -100,7 +101,7 @@ def _load(
     if root.tag == "robot":
         root = xml.parse(data, file)
         said, findings = urdf.read(root, file, frozen(GRAVITY if gravity is None else gravity, 3), options.snap)
-        return finish(said, options, findings)
+        return finish(urdf_shapes(root, file).put_into(said), options, findings)
     if root.tag == "mujoco":
         from condyle.readers import mjcf
 

@@ -41,6 +41,7 @@ from condyle.readers.mjcf_tree import (
     schema_of,
     take_unmodelled,
 )
+from condyle.readers.shapes import mjcf_shapes
 from condyle.readers.xml import Element
 from condyle.text import few
 
@@ -220,8 +221,9 @@ def read(
 
     top: the root element of the file. q counts from the file's zero as in MuJoCo (`ref` kept), quaternions are
     (x, y, z, w) and velocities local, unlike there. Named sites are frames, linear joint equalities mimic joints, those
-    with a constant fixed joints, `connect` and `weld` closures (`Robot.contacts`, their gains zero); contacts and
-    cameras are ignored, and equalities that are not active. What is no `Actuator` is named by `FileNotes`.
+    with a constant fixed joints, `connect` and `weld` closures (`Robot.contacts`, their gains zero), geoms that collide
+    `Robot.shapes`; contacts and cameras are ignored, and equalities that are not active. What is no `Actuator` is named
+    by `FileNotes`.
     Errors: UnsupportedError for parts that run code or make bodies, for other equality constraints, tendons that act,
     plugins and flexes (unless options.unmodelled is "ignore"), or where mujoco is not installed; ModelError for the
     rest.
@@ -231,7 +233,7 @@ def read(
     prune_sections(root)
     taken = take_unmodelled(root)
     check_tree(root, str(path))
-    prune_geoms(root, options.floating_base)
+    others = prune_geoms(root, options.floating_base)
     data, findings = compile_tree(found, root, take_files(root, folders, limits.memory // 8), limits)
     try:
         model = read_compiled(data, schema_of(found.parent / "include" / "mujoco"))
@@ -247,6 +249,7 @@ def read(
     reader = _Reader(model, path, options, partial(_Labels(model, root).label, "actuator"))
     findings += opened(model, reader.contacts, reader.bodies, str(path))
     draft = reader.draft(name, frozen(down, 3))
+    draft = mjcf_shapes(model, reader.bodies, others, options.snap).put_into(draft)
     negative = [spec.name for spec in draft.joints if _is_negative(spec.numbers.damping, spec.numbers.friction)]
     findings += [Finding("note", "negative damping or friction", str(path), None, f"joint {j!r}") for j in negative]
     return finish(draft, options, findings)

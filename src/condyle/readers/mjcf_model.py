@@ -26,7 +26,8 @@ Ints = NDArray[np.int64]
 _FLAG = "mjDSBL_"
 _MAGIC, _HEADER = 54321, 5
 JOINT_Q, JOINT_V = (7, 4, 1, 1), (6, 3, 1, 1)  # mjtJoint: free, ball, slide, hinge
-_NAMED = {"body": "nbody", "jnt": "njnt", "site": "nsite", "tendon": "ntendon", "eq": "neq", "actuator": "nactuator"}
+_KINDS = ("body", "jnt", "geom", "site", "tendon", "eq", "actuator")
+_NAMED = {kind: f"n{kind}" for kind in _KINDS}
 
 
 class DamagedError(ValueError):
@@ -74,6 +75,13 @@ class Compiled:
     site_bodyid: Ints
     site_pos: Array
     site_quat: Array
+    geom_type: Ints
+    geom_contype: Ints
+    geom_conaffinity: Ints
+    geom_bodyid: Ints
+    geom_pos: Array
+    geom_quat: Array
+    geom_size: Array
     eq_type: Ints
     eq_objtype: Ints
     eq_obj1id: Ints
@@ -275,6 +283,7 @@ def _check_indices(model: Compiled, nv: int) -> None:
     ]
     fine = fine and owned == list(range(model.njnt)) and all(0 <= kind < 4 for kind in model.jnt_type.tolist())
     fine = fine and _within(model.site_bodyid, model.nbody) and _within(model.eq_type, 64)
+    fine = fine and _within(model.geom_bodyid, model.nbody)
     ends = (model.tendon_adr, model.tendon_num, model.tendon_adr + model.tendon_num)
     fine = fine and all(_within(each, len(model.wrap_type) + 1) for each in ends)
     fine = fine and min(model.actuator_gainprm.shape[1], model.actuator_biasprm.shape[1]) >= 3

@@ -186,7 +186,8 @@ def _offsets(struct: str, constants: Mapping[str, int]) -> dict[str, int]:
 
 # What cannot change a mass, a joint or a frame is left out before MuJoCo reads a model: neither opened nor run.
 #
-# A geom is kept if its mass may count, or a tendon runs around it; a mesh or height field if such a geom is made of it.
+# A geom is kept if its mass may count, if it is a simple shape that collides, or a tendon runs around it; a mesh or
+# height field if a geom that is kept is made of it.
 
 
 _SECTIONS = ("size", "visual", "statistic", "custom", "sensor", "keyframe", "contact")
@@ -196,6 +197,7 @@ _IN_DEFAULTS = ("texture", "material", "camera", "light", "pair")
 _LINKS = ("material", "texture")
 """Attributes that name what is left out."""
 _PLACES = ("worldbody", "body", "frame", "replicate")
+_SIMPLE = ("sphere", "capsule", "cylinder", "box")
 
 
 def prune_sections(root: Element) -> None:
@@ -226,8 +228,9 @@ def take_unmodelled(root: Element) -> dict[str, list[Element]]:
     return {what: nodes for what, nodes in taken.items() if nodes}
 
 
-def prune_geoms(root: Element, static: bool) -> None:
-    """Take out geoms whose mass counts nowhere, and meshes and height fields that no kept geom needs.
+def prune_geoms(root: Element, static: bool) -> list[Element]:
+    """Take out geoms whose mass counts nowhere and that are no shapes which collide, and meshes and height fields that
+    no kept geom needs; the geoms of moving bodies that collide and are not of `_SIMPLE`.
 
     static: the masses of bodies that cannot move count as well (they will be made movable).
     """
@@ -238,6 +241,7 @@ def prune_geoms(root: Element, static: bool) -> None:
     for section in root.children:
         if section.tag == "asset":
             section.children = [child for child in section.children if pruner.needs(child)]
+    return pruner.left_out
 
 
 @dataclass(slots=True)
@@ -249,6 +253,7 @@ class _Geoms:
     everywhere: bool
     static: bool
     needed: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    left_out: list[Element] = field(default_factory=list[Element])
 
     @staticmethod
     def from_root(root: Element, static: bool) -> _Geoms:
@@ -267,19 +272,23 @@ class _Geoms:
                 fixed = not (moves or _has(child, ("joint", "freejoint")))
                 written = not self.everywhere and any(grandchild.tag == "inertial" for grandchild in child.children)
                 free = fixed and not self.static
-                self.place(child, not fixed, written or free, child.get("childclass") or name)
+                self.place(child, not fixed or self.static, written or free, child.get("childclass") or name)
             elif child.tag in _PLACES:
                 self.place(child, moves, explicit, child.get("childclass") or name)
-            elif child.tag == "geom" and not self.keep(child, explicit, name):
+            elif child.tag == "geom" and not self.keep(child, moves, explicit, name):
                 continue
             kept.append(child)
         node.children = kept
 
-    def keep(self, geom: Element, explicit: bool, name: str | None) -> bool:
+    def keep(self, geom: Element, moves: bool, explicit: bool, name: str | None) -> bool:
         given = self.classes.get(geom.get("class") or name, {}) | geom.attributes
+        collides = moves and any(given.get(word, "1").strip() != "0" for word in ("contype", "conaffinity"))
+        is_simple = "mesh" not in given and given.get("type", "sphere") in _SIMPLE
+        if collides and not is_simple:
+            self.left_out.append(geom)
         own = geom.get("name")
         wrapped = own is not None and any(word.startswith(own) for word in self.wrapped)  # copies have longer names
-        if not wrapped and (explicit or _weightless(given)):
+        if not wrapped and not (collides and is_simple) and (explicit or _weightless(given)):
             return False
         self.needed |= {(kind, given[kind]) for kind in ("mesh", "hfield") if kind in given}
         return True

@@ -21,7 +21,8 @@ class Drives(NamedTuple):
     forces: words of `condyle.specification.integrators.JOINT_FORCES`. damping to upper: a number of each entry of v,
     limits infinite where there are none. reference: nothing where all are zero, and there also without forces, for
     stiffness that is an input. effort: the same as limits, of what actuators push by. friction_velocity: w of dry
-    friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at their end.
+    friction. stops: k, t, w of limits. implicit: whether steps take what depends on v at their end; "positions":
+    springs and actuators at the positions of their end too.
     joint_rows: whether `contact_solve` has dry friction and limits as rows.
     """
 
@@ -36,7 +37,7 @@ class Drives(NamedTuple):
     effort: tuple[float, ...] = ()
     friction_velocity: float = 1e-2
     stops: tuple[float, float, float] = (1e4, 1e-2, 1e-3)
-    implicit: bool = True
+    implicit: bool | str = True
     joint_rows: bool = False
 
 
@@ -47,8 +48,8 @@ class Bound(NamedTuple):
     velocities, accelerations and Jacobians of frames. force_frame: the axes of external forces, "local" for those of
     the body's frame, "local_world_aligned" for the world's at its origin, which they keep when q varies. integrator:
     how steps of time are made (`condyle.specification.integrators`). contacts: frames that are held, in the order of
-    their flags, each a `condyle.Contact`. regressor: numbers of joints that have columns in the regressor. drives:
-    joint forces and actuators.
+    their flags, each a `condyle.Contact`. regressor: numbers of joints that have columns in the regressor. sweeps: of
+    `contact_solve`, None for iterations until the residual is small. drives: joint forces and actuators.
     """
 
     frames: tuple[str, ...] = ()
@@ -57,6 +58,7 @@ class Bound(NamedTuple):
     integrator: str = "semi_implicit_euler"
     contacts: tuple[Any, ...] = ()
     regressor: tuple[str, ...] = ()
+    sweeps: int | None = None
     drives: Drives = Drives()
 
 

@@ -60,7 +60,7 @@ METHODS: Mapping[str, Method] = {
 
 PAPERS = ("iiwa14", "hyq", "atlas")
 """The bundled robots of the papers' benchmarks."""
-BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro")
+BUNDLED = (*PAPERS, "panda", "ur5e", "anymal_kinova", "talos", "allegro", "go2", "g1")
 UNNAMED = "robot"
 """What exported symbols of other robots begin with where no name is said."""
 MIMICS = ("exact", "independent")
@@ -75,6 +75,8 @@ FORCE_FRAMES = ("local", "local_world_aligned")
 INTEGRATORS = tuple(METHODS)
 JOINT_FORCES = ("damping", "friction", "springs", "limits")
 """What `compile(joint_forces=)` takes; "all" is every one that the robot has."""
+POSITIONS = "positions"
+"""What `compile(implicit=)` takes beside True and False."""
 REGRESSOR = ("damping", "friction", "armature", "stiffness")
 """What `compile(regressor=)` takes, in the order of the columns."""
 LAYERS = ("bodies", "links", "axes", "limits", "frames", "names", "com", "contacts", "ground", "forces")

@@ -22,6 +22,7 @@ class Port:
     is_fraction, is_positive: whether its entries are from 0 to 1, or above 0; calls on NumPy arrays refuse others.
     is_shared: of a function of columns, whether all columns of a call have the same one, which machine code relies on
     (see `backends.cpu.columns`); None of other functions.
+    lanes: of a function of columns, how many of them stand side by side in a panel; 0 of other functions.
     lower: of a column of a panel: entries before this one are not read in columns from this one on; 0: all are read.
     """
 
@@ -38,6 +39,7 @@ class Port:
     is_fraction: bool = False
     is_positive: bool = False
     is_shared: bool | None = None
+    lanes: int = 0
     lower: int = 0
 
     @property
@@ -106,7 +108,8 @@ NORMALS = Port(
 )
 GAPS = Port("gaps", ("n_contacts",), "m", "-", "distance of each contact from the ground; negative: penetration")
 IMPULSE0 = Port("impulse0", ("n_contacts", "3"), "N s", "world", "first guess of the impulses")
-FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0)}
+ARMS = Port("arms", ("n_contacts", "3"), "m", "world", "from the origin of each contact to where its body touches")
+FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0, ARMS)}
 """What contacts with friction may take, behind these."""
 
 OPEN = {**NUMBERS, **CONTACT_NUMBERS, **FRICTION_NUMBERS}

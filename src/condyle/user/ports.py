@@ -88,6 +88,28 @@ def check_arguments(f: object, called: str, has_state: bool, inputs: Sequence[st
         return
 
 
+def names_asked(
+    where: str, what: str, f: Callable[..., Any], inputs: Iterable[str], has_state: bool = True
+) -> tuple[str, ...]:
+    """The inputs that a user's function takes by the names of its arguments; UnsupportedError for others.
+
+    where, what: the job and the function, for messages. has_state: whether its first argument is the state.
+    """
+    first = ("at",) if has_state else ()
+    if not callable(f):
+        example = f"def {what}({', '.join(first)}): ..."
+        raise UnsupportedError(f"{where}: {what}={f!r} is no function; write one, such as {example}")
+    parameters = list(signature(f).parameters.values())[len(first) :]
+    names = [name for name in inputs if not has_state or name not in (Q.name, V.name)]
+    if any(parameter.kind == Parameter.VAR_KEYWORD for parameter in parameters):
+        return tuple(names)
+    wrong = [p.name for p in parameters if p.name not in names and p.default is Parameter.empty]
+    if wrong:
+        raise UnsupportedError(f"{what}: argument {wrong[0]!r} is no input; there are {', '.join((*first, *names))}")
+    asked = {parameter.name for parameter in parameters}
+    return tuple(name for name in names if name in asked)
+
+
 def inputs_of(inputs: Mapping[str, Any], sizes: Sizes) -> tuple[Port, ...]:
     """A port for every input, in their order."""
     if not isinstance(inputs, Mapping) or not inputs:  # pyright: ignore[reportUnnecessaryIsInstance]

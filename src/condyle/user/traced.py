@@ -214,8 +214,8 @@ def check_same(name: str, first: Function, second: Function) -> None:
     if first != second:
         raise UnsupportedError(
             f"{name} is not the same when it is run again: it has random numbers, the time, or what else changes from "
-            "run to run, and the compiled function would keep the first. Make such numbers inputs, or compute them "
-            "once, outside"
+            "run to run, and the compiled function would keep the first. Make such numbers inputs, compute them "
+            "once, outside, or draw them with condyle.random"
         )
 
 

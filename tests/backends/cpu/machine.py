@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from condyle.backends.cpu.operations import SLOT, Instruction
-from condyle.operations import MEANING
+from condyle.operations import MEANING, PLACES
 
 ALL = (1 << 64) - 1
 
@@ -20,6 +20,12 @@ def number(x: int) -> np.float64:
     return np.uint64(x & ALL).view(np.float64)
 
 
+def halves(x: np.float64, function: Callable[[int], int]) -> np.float64:
+    """A function of 32 bits, of both halves."""
+    high, low = bits(x) >> 32, bits(x) & 0xFFFFFFFF
+    return number((function(high) & 0xFFFFFFFF) << 32 | function(low) & 0xFFFFFFFF)
+
+
 PLAIN: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
     **{op: MEANING[op] for op in ("add", "sub", "mul")},
     "div": lambda a, b: a / b,
@@ -27,6 +33,7 @@ PLAIN: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
     "and": lambda a, b: number(bits(a) & bits(b)),
     "or": lambda a, b: number(bits(a) | bits(b)),
     "andn": lambda a, b: number(~bits(a) & bits(b)),
+    "iadd": lambda a, b: number(bits(a) + bits(b)),
     "min": lambda a, b: a if a < b else b,
     "max": lambda a, b: a if a > b else b,
 }
@@ -39,6 +46,9 @@ ALONE: dict[str, Callable[[np.float64], np.float64]] = {
     "bit1": lambda b: number(bits(b) << 62),
     "shl": lambda b: number(bits(b) << 52),
     "shr": lambda b: number(bits(b) >> 52),
+    **{f"rotl{n}": lambda b, n=n: halves(b, lambda w: w << n | w >> 32 - n) for n in PLACES},
+    **{f"up{n}": lambda b, n=n: halves(b, lambda w: w << n) for n in PLACES},
+    **{f"down{32 - n}": lambda b, n=n: halves(b, lambda w: w >> 32 - n) for n in PLACES},
 }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from condyle.backends.cpu.build import assembled, load, supported
+from condyle.backends.cpu.build import assembled, least_lanes, load, supported
 from condyle.backends.cpu.columns import MOST_ARRAYS, columns, side_by_side
 from condyle.backends.cpu.encode import from_bytes, to_bytes
 from condyle.backends.cpu.target import AVX2, AVX512
@@ -43,11 +43,13 @@ def anywhere(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_columns_have_the_bits_of_rows(dtype: str) -> None:
-    lanes = AVX512.lanes(64 if dtype == "float64" else 32)
+    """In whole registers, and in half ones for panels that are as narrow."""
+    wide = AVX512.lanes(64 if dtype == "float64" else 32)
     for seed in range(6):
-        program, n = plain(seed, 300 + 700 * (seed == 5)), 3 * lanes
+        program, lanes = plain(seed, 300 + 700 * (seed == 5)), wide // (1 + seed % 2)
+        n = 3 * lanes
         for shared in ((False, True), (True, False)):
-            code = assembled(program, dtype, AVX512, shared=shared)
+            code = assembled(program, dtype, AVX512, shared=shared, panel=lanes)
             assert from_bytes(to_bytes(code)) == code
             kernel, inputs = load(code), states(program, n, dtype, seed)
             inputs = [x[:1] if held else x for x, held in zip(inputs, shared, strict=True)]
@@ -58,7 +60,7 @@ def test_columns_have_the_bits_of_rows(dtype: str) -> None:
                 panels.append(anywhere(x.shape if held else (3, x.shape[1], lanes), dtype))
                 panels[-1][...] = x if held else x.reshape(3, lanes, -1).swapaxes(1, 2)
             ours = [anywhere((3, x.shape[1], lanes), dtype) for x in exact]
-            assert kernel.columns is not None and kernel.single is not None
+            assert kernel.columns is not None and kernel.columns.lanes == lanes and kernel.single is not None
             single = empty(program, n, dtype)
             kernel.single.run(n, inputs, single, 1)
             assert all(np.array_equal(x, y, equal_nan=True) for x, y in zip(single, exact, strict=True))
@@ -67,6 +69,11 @@ def test_columns_have_the_bits_of_rows(dtype: str) -> None:
                 assert np.array_equal(answer.swapaxes(1, 2).reshape(n, -1), right, equal_nan=True), (seed, shared)
                 around = answer.base
                 assert around is not None and np.isnan(around[:65]).all() and np.isnan(around[-64:]).all()
+
+
+def test_half_a_register_serves_where_it_takes_no_more_of_them() -> None:
+    assert [least_lanes("float32", columns) for columns in ((8,), (9,), (15, 7), (40,))] == [8, 16, 16, 16]
+    assert [least_lanes("float64", columns) for columns in ((4,), (3, 5), (13,))] == [4, 8, 8]
 
 
 def test_what_has_no_such_form() -> None:

@@ -27,6 +27,8 @@ from condyle.ir.program import Program
 from condyle.ir.segments import Iteration, Segmented
 from condyle.ir.sweep import Code
 from condyle.ir.time_loops import Repeated
+from condyle.passes.elementary.expand import expand
+from condyle.passes.elementary.threefry import RANDOM
 from condyle.text import Emitter
 
 # A function repeated over time as C: a `cd_body` for support/repeat.h, and the entries that run the loop.
@@ -246,7 +248,7 @@ def source(
     entry that repeats the function over time.
     """
     checked_name(program.name, IN_C, LONG)
-    code = body_of(program)
+    code = in_rounds(body_of(program), bits)
     body = body_in_c(code, bits, target)
     groups = _groups(body, target) if split else [[text for text, _ in body.chunks]]
     apart = len(groups) > 1
@@ -269,6 +271,17 @@ def source(
         write_facts(e, facts)
     parts = tuple(_part(group, bits, ops) for group in groups) if apart else ()
     return Source(e.text(), parts, most(program, body), most(program, body) <= target.stack)
+
+
+def in_rounds(code: Code, bits: int) -> Code:
+    """The code with random numbers expanded, so that those of one block share its rounds."""
+
+    def rewritten(program: Program) -> Program:
+        return expand(program, bits, RANDOM)
+
+    if isinstance(code, Program):
+        return rewritten(code)
+    return code.rewritten(rewritten) if isinstance(code, Segmented) else code
 
 
 def body_in_c(program: Code, bits: int, target: Target = TARGET) -> Body:

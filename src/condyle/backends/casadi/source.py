@@ -8,10 +8,11 @@ from itertools import accumulate
 
 from condyle.backends.casadi.external import External, Part, Port
 from condyle.backends.common.chunks import CUT, Chunk, Lowered, Room, lower
-from condyle.backends.common.forms import ARITHMETIC, literal
+from condyle.backends.common.forms import ARITHMETIC, Dialect, literal, write_functions
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.operations import OPERATIONS
+from condyle.passes.elementary.threefry import RANDOM
 from condyle.text import Emitter
 
 # Operations of a Program as scalar C.
@@ -24,6 +25,7 @@ FORMS = {
     "max": "cd_max({0}, {1})",
     "select": "({0} >= 0 ? {1} : {2})",
     **{op: f"{row.c}({', '.join(f'{{{k}}}' for k in range(row.arity))})" for op, row in OPERATIONS.items() if row.c},
+    **{op: f"cd_{op}({', '.join(f'{{{k}}}' for k in range(8))})" for op in RANDOM},
 }
 """Operations on doubles in C."""
 
@@ -143,12 +145,32 @@ static double cd_max(double a, double b) { return a > b || a != a ? a : b; }
 static double cd_unused(void) { return cd_min(0, 0) + cd_max(0, 0); }
 """
 
+BITS = """
+#include <stdint.h>
+#include <string.h>
+
+static uint64_t cd_word(double x) { uint64_t w; memcpy(&w, &x, sizeof w); return w; }
+static double cd_real(uint64_t w) { double x; memcpy(&x, &w, sizeof x); return x; }
+static double cd_and(double a, double b) { return cd_real(cd_word(a) & cd_word(b)); }
+static double cd_or(double a, double b) { return cd_real(cd_word(a) | cd_word(b)); }
+static double cd_xor(double a, double b) { return cd_real(cd_word(a) ^ cd_word(b)); }
+static double cd_iadd(double a, double b) { return cd_real(cd_word(a) + cd_word(b)); }
+static double cd_rotl(double x, int n) { return cd_real(cd_word(x) << n | (cd_word(x) & 0xFFFFFFFFu) >> (32 - n)); }
+static double cd_floor(double x) { return floor(x); }
+static double cd_rint(double x) { return rint(x); }
+"""
+"""What random numbers are made of."""
+
 
 def text_of(externals: Sequence[External], lines: Sequence[str]) -> str:
     """One file with these functions. lines: the comment at the top."""
     e = Emitter()
     e("/* " + lines[0], *(f" * {line}" for line in lines[1:]), " */")
     e(*PREAMBLE.splitlines())
+    drawn = {node[0] for external in externals for part in external.parts for node in part.program.nodes} & set(RANDOM)
+    if drawn:
+        e(*BITS.splitlines())
+        write_functions(e, drawn, 64, "static double", Dialect("1.0", "sqrt", "cd_"), lambda value: literal(value, 64))
     largest = max((port.nnz for one in externals for port in one.inputs), default=1)
     e(f"static const casadi_real cd_zeros[{max(1, largest)}] = {{0}};", "")
     for one in externals:

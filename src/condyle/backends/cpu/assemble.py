@@ -61,7 +61,7 @@ def assemble(
 
     layouts: of packed arrays; by default every entry is a column.
     """
-    work, program = Straight(isa, bits, target), expanded(program, bits)
+    work, program = Straight(isa, bits, target), expanded(program, bits, isa)
     low = work.add(program, inline_angles(program))
     ports = port_numbers(low.bases, low.tables, low.zero, layouts or full_layouts(program, isa.lanes(bits)), work.slots)
     code = [kernel.code for kernel in work.kernels]

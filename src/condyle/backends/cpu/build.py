@@ -38,6 +38,12 @@ def lanes(dtype: str) -> int:
     return can[0].lanes(bits_of(dtype)) if can else 512 // bits_of(dtype)
 
 
+def least_lanes(dtype: str, columns: Sequence[int]) -> int:
+    """Columns of a panel, of matrices with so many: those of half a register where it takes no more of them."""
+    wide, half = lanes(dtype), 32 * 8 // bits_of(dtype)
+    return wide if any(-(-n // half) > -(-n // wide) for n in columns) else min(wide, half)
+
+
 def build(
     program: Code, dtype: str = "float64", isa: Isa | None = None, layouts: Layouts | None = None
 ) -> NativeKernel:
@@ -55,9 +61,11 @@ def assembled(
     layouts: Layouts | None = None,
     shared: Sequence[bool] = (),
     lower: Sequence[int] = (),
+    panel: int = 0,
 ) -> ObjectCode:
     """The object code of the function, not loaded. shared: of a function of columns, the inputs that are the same for
-    all columns of a call: there is a form for columns too. lower: of outputs, see `Port.lower`."""
+    all columns of a call: there is a form for columns too. lower: of outputs, panel: of inputs, see `Port.lower` and
+    `Port.lanes`."""
     bits, can = bits_of(dtype), supported()
     if not can or (isa is not None and isa not in can):
         raise UnsupportedError(f"target 'cpu': {NEEDS}; target 'c' runs everywhere")
@@ -77,9 +85,10 @@ def assembled(
     code = object_code(program, made, isa.name, bits)
     if shared and isinstance(program, Program):
         from condyle.backends.cpu.columns import alone, columns
+        from condyle.backends.cpu.target import narrow
 
         one = alone(program, isa, bits) or code.single
-        code = replace(code, columns=columns(program, shared, isa, bits, lower), single=one)
+        code = replace(code, columns=columns(program, shared, narrow(isa, bits, panel), bits, lower), single=one)
     return code
 
 
@@ -110,7 +119,10 @@ def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     try:
         plan = machine.plan(code.isa, code.bits, code.text, code.constants, slots, code.values, numbers)
         alone = one and machine.single(code.isa, code.bits, one.text, one.constants, _numbers("q", one.numbers))
-        panels = wide and machine.single(code.isa, code.bits, wide.text, wide.constants, _numbers("q", wide.numbers))
+        of_columns = _numbers("q", wide.numbers) if wide is not None else array("q", (0, 0, 0))
+        *_, mask, _, lanes = of_columns  # of the last step; its driver is that of a set with as many lanes
+        driver = next((isa.name for isa in ISAS.values() if isa.lanes(code.bits) == lanes), code.isa)
+        panels = wide and machine.single(driver, code.bits, wide.text, wide.constants, of_columns)
     except OSError as error:
         raise BuildError(f"the system does not let this process make code: {error}") from error
     dtype: np.dtype[np.floating] = np.dtype(f"f{code.bits // 8}")
@@ -127,8 +139,8 @@ def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
     if alone is not None:
         kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
     if wide is not None and panels is not None:
-        mask = _numbers("q", wide.numbers)[-3]
-        kernel.add_columns(panels, shape, tuple(bool(mask >> k & 1) for k in range(len(code.in_sizes))))
+        shared = tuple(bool(mask >> k & 1) for k in range(len(code.in_sizes)))
+        kernel.add_columns(panels, replace(shape, lanes=lanes), shared)
     return kernel
 
 

@@ -229,7 +229,7 @@ class _Writer:
         """Where the stage's kernel begins; all steps of a scan share one."""
         if id(stage) not in self.kernels:
             self.kernels[id(stage)] = len(self.text)
-            self._assemble(expanded(stage, self.bits))
+            self._assemble(expanded(stage, self.bits, self.isa))
         return self.kernels[id(stage)]
 
     def _assemble(self, stage: Program) -> None:

@@ -37,7 +37,7 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, first
 
     firsts: `Port.lower` of outputs: with some there is a second kernel, for columns from there on.
     """
-    program = expanded(program, bits)
+    program = expanded(program, bits, isa)
     if not isa.broadcast or len(shared) + len(program.arrays) > MOST_ARRAYS:
         return None
     if any(node[0] in TRIGONOMETRIC for node in program.nodes):
@@ -53,7 +53,7 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, first
         places = _Places(part, begins)
         code, size = allocate(part, side_by_side(part), places.homes, constants, isa, 0)
         code += places.copies(constants)
-        steps += (KERNEL, len(text), mask, column, 0)
+        steps += (KERNEL, len(text), mask, column, isa.lanes(bits))
         text, slots = text + padded(encode(code, isa, bits, places.places, held)), max(slots, size)
     sizes = [port.size for port in (*program.inputs, *program.arrays)]
     head = (slots * isa.lanes(bits), len(program.inputs), len(program.arrays), len(kernels))
@@ -62,7 +62,7 @@ def columns(program: Program, shared: Sequence[bool], isa: Isa, bits: int, first
 
 def alone(program: Program, isa: Isa, bits: int) -> Single | None:
     """The scalar form of such a function, its sums side by side too. None with sines or many arrays."""
-    program = expanded(program, bits)
+    program = expanded(program, bits, isa)
     if any(node[0] in TRIGONOMETRIC for node in program.nodes):
         return None
     low, constants = lower(program, WHOLE), Constants()

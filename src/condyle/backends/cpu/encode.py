@@ -16,6 +16,7 @@ from typing import cast
 from condyle.backends.cpu.operations import SLOT, Instruction
 from condyle.backends.cpu.target import Isa
 from condyle.errors import UnsupportedError
+from condyle.operations import PLACES
 
 RDI, RSI, RDX = 7, 6, 2
 FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: caller-saved
@@ -32,11 +33,17 @@ _MAP_0F, _MAP_0F38, _MAP_0F3A = 1, 2, 3
 _ARITHMETIC = {"add": 0x58, "mul": 0x59, "sub": 0x5C, "min": 0x5D, "div": 0x5E, "max": 0x5F, "sqrt": 0x51}
 _UNARY = frozenset({"load", "store", "broadcast", "get", "put", "sqrt"})
 _FUSED = {"fma": 0x98, "fms": 0x9A, "fnma": 0x9C, "fnms": 0x9E}
-_COMMUTE = frozenset({"add", "mul", "xor"})
+_COMMUTE = frozenset({"add", "mul", "xor", "iadd"})
 _BITS = {"xor": (0xEF, 0x57), "and": (0xDB, 0x54), "andn": (0xDF, 0x55), "or": (0xEB, 0x56)}  # with EVEX, with VEX
 """Operations on bits; in the scalar form they are on whole registers too."""
 _SHIFTS = {"bit0": (6, {64: 63, 32: 31}), "bit1": (6, {64: 62, 32: 30}), "shl": (6, MANTISSA), "shr": (2, MANTISSA)}
 """The opcode extension of the direction, and the number of bits."""
+_HALVES = {
+    f"{name}{places}": (way, places)
+    for name, way in (("rotl", 1), ("up", 6), ("down", 2))
+    for places in {*PLACES, *(32 - places for places in PLACES)}
+}
+"""The same on halves of 32 bits."""
 _ROUNDED = {"floor": 9, "rint": 8}
 """The immediate of the rounding direction, without the precision exception."""
 _LOAD, _STORE = 0x28, 0x29
@@ -71,7 +78,10 @@ class Encoder:
         """The bytes of one instruction."""
         op, register, b = self._name(i), i.to, i.b
         if op in _SHIFTS:
-            return self._shift(i)
+            way, places = _SHIFTS[op]
+            return self._shift(self.forms["shift"], i, way, places[self.bits])
+        if op in _HALVES:
+            return self._shift(self.forms["shift halves"], i, *_HALVES[op])
         if op == "pick":
             return self._pick(i)
         if op in _ROUNDED:
@@ -81,7 +91,7 @@ class Encoder:
         if self.isa.scalar and op == "sqrt":
             first = b if 0 <= b < SLOT else register  # the source of the other lanes
         if self.isa.broadcast:
-            is_bits = not 0 <= b < SLOT and op in _BITS
+            is_bits = not 0 <= b < SLOT and (op in _BITS or op == "iadd")
             repeat = is_bits if self.isa.scalar else self.repeats(b) and op != "broadcast"
             return self._evex(form, register, first, b, repeat)
         if op == "load" and 8 <= b < SLOT and register < 8:  # the short prefix has no bit for a high last register
@@ -106,11 +116,10 @@ class Encoder:
         """The bytes of one operand in this memory."""
         return self.constant_bytes if kind < 0 or kind in self.shared else self.slot_bytes
 
-    def _shift(self, i: Instruction) -> bytes:
+    def _shift(self, form: Form, i: Instruction, way: int, places: int) -> bytes:
         """A shift; the destination is in the field of the first operand."""
-        form, (way, places) = self.forms["shift"], _SHIFTS[i.op]
         code = self._evex(form, way, i.to, i.b) if self.isa.broadcast else self._vex(form, way, i.to, i.b)
-        return code + bytes((places[self.bits],))
+        return code + bytes((places,))
 
     def _round(self, i: Instruction) -> bytes:
         """A rounding; in the scalar form the other lanes come from the operand too."""
@@ -201,6 +210,8 @@ def _forms(isa: Isa, bits: int) -> dict[str, Form]:
     for name, (evex, vex) in _BITS.items():
         forms[name] = (_MAP_0F, 1, wide, evex) if isa.broadcast else (_MAP_0F, int(double), 0, vex)
     forms["shift"] = (_MAP_0F, 1, wide, 0x73 if double else 0x72)
+    forms["shift halves"] = (_MAP_0F, 1, 0, 0x72)
+    forms["iadd"] = (_MAP_0F, 1, wide, 0xD4 if double else 0xFE)
     forms["round"] = (_MAP_0F3A, 1, wide, 0x09 if double else 0x08)
     forms["signs"] = (_MAP_0F38, 2, wide, 0x39)
     forms["pick"] = (_MAP_0F38, 1, wide, 0x65) if isa.broadcast else (_MAP_0F3A, 1, 0, 0x4B if double else 0x4A)

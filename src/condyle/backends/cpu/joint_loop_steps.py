@@ -71,7 +71,7 @@ def block(step: Step, joints: Sequence[int], place: Layout, backward: bool, way:
 
 class _Writer:
     def __init__(self, step: Step, joints: Sequence[int], place: Layout, backward: bool, way: Way) -> None:
-        self.step = replace(step, program=expanded(step.program, way.bits))
+        self.step = replace(step, program=expanded(step.program, way.bits, way.isa))
         self.joints, self.place, self.backward = joints, place, backward
         self.isa, self.bits, self.target, self.tiles = way
         self.bases: list[Base] = []

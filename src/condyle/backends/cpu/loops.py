@@ -226,7 +226,7 @@ def assemble_segments(
     code: Segmented, isa: Isa, bits: int, target: Target = TARGET, layouts: Layouts | None = None
 ) -> Assembled:
     """The machine code of segments, without a scalar form. layouts, errors: as in `assemble`."""
-    code = code.rewritten(lambda program: expanded(program, bits))
+    code = code.rewritten(lambda program: expanded(program, bits, isa))
     work, space = Straight(isa, bits, replace(target, huge=ORDERS)), Workspace(code)
     table, begins = list[float](), dict[str, int]()
     for constant in code.constants:

@@ -5,6 +5,7 @@ Nodes that only this target has, in addition to those of `operations.py`:
     ("least", a, b)       a where a < b, else b; so b where either is NaN; ("most", a, b) alike
     ("bit0", a)           a << 63 (float32: 31), so bit 0 becomes the sign; ("bit1", a): a << 62 (30)
     ("pick", a, b, c)     b where the sign of c is set, else a
+    ("up5", a)            a << 5 in halves of 32 bits, where there are no rotations; ("down5", a): a >> 5
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, operands
-from condyle.operations import FUSED, TRIGONOMETRIC, Node
+from condyle.operations import FUSED, PLACES, TRIGONOMETRIC, Node
 from condyle.passes.elementary.circle import COSINE, ROUND, SINE
-from condyle.passes.elementary.expand import expand
+from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.passes.elementary.values import Rule, Value, numbers
 
 BINARY, UNARY, REGISTERS, CHAINED = range(4)  # as in _allocate_registers.h
@@ -60,6 +62,10 @@ ROWS: dict[str, Row] = {
     "shl": Row(("shl",), REGISTERS, (0,)),
     "shr": Row(("shr",), REGISTERS, (0,)),
     "pick": Row(("pick",), REGISTERS, (0, 1, 2)),
+    "iadd": Row(("iadd",), BINARY, (0, 1), swaps=True, latency=1),
+    **{f"rotl{places}": Row((f"rotl{places}",), REGISTERS, (0,), latency=1) for places in PLACES},
+    **{f"up{places}": Row((f"up{places}",), REGISTERS, (0,), latency=1) for places in PLACES},
+    **{f"down{32 - places}": Row((f"down{32 - places}",), REGISTERS, (0,), latency=1) for places in PLACES},
     **{op: Row((f"{op}132", f"{op}213", f"{op}231"), CHAINED, (0, 1, 2)) for op in sorted(FUSED)},
 }
 
@@ -86,12 +92,21 @@ def _select(x: Value, a: Value, b: Value) -> Value:
     return x.code.op("pick", a, b, x.code.op("most", x, -1.0) + 0.0)
 
 
+def _rotation(places: int) -> Rule:
+    def rule(x: Value) -> Value:
+        return x.code.op(f"up{places}", x) | x.code.op(f"down{32 - places}", x)
+
+    return rule
+
+
 EXPANSIONS: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
+ROTATIONS: Mapping[str, Rule] = {f"rotl{places}": _rotation(places) for places in PLACES}
+"""Where there are no instructions for them."""
 
 
-def expanded(program: Program, bits: int) -> Program:
+def expanded(program: Program, bits: int, isa: Isa) -> Program:
     """The Program in operations that have a row; sines and cosines are expanded later (`expand_sines`)."""
-    return expand(program, bits, EXPANSIONS)
+    return expand(program, bits, {**ELEMENTARY, **EXPANSIONS, **({} if isa.broadcast else ROTATIONS)})
 
 
 # Allocated code: a list of instructions on registers, slots of the workspace and constants.
@@ -106,6 +121,8 @@ def expanded(program: Program, bits: int) -> Program:
 #     min     to = a where a < b, else b; max alike
 #     bit0    to = b << 63 (float32: 31), so bit 0 becomes the sign; bit1: b << 62 (30); b is a register
 #     shl     to = bits of b << number of bits of a mantissa; shr >>; b is a register
+#     iadd    to = a + b as whole numbers
+#     rotl5   to = b rotated by 5 in halves of 32 bits; up5: b << 5; down5: b >> 5; b is a register
 #     pick    to = b where the sign of c is set, else a; all are registers
 #     floor   to = the largest integer <= b; rint: the nearest integer; b is a register
 #     sqrt    to = square root of b

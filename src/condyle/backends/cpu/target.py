@@ -43,6 +43,11 @@ SINGLE = {isa.name: replace(isa, vector_bytes=16, scalar=True) for isa in ISAS.v
 """The scalar form of each instruction set, for one state at a time."""
 
 
+def narrow(isa: Isa, bits: int, panel: int) -> Isa:
+    """The set with registers of half their size, where the columns of a panel fill no more; see `least_lanes`."""
+    return replace(isa, vector_bytes=32) if isa.broadcast and panel * bits == 32 * 8 else isa
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """Parameters of the code generator and of the cost model.

@@ -24,6 +24,7 @@ from condyle.backends.cuda.thread_steps import (
 )
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
 from condyle.ir.program import constant_of, operands
+from condyle.operations import PLACES
 from condyle.text import Emitter
 
 
@@ -31,6 +32,12 @@ def _two_numbers(op: str) -> str:
     """min or max, then NaN where either operand is NaN."""
     none = "setp.nan.{f} %odd, {0}, {1}; selp.{f} {to}, {nan}, {to}, %odd;"
     return f"{op}.{{f}} {{to}}, {{0}}, {{1}}; {none}"
+
+
+def _rotation(places: int) -> str:
+    """A rotation of the lowest 32 bits."""
+    low = "and.{b} %i1, {0}, 0xFFFFFFFF; shr.{b} %i1, %i1, " + f"{32 - places}; "
+    return low + f"shl.{{b}} %i2, {{0}}, {places}; " + "or.{b} {to}, %i1, %i2;"
 
 
 OPERATIONS = {
@@ -56,8 +63,11 @@ OPERATIONS = {
     "xor": "xor.{b} {to}, {0}, {1};",
     "shl": "shl.{b} {to}, {0}, {mantissa};",
     "shr": "shr.{b} {to}, {0}, {mantissa};",
+    "iadd": "mov.{b} %i1, {0}; mov.{b} %i2, {1}; add.{u} %i1, %i1, %i2; mov.{b} {to}, %i1;",
+    **{f"rotl{places}": _rotation(places) for places in PLACES},
 }
-"""The instructions of each operation; they overwrite %na, %nc, %odd. f, b: the type of numbers, and of their bits."""
+"""The instructions of each operation; they overwrite %na, %nc, %odd, %i1, %i2. f, b, u: the type of numbers, of their
+bits, and of these as a whole number."""
 
 
 def kernel_name(low: Lowered) -> str:
@@ -284,6 +294,6 @@ def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> 
     bits, form = int(f[1:]), OPERATIONS[op]
     if "{b}" in form:  # constants as bits
         used = [x.replace("0d", "0x").replace("0f", "0x") for x in used]
-    given = {"f": f, "b": f"b{bits}", "mantissa": {64: 52, 32: 23}[bits]}
+    given = {"f": f, "b": f"b{bits}", "u": f"u{bits}", "mantissa": {64: 52, 32: 23}[bits]}
     text = form.format(*used, to=to, nan=literal(math.nan, bits), zero=literal(0.0, bits), **given)
     e(*(f"{line};" for line in text.rstrip(";").split("; ")))

@@ -15,7 +15,17 @@ from condyle.ir.sweep import Code
 from condyle.ir.time_loops import Repeated
 from condyle.trace.time_loops import time_loop
 
-OPTIONS = ("dtype", "frames", "reference_frame", "integrator", "inputs", "contacts", "regressor", *DRIVE_OPTIONS)
+OPTIONS = (
+    "dtype",
+    "frames",
+    "reference_frame",
+    "integrator",
+    "inputs",
+    "contacts",
+    "regressor",
+    "sweeps",
+    *DRIVE_OPTIONS,
+)
 
 
 def write(job: Job) -> list[Path]:

@@ -11,7 +11,7 @@ from condyle.exports.externals import source_of
 from condyle.exports.projects import Job, names_of
 from condyle.specification import Function
 
-OPTIONS = ("frames", "reference_frame", "integrator", "contacts", "regressor", *DRIVE_OPTIONS)
+OPTIONS = ("frames", "reference_frame", "integrator", "contacts", "regressor", "sweeps", *DRIVE_OPTIONS)
 
 _README = """\
 # NAME for CasADi and acados

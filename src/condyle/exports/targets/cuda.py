@@ -11,7 +11,7 @@ from condyle.exports.projects import Job, facts_of_job, joints_of, names_of, ord
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.specification import Function
 
-OPTIONS = ("frames", "reference_frame", "integrator", "inputs", "contacts", "regressor", *DRIVE_OPTIONS)
+OPTIONS = ("frames", "reference_frame", "integrator", "inputs", "contacts", "regressor", "sweeps", *DRIVE_OPTIONS)
 
 
 def write(job: Job) -> list[Path]:

@@ -17,35 +17,35 @@ from typing import TYPE_CHECKING, Any
 from condyle.calls.dynamics import Dynamics
 from condyle.compile.options import check_choice
 from condyle.errors import UnsupportedError
+from condyle.interop.wrapped import job_of
 from condyle.user.function import CompiledFunction
 
 if TYPE_CHECKING:
+    from condyle.jobs.environment import Environments
     from condyle.jobs.optimal_control.solver import Solver
 
 OLDEST = (0, 8)
 CHOICES = ("tangent", "ambient")
+JOBS = {"Solver": ("plans", "JaxSolver"), "Environments": ("environments", "JaxEnvironments")}
 
 
-def wrap(x: Dynamics | CompiledFunction | Solver, q_gradient: str | None = None) -> Any:
+def wrap(x: Dynamics | CompiledFunction | Solver | Environments, q_gradient: str | None = None) -> Any:
     """An object with the methods of `x` on JAX arrays, without `out=`.
 
     q_gradient: what tangents and cotangents of a configuration are, in its nq entries. "ambient": by these entries,
     along the manifold, as JAX has gradients; the default. "tangent": the tangent space's nv entries in front and zeros
     behind; the default where q is a plain vector, where both are equal. With "tangent" configurations that are answers
     may go into other methods of this object only, not into other operations whose gradients are wanted.
-    Of a solver of optimal control it has `solve`: plans whose derivatives are those of `Solver.vjp`.
+    Of a solver of optimal control it has `solve`: plans whose derivatives are those of `Solver.vjp`. Of environments it
+    has `reset` and `step`, pure functions of their state: see `condyle.interop.jax.environments.JaxEnvironments`.
     UnsupportedError where JAX is not installed or too old.
     """
     if q_gradient is not None:
         check_choice("q_gradient", q_gradient, CHOICES)
     if not isinstance(x, Dynamics | CompiledFunction):
-        from condyle.jobs.optimal_control.solver import Solver
-
-        if not isinstance(x, Solver):  # pyright: ignore[reportUnnecessaryIsInstance]
-            said = "give a Dynamics, or a function or a solver that compile() made"
-            raise UnsupportedError(f"wrap({type(x).__name__}): {said}")
+        part, name = JOBS[job_of(x)]
         _check_installed()
-        return import_module("condyle.interop.jax.plans").JaxSolver(x, q_gradient == "tangent")
+        return getattr(import_module(f"condyle.interop.jax.{part}"), name)(x, q_gradient == "tangent")
     _check_installed()
     methods = import_module("condyle.interop.jax.methods")
     made: Callable[..., Any] = methods.functions if isinstance(x, Dynamics) else methods.function

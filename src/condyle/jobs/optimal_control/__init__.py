@@ -18,7 +18,7 @@ from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.dynamics import INVERSE_DYNAMICS
 from condyle.functions.riccati import Turning
 from condyle.jobs.optimal_control.iteration import Knot
-from condyle.jobs.optimal_control.problem import NOTHING, TAKEN, TORQUE, Rules, Side, Written, names_asked, written
+from condyle.jobs.optimal_control.problem import NOTHING, TAKEN, TORQUE, Rules, Side, Written, written
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
@@ -26,7 +26,7 @@ from condyle.model.robot import Robot
 from condyle.specification import Bound
 from condyle.specification.ports import ACTIVE, RISING
 from condyle.trace.straight import sizes
-from condyle.user.ports import Sizes, inputs_of
+from condyle.user.ports import Sizes, inputs_of, names_asked
 
 Reals = NDArray[np.float64]
 Limits = bool | tuple[ArrayLike, ArrayLike]
@@ -88,14 +88,14 @@ class OptimalControl:
         self._sides = self._bounds(bound, {"u": True} if bounds is None else dict(bounds))
         self.by_acceleration = dynamics is None and self._is_driven(bound) and not self._holds_a_control()
         self._is_step = dynamics is None and integrator == "semi_implicit_euler"
-        names = names_asked("running", running, at_knot)
+        names = names_asked("OptimalControl", "running", running, at_knot)
         if self.by_acceleration:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
-        moves = names_asked("dynamics", dynamics or self._step, at_knot)
+        moves = names_asked("OptimalControl", "dynamics", dynamics or self._step, at_knot)
         all_names = dict.fromkeys((*names, "u")) if self.by_acceleration else names
         allowed = (*RUNNING, TORQUE) if self.by_acceleration else RUNNING
         self._running = written(robot, bound, "running", running, at_knot, tuple(all_names), allowed)
-        names = () if last is None else names_asked("last", last, at_end)
+        names = () if last is None else names_asked("OptimalControl", "last", last, at_end)
         self._last = NOTHING if last is None else written(robot, bound, "last", last, at_end, names, RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
@@ -138,6 +138,12 @@ class OptimalControl:
     def bound(self) -> Bound:
         """The options of the robot's functions."""
         return self._bound
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """Of the matrices of the Riccati recursion, whose columns stand side by side."""
+        nv = self.robot.nv
+        return (nv + 1,) if self.by_acceleration else (2 * nv + 1, self.nu)
 
     def job(self, dtype: str, lanes: int) -> Job:
         """The functions and schedules of this problem for a number type."""

@@ -51,8 +51,6 @@ ASKED = 3
 
 STRAIGHT = 40_000
 """Products of two entries in straight code of J^T J at the most."""
-TOGETHER = 4
-"""Slacks, of 1e-9 and more, whose product is a number in float32."""
 LEAST_SLACK = 0.1
 """Of a cold start, in parts of the range of a limit."""
 SOLVED, GOES_ON, INFEASIBLE, NO_DESCENT, NOT_FINITE = 1.0, 0.0, -1.0, -2.0, -3.0
@@ -90,6 +88,11 @@ class Knot:
     def delta(self) -> float:
         """Of equalities: the rounding of e / delta is as large as delta is small."""
         return self.eps**0.5
+
+    @property
+    def together(self) -> int:
+        """Slacks, of 1e-9 and more, whose product is a number of this type."""
+        return 4 if self.eps > 1e-9 else 12
 
     def panel(self, matrix: Any) -> Any:
         """Columns in groups of lanes: [group][row][lane], zeros behind them."""
@@ -288,24 +291,36 @@ class Knot:
         answers: Answers = dict(zip(("q", "v"), moved_state(values["q"], values["v"], dx), strict=True))
         if self.motion is not None:
             answers["u"] = moved(values["u"], values["du"])
-        at = {**values, **answers}
-        facts: list[Any] = [0.0 * values["v"][0]] * FACTS
-        facts[COST] = self._cost(call, at)
-        below, equal = self.limits(call, at)
-        if below is not None:
-            slack = moved(values["slack"], values["dslack"])
-            multiplier = moved(values["multiplier"], values["dmultiplier"], search[DUAL])
-            answers |= {"slack": slack, "multiplier": multiplier}
-            _violate(facts, below + slack)
-            facts[LOGS], facts[GAP] = log_sum(slack), slack @ multiplier
-        if equal is not None:
-            answers["price"] = moved(values["price"], values["dprice"], search[DUAL])
-            _violate(facts, equal, moved(equal, -self.delta * values["dprice"]))
+        for name, part in (("slack", length), ("multiplier", search[DUAL]), ("price", search[DUAL])):
+            if f"d{name}" in values:
+                answers[name] = moved(values[name], values[f"d{name}"], part)
+        behind = None
         if self.motion is not None and not self.is_linear:
-            q, v = moved_state(values["next_q"], values["next_v"], values["next_dx"])
-            _violate(facts, self.defect(call, self.arguments(at), q, v))
+            behind = moved_state(values["next_q"], values["next_v"], values["next_dx"])
+        facts = self._facts(call, {**values, **answers}, behind, lambda e: moved(e, -self.delta * values["dprice"]))
         answers = {f"new_{name}": value for name, value in answers.items()}
-        return {**answers, "facts": np.stack(facts)}
+        return {**answers, "facts": facts}
+
+    def measure(self, call: Call, values: Values) -> Answers:
+        """FACTS of the knot as it is."""
+        is_shooting = self.motion is not None and not self.is_linear
+        behind = (values["next_q"], values["next_v"]) if is_shooting else None
+        return {"facts": self._facts(call, values, behind, lambda equal: equal)}
+
+    def _facts(self, call: Call, values: Values, behind: tuple[Any, Any] | None, judged: Callable[[Any], Any]) -> Any:
+        """FACTS. behind: q and v of the next knot in multiple shooting. judged: of equalities, see `_violate`."""
+        facts: list[Any] = [0.0 * values["v"][0]] * FACTS
+        facts[COST] = self._cost(call, values)
+        below, equal = self.limits(call, values)
+        if below is not None:
+            slack = values["slack"]
+            _violate(facts, below + slack)
+            facts[LOGS], facts[GAP] = log_sum(slack, self.together), slack @ values["multiplier"]
+        if equal is not None:
+            _violate(facts, equal, judged(equal))
+        if behind is not None:
+            _violate(facts, self.defect(call, self.arguments(values), *behind))
+        return np.stack(facts)
 
     def _cost(self, call: Call, values: Values) -> Any:
         """The cost alone."""
@@ -337,9 +352,9 @@ def turned(E: Any, Jr: Any, v: Any, h: float) -> tuple[Any, Any]:
     return blocks(E, E, E), blocks(h * one, h * Jr, h * Jr)
 
 
-def log_sum(x: Any) -> Any:
-    """The sum of logarithms, one for some entries together: their product is a number of any type."""
-    products = [np.prod(x[k : k + TOGETHER]) for k in range(0, len(x), TOGETHER)]
+def log_sum(x: Any, together: int) -> Any:
+    """The sum of logarithms, one for so many entries: few are computed, and each product is a number."""
+    products = [np.prod(x[k : k + together]) for k in range(0, len(x), together)]
     return np.log(np.stack(products)).sum()
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, signature
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -146,21 +145,6 @@ class Written:
 
 NOTHING = Written(dict, "last", (), {}, {}, ())
 """Nothing is asked."""
-
-
-def names_asked(what: str, f: Callable[..., Any], inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    """The inputs that a user's function takes by the names of its arguments; UnsupportedError for others."""
-    if not callable(f):
-        raise UnsupportedError(f"OptimalControl: {what}={f!r} is no function; write one, such as def {what}(at): ...")
-    parameters = list(signature(f).parameters.values())[1:]
-    names = [name for name in inputs if name not in ("q", "v")]
-    if any(parameter.kind == Parameter.VAR_KEYWORD for parameter in parameters):
-        return tuple(names)
-    wrong = [p.name for p in parameters if p.name not in names and p.default is Parameter.empty]
-    if wrong:
-        raise UnsupportedError(f"{what}: argument {wrong[0]!r} is no input; there are at, {', '.join(names)}")
-    asked = {parameter.name for parameter in parameters}
-    return tuple(name for name in names if name in asked)
 
 
 def written(

@@ -88,6 +88,8 @@ class Job:
             self.last,
             self._variables(self.last) | {"dx": knot.nx} | self._steps(self.last) | self._more(self.last, "search"),
         )
+        self._make("measure", knot, self.sizes(knot) | following)
+        self._make("measure", self.last, self.sizes(self.last))
         for each in (knot, self.last):
             if each.rules.below:
                 variables = dict.fromkeys(each.variables)
@@ -312,7 +314,7 @@ class Job:
         if begin != "plan":
             names = {"slack": "slack", "multiplier": "multiplier"}
             body += [self.call("prepare", knot, names) for knot in knots if knot.rules.below]
-        body += [self.call("trial", knot) for knot in knots]  # of a step of length 0
+        body += [self.call("measure", knot) for knot in knots]
         body.append(Until("done", FOREVER, tuple(self.iteration())))
         body += [self.call("torque", self.running)] if self.torques is not None else []
         inputs = ["given_q", "given_v", "asked", "start_state", *(slab.name for slab in starts)]
@@ -395,6 +397,8 @@ class Problem(Protocol):
     def names(self) -> tuple[str, ...]: ...
     @property
     def signature(self) -> Signature: ...
+    @property
+    def columns(self) -> tuple[int, ...]: ...
     def job(self, dtype: str, lanes: int) -> Job: ...
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Any: ...
 

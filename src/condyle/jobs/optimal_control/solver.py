@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.backends.cpu.build import lanes
+from condyle.backends.cpu.build import least_lanes
 from condyle.calls.dynamics import Dynamics
 from condyle.compile.kernels.scheduled import scheduled
 from condyle.compile.options import bound_arguments, whole
@@ -160,7 +160,9 @@ class Solver:
     @cached_property
     def job(self) -> Job:
         """What is computed, and in which order."""
-        return self.problem.job(str(self.dtype), 1 if self._is_on_gpu else lanes(str(self.dtype)))
+        if self._is_on_gpu:
+            return self.problem.job(str(self.dtype), 1)
+        return self.problem.job(str(self.dtype), least_lanes(str(self.dtype), self.problem.columns))
 
     @property
     def _is_on_gpu(self) -> bool:

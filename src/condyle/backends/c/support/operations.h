@@ -94,3 +94,15 @@ CD_INLINE real_v cd_shr(real_v x)
 {
     return cd_real(cd_word(x) >> CD_MANTISSA);
 }
+
+/* On the lowest 32 bits; those above mean nothing. */
+CD_INLINE real_v cd_iadd(real_v a, real_v b)
+{
+    return cd_real(cd_word(a) + cd_word(b));
+}
+
+CD_INLINE real_v cd_rotl(real_v x, const int places)
+{
+    const word_v w = cd_word(x);
+    return cd_real(w << places | (w & 0xFFFFFFFFu) >> (32 - places));
+}

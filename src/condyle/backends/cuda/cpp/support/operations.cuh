@@ -95,3 +95,17 @@ __device__ inline T op_shr(T x)
 {
     return op_real<T>(op_word(x) >> Word<T>::MANTISSA);
 }
+
+// On the lowest 32 bits; those above mean nothing.
+template <typename T>
+__device__ inline T op_iadd(T a, T b)
+{
+    return op_real<T>(op_word(a) + op_word(b));
+}
+
+template <typename T>
+__device__ inline T op_rotl(T x, int places)
+{
+    const unsigned int w = static_cast<unsigned int>(op_word(x));
+    return op_real<T>(w << places | w >> (32 - places));
+}

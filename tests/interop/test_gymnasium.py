@@ -1,0 +1,134 @@
+"""Environments as gymnasium's: its checker, its wrappers, and the modes as its own vector environment has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from condyle.errors import ShapeError, UnsupportedError
+from tests.jobs.environment_cases import actions, environment, sliding
+
+gymnasium: Any = pytest.importorskip("gymnasium", reason="pip install 'condyle[gymnasium]'")
+from gymnasium.utils.env_checker import check_env  # noqa: E402
+from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
+from gymnasium.wrappers import vector as wrappers  # noqa: E402
+
+from condyle.interop.gymnasium import Env, VectorEnv  # noqa: E402
+
+LIMITS = (-40.0, 40.0)
+
+
+def alone(first: int = 0) -> Any:
+    return Env(sliding().compile(1, mode="disabled", first=first), LIMITS)
+
+
+@pytest.mark.filterwarnings("ignore:.*(A Box observation space m|For Box action spaces, we recommend)")
+@pytest.mark.parametrize("make", [alone, lambda: Env(environment().compile(1, mode="disabled"), LIMITS)])
+def test_the_checker_of_gymnasium_passes(make: Any) -> None:
+    name = "condyle/Slides-v0"
+    gymnasium.register(name, entry_point=make)
+    try:
+        check_env(gymnasium.make(name, disable_env_checker=True).unwrapped)
+    finally:
+        del gymnasium.registry[name]
+
+
+@pytest.mark.parametrize("mode", AutoresetMode)
+def test_modes_are_those_of_the_vector_environment_of_gymnasium(mode: Any) -> None:
+    n = 3
+    many = VectorEnv(sliding().compile(n, mode=mode.name.lower()), LIMITS)
+    single = SyncVectorEnv([lambda k=k: alone(k) for k in range(n)], autoreset_mode=mode)
+    assert many.metadata["autoreset_mode"] is mode
+    for name in ("observation_space", "action_space", "single_observation_space", "single_action_space"):
+        assert getattr(many, name) == getattr(single, name), name
+    assert np.array_equal(many.reset(seed=3)[0], single.reset(seed=[3] * n)[0])
+    ends = 0
+    for k in range(30):
+        action = np.linspace(-40.0, 40.0, n, dtype=np.float32)[:, None] * (-1.0) ** k + 20.0
+        answers, expected = many.step(action), single.step(action)
+        for x, y in zip(answers[:4], expected[:4], strict=True):
+            assert np.array_equal(x, y)
+        assert answers[0] in many.observation_space
+        ended = answers[2] | answers[3]
+        ends += ended.sum()
+        check_infos(answers[4], expected[4], ended & (mode is AutoresetMode.SAME_STEP))
+        if mode is AutoresetMode.DISABLED and ended.any():
+            options: Any = [{"reset_mask": ended.copy()} for _ in range(2)]
+            assert np.array_equal(many.reset(options=options[0])[0], single.reset(options=options[1])[0])
+    assert ends > 5
+
+
+def check_infos(infos: Any, expected: Any, ended: Any) -> None:
+    """The form of gymnasium: arrays of final observations where there are some, with masks."""
+    for name in ("final_obs", "_final_obs", "final_info", "_final_info"):
+        assert (name in infos) == (name in expected) == ended.any(), name
+    if ended.any():
+        assert infos["final_obs"].dtype == object and infos["final_obs"].shape == ended.shape
+        for x, y in zip(infos["final_obs"], expected["final_obs"], strict=True):
+            assert (x is None and y is None) or np.array_equal(x, y)
+        assert np.array_equal(infos["_final_obs"], ended) and np.array_equal(infos["_final_info"], ended)
+        assert infos["final_info"].keys() == expected["final_info"].keys()
+        assert np.array_equal(infos["final_info"]["_failed"], ended)
+
+
+@pytest.mark.parametrize("mode", ["same_step", "next_step"])
+def test_returns_and_lengths_of_episodes_are_recorded(mode: str) -> None:
+    n = 4
+    plain = VectorEnv(environment().compile(n, mode=mode), (-1.0, 1.0))
+    wrapped: Any = wrappers.RecordEpisodeStatistics(VectorEnv(environment().compile(n, mode=mode), (-1.0, 1.0)))
+    assert np.array_equal(plain.reset(seed=0)[0], wrapped.reset(seed=0)[0])
+    returns, lengths, begins, episodes = np.zeros(n), np.zeros(n), np.zeros(n, bool), 0
+    for action in actions(n, 60):
+        observation, reward, terminated, truncated, _ = plain.step(action)
+        seen, *_, infos = wrapped.step(action)
+        assert np.array_equal(seen, observation)
+        ended = terminated | truncated
+        returns, lengths = np.where(begins, 0.0, returns + reward), np.where(begins, 0, lengths + 1)
+        if ended.any():
+            assert np.allclose(infos["episode"]["r"][ended], returns[ended], rtol=1e-6)  # sums of float32
+            assert np.array_equal(infos["episode"]["l"][ended], lengths[ended])
+        if mode == "same_step":
+            returns[ended], lengths[ended] = 0.0, 0
+        else:
+            begins = ended
+        episodes += ended.sum()
+    assert episodes > 3
+
+
+def test_wrappers_of_observations_take_them() -> None:
+    """Those of gymnasium take environments that begin again in the next step, or when they are told to."""
+    wrapped: Any = wrappers.NormalizeObservation(VectorEnv(sliding().compile(3, mode="next_step"), LIMITS))
+    cut = {"func": lambda x: x[:2], "observation_space": gymnasium.spaces.Box(-np.inf, np.inf, (2,), np.float32)}
+    wrapped = wrappers.VectorizeTransformObservation(wrapped, gymnasium.wrappers.TransformObservation, **cut)
+    wrapped = wrappers.DictInfoToList(wrapped)
+    wrapped.reset(seed=0)
+    for action in actions(3, 20):
+        observation, *_, infos = wrapped.step(action)
+    assert observation.shape == (3, 2) and infos[0] == {"failed": False}
+
+
+def test_one_alone_is_one_of_many() -> None:
+    many, one = VectorEnv(sliding().compile(1, mode="disabled")), alone()
+    assert np.array_equal(many.reset(seed=2)[0][0], one.reset(seed=2)[0])
+    action = np.full(1, 30.0, np.float64)  # a trainer's number type
+    observation, reward, terminated, truncated, info = one.step(action)
+    expected = many.step(action[None])
+    assert np.array_equal(observation, expected[0][0]) and reward == expected[1][0]
+    assert terminated is bool(expected[2][0]) and truncated is False and info == {"failed": False}
+    assert isinstance(reward, float)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    envs = sliding().compile(2)
+    with pytest.raises(UnsupportedError, match=r"2 environments in mode 'same_step'; .* compile\(1, mode="):
+        Env(envs)
+    with pytest.raises(UnsupportedError, match="give what condyle"):
+        VectorEnv(sliding())  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="expected the lowest and the highest action, numbers or"):
+        VectorEnv(envs, (np.zeros(3), 1.0))
+    with pytest.raises(UnsupportedError, match="the lowest before the highest"):
+        VectorEnv(envs, (1.0, -1.0))
+    with pytest.raises(ShapeError, match="3 seeds for 2"):
+        VectorEnv(envs).reset(seed=[1, 2, 3])
