@@ -170,7 +170,8 @@ def solved(cost: str, gradient: Slope, damping: float, trials: int, iterations: 
         plan = plans[-1]
         given = slope(plan.q, plan.v, plan.u)
         plans.append(solver.step(plan, q[:, 0], v[:, 0], shift=0, slope=given))
-    return Solved(plans[-1], *(np.stack([getattr(plan, x) for plan in plans], -1) for x in ("cost", "violation")))
+    costs, off = np.stack([plan.cost for plan in plans], -1), np.stack([plan.violation for plan in plans], -1)
+    return Solved(plans[-1], costs, off)
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
