@@ -35,7 +35,7 @@ from condyle.jobs.environment import Environments
 Array = NDArray[np.floating]
 SOURCE = results.FOLDER / "environments.json"
 N = 4096
-SWEEPS = (12, 25, None)
+SWEEPS = (8, 12, 25, None)
 ITERATIONS = 4
 """Of MuJoCo's solver, at the most."""
 POLICY = (128, 128)

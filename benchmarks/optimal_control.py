@@ -5,7 +5,8 @@
 Problems are those of `benchmarks.control_problems`. Times are of a call in Python: of the processor with one thread; on
 the wall with all cores and in `steady`. An iteration is `solver.step(plan, q, v, shift=1)`: the figure of eight moves
 on by a knot, and the line search and the new plan are in it. crocoddyl, where it is installed, has the same problems in
-nodes of C++, one thread, in the same run. In `mpc` the robot moves as its plan says: what is off is the plan's fault.
+nodes of C++, one thread, in the same run. In `mpc` the robot moves as its plan says: what
+is off is the plan's fault. `instructions` needs valgrind, `export` a C compiler.
 """
 
 from __future__ import annotations
@@ -14,9 +15,6 @@ import argparse
 import gc
 import os
 import resource
-import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from importlib import metadata, util
@@ -25,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import control_export, control_instructions, results
 from benchmarks import control_problems as problems
-from benchmarks import results
 from benchmarks.bench import pinned
 from benchmarks.control_problems import Array, Problem
 from condyle.cli.bound import Sampling, interleaved
@@ -53,15 +51,22 @@ class Loop:
     def goals(self) -> Array:
         return problems.goals(self.times, self.problem.knots).astype(self.dtype)
 
-    def advance(self, iterations: int = 1) -> Array:
-        """The robots make the plan's first step, and plans follow; how far tips are from goals (count,)."""
+    def move(self) -> None:
+        """The robots make the plan's first step, and goals move on."""
         self.q, self.v = (np.ascontiguousarray(x[:, 1]) for x in (self.plan.q, self.plan.v))
         self.times = self.times + problems.H
         self.goal = self.goals()
-        self.plan = self.solver.step(self.plan, self.q, self.v, shift=1, goal=self.goal)
+
+    def follow(self, shift: int = 1) -> None:
+        """An iteration of all plans."""
+        self.plan = self.solver.step(self.plan, self.q, self.v, shift=shift, goal=self.goal)
+
+    def advance(self, iterations: int = 1) -> None:
+        """Robots move, and plans follow."""
+        self.move()
+        self.follow()
         for _ in range(iterations - 1):
-            self.plan = self.solver.step(self.plan, self.q, self.v, shift=0, goal=self.goal)
-        return self.plan.cost
+            self.follow(0)
 
     def iteration(self) -> Callable[[], Any]:
         """One iteration of all plans from where they are, again and again the same one."""
@@ -181,7 +186,7 @@ def mpc(quick: bool) -> dict[str, Any]:
 
 
 def steady(quick: bool) -> dict[str, Any]:
-    """Times and memory of many steps of a problem in a loop, garbage collection off; instructions where perf counts."""
+    """Times and memory of many steps of a problem in a loop, garbage collection off."""
     found: dict[str, Any] = {}
     count = 200 if quick else 10_000
     for dtype in DTYPES:
@@ -193,11 +198,9 @@ def steady(quick: bool) -> dict[str, Any]:
             gc.disable()
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
             for k in range(count):
-                loop.q, loop.v = loop.plan.q[:, 1], loop.plan.v[:, 1]
-                loop.times = loop.times + problems.H
-                goal = loop.goals()
+                loop.move()
                 begin = time.perf_counter_ns()
-                loop.plan = loop.solver.step(loop.plan, loop.q, loop.v, shift=1, goal=goal)
+                loop.follow()
                 took[k] = time.perf_counter_ns() - begin
                 broken += not np.isfinite(loop.plan.cost[0])
             gc.enable()
@@ -207,31 +210,7 @@ def steady(quick: bool) -> dict[str, Any]:
             "max": float(took.max()) / 1e3
         }
         found[dtype] = {"us": us, "median_us_by_quarter": halves, "more_memory_kb": more, "not_finite": int(broken)}
-    return {"steps": count, **found, "instructions": instructions(100 if quick else 2500)}
-
-
-def instructions(count: int) -> dict[str, float] | str:
-    """Of a step, by differences of processes of 1, 2, 3 and 4 times so many steps."""
-    if shutil.which("perf") is None:
-        return "perf is not installed"
-    totals = list[float]()
-    for k in range(1, 5):
-        run = [sys.executable, "-m", "benchmarks.optimal_control", "--steps", str(k * count)]
-        done = subprocess.run(
-            ["perf", "stat", "-x,", "-e", "instructions:u", *run], capture_output=True, text=True, check=False
-        )
-        counted = [line.split(",")[0] for line in done.stderr.splitlines() if "instructions" in line]
-        if done.returncode or not counted or not counted[0].isdigit():
-            return "perf counts no instructions on this machine"
-        totals.append(float(counted[0]))
-    steps = np.diff(totals) / count
-    return {"a_step": float(steps.mean()), "spread": float(np.ptp(steps) / steps.mean())}
-
-
-def only_steps(count: int) -> None:
-    loop = Loop(1, "float64", "all")
-    for _ in range(count):
-        loop.advance()
+    return {"steps": count, **found}
 
 
 def crocoddyl(quick: bool) -> dict[str, Any] | None:
@@ -309,6 +288,8 @@ MEASUREMENTS: dict[str, Callable[[bool], dict[str, Any] | None]] = {
     "refill": refill,
     "mpc": mpc,
     "steady": steady,
+    "instructions": control_instructions.measure,
+    "export": control_export.measure,
     "crocoddyl": crocoddyl,
 }
 
@@ -317,15 +298,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", choices=[*MEASUREMENTS, []], metavar="NAME")
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--steps", type=int, default=0, help="only so many steps of one problem, for perf")
     options = parser.parse_args()
-    if options.steps:
-        only_steps(options.steps)
-        return
     for name in options.names or MEASUREMENTS:
         found = MEASUREMENTS[name](options.quick)
         if found is None:
-            print(f"{name}: crocoddyl is not installed")
+            print(f"{name}: left out, crocoddyl or valgrind is not installed")
             continue
         print(name, *found.items(), sep="\n  ")
         if not options.quick:

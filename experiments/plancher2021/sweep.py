@@ -1,31 +1,32 @@
-"""Which words of a fixed-point gradient an iLQR tolerates: an iiwa14 moved from a start to a goal, 100 seeded trials.
+"""Which words of a fixed-point gradient an optimal control tolerates: an iiwa14 moved from a start to a goal.
 
 The instance is that of the paper's own code (robot-acceleration/rbd-accelerator-harness, fixedPointTests.cpp): 64 knots
-in 0.5 s, explicit Euler, 40 iterations, 4 backward and 2 forward blocks, step lengths 0.5^k with k < 16, regularisation
-from 12.5 by a factor of 1.25. The cost is either that of the end effector or that of the joints; the paper does not say
-which it used.
+in 0.5 s, explicit Euler, 40 iterations, 100 seeded trials. The cost is either that of the end effector or that of the
+joints; the paper does not say which it used. The method is that of `condyle.OptimalControl`: an iteration is one
+`step` with shift=0, and the states of all knots are variables. Theirs is an iLQR with 4 backward and 2 forward blocks.
 
-Fixed point is dc/du = (dtau/dq, dtau/dv) of the inverse dynamics alone, from the accelerator's own integers (`did`).
-The product with -M^-1 stays in floating point, as in the paper's code. The accelerator's `difd` does that product too,
-in its integers: rows that end in "difd" take that answer, and a product with -M brings it back.
+The dynamics have the exact value, and the derivative that is given: dc/du = (dtau/dq, dtau/dv) of the inverse dynamics
+is an input of each knot, computed from the plan before each iteration. Fixed point is that derivative alone, from the
+accelerator's own integers (`did`). The product with -M^-1 stays in floating point, as in the paper's code. The
+accelerator's `difd` does that product too, in its integers: rows that end in "difd" take that answer, and a product
+with -M brings it back. Rows "solve" are `solve` with the robot's own dynamics and semi-implicit steps, with its time.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from experiments.ilqr import Options, Slope, Solver
-from experiments.paths import Solved
-from experiments.problems import Functions, Problem, Weights
+from condyle.cli.bound import Sampling, interleaved
 
 Array = NDArray[np.floating]
+Slope = Callable[[Array, Array, Array], Array]
+"""(q, v, a) to [dtau/dq, dtau/dv] (..., nv, 2 nv), the derivatives of the inverse dynamics."""
 
 TIP = "iiwa_link_7"
 START = np.array([-0.5, 0.25, 0.167, -0.167, 0.125, 0.167, 0.5]) * np.pi
@@ -34,18 +35,29 @@ TORQUE = np.array([0.005, -62.278, 4.178, 21.519, -0.084, -0.886, 0.005])
 GOAL = np.array([0.3638, 0.0, 1.0628])
 GOAL_Q = np.array([0.0, 0.0, 0.0, -0.25, 0.0, 0.25, 0.5]) * np.pi
 """The tip is at GOAL there, to 0.1 mm."""
-OPTIONS = Options(backward_blocks=4, forward_blocks=2)
-CONVERGED = 1.05
-"""A trial has converged where its last cost is at most this many times that of the same trial in float64."""
+INTERVALS, H = 63, 0.5 / 63
+CONVERGED, HELD = 1.05, 1e-3
+"""A trial has converged where its last cost is at most so many times that of the same trial in float64, and its motion
+is off by at most HELD [rad, rad/s] at a knot."""
+
+
+class Weights(NamedTuple):
+    """Of |tip - goal|^2 [1/m^2], |q - GOAL_Q|^2, |v|^2 and |u|^2, each halved in the cost."""
+
+    tip: float
+    q: float
+    v: float
+    u: float
+
 
 COSTS = {
-    "tip": (Weights(0.1, 0.0, 0.1, 1e-5), Weights(1000.0, 0.0, 100.0, 1e-5), np.zeros(7)),
-    "joint": (Weights(0.0, 0.1, 1e-3, 1e-4), Weights(0.0, 1000.0, 1000.0, 1e-4), GOAL_Q),
+    "tip": (Weights(0.1, 0.0, 0.1, 1e-5), Weights(1000.0, 0.0, 100.0, 0.0)),
+    "joint": (Weights(0.0, 0.1, 1e-3, 1e-4), Weights(0.0, 1000.0, 1000.0, 0.0)),
 }
-"""Running and final weights and the joints' goal. The velocity of the end effector's cost is that of the joints."""
+"""On the way and at the end. The velocity of the end effector's cost is that of the joints."""
 
-BOX = {"tip": {"v": 10.0, "a": 200.0}, "joint": {"v": 10.0, "a": 1000.0}}
-"""Largest inputs of the accelerator [rad/s, rad/s^2]: above what any trajectory of the float64 runs has."""
+BOX = {"tip": {"v": 10.0, "a": 600.0}, "joint": {"v": 20.0, "a": 4000.0}}
+"""Largest inputs of the accelerator [rad/s, rad/s^2]: above what any plan of the float64 runs has."""
 
 PRINTED = {"chosen": "q16.16", "least bits before the point": 12, "least bits behind the point": 5}
 """Footnote 2 of the paper, of words of 32 bits: the valid range goes down to these. Criterion and cost are unstated."""
@@ -60,11 +72,10 @@ TRAPS = (
     "tip q16.16 gravity 0",
     "tip float64 damping",
     "tip q16.16 damping",
-    "tip float64 one block",
-    "tip q16.16 one block",
 )
-ROWS = (*(f"{cost} {word}" for cost in COSTS for word in WORDS), *TRAPS)
-QUICK = ("tip float64", "tip q16.16", "joint q16.16", "tip 27x18 difd")
+SOLVES = tuple(f"{cost} solve {dtype}" for cost in COSTS for dtype in ("float64", "float32"))
+ROWS = (*(f"{cost} {word}" for cost in COSTS for word in WORDS), *TRAPS, *SOLVES)
+QUICK = ("tip float64", "tip q16.16", "joint q16.16", "tip 27x18 difd", "joint solve float64")
 
 
 @dataclass
@@ -86,39 +97,119 @@ class Gradient:
         return slope
 
 
-def reach(cost: str) -> Problem:
-    """The paper's problem with one of the two costs."""
-    running, final, rest = COSTS[cost]
-    return Problem(condyle.load("iiwa14"), TIP, 64, 0.5 / 63, running, final, rest, GOAL)
+def residuals(at: Any, weights: Weights) -> list[Any]:
+    """What both costs are made of, but for the torque."""
+    w = Weights(*np.sqrt(weights))
+    tip = [w.tip * (at.frame(TIP).translation - GOAL)] if w.tip else []
+    return [*tip, *([w.q * (at.q - GOAL_Q)] if w.q else []), w.v * at.v]
 
 
-def first(problem: Problem, trials: int) -> tuple[Array, Array, Array]:
+def costs(cost: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The functions of a knot on the way and of the last one."""
+    on_the_way, at_end = COSTS[cost]
+
+    def running(at: Any, u: Any) -> dict[str, Any]:
+        return {"residual": [*residuals(at, on_the_way), np.sqrt(on_the_way.u) * u]}
+
+    def last(at: Any) -> dict[str, Any]:
+        return {"residual": residuals(at, at_end)}
+
+    return running, last
+
+
+def constant(x: Any) -> Any:
+    """x to 1e-12, as a number without a derivative."""
+    return np.floor(x * 2.0**40) * 2.0**-40
+
+
+def reach(cost: str, damping: float | None = None) -> condyle.OptimalControl:
+    """The paper's problem with one of the two costs; damping [N m s]: with a given derivative, the input "slope"."""
+
+    def move(at: Any, u: Any, slope: Any) -> dict[str, Any]:
+        """An explicit Euler step: its derivatives are M^-1 and -M^-1 slope."""
+        q, v, tau = constant(at.q), constant(at.v), constant(u)
+        there = at.moved_to(q, v)
+        change = (u - tau) - slope @ np.concatenate([at.q - q, at.v - v])
+        a = there.forward_dynamics(tau - (damping or 0.0) * v) + there.mass_matrix_inverse() @ change
+        return {"q": at.q + H * at.v, "v": at.v + H * a}
+
+    options: dict[str, Any] = {}
+    if damping is not None:
+        options = {"inputs": {"slope": (7, 14)}, "by_knot": ("slope",), "dynamics": move, "controls": 7}
+    return condyle.OptimalControl(condyle.load("iiwa14"), *costs(cost), knots=INTERVALS, dt=H, bounds={}, **options)
+
+
+def first(trials: int) -> tuple[Array, Array, Array]:
     """q, v, u of every trial, the start at every knot; v is 0.01 + N(0, 0.001) rad/s, seeded by the trial."""
-    shape = (trials, problem.knots, 7)
     noise = np.stack([np.random.default_rng(seed).normal(0.0, 1e-3, 7) for seed in range(trials)])
-    return (
-        np.broadcast_to(START, shape),
-        np.broadcast_to(0.01 + noise[:, None], shape),
-        np.broadcast_to(TORQUE, shape),
-    )
+    v = np.repeat(0.01 + noise[:, None], INTERVALS + 1, axis=1)
+    q, u = (np.tile(x, (trials, knots, 1)) for x, knots in ((START, INTERVALS + 1), (TORQUE, INTERVALS)))
+    return q, v, u
+
+
+class Solved(NamedTuple):
+    """The last plan, and costs and largest errors of the motion after 1, 2, ... iterations (trials, iterations)."""
+
+    plan: Any
+    cost: Array
+    violation: Array
+
+
+def solved(cost: str, gradient: Slope, damping: float, trials: int, iterations: int) -> Solved:
+    """All trials with derivatives of the inverse dynamics from elsewhere."""
+    problem, dynamics = reach(cost, damping), condyle.load("iiwa14").compile()
+    solver, (q, v, u) = problem.compile(), first(trials)
+
+    def slope(q: Array, v: Array, u: Array) -> Array:
+        """At each knot; no step follows the last one."""
+        a = dynamics.forward_dynamics(q[:, :-1], v[:, :-1], u - damping * v[:, :-1])
+        return gradient(q, v, np.concatenate([a, np.zeros_like(a[:, :1])], axis=1))
+
+    plans = [solver.solve(q[:, 0], v[:, 0], start=(q, v, u), most=1, slope=slope(q, v, u))]
+    for _ in range(iterations - 1):
+        plan = plans[-1]
+        given = slope(plan.q, plan.v, plan.u)
+        plans.append(solver.step(plan, q[:, 0], v[:, 0], shift=0, slope=given))
+    costs, off = np.stack([plan.cost for plan in plans], -1), np.stack([plan.violation for plan in plans], -1)
+    return Solved(plans[-1], costs, off)
 
 
 def measure(row: str, quick: bool) -> dict[str, Any]:
     """A word and float64, on the same trials."""
+    if row in SOLVES:
+        return alone(*row.split(" solve "), quick)
     cost, word, *what = row.split(" ", 2)
     trap = what[0] if what else ""
-    options = replace(OPTIONS, iterations=15 if quick else 40)
-    if trap == "one block":
-        options = replace(options, backward_blocks=1, forward_blocks=1)
-    problem = reach(cost)
-    functions = Functions(problem, damping=0.5 if trap == "damping" else 0.0)
-    begin = first(problem, 4 if quick else 100)
-    gradient = Gradient(gradient_of(word, cost, trap, functions.damping))
-    exact = Solver(functions, options).solve(*begin)
-    start = time.perf_counter()
-    solved = Solver(functions, options, gradient).solve(*begin)
-    seconds = time.perf_counter() - start
-    return {**answer(problem, functions, solved, exact), **asked(gradient, word, cost), "seconds": seconds}
+    damping, size = 0.5 if trap == "damping" else 0.0, (4, 15) if quick else (100, 40)
+    exact = solved(cost, of_slope(gradient_of("float64", cost, "", damping)), damping, *size)
+    gradient = Gradient(gradient_of(word, cost, trap, damping))
+    return {**answer(cost, solved(cost, gradient, damping, *size), exact), **asked(gradient, word, cost)}
+
+
+def of_slope(gradient: Callable[..., tuple[Array, Array]]) -> Slope:
+    return lambda q, v, a: gradient(q, v, a)[0]
+
+
+def alone(cost: str, dtype: str, quick: bool) -> dict[str, Any]:
+    """`solve` from the same starts with the robot's own dynamics: the time of one trial, and of all in one call."""
+    solver, starts = reach(cost).compile(dtype=dtype, threads=1), first(4 if quick else 100)
+    q, v, u = (x.astype(dtype) for x in starts)
+    tolerance = 1e-6 if dtype == "float64" else 1e-4
+
+    def solve(trials: slice) -> Any:
+        return solver.solve(q[trials, 0], v[trials, 0], start=(q[trials], v[trials], u[trials]), tolerance=tolerance)
+
+    plan, each = solve(slice(None)), Sampling("cpu", 3 if quick else 20)
+    times = interleaved({"one": lambda: solve(slice(1)), "all": lambda: solve(slice(None))}, each)
+    return {
+        "trials": len(q),
+        "solved": float(plan.solved.mean()),
+        "iterations": spread(plan.iterations),
+        "final_cost": spread(plan.cost),
+        **errors(cost, plan),
+        "us": {"one": times["one"].minimum / 1e3, "one median": times["one"].median / 1e3}
+        | {"each of all": times["all"].minimum / 1e3 / len(q)},
+    }
 
 
 def asked(gradient: Gradient, word: str, cost: str) -> dict[str, Any]:
@@ -128,31 +219,32 @@ def asked(gradient: Gradient, word: str, cost: str) -> dict[str, Any]:
     return {"flagged": share, "largest_v": gradient.largest["v"], "largest_a": gradient.largest["a"], "box": box}
 
 
-def answer(problem: Problem, functions: Functions, solved: Solved, exact: Solved) -> dict[str, Any]:
+def answer(cost: str, found: Solved, exact: Solved) -> dict[str, Any]:
     """Costs over iterations, the share of trials that converged, errors at the end."""
-    cost, ends = solved.cost, solved.path
-    w = problem.weights()[-1]
-    tip = functions.cost(ends.q[:, -1], ends.v[:, -1], ends.u[:, -1], problem.goal, problem.rest, w).tip
-    limit = CONVERGED * exact.cost[:, -1:]
-    reached = np.isfinite(cost) & (cost <= limit)
-    first_time = np.where(reached.any(axis=1), reached.argmax(axis=1), -1)
-    found = first_time[first_time >= 0]
+    reached = np.isfinite(found.cost) & (found.cost <= CONVERGED * exact.cost[:, -1:]) & (found.violation <= HELD)
+    needed = 1 + reached.argmax(axis=1)[reached.any(axis=1)]
     return {
-        "trials": len(cost),
-        "iterations": cost.shape[1] - 1,
+        "trials": len(found.cost),
+        "iterations": found.cost.shape[1],
         "converged": float(reached[:, -1].mean()),
-        "diverged": int(np.count_nonzero(~np.isfinite(cost[:, -1]))),
-        "iterations_needed": float(np.median(found)) if found.size else None,
-        "steps_taken": float((solved.length > 0.0).mean()),
-        "final_cost": spread(cost[:, -1]),
+        "diverged": int(np.count_nonzero(~np.isfinite(found.cost[:, -1]))),
+        "iterations_needed": float(np.median(needed)) if needed.size else None,
+        "final_cost": spread(found.cost[:, -1]),
         "final_cost_float64": spread(exact.cost[:, -1]),
-        "tip_error_m": spread(np.linalg.norm(tip - problem.goal, axis=1)),
-        "joint_error_rad": spread(np.linalg.norm(ends.q[:, -1] - GOAL_Q, axis=1)) if w[1] else None,
-        "largest_defect": float(np.abs(ends.defect).max(initial=0.0)),
-        "cost_low": np.min(cost, axis=0).tolist(),
-        "cost_median": np.median(cost, axis=0).tolist(),
-        "cost_high": np.max(cost, axis=0).tolist(),
+        **errors(cost, found.plan),
+        "largest_defect": float(found.violation[:, -1].max()),
+        "cost_low": np.min(found.cost, axis=0).tolist(),
+        "cost_median": np.median(found.cost, axis=0).tolist(),
+        "cost_high": np.max(found.cost, axis=0).tolist(),
     }
+
+
+def errors(cost: str, plan: Any) -> dict[str, Any]:
+    """How far the ends are from the goal."""
+    ends = plan.q[:, -1].astype(np.float64)
+    tip = condyle.load("iiwa14").compile(frames=(TIP,)).frame_placements(ends).translation[:, 0]
+    joints = spread(np.linalg.norm(ends - GOAL_Q, axis=1)) if COSTS[cost][1].q else None
+    return {"tip_error_m": spread(np.linalg.norm(tip - GOAL, axis=1)), "joint_error_rad": joints}
 
 
 def spread(x: Array) -> dict[str, float]:

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from condyle.errors import UnsupportedError
-from experiments import riccati
 from experiments.beyond import reach
 from experiments.dadu2023 import end_to_end
 from experiments.dadu2023.engines import Crocoddyl, Ours, Pinocchio
@@ -19,6 +18,7 @@ from experiments.dadu2023.sqp import DEFECT, NX, PARTS, Backward, Controller
 from experiments.dadu2023.trot import course
 from experiments.dadu2023.walker import FEET, KNOTS, NJ, NU, NV, H, Model, Walker
 from experiments.dadu2023.worlds import MuJoCo, Springs
+from experiments.tests import textbook
 
 STILL = np.zeros(NV)
 
@@ -97,7 +97,7 @@ def test_the_backward_pass_is_the_textbooks():
         H = np.zeros((NX + NU, NX + NU))
         H[:NX, :NX], H[NX:, NX:] = model.H[j, :-1, :-1], np.diag(Huu)
         g = np.concatenate([model.H[j, :-1, -1], gu[j]])
-        knot = riccati.textbook(V, p + V @ defect[j], by_x, B[j] @ by_u[j], H, g)
+        knot = textbook.knot(V, p + V @ defect[j], by_x, B[j] @ by_u[j], H, g)
         assert np.allclose(gains[j], np.concatenate([knot.K, knot.k[:, None]], axis=1), rtol=1e-6, atol=1e-8)
         V, p = knot.V, knot.p
     dx, du = backward.follow(gains)

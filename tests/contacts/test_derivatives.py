@@ -156,6 +156,21 @@ def test_derivatives_of_impacts(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["tree-1", "arm", *(slow(name) for name in ("tree-3", "hyq", "line", "plane"))])
+def test_closed_derivatives_of_impacts_without_restitution(name: str) -> None:
+    case, (q, v, _, active) = given(name)
+    dyn, along = compiled(name), drawn([q, v], case.robot.nv, 3)
+
+    def landed(*state: Array) -> tuple[Array, ...]:
+        return (dyn.impulse_dynamics(*state, active, np.zeros_like(active)).v,)
+
+    by_q, by_v = dyn.call("dland", [q, v, active])
+    found = by_q @ along[0][..., None] + by_v @ along[1][..., None]
+    assert apart([found[..., 0]], slopes(case.robot, landed, [q, v], along)) < DIFFERENCES
+    np.testing.assert_allclose(by_v[-1], np.eye(case.robot.nv), rtol=0.0, atol=1e-12)  # no contact is on
+    assert np.abs(by_q[-1]).max() < 1e-12
+
+
 def test_every_block_of_the_residuals_of_planes() -> None:
     """d(M a + c - Jᵀ f) and d(J a + gamma) by q, v, a and f: where all entries of a force act, by closed forms."""
     case = arm()

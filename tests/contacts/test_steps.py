@@ -54,6 +54,30 @@ def test_a_rollout_is_steps_and_impacts(name: int, target: str) -> None:
     np.testing.assert_array_equal(end.q, whole.q[:, -1])
 
 
+@pytest.mark.parametrize(
+    ("integrator", "name"),
+    [("semi_implicit_euler", 3), ("euler", 1), slow("semi_implicit_euler", 1), slow("rk4", 3)],
+)
+def test_the_jacobian_of_a_step_with_an_impact(integrator: str, name: int) -> None:
+    """By closed forms where steps are of first order: the jvp, which is differentiated, along q, v and tau."""
+    case, dt = tree(name), np.full(4, H)
+    dyn = case.compile(integrator=integrator)
+    q, v = case.robot.random_state(4, 1)
+    tau, active = np.random.default_rng(2).normal(size=v.shape), flags(case, 4)[:, 0]
+    active[1:3] = 1.0
+    rising = np.zeros_like(active)
+    rising[1], rising[2, 0] = 1.0, 1.0
+    along = drawn([q, v, tau], case.robot.nv, 3)
+    jacobian: Any = dyn.jacobian("step_active_rising", by=("q", "v", "tau"))(q, v, tau, dt, active, rising)
+    ahead: Any = dyn.jvp("step_active_rising")(
+        q, v, tau, dt, active, rising, *along, 0.0 * dt, 0.0 * active, 0.0 * rising
+    )
+    for of, one in zip(("q", "v"), ahead, strict=True):
+        blocks = [getattr(jacobian, f"d{of}_d{by}") for by in ("q", "v", "tau")]
+        found = sum(block @ dx[..., None] for block, dx in zip(blocks, along, strict=True))
+        assert apart(found[..., 0], one) < 1e-8, of
+
+
 def test_flags_that_are_held_apply_no_impact() -> None:
     """All on by default; of a step too, whose kernels of other gains are others."""
     case = tree(3)

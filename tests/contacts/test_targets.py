@@ -30,7 +30,7 @@ TREE = tree(1, 2, 2)
 CASE = Case(TREE.robot, (replace(TREE.contacts[0], kind="line"), TREE.contacts[1]))
 """A floating base and two joints; a line in the world, a point between bodies, both with gains."""
 OPENED = "_gains_anchors"
-PLAIN = ("cfd", "dcfd", "impact", "cid", "kkt", "kktm", "delassus", "delassusinv", "cjac", "cerr")
+PLAIN = ("cfd", "dcfd", "impact", "dland", "cid", "kkt", "kktm", "delassus", "delassusinv", "cjac", "cerr")
 STEPPED = ("step_active", "dstep_active", "step_active_rising")
 QUICK = (*PLAIN, *STEPPED, f"cfd{OPENED}", "jvp_cfd", "vjp_cfd", "vjp_impact", "vjp_step_active")
 LONG = (f"vjp_cfd{OPENED}", f"jacobian_cfd{OPENED}_by_gains_anchors", "hessian_cfd", "jvp_step_active_rising")

@@ -63,7 +63,7 @@ class Column(NamedTuple):
 
 
 class Slopes:
-    """d(J a + gamma)/dq and d(J a + gamma)/dv (`by_q`, `by_v`), as rows."""
+    """d(J a + gamma)/dq and d(J a + gamma)/dv (`by_q`, `by_v`), and d(J v)/dq at this v (`of_velocity`), as rows."""
 
     def __init__(self, contacts: Contacts, a: Sequence[Scalar]) -> None:
         self.contacts, self.tree = contacts, contacts.tree
@@ -73,13 +73,15 @@ class Slopes:
             for one, other, link in zip(v, rates, self.tree.tree.links, strict=True)
         ]
         self.motions = self.tree.forward(motion, at_rest(vec.ZERO), v, rates)
-        self.by_q, self.by_v = list[Row](), list[Row]()
+        self.by_q, self.by_v, self.of_velocity = list[Row](), list[Row](), list[Row]()
         for k, one in enumerate(contacts.held):
             self._add(k, one)
 
     def _add(self, k: int, held: Held) -> None:
         """The rows of contact k."""
         by_q, by_v, moving = self._moving(k, held)
+        for row in held.contact.rows:
+            self.of_velocity.append(_row(moving, row))
         relative = self.contacts.relative[k]
         if held.damped:
             _add_scaled(by_q, held.gains[1], moving)
@@ -87,9 +89,8 @@ class Slopes:
         if held.drawn:
             _add_scaled(by_q, held.gains[0], self._errors(k, held))
         for row in held.contact.rows:
-            for found, columns in ((self.by_q, by_q), (self.by_v, by_v)):
-                entries = ((i, (*x[0], *x[1])[row]) for i, x in columns.items())
-                found.append({i: value for i, value in entries if not is_zero(value)})
+            self.by_q.append(_row(by_q, row))
+            self.by_v.append(_row(by_v, row))
 
     def _moving(self, k: int, held: Held) -> tuple[Columns, Columns, Columns]:
         """Derivatives of the relative acceleration by q and by v, and of the relative velocity by q (`moving`)."""
@@ -189,6 +190,11 @@ def _column(s: Pair, V: Pair, V_j: Pair, V_p: Pair, A_p: Pair, classical: bool) 
 def _classical(A: Pair, V: Pair, of_V: Pair) -> Pair:
     """The derivative of the classical acceleration A + w x v, given those of A and of V = (v, w)."""
     return vec.add(A[0], vec.add(vec.cross(of_V[1], V[0]), vec.cross(V[1], of_V[0]))), A[1]
+
+
+def _row(columns: Columns, row: int) -> Row:
+    entries = ((i, (*x[0], *x[1])[row]) for i, x in columns.items())
+    return {i: value for i, value in entries if not is_zero(value)}
 
 
 def _add_scaled(sums: Columns, factor: Scalar, columns: Columns) -> None:

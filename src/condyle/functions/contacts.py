@@ -58,12 +58,13 @@ from condyle.specification.ports import (
     F_EXT,
     FRICTION_NUMBERS,
     NUMBERS,
+    RISING,
 )
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
     from condyle.algorithms.contact_products import Rows
-    from condyle.algorithms.contacts import Row
+    from condyle.algorithms.contacts import Contacts, Row
     from condyle.algorithms.unrolled import Unrolled
     from condyle.scalar import Scalar
 
@@ -223,8 +224,46 @@ CONSTRAINT_SOLVE = contact_function(
     SOLVED,
 )
 
-AUXILIARY = (CONSTRAINT_RESIDUALS, CONSTRAINT_RESIDUAL_DERIVATIVES, CONSTRAINT_SOLVE)
+LANDING_DERIVATIVES = contact_function(
+    replace(SOLVING, source="Featherstone 2008, section 11.7"),
+    "dland",
+    "landing_derivatives",
+    "derivatives by q and v of v after an impact without restitution",
+    (Q, V, ACTIVE),
+    (_by(V_AFTER, Q, "1/s"), _by(V_AFTER, V, "1")),
+    lambda: {"ltl+closed_form": Route(_dland)},
+    Size(400, 0, 20, 4),
+    DERIVED,
+)
+
+AUXILIARY = (CONSTRAINT_RESIDUALS, CONSTRAINT_RESIDUAL_DERIVATIVES, CONSTRAINT_SOLVE, LANDING_DERIVATIVES)
 """What rules for derivatives call beside the functions that users have."""
+
+
+# Impacts in steps
+
+
+def landed(calls: Any, inputs: ByName) -> Values:
+    """v after the impact, in a recording."""
+    q, v = inputs["q"], inputs["v"]
+    return call(calls, inputs, IMPULSE_DYNAMICS, q, v, landing(inputs), no_bounce(inputs))[0]
+
+
+def landing(inputs: ByName) -> list[Scalar]:
+    """The contacts that hold after an impact: all that are on, if some flag rises."""
+    from condyle.scalar import number
+
+    left = number(1.0)
+    for flag in inputs[RISING.name]:
+        left = left * (1.0 - flag)
+    return [flag * (1.0 - left) for flag in inputs[ACTIVE.name]]
+
+
+def no_bounce(inputs: ByName) -> list[Scalar]:
+    """Restitutions of 0."""
+    from condyle.scalar import number
+
+    return [number(0.0)] * len(inputs[ACTIVE.name])
 
 
 # Routes
@@ -277,6 +316,31 @@ def _impact(kind: Way, tree: Unrolled) -> Answers:
     way = constrained(tree, kind)
     v, f = way.impact(tree.inputs["v"], tree.inputs["restitution"])
     return v, way.placed(f)
+
+
+def _dland(tree: Unrolled) -> Answers:
+    """With w = v_next - v and p the impulses, [dw; -dp] = -K^-1 [d(M w - J^T p); d(J v_next)] for changes of q."""
+    from condyle.scalar import number
+
+    still, (slopes, products) = [number(0.0)] * tree.nv, (algorithms.contact_derivatives, algorithms.contact_products)
+    way = algorithms.contact_forces.Constrained(tree, tree.inputs[ACTIVE.name], inverted=True)
+    held = zip(way.active, way.contacts.velocities(tree.inputs["v"]), strict=True)
+    p = way.forces([-(flag * x) for flag, x in held])
+    w = way.moved({}, p)
+
+    def contacts(v: Sequence[Scalar]) -> Contacts:
+        """Of the robot at this v without gravity."""
+        inputs = {**tree.inputs, "v": v, "gravity": still[:1] * 3}
+        return algorithms.contacts.Contacts(algorithms.unrolled.Unrolled(tree.tree, inputs))
+
+    force = way.placed([flag * x for flag, x in zip(way.active, p, strict=True)])
+    by_q, _ = slopes.force_slopes(contacts(still), w, force)
+    after = contacts([x + y for x, y in zip(tree.inputs["v"], w, strict=True)])
+    turned = products.Rows(slopes.Slopes(after, still).of_velocity).scaled(way.active)
+    inverse = products.KktDerivatives(way, way.inverse)
+    found, _ = inverse.solved(products.Rows.from_matrix(by_q), turned)
+    kept = products.Rows([{k: number(1.0)} for k in range(tree.nv)])
+    return found.flat(tree.nv), kept.plus(inverse.Ct.times(products.Rows(way.J)).negative()).flat(tree.nv)
 
 
 def _cid(tree: Unrolled) -> Answers:

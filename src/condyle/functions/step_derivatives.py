@@ -20,7 +20,13 @@ import numpy as np
 from condyle import algorithms
 from condyle.algorithms.stepping import StepParts, displacement, step_parts, turning_joints
 from condyle.derivatives import jacobian as jacobian_of
-from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES
+from condyle.functions.contacts import (
+    CONSTRAINED_FORWARD_DYNAMICS,
+    CONSTRAINED_FORWARD_DYNAMICS_DERIVATIVES,
+    LANDING_DERIVATIVES,
+    landed,
+    landing,
+)
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE
 from condyle.functions.quantities import TAU, ByName, Values, call
@@ -143,7 +149,7 @@ class StepDerivatives:
 
     def __init__(self, calls: Any, inputs: ByName, by: Sequence[str]) -> None:
         self.calls, self.inputs, self.n = calls, algorithms.drives.at_end(calls.tree, inputs), calls.tree.nv
-        self.extra = inputs.keys() & (EXTRA.keys() - DRIVEN.keys())
+        self.extra = inputs.keys() & (EXTRA.keys() - DRIVEN.keys() - {RISING.name})
         self.push = CONTROLS.name if CONTROLS.name in inputs else TAU.name
         self.held = [inputs[ACTIVE.name]] if ACTIVE.name in inputs else []
         self.function = CONSTRAINED_FORWARD_DYNAMICS if self.held else FORWARD_DYNAMICS
@@ -153,7 +159,7 @@ class StepDerivatives:
 
     def _after(self) -> tuple[Rows, Rows]:
         n, h, method = self.n, self.h, METHODS[self.calls.tree.integrator]
-        by_q, by_v0, none = (Combination(rows) for rows in (unit(n, 0), unit(n, n), nothing(n)))
+        by_q, by_v0, none = (Combination(rows) for rows in (unit(n, 0), self._landed(), nothing(n)))
         if method.order == 1:
             return self._after_first_order(method, by_q, by_v0)
         by_v, by_sums = by_v0, (none, none)
@@ -168,6 +174,16 @@ class StepDerivatives:
             by_sums = by_sums[0].plus(h * stage.b, by_v), by_sums[1].plus(h * stage.b, slope)
             by_q, by_v = self._along(u, by_u), by_v0.plus(h * stage.c, slope)
         return by_q.rows, by_v0.plus(1.0, by_sums[1]).rows
+
+    def _landed(self) -> Rows:
+        """The rows of v where a step begins: behind the impact, if contacts may begin."""
+        if RISING.name not in self.inputs:
+            return unit(self.n, self.n)
+        state = self.inputs["q"], self.inputs["v"], landing(self.inputs)
+        blocks = call(self.calls, self.inputs, LANDING_DERIVATIVES, *state)
+        self.inputs = {**self.inputs, "v": landed(self.calls, self.inputs)}
+        by_q, by_v = (shifted(matrix(part, self.n), first) for part, first in zip(blocks, (0, self.n), strict=True))
+        return added(by_q, 1.0, by_v)
 
     def _after_first_order(self, method: Method, by_q: Combination, by_v: Combination) -> tuple[Rows, Rows]:
         tree, h, (q, v, tau) = self.calls.tree, self.h, (self.inputs[name] for name in ("q", "v", self.push))
@@ -309,10 +325,13 @@ def _ad(kind: JointType, x: Values) -> Values:
 
 
 def jacobian(calls: Any, inputs: ByName) -> ByName:
-    """All but those by flags of contacts, and none where contacts may begin: these are differentiated."""
+    """All but those by flags of contacts, and none where no closed form has what an impact does to them: these are
+    differentiated."""
+    by = [name for name in inputs if name in EXTRA and name not in (ACTIVE.name, RISING.name, *DRIVEN)]
     if RISING.name in inputs:
-        return {}
-    by = [name for name in inputs if name in EXTRA and name not in (ACTIVE.name, *DRIVEN)]
+        is_long = METHODS[calls.tree.integrator].order > 1 or algorithms.contact_forces.depends(calls.tree)
+        if is_long or set(by) - {F_EXT.name, CONTROLS.name}:
+            return {}
     made, found = StepDerivatives(calls, inputs, by), dict[str, Values]()
     for name, rows in (("q", made.q), ("v", made.v)):
         begin = 0

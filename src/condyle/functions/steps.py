@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from condyle import algorithms
 from condyle.functions.constraints import constrained
-from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, IMPULSE_DYNAMICS
+from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, landed, landing, no_bounce
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE, ByCalls
 from condyle.functions.quantities import TAU, ByName, Calls, Q, V, call, pushed
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
     from condyle.algorithms.stepping import Moves, Vector
     from condyle.algorithms.unrolled import Unrolled
-    from condyle.scalar import Scalar
 
 DT = Port("dt", (), "s", "-", "length of the step; negative: back in time")
 Q_AFTER = Port("q", ("nq",), Q.unit, "joint", "configuration after the step")
@@ -107,7 +106,7 @@ class _Step:
         if RISING.name in given:
             given = {
                 **given,
-                "v": constrained(tree, self._contacts, _landing(given)).impact(given["v"], _no_bounce(given))[0],
+                "v": constrained(tree, self._contacts, landing(given)).impact(given["v"], no_bounce(given))[0],
             }
         return _stepped(tree.tree, given, acceleration, algorithms.stepping.JointByJoint(tree.tree))
 
@@ -121,27 +120,8 @@ class _Step:
             return call(calls, inputs, function, q, v, pushed(inputs), *held)[0]
 
         if RISING.name in inputs:
-            landed = call(
-                calls, inputs, IMPULSE_DYNAMICS, inputs["q"], inputs["v"], _landing(inputs), _no_bounce(inputs)
-            )
-            inputs = {**inputs, "v": landed[0]}
+            inputs = {**inputs, "v": landed(calls, inputs)}
         return _stepped(calls.tree, inputs, acceleration, ByCalls(calls))
-
-
-def _landing(inputs: ByName) -> list[Scalar]:
-    """The contacts that hold after an impact: all that are on, if some flag rises."""
-    from condyle.scalar import number
-
-    left = number(1.0)
-    for flag in inputs[RISING.name]:
-        left = left * (1.0 - flag)
-    return [flag * (1.0 - left) for flag in inputs[ACTIVE.name]]
-
-
-def _no_bounce(inputs: ByName) -> list[Scalar]:
-    from condyle.scalar import number
-
-    return [number(0.0)] * len(inputs[ACTIVE.name])
 
 
 def _stepped(

@@ -68,7 +68,7 @@ class OptimalControl:
         contacts, has (N, n_contacts). bounds: of "u", "q", "v": True is those of the model (effort or control range,
         limits, velocity), or (lower, upper), or False; by default {"u": True}. impacts: whether there is an impact
         where a flag of "active" rises. Without, contacts of gains (kp, 1 / dt) stop a foot in a step as well, which
-        compiles much sooner. dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step;
+        compiles sooner. dynamics: f(at, u, inputs) -> {"q", "v"} of the next knot, in place of the robot's step;
         controls: its number of u. options: those of `Robot.function`, such as `contacts`, `joint_forces`, `actuators`,
         `reference_frame`.
         Errors: UnsupportedError, ShapeError.
