@@ -17,7 +17,7 @@ from experiments.environments.trials import Trial
 from experiments.figure import svg
 
 FOLDER = ROOT / "docs" / "figures"
-SPEED, FROM, TO = 1.0, 4.0, 5.9
+SPEED, FROM, TO = 1.0, 4.0, 5.6
 """What the robot follows [m/s], and which part of its way is drawn [s]."""
 
 
@@ -28,7 +28,7 @@ def curves(folder: Path) -> None:
 
 
 def strip(folder: Path) -> None:
-    """Five moments of two seconds."""
+    """Five moments."""
     task = Walk()
     trial = Trial(task, Policy.read(policy_file(task, walk.ROWS[0])), 0.8, command=np.array([SPEED, 0.0, 0.0]))
     trial.run(TO)

@@ -114,7 +114,7 @@ def measured(task: Task, row: str, quick: bool) -> dict[str, Any]:
 def speeds(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     head = [f"{speed:g} m/s, friction {friction:g}" for speed in COMMANDS for friction in FRICTIONS]
     table = [["row", *head]]
-    for name, row in rows.items():
+    for name, row in sorted(rows.items()):
         values = [row["follows"][f"{friction:g}"][f"{speed:g}"] for speed in COMMANDS for friction in FRICTIONS]
         table.append([name, *("fell" if value is None else f"{100.0 * value:+.1f}" for value in values)])
     return table
@@ -122,7 +122,7 @@ def speeds(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
 
 def falls(rows: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
     table = [["row", "runs", "fell", "mean errors: forward, m/s", "to the side, m/s", "turning, rad/s", "fell, pushed"]]
-    for name, row in rows.items():
+    for name, row in sorted(rows.items()):
         alone, pushed = (row[kind] for kind in RUNS)
         errors = [f"{error:.3f}" for error in alone.get("errors", {}).get("mean", [])] or ["", "", ""]
         table.append([name, str(alone["trials"]), str(len(alone["fell"])), *errors, str(len(pushed["fell"]))])
