@@ -97,8 +97,8 @@ def test_a_quadruped_of_the_tutorial_stands_and_learns(learns: bool, tmp_path: P
     blocks = BLOCK.findall((DOCS / "tutorials" / "quadruped.md").read_text())
     assert {kind for kind, _ in blocks} == {"python", "py"}
     program = "\n".join(text for kind, text in blocks if learns or kind == "python")
-    assert not learns or program.count("= 2048, 150") == 1
-    printed = run([sys.executable, "-W", "error", "-c", program.replace("= 2048, 150", "= 16, 2")], tmp_path)
+    assert not learns or program.count("= 2048, 190") == 1
+    printed = run([sys.executable, "-W", "error", "-c", program.replace("= 2048, 190", "= 16, 2")], tmp_path)
     assert "(64, 48)" in printed
     assert (tmp_path / "walk.svg").exists() == learns
 
