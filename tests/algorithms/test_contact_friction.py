@@ -43,7 +43,8 @@ def test_impulses_without_gain_are_the_longest_ones() -> None:
         G = half @ half.T
         contacts = object.__new__(Frictional)
         contacts.joints, contacts.first = (), 6
-        contacts.__dict__["problem"] = Problem(G.tolist(), b.tolist(), (), (), (), (), ())
+        problem = Problem(G.tolist(), b.tolist(), (), (), (), (), ())
+        contacts.__dict__.update(b=b.tolist(), problem=problem)
         kept = np.array(contacts._without_gain(p.tolist()))
         energy = kept @ b + 0.5 * kept @ G @ kept
         if p @ b >= 0.0:
