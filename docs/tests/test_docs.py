@@ -93,7 +93,7 @@ def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
 def test_programs_of_users_functions_run(target: str, tmp_path: Path) -> None:
     text = (ROOT / "docs" / "your-functions.md").read_text().replace("compile()", f"compile(target={target!r})")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 8
+    assert len(blocks) == 9
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
