@@ -82,7 +82,7 @@ class Environment:
             raise UnsupportedError(f"Environment: friction={friction!r}, expected a number from 0 on")
         if contacts and not hasattr(ground, "contact_solve"):
             raise UnsupportedError(
-                f"Environment: ground={ground!r}; with contacts give one, such as condyle.ground.Plane()"
+                f"Environment: ground={ground!r}; with contacts give one, such as Plane() of condyle.ground"
             )
         self.actions = whole("actions", self._controls() if actions is None else actions, 1)
         inputs, memory = dict(inputs or {}), dict(memory or {})
