@@ -29,9 +29,9 @@ MOST = 1 << 23
 class Environments:
     """n environments of one kind; arrays have the environment as their first axis.
 
-    n; dtype; mode. observation_size, action_size: entries of an observation and of an
-    action. inputs: names of those of the environment; horizon: steps of an episode, or None. `step_function`,
-    `reset_function`: functions of the state and of the action or the mask, for frameworks.
+    n; dtype; mode. observation_size, action_size: entries of an observation and of an action. inputs: names of those
+    of the environment. horizon: steps of an episode, or None. failures: states so far that became no number.
+    step_function, reset_function: functions of the state and of the action or the mask, for frameworks.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class Environments:
         arguments are weights, by name, and "noise" (noise), normal numbers of each step. The path has, by name:
         observation (n, steps + 1, observation_size), the first is the one now; action, reward, terminated, truncated,
         failed and what else the policy answers (n, steps, ...), final_observation with "same_step"; q, v and all of the
-        state, after each step.
+        state, after each step. A policy is compiled at its first rollout: give the same function again.
         """
         self._check_begun("rollout")
         arrays: dict[str, Any] = {name: np.asarray(x, self.dtype) for name, x in weights.items()}
