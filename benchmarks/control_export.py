@@ -75,7 +75,7 @@ class Step:
         self.work = np.zeros(int(size[1]) + 64, np.uint8)
         self.call = getattr(ctypes.CDLL(str(library)), f"{name}_step")
         self.call.restype = None
-        self.places = [ctypes.c_void_p(x.ctypes.data) for x in (*self.arrays.values(), self.work)]
+        self.pointers = [ctypes.c_void_p(x.ctypes.data) for x in (*self.arrays.values(), self.work)]
         asked = subprocess.run(["nm", "-u", str(library)], capture_output=True, text=True, check=True).stdout
         self.calls = sorted({line.split()[-1].partition("@")[0] for line in asked.splitlines()} - {""})
 
@@ -88,7 +88,7 @@ class Step:
                 array[...] = np.reshape(inputs[name], array.shape)
 
     def __call__(self) -> None:
-        self.call(*self.places)
+        self.call(*self.pointers)
 
 
 def measure(quick: bool) -> dict[str, Any]:

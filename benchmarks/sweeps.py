@@ -35,12 +35,12 @@ Array = np.ndarray
 
 def points(n: int) -> list[condyle.Contact]:
     """Feet, then knees, corners of the trunk, and three on each thigh and hip."""
-    places = [(f"{leg}_foot", (0.0, 0.0, 0.0)) for leg in LEGS]
-    places += [(f"{leg}_calf", (0.0, 0.0, -0.02)) for leg in LEGS]
-    places += [("base", (0.19 * x, 0.09 * y, -0.05)) for x in (1, -1) for y in (1, -1)]
+    points = [(f"{leg}_foot", (0.0, 0.0, 0.0)) for leg in LEGS]
+    points += [(f"{leg}_calf", (0.0, 0.0, -0.02)) for leg in LEGS]
+    points += [("base", (0.19 * x, 0.09 * y, -0.05)) for x in (1, -1) for y in (1, -1)]
     rest = (("thigh", (0.02, 0.0, -0.05)), ("thigh", (-0.02, 0.0, -0.15)), ("hip", (0.0, 0.0, 0.03)))
-    places += [(f"{leg}_{link}", place) for leg in LEGS for link, place in rest]
-    return [condyle.Contact(frame, placement=Placement.from_rpy(place)) for frame, place in places[:n]]
+    points += [(f"{leg}_{link}", point) for leg in LEGS for link, point in rest]
+    return [condyle.Contact(frame, placement=Placement.from_rpy(point)) for frame, point in points[:n]]
 
 
 def control_step(robot: condyle.Robot, n: int, sweeps: int | None, warm: bool = True) -> Any:
@@ -107,11 +107,11 @@ def times(robot: condyle.Robot, dtype: str) -> dict[str, dict[str, float]]:
 def main(_: Sequence[str] = ()) -> None:
     robot = GO2.load()
     with pinned():
-        found: dict[str, Any] = {dtype: times(robot, dtype) for dtype in ("float32", "float64")}
+        rows: dict[str, Any] = {dtype: times(robot, dtype) for dtype in ("float32", "float64")}
         for warm in (True, False):
             name = "residual, warm" if warm else "residual, cold"
-            found[name] = {str(n): residuals(robot, n, warm) for n in SWEEPS}
-    path = results.merge("sweeps", GO2.name, found, results.FOLDER / "sweeps.json")
+            rows[name] = {str(n): residuals(robot, n, warm) for n in SWEEPS}
+    path = results.merge("sweeps", GO2.name, rows, results.FOLDER / "sweeps.json")
     print(path.read_text())
 
 

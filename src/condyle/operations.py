@@ -95,8 +95,8 @@ def _of_bits(ufunc: Callable[..., Any], *, shift: bool = False) -> Callable[...,
 # Threefry4x32-20 of Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3", section 4.
 
 
-_AMOUNTS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
-PLACES = tuple(sorted({places for pair in _AMOUNTS for places in pair}))
+_PAIRS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+AMOUNTS = tuple(sorted({amount for pair in _PAIRS for amount in pair}))
 """The rotations that it has."""
 WORDS = 1 << 23
 """Words of keys and counters are whole numbers below: float32 has all of them, and they stand in its lowest bits."""
@@ -107,9 +107,9 @@ def threefry(key: Sequence[W], counter: Sequence[W], apply: Callable[..., W], wo
     keys = [*key, reduce(lambda x, y: apply("xor", x, y), key, word(0x1BD11BDA))]
     x = [apply("iadd", c, k) for c, k in zip(counter, key, strict=True)]
     for r in range(20):
-        for to, by, places in zip((0, 2), (3, 1) if r % 2 else (1, 3), _AMOUNTS[r % 8], strict=True):
+        for to, by, amount in zip((0, 2), (3, 1) if r % 2 else (1, 3), _PAIRS[r % 8], strict=True):
             x[to] = apply("iadd", x[to], x[by])
-            x[by] = apply("xor", apply(f"rotl{places}", x[by]), x[to])
+            x[by] = apply("xor", apply(f"rotl{amount}", x[by]), x[to])
         if r % 4 == 3:
             n = r // 4 + 1
             a, b, c, d = (keys[(n + i) % 5] for i in range(4))
@@ -131,15 +131,15 @@ def uniforms(key: Sequence[Numbers], counter: Sequence[Numbers]) -> list[Numbers
     return [np.where(finite, (x & np.uint32(WORDS - 1)) / WORDS, np.nan).astype(kind) for x in block]
 
 
-def _rotated(places: int) -> Callable[..., Any]:
+def _rotated(amount: int) -> Callable[..., Any]:
     def rotated(word: Any) -> Any:
         of_type = word.dtype.type
-        return word << of_type(places) | (word & of_type(0xFFFFFFFF)) >> of_type(32 - places)
+        return word << of_type(amount) | (word & of_type(0xFFFFFFFF)) >> of_type(32 - amount)
 
     return rotated
 
 
-_ROTATIONS = {f"rotl{places}": _rotated(places) for places in PLACES}
+_ROTATIONS = {f"rotl{amount}": _rotated(amount) for amount in AMOUNTS}
 _OF_WORDS: Mapping[str, Callable[..., Any]] = {"iadd": np.add, "xor": np.bitwise_xor, **_ROTATIONS}
 
 

@@ -38,7 +38,7 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.count import count, work
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
-from condyle.operations import MACHINE, OPERATIONS, PLACES, TRACED, TRIGONOMETRIC
+from condyle.operations import AMOUNTS, MACHINE, OPERATIONS, TRACED, TRIGONOMETRIC
 from condyle.passes.elementary.circle import COSINE, SINE
 from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.specification import Call, Function
@@ -210,7 +210,7 @@ def test_every_target_has_a_row_for_every_operation() -> None:
     assert set(OPERATIONS) - TRIGONOMETRIC == set(FORMS)
     assert EVERYTHING == ("numpy", "cpu", "c", "cuda")
     machine = {row.name for row in OPERATIONS.values() if row.source == MACHINE}
-    assert machine == {"div", "and", "or", "xor", "shl", "shr", "iadd", *(f"rotl{places}" for places in PLACES)}
+    assert machine == {"div", "and", "or", "xor", "shl", "shr", "iadd", *(f"rotl{places}" for places in AMOUNTS)}
 
 
 @pytest.mark.parametrize("bits", [64, 32])

@@ -9,7 +9,7 @@ import pytest
 
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
-from condyle.operations import ARITY, OPERATIONS, PLACES
+from condyle.operations import AMOUNTS, ARITY, OPERATIONS
 
 
 def one(op: str) -> Program:
@@ -41,7 +41,7 @@ def test_every_operation(op: str) -> None:
     expected["shl"] = np.uint64(0).view(np.float64)
     expected["shr"] = np.uint64(0x3FF).view(np.float64)
     expected["iadd"] = np.uint64(0x7FE0 << 48).view(np.float64)
-    expected |= {f"rotl{n}": np.uint64((0x3FF8 << 48 + n) & (1 << 64) - 1).view(np.float64) for n in PLACES}
+    expected |= {f"rotl{n}": np.uint64((0x3FF8 << 48 + n) & (1 << 64) - 1).view(np.float64) for n in AMOUNTS}
     (y,) = run(one(op), [np.array([[a, b, c]])])
     if op in expected:
         assert y.item() == expected[op]

@@ -242,7 +242,7 @@ def numbers_of(
             f"{loose.title}: kp={loose.gains[0]:g} draws it back to its anchor, which is not known: give anchor=, or "
             f"compile(inputs=({ANCHORS.name!r},)) and one a state"
         )
-    own = {name: np.array(_number_of(robot, name), dtype) for name in NUMBERS if name in names}
+    own = {name: np.array(number_of(robot, name), dtype) for name in NUMBERS if name in names}
     if drives.actuators:
         own = {CONTROLS.name: np.zeros(len(drives.actuators), dtype), **own}
     if not contacts:
@@ -260,7 +260,7 @@ def numbers_of_compiled(options: CompileArguments) -> dict[str, NDArray[np.float
     return {name: own for name, own in numbers.items() if name != CONTROLS.name}
 
 
-def _number_of(robot: Robot, name: str) -> NDArray[np.floating]:
+def number_of(robot: Robot, name: str) -> NDArray[np.floating]:
     """The robot's own number of this name."""
     if name == ACTUATOR_GAINS.name:
         return np.array([one.gains for one in robot.actuators])

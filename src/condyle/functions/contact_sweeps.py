@@ -130,7 +130,7 @@ def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
 
     way = _swept_of(plan.factored, tree)
     p, (rows, *vectors, joints) = way.start(), way.sweep()
-    flat = [row[k] for row, places in zip(rows, plan.rows, strict=True) for k in places]
+    flat = [row[k] for row, columns in zip(rows, plan.rows, strict=True) for k in columns]
     held = flat, *vectors, algorithms.joint_rows.ends_of(joints)
     if not plan.factored:
         return p, *held
@@ -141,7 +141,7 @@ def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
 def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
     flat, b, steps, ties, inverses, friction, ends = (tree.inputs[name] for name in HELD)
     entries = iter(flat)
-    rows = [{k: next(entries) for k in places} for places in plan.rows]
+    rows = [{k: next(entries) for k in columns} for columns in plan.rows]
     joints = algorithms.joint_rows.with_ends(plan.shape, ends)
     sweep = algorithms.contact_sweeps.Sweep(rows, b, steps, ties, inverses, friction, joints)
     p, y = sweep.swept(tree.inputs["p"], tree.inputs.get("y", ()))

@@ -65,15 +65,15 @@ class Hard:
         friction: one number, or one for each contact (C,). more: other arguments of `contact_solve`, such as
         `impulse0`.
         """
-        count, found = len(at.contacts), self._touches(at, True)
-        gaps = np.stack([touch.gap for touch in found])
+        count, touching = len(at.contacts), self._touches(at, True)
+        gaps = np.stack([touch.gap for touch in touching])
         kept = np.where(gaps >= 0.0, gaps, np.minimum(self.recovery * dt, 1.0) * gaps)
         ones = np.ones(count)
         if not self.is_level:
-            more["normals"] = np.stack([touch.normal for touch in found])
-        if any(touch.arm is not None for touch in found):
-            more["arms"] = np.stack([np.zeros(3) if touch.arm is None else touch.arm for touch in found])
-            kept = kept + 0.5 * dt * dt * np.stack([touch.bend for touch in found])
+            more["normals"] = np.stack([touch.normal for touch in touching])
+        if any(touch.arm is not None for touch in touching):
+            more["arms"] = np.stack([np.zeros(3) if touch.arm is None else touch.arm for touch in touching])
+            kept = kept + 0.5 * dt * dt * np.stack([touch.bend for touch in touching])
         return at.contact_solve(tau, ones, dt, friction * ones, gaps=kept, **more)
 
     def step(self, robot: Robot, contacts: Sequence[Contact], inputs: Sequence[str] = ()) -> UserFunction:

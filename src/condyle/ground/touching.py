@@ -50,22 +50,25 @@ class Touch(NamedTuple):
 
 def touches(state: State, distance: Distance, moves: bool = False) -> list[Touch]:
     """Of each contact of a state; moves: with bends, for which the state has a velocity."""
-    found, placed = list[Touch](), dict[int, _Placed]()
-    for one in state.contacts:
-        if one.shape is None:
-            frame = state.frame(one.frame)
-            found.append(Touch(*distance(frame.translation + frame.rotation @ one.placed.translation)))
+    every, placed = list[Touch](), dict[int, _Placed]()
+    straight = _straight(state) if moves and any(contact.shape for contact in state.contacts) else None
+    for contact in state.contacts:
+        if contact.shape is None:
+            frame = state.frame(contact.frame)
+            every.append(Touch(*distance(frame.translation + frame.rotation @ contact.placed.translation)))
             continue
-        if id(one.shape) not in placed:
-            placed[id(one.shape)] = _Placed(state, one, one.shape, distance, moves)
-        found.append(placed[id(one.shape)].touch(one.point))
-    return found
+        if id(contact.shape) not in placed:
+            placed[id(contact.shape)] = _Placed(state, contact, contact.shape, distance, straight)
+        every.append(placed[id(contact.shape)].touch(contact.point))
+    return every
 
 
 class _Placed:
-    """A shape at a state."""
+    """A shape at a state. straight: `_straight`, where the state has a velocity."""
 
-    def __init__(self, state: State, contact: Contact, shape: Shape, distance: Distance, moves: bool) -> None:
+    def __init__(
+        self, state: State, contact: Contact, shape: Shape, distance: Distance, straight: Array | None
+    ) -> None:
         frame = state.frame(contact.frame)
         turned = frame.rotation @ contact.placed.rotation
         self.shape, self.distance, self.axes = shape, distance, [turned[:, k] for k in range(3)]
@@ -73,9 +76,9 @@ class _Placed:
         self.centre = frame.translation + self.offset
         self.arms = self._arms()
         self.motion: tuple[Array, Array, Array] | None = None
-        if moves:
+        if straight is not None:
             turn = frame.rotation if state.reference_frame == "local" else np.eye(3)
-            bent = frame.acceleration(_straight(state))
+            bent = frame.acceleration(straight)
             self.motion = turn @ bent[:3], turn @ bent[3:], turn @ frame.velocity[3:]
 
     def touch(self, k: int) -> Touch:
@@ -110,8 +113,8 @@ class _Placed:
 
 def _straight(state: State) -> Array:
     """[w, l] (nv)."""
-    found = linear_brackets(tree_of(state.robot), list(state.v))
-    return np.stack([found.get(k, 0.0) for k in range(state.robot.nv)])
+    brackets = linear_brackets(tree_of(state.robot), list(state.v))
+    return np.stack([brackets.get(k, 0.0) for k in range(state.robot.nv)])
 
 
 def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[Array]:
@@ -119,9 +122,9 @@ def _corners(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[
     over_x, over_y, over_z = (np.abs(normal @ side) for side in (x, y, z))
     is_x, is_z = over_x > np.maximum(over_y, over_z), over_z >= np.maximum(over_x, over_y)
     face = np.where(is_z, z, np.where(is_x, x, y))
-    one, two = np.where(is_x, y, x), np.where(is_z, y, z)
+    first, second = np.where(is_x, y, x), np.where(is_z, y, z)
     face = np.where(normal @ face > 0.0, -face, face)
-    return [face + one + two, face + one - two, face - one - two, face - one + two]
+    return [face + first + second, face + first - second, face - first - second, face - first + second]
 
 
 def _rims(size: tuple[float, ...], axes: list[Array], normal: Array) -> list[tuple[Array, Array | None]]:

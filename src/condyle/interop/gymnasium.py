@@ -62,8 +62,8 @@ class VectorEnv(BaseOfMany):
 
     def step(self, actions: ArrayLike) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Return observations, rewards, terminations, truncations, infos of one step. actions (n, action_size)."""
-        found = self.environments.step(np.asarray(actions, self.environments.dtype))
-        observations, rewards, terminations, truncations, info = found
+        answers = self.environments.step(np.asarray(actions, self.environments.dtype))
+        observations, rewards, terminations, truncations, info = answers
         infos = {name: info[name] for name in ("failed", "residual") if name in info}
         more: dict[str, Any] = {f"_{name}": np.ones(self.num_envs, bool) for name in infos}
         ended = info.get("_final_obs")

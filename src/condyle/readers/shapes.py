@@ -46,7 +46,7 @@ class Shapes:
 
 def urdf_shapes(root: Element, file: str) -> Shapes:
     """The <collision> shapes of a <robot> element."""
-    found = Shapes()
+    shapes = Shapes()
     for link in root.all("link"):
         name = link.get("name") or ""
         for collision in link.all("collision"):
@@ -54,12 +54,12 @@ def urdf_shapes(root: Element, file: str) -> Shapes:
                 report, where = Report(file), f"{solid.tag[:40]} of {name!r} (line {solid.line})"
                 place, size = origin_of(collision, name, report), _size(solid, name, report)
                 if wrong := [finding.message for finding in report.findings if finding.severity == "error"]:
-                    found.leave(f"{where}: {'; '.join(wrong)}")
+                    shapes.leave(f"{where}: {'; '.join(wrong)}")
                 elif size is None:
-                    found.leave(where)
+                    shapes.leave(where)
                 else:
-                    found.add(solid.tag, size, name, place, collision.get("name") or "", where)
-    return found
+                    shapes.add(solid.tag, size, name, place, collision.get("name") or "", where)
+    return shapes
 
 
 def _size(node: Element, link: str, report: Report) -> list[float] | None:
@@ -74,14 +74,14 @@ def _size(node: Element, link: str, report: Report) -> list[float] | None:
 
 def mjcf_shapes(model: Compiled, bodies: Sequence[str], others: Iterable[Element], snap: float) -> Shapes:
     """The geoms of bodies that collide and are such shapes. others: geoms that collide and are none."""
-    found = Shapes()
+    shapes = Shapes()
     for node in others:
-        found.leave(f"geom {node.get('name') or ''!r} (line {node.line})")
+        shapes.leave(f"geom {node.get('name') or ''!r} (line {node.line})")
     collide: list[int] = np.flatnonzero((model.geom_contype != 0) | (model.geom_conaffinity != 0)).tolist()
     for k in collide:
         kind, body = MJCF_KINDS.get(int(model.geom_type[k])), bodies[int(model.geom_bodyid[k])]
         if kind is not None and body != bodies[0]:
             place = Placement(matrix_of(np.roll(model.geom_quat[k], -1)), model.geom_pos[k]).snapped(snap)
             size: list[float] = model.geom_size[k, : SHAPE_KINDS[kind]].tolist()
-            found.add(kind, size, body, place, model.names["geom"][k], f"{kind} of {body!r}")
-    return found
+            shapes.add(kind, size, body, place, model.names["geom"][k], f"{kind} of {body!r}")
+    return shapes

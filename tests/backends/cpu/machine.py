@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from condyle.backends.cpu.operations import SLOT, Instruction
-from condyle.operations import MEANING, PLACES
+from condyle.operations import AMOUNTS, MEANING
 
 ALL = (1 << 64) - 1
 
@@ -46,9 +46,9 @@ ALONE: dict[str, Callable[[np.float64], np.float64]] = {
     "bit1": lambda b: number(bits(b) << 62),
     "shl": lambda b: number(bits(b) << 52),
     "shr": lambda b: number(bits(b) >> 52),
-    **{f"rotl{n}": lambda b, n=n: halves(b, lambda w: w << n | w >> 32 - n) for n in PLACES},
-    **{f"up{n}": lambda b, n=n: halves(b, lambda w: w << n) for n in PLACES},
-    **{f"down{32 - n}": lambda b, n=n: halves(b, lambda w: w >> 32 - n) for n in PLACES},
+    **{f"rotl{n}": lambda b, n=n: halves(b, lambda w: w << n | w >> 32 - n) for n in AMOUNTS},
+    **{f"up{n}": lambda b, n=n: halves(b, lambda w: w << n) for n in AMOUNTS},
+    **{f"down{32 - n}": lambda b, n=n: halves(b, lambda w: w >> 32 - n) for n in AMOUNTS},
 }
 
 

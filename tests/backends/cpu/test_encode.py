@@ -11,7 +11,7 @@ import pytest
 from condyle.backends.cpu.encode import FREE, RETURN, SAVED, WINDOW, Encoder, encode
 from condyle.backends.cpu.operations import NONE, ROWS, SLOT, Instruction, constant, slot
 from condyle.backends.cpu.target import ISAS, SINGLE, Isa
-from condyle.operations import PLACES
+from condyle.operations import AMOUNTS
 from tests.programs import needs
 
 needs_as = needs("as", "objcopy")
@@ -24,7 +24,7 @@ ROUNDED = {"floor": 9, "rint": 8}
 HALVES = {
     f"{name}{n}": (word, n)
     for name, word in (("rotl", "vprold"), ("up", "vpslld"), ("down", "vpsrld"))
-    for n in ({32 - n for n in PLACES} if name == "down" else PLACES)
+    for n in ({32 - n for n in AMOUNTS} if name == "down" else AMOUNTS)
 }
 BITS = ("xor", "and", "andn", "or", "iadd")
 OPERATIONS = ["load", "store", *(name for row in ROWS.values() for name in row.instructions)]

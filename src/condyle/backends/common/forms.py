@@ -10,7 +10,7 @@ import numpy as np
 
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Output, Program, constant_of, operands
-from condyle.operations import ARITY, LEAVES, PLACES, Node
+from condyle.operations import AMOUNTS, ARITY, LEAVES, Node
 from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.text import Emitter
 
@@ -43,7 +43,7 @@ FORMS = {
     "shl": "{prefix}shl({0})",
     "shr": "{prefix}shr({0})",
     "iadd": "{prefix}iadd({0}, {1})",
-    **{f"rotl{places}": f"{{prefix}}rotl({{0}}, {places})" for places in PLACES},
+    **{f"rotl{amount}": f"{{prefix}}rotl({{0}}, {amount})" for amount in AMOUNTS},
     **{op: f"{{prefix}}{op}({', '.join(f'{{{k}}}' for k in range(ARITY[op]))})" for op in ELEMENTARY},
 }
 """`prefix` is that of our own functions, which a support file or `write_functions` defines."""

@@ -16,7 +16,7 @@ from typing import cast
 from condyle.backends.cpu.operations import SLOT, Instruction
 from condyle.backends.cpu.target import Isa
 from condyle.errors import UnsupportedError
-from condyle.operations import PLACES
+from condyle.operations import AMOUNTS
 
 RDI, RSI, RDX = 7, 6, 2
 FREE = (0, 1, 2, 8, 9, 10, 11)  # rax rcx rdx r8 r9 r10 r11: caller-saved
@@ -39,9 +39,9 @@ _BITS = {"xor": (0xEF, 0x57), "and": (0xDB, 0x54), "andn": (0xDF, 0x55), "or": (
 _SHIFTS = {"bit0": (6, {64: 63, 32: 31}), "bit1": (6, {64: 62, 32: 30}), "shl": (6, MANTISSA), "shr": (2, MANTISSA)}
 """The opcode extension of the direction, and the number of bits."""
 _HALVES = {
-    f"{name}{places}": (way, places)
+    f"{name}{amount}": (way, amount)
     for name, way in (("rotl", 1), ("up", 6), ("down", 2))
-    for places in {*PLACES, *(32 - places for places in PLACES)}
+    for amount in {*AMOUNTS, *(32 - amount for amount in AMOUNTS)}
 }
 """The same on halves of 32 bits."""
 _ROUNDED = {"floor": 9, "rint": 8}
@@ -78,8 +78,8 @@ class Encoder:
         """The bytes of one instruction."""
         op, register, b = self._name(i), i.to, i.b
         if op in _SHIFTS:
-            way, places = _SHIFTS[op]
-            return self._shift(self.forms["shift"], i, way, places[self.bits])
+            way, amounts = _SHIFTS[op]
+            return self._shift(self.forms["shift"], i, way, amounts[self.bits])
         if op in _HALVES:
             return self._shift(self.forms["shift halves"], i, *_HALVES[op])
         if op == "pick":
@@ -116,10 +116,10 @@ class Encoder:
         """The bytes of one operand in this memory."""
         return self.constant_bytes if kind < 0 or kind in self.shared else self.slot_bytes
 
-    def _shift(self, form: Form, i: Instruction, way: int, places: int) -> bytes:
+    def _shift(self, form: Form, i: Instruction, way: int, amount: int) -> bytes:
         """A shift; the destination is in the field of the first operand."""
         code = self._evex(form, way, i.to, i.b) if self.isa.broadcast else self._vex(form, way, i.to, i.b)
-        return code + bytes((places,))
+        return code + bytes((amount,))
 
     def _round(self, i: Instruction) -> bytes:
         """A rounding; in the scalar form the other lanes come from the operand too."""

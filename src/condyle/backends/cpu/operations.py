@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, operands
-from condyle.operations import FUSED, PLACES, TRIGONOMETRIC, Node
+from condyle.operations import AMOUNTS, FUSED, TRIGONOMETRIC, Node
 from condyle.passes.elementary.circle import COSINE, ROUND, SINE
 from condyle.passes.elementary.expand import ELEMENTARY, expand
 from condyle.passes.elementary.values import Rule, Value, numbers
@@ -63,9 +63,9 @@ ROWS: dict[str, Row] = {
     "shr": Row(("shr",), REGISTERS, (0,)),
     "pick": Row(("pick",), REGISTERS, (0, 1, 2)),
     "iadd": Row(("iadd",), BINARY, (0, 1), swaps=True, latency=1),
-    **{f"rotl{places}": Row((f"rotl{places}",), REGISTERS, (0,), latency=1) for places in PLACES},
-    **{f"up{places}": Row((f"up{places}",), REGISTERS, (0,), latency=1) for places in PLACES},
-    **{f"down{32 - places}": Row((f"down{32 - places}",), REGISTERS, (0,), latency=1) for places in PLACES},
+    **{f"rotl{amount}": Row((f"rotl{amount}",), REGISTERS, (0,), latency=1) for amount in AMOUNTS},
+    **{f"up{amount}": Row((f"up{amount}",), REGISTERS, (0,), latency=1) for amount in AMOUNTS},
+    **{f"down{32 - amount}": Row((f"down{32 - amount}",), REGISTERS, (0,), latency=1) for amount in AMOUNTS},
     **{op: Row((f"{op}132", f"{op}213", f"{op}231"), CHAINED, (0, 1, 2)) for op in sorted(FUSED)},
 }
 
@@ -92,15 +92,15 @@ def _select(x: Value, a: Value, b: Value) -> Value:
     return x.code.op("pick", a, b, x.code.op("most", x, -1.0) + 0.0)
 
 
-def _rotation(places: int) -> Rule:
+def _rotation(amount: int) -> Rule:
     def rule(x: Value) -> Value:
-        return x.code.op(f"up{places}", x) | x.code.op(f"down{32 - places}", x)
+        return x.code.op(f"up{amount}", x) | x.code.op(f"down{32 - amount}", x)
 
     return rule
 
 
 EXPANSIONS: Mapping[str, Rule] = {"min": _extreme("least"), "max": _extreme("most"), "select": _select}
-ROTATIONS: Mapping[str, Rule] = {f"rotl{places}": _rotation(places) for places in PLACES}
+ROTATIONS: Mapping[str, Rule] = {f"rotl{amount}": _rotation(amount) for amount in AMOUNTS}
 """Where there are no instructions for them."""
 
 

@@ -24,7 +24,7 @@ from condyle.backends.cuda.thread_steps import (
 )
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
 from condyle.ir.program import constant_of, operands
-from condyle.operations import PLACES
+from condyle.operations import AMOUNTS
 from condyle.text import Emitter
 
 
@@ -34,10 +34,10 @@ def _two_numbers(op: str) -> str:
     return f"{op}.{{f}} {{to}}, {{0}}, {{1}}; {none}"
 
 
-def _rotation(places: int) -> str:
+def _rotation(amount: int) -> str:
     """A rotation of the lowest 32 bits."""
-    low = "and.{b} %i1, {0}, 0xFFFFFFFF; shr.{b} %i1, %i1, " + f"{32 - places}; "
-    return low + f"shl.{{b}} %i2, {{0}}, {places}; " + "or.{b} {to}, %i1, %i2;"
+    low = "and.{b} %i1, {0}, 0xFFFFFFFF; shr.{b} %i1, %i1, " + f"{32 - amount}; "
+    return low + f"shl.{{b}} %i2, {{0}}, {amount}; " + "or.{b} {to}, %i1, %i2;"
 
 
 OPERATIONS = {
@@ -64,7 +64,7 @@ OPERATIONS = {
     "shl": "shl.{b} {to}, {0}, {mantissa};",
     "shr": "shr.{b} {to}, {0}, {mantissa};",
     "iadd": "mov.{b} %i1, {0}; mov.{b} %i2, {1}; add.{u} %i1, %i1, %i2; mov.{b} {to}, %i1;",
-    **{f"rotl{places}": _rotation(places) for places in PLACES},
+    **{f"rotl{amount}": _rotation(amount) for amount in AMOUNTS},
 }
 """The instructions of each operation; they overwrite %na, %nc, %odd, %i1, %i2. f, b, u: the type of numbers, of their
 bits, and of these as a whole number."""

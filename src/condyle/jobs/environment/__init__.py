@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from condyle.algorithms.drives import LAW_OF
 from condyle.compile.options import whole
 from condyle.errors import UnsupportedError
 from condyle.jobs.environment.environments import Environments as Environments
 from condyle.jobs.environment.transition import ANSWERS, ENTRIES, MODES, SAME_STEP, Random, Transition
 from condyle.model.contact import Contact
 from condyle.model.robot import Robot
+from condyle.specification.ports import GRAVITY, NUMBERS
 from condyle.user import CompiledFunction, UserFunction
 
-RELATIVE = ("inertias", "armature", "damping", "dry_friction", "stiffness", "actuator_gains")
+RELATIVE = tuple(name for name in NUMBERS if name != GRAVITY.name)
 """Numbers of a robot that are randomised by factors."""
-FORCES = {"damping": "damping", "dry_friction": "friction", "stiffness": "springs"}
+FORCES = {number: law for law, number in LAW_OF.items()}
 """The word of `joint_forces` by which each of these acts."""
 
 
@@ -62,7 +64,8 @@ class Environment:
     ) -> None:
         """control: runs each substep and answers u, nv torques, or controls with `actuators=True`; without it the
         action is u. actions: entries of an action; by default those of u. contacts, ground, friction: which points may
-        touch what (`condyle.ground`); friction [1] where it is not randomised. dt [s]: of a substep. inputs, memory:
+        touch what (`condyle.ground`); friction [1] where it is neither randomised nor an
+        input of this name. dt [s]: of a substep. inputs, memory:
         {name: size} of numbers that an environment has; both are set by reset, else zero; inputs also by calls, memory
         by `remember` after each step, before the other functions. reset: a configuration (nq), or a function of
         `draws` uniform numbers in [0, 1), `episode` and `environment`, which answers "q", and some of "v", inputs and

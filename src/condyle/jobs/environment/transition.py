@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
+from condyle.compile.options import number_of
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.model.robot import Robot
-from condyle.specification.ports import NUMBERS
+from condyle.specification.ports import GRAVITY, NUMBERS
 from condyle.symbolic.comparisons import numpy as np
 from condyle.symbolic.random_numbers import normal, uniform
 from condyle.user.ports import names_asked
@@ -199,14 +200,10 @@ class Transition:
 
     def _scaled(self, name: str, factors: Any) -> Any:
         """A number of the robot times its factors; gravity plus what is added."""
-        if name == "gravity":
-            return np.asarray(self.robot.gravity) + factors
-        if name == "inertias":
-            return factors.reshape(-1, 1) * np.asarray(self.robot.inertias)
-        if name == "actuator_gains":
-            return factors.reshape(-1, 1) * np.array([x.gains for x in self.robot.actuators])
-        numbers = np.asarray(getattr(self.robot, {"dry_friction": "friction"}.get(name, name)))
-        return factors * numbers
+        numbers: Any = number_of(self.robot, name)
+        if name == GRAVITY.name:
+            return numbers + factors
+        return (factors.reshape(-1, 1) if numbers.ndim == 2 else factors) * numbers
 
     def _pushed(self, state: Any, values: Values) -> Any:
         """v with a push along the ground, in some steps: see `condyle.Environment`."""
