@@ -30,6 +30,7 @@ def export_schedules(
     name: str | None = None,
     dtype: DTypeLike | None = None,
     bound: Bound = UNBOUND,
+    embedded: bool = False,
 ) -> list[Path]:
     """Write a project in C in which each entry's schedule is a function NAME_x(inputs, outputs, work); return the paths
     of the files.
@@ -43,7 +44,7 @@ def export_schedules(
     schedules; operands of a call stand in the order of the function's inputs and outputs. They are compiled for this
     robot with the options `bound`; those that no schedule calls are left out. Panels of all schedules have the same
     lanes, a power of 2: 8 of float64 and 16 of float32 fill the longest vectors, and any machine computes them.
-    name, dtype: as in `condyle.export`.
+    name, dtype, embedded: as in `condyle.export`; embedded wants panels of one lane.
     Errors: UnsupportedError for another target, a name, a number type, a fixed or an example's number that is not
     finite, and a folder that cannot be written.
     """
@@ -54,6 +55,6 @@ def export_schedules(
         check_folder(folder)
         codes = {kernel: compiler.code(function) for kernel, function in kernels.items()}
         names, order = names_of(robot, bound, ()), order_of(robot)
-        return export_schedules_c(entries, codes, compiler.facts, folder, names, order, number)
+        return export_schedules_c(entries, codes, compiler.facts, folder, names, order, number, embedded)
     except OSError as error:
         raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error

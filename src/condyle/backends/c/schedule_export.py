@@ -30,6 +30,7 @@ def export_schedules_c(
     robot: Mapping[str, object],
     joints: Sequence[Coordinates],
     dtype: str = "float64",
+    embedded: bool = False,
 ) -> list[Path]:
     """Writes NAME.h, NAME.c, CMakeLists.txt, test.c, README.md, robot.json and the manifest; gives the paths.
 
@@ -42,8 +43,9 @@ def export_schedules_c(
         for *_, slab in entry.arguments:
             array, shape = entry.schedule.slab(slab), entry.meanings[slab].shape
             assert math.prod(shape) == array.rows * array.size, f"{slab}: {shape}"
-    work = schedules_in_c(e, entries, kernels, facts, bits)
-    write_facts(e, facts)
+    work = schedules_in_c(e, entries, kernels, facts, bits, embedded)
+    if not embedded:
+        write_facts(e, facts)
     texts = {
         f"{name}.h": _header(entries, work, facts, bits),
         f"{name}.c": e.text(),

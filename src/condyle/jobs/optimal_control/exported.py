@@ -28,16 +28,16 @@ WIDTH = {"float64": 8, "float32": 16}
 
 
 def export(
-    problem: Problem, target: str, out: str | os.PathLike[str], name: str | None, dtype: str, shift: int
+    problem: Problem, target: str, out: str | os.PathLike[str], name: str | None, dtype: str, shift: int, embedded: bool
 ) -> list[Path]:
     """See `OptimalControl.export`."""
     check_choice("target", target, ("c",))
     dtype, shift = dtype_name(dtype), whole("shift", shift, 0)
-    job = problem.job(dtype, WIDTH[dtype])
+    job = problem.job(dtype, 1 if embedded else WIDTH[dtype])
     solve, step = job.schedule("cold", exported="solve"), job.schedule("plan", shift, exported="step")
     answers = _example(problem, job, solve, dtype)
     entries = [_entry(problem, job, solve, SOLVE, answers), _entry(problem, job, step, STEP, None)]
-    return export_schedules(problem.robot, target, out, entries, job.functions, name, dtype, problem.bound)
+    return export_schedules(problem.robot, target, out, entries, job.functions, name, dtype, problem.bound, embedded)
 
 
 def _entry(problem: Problem, job: Job, schedule: Schedule, text: str, example: Example | None) -> Entry:
