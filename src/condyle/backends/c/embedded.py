@@ -158,8 +158,8 @@ def _header_file(
     guard = f"CONDYLE_{upper}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     e(f"enum {{ {upper}_NQ = {facts.nq}, {upper}_NV = {facts.nv}, {upper}_N_BODIES = {bodies} }};", "")
-    e(f"typedef char {facts.name}_checked_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", "")
-    e(*_CALLS.replace("NAME", facts.name).replace("UPPER", upper).replace("REAL", real).splitlines())
+    e(*_CALLS.replace("NAME", facts.name).replace("UPPER", upper).splitlines())
+    write_sizes(e, facts.name, bits)
     for code in programs:
         symbol, arguments = f"{facts.name}_{code.name}", _arguments(code)
         e("", *header(code, facts, f"float{bits}", TARGET.abi, single=True), f"{_head(code, facts, bits)};")
@@ -174,9 +174,15 @@ _CALLS = """\
 /* Each function FN computes one state. It has no memory between calls, so interrupts and threads may call it at once.
  *   NAME_FN        arrays of these sizes; an output may be the array of an input, but not of another output
  *   UPPER_FN       the same for arrays whose sizes the compiler sees: another size is an error when it is compiled
- *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */
-#define UPPER_SIZED(array, size) \\
-    ((array) + (sizeof(char[sizeof(array) == (size) * sizeof(REAL) ? 1 : -1]) - 1))"""
+ *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */"""
+
+
+def write_sizes(e: Emitter, name: str, bits: int) -> None:
+    """What the compiler checks: the size of a number, and with NAME_SIZED that of an array."""
+    real = real_of(bits)
+    e(f"typedef char {name}_checked_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];")
+    e(f"#define {name.upper()}_SIZED(array, size) \\")
+    e(f"    ((array) + (sizeof(char[sizeof(array) == (size) * sizeof({real}) ? 1 : -1]) - 1))")
 
 
 # The test.
@@ -184,13 +190,23 @@ _CALLS = """\
 
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
     e, real = Emitter(), real_of(bits)
-    # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
-    e("/* Calls every function on states with known results: NAME_check() gives how many functions are wrong.".replace(
-        "NAME", facts.name
-    ))
+    write_wrong(e, facts.name, real)
+    tested = [code for code in programs if code.name in vectors]
+    for code in tested:
+        _write_case(e, code, facts, bits, vectors[code.name])
+    write_check(e, facts.name, [code.name for code in tested])
+    return e.text()
+
+
+def write_wrong(e: Emitter, name: str, real: str) -> None:
+    """The first lines of a test, and `Wrong`, which compares an array with what is wanted.
+
+    Names in a test have a capital letter, which no exported name has, so NAME_FN cannot be one of them.
+    """
+    e(f"/* Calls every function on states with known results: {name}_check() gives how many functions are wrong.")
     e(" * With CONDYLE_BARE there is no main, and nothing of the C library is used. */")
-    e(f'#include "{facts.name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
-    e(f"int {facts.name}_check(void);", "")
+    e(f'#include "{name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
+    e(f"int {name}_check(void);", "")
     with e.block(f"static int Wrong(const {real} *got, const {real} *want, int size, {real} allowed)\n{{"):
         e(f"{real} scale = 0, error = 0;", "int k, bad = 0;")
         with e.block("for (k = 0; k < size; k++) {"):
@@ -199,18 +215,18 @@ def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mappi
             e("scale = s > scale ? s : scale;", "error = e > error ? e : error;", "bad |= !(e == e);")
         e("return bad || !(error <= allowed * scale);")
     e("")
-    tested = [code for code in programs if code.name in vectors]
-    for code in tested:
-        _write_case(e, code, facts, bits, vectors[code.name])
-    with e.block(f"int {facts.name}_check(void)\n{{"):
-        e("int wrong = 0;", *(f"wrong += Test_{code.name}();" for code in tested), "return wrong;")
+
+
+def write_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
+    """NAME_check, which runs the functions Test_FN, and a main for machines that have a console."""
+    with e.block(f"int {name}_check(void)\n{{"):
+        e("int wrong = 0;", *(f"wrong += Test_{function}();" for function in tested), "return wrong;")
     e("", "#ifndef CONDYLE_BARE")
     with e.block("int main(void)\n{"):
-        for code in tested:
-            e(f'printf("%-24s %s\\n", "{code.name}", Test_{code.name}() ? "WRONG" : "right");')
-        e(f"return {facts.name}_check() != 0;")
+        for function in tested:
+            e(f'printf("%-24s %s\\n", "{function}", Test_{function}() ? "WRONG" : "right");')
+        e(f"return {name}_check() != 0;")
     e("#endif")
-    return e.text()
 
 
 def _write_case(e: Emitter, code: Code, facts: Facts, bits: int, case: Vectors) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.c.embedded import write_embedded_preamble
 from condyle.backends.c.in_place import Form, write_in_place
 from condyle.backends.c.rolled import write_numbers
 from condyle.backends.c.source import LINE, body_in_c, real_of, support, write_driver, write_preamble, write_tile
@@ -70,6 +71,10 @@ class Entry:
         words = argument_names([Array(self.meanings[slab].name or slab, ()) for _, slab in pairs], "array")
         return [(way, word, slab) for (way, slab), word in zip(pairs, words, strict=True)]
 
+    def sizes(self) -> list[int]:
+        """How many numbers each argument has."""
+        return [self.schedule.slab(slab).length for *_, slab in self.arguments]
+
     def head(self, prefix: str, bits: int, names: Iterable[str]) -> str:
         """The declaration, with these names of arguments."""
         ways = [f"{'const ' if way == 'in' else ''}{real_of(bits)} *" for way, *_ in self.arguments]
@@ -104,11 +109,16 @@ def schedules_in_c(
     forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel], embedded)) for call in calls)
     bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}
     width = panel * bits // 8
-    e("#define CD_SCALAR" if embedded or 0 < width < 16 else f"#define CD_MOST {min(width or LINE, LINE)}")
-    write_preamble(e, bits, False, {op for code in codes.values() for op in tally(code)})
-    e("typedef unsigned int cd_slot;", "", support("sincos.h"))
+    ops = {op for code in codes.values() for op in tally(code)}
     if embedded:
+        slots = [body.size for body in bodies.values()]
+        slots += [len(code.nodes) for code in codes.values() if isinstance(code, Program)]
+        write_embedded_preamble(e, bits, ops, max(slots, default=0), False)
         e(support("moves.h"))
+    else:
+        e("#define CD_SCALAR" if 0 < width < 16 else f"#define CD_MOST {min(width or LINE, LINE)}")
+        write_preamble(e, bits, False, ops)
+        e("typedef unsigned int cd_slot;", "", support("sincos.h"))
     if bodies or not embedded:
         e(support("transpose.h"), support("tiles.h"))
     if any(body.products for body in bodies.values()):
