@@ -10,7 +10,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from condyle.backends.c.embedded import OWN, embedded_cmake, write_check, write_sizes, write_wrong
+from condyle.backends.c.embedded import embedded_cmake, embedded_notes, write_check, write_sizes, write_wrong
 from condyle.backends.c.export import cmake_file, table_cell, write_compare
 from condyle.backends.c.rolled import write_numbers
 from condyle.backends.c.schedule import Entry, Example, schedules_in_c
@@ -63,11 +63,11 @@ def _head(entry: Entry, facts: Facts, bits: int) -> str:
     return entry.head(facts.name, bits, [name for _, name, _ in entry.arguments]) + ";"
 
 
-def _sized(entry: Entry, facts: Facts) -> str:
+def _sized(entry: Entry, facts: Facts, bits: int) -> str:
     """A macro by which the compiler checks the sizes of a call's arrays."""
     symbol, names = f"{facts.name}_{entry.schedule.name}", [name for _, name, _ in entry.arguments]
     sizes = [entry.schedule.slab(slab).length for *_, slab in entry.arguments]
-    checked = [f"{facts.name.upper()}_SIZED({name}, {size})" for name, size in zip(names, sizes, strict=True)]
+    checked = [f"CONDYLE_SIZED({name}, {size}, {real_of(bits)})" for name, size in zip(names, sizes, strict=True)]
     work = f"(work) + (sizeof(char[sizeof(work) >= {symbol}_work_bytes ? 1 : -1]) - 1)"
     lines = wrap(f"#define {symbol.upper()}({', '.join([*names, 'work'])})", 110)
     lines += wrap(f"{symbol}({', '.join([*checked, work])})", 110, initial_indent="    ")
@@ -98,7 +98,7 @@ def _header(entries: Sequence[Entry], work: Mapping[str, int], facts: Facts, bit
             shape = "".join(f"[{n}]" for n in meaning.shape)
             e(f" * {way:3} {argument}{shape}  {_plain(meaning.text)} [{_plain(meaning.unit)}]")
         size = f"{facts.name}_{entry.schedule.name}_work_bytes = {work[entry.schedule.name]}"
-        e(" */", f"enum {{ {size} }};", _head(entry, facts, bits), *([_sized(entry, facts)] if embedded else []))
+        e(" */", f"enum {{ {size} }};", _head(entry, facts, bits), *([_sized(entry, facts, bits)] if embedded else []))
     e("", "#ifdef __cplusplus", "}", "#endif", "#endif")
     return e.text()
 
@@ -162,33 +162,36 @@ def _write_case(e: Emitter, entry: Entry, example: Example, symbol: str, bits: i
         with e.block("if (times > 0) {"):
             e("const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;")
             e(f'printf("{name}  %.2f us a call\\n", 1e6 * seconds / (double)k);')
-        e(*(f'bad |= wrong("{name} {argument}", {x}, {example.tolerance!r});' for argument, x in answers), "return bad;")
+        e(
+            *(f'bad |= wrong("{name} {argument}", {x}, {example.tolerance!r});' for argument, x in answers),
+            "return bad;",
+        )
     e("")
 
 
-_HOSTED = (
-    "only the C library and `libm`",
-    "calls functions with known answers; with a number, such as `./check 1000`, it prints times too",
-    "the test, and the package `NAME`",
-    """\
+_BUILD = """\
 ```sh
 cmake -S . -B build && cmake --build build && ctest --test-dir build
 cc -O2 -march=native -ffp-contract=fast -fno-math-errno *.c -lm -o check && ./check
 ```
 
 `-DCONDYLE_NATIVE=OFF` builds for other machines of the same architecture.
-""",
+"""
+_HOSTED = (
+    "only the C library and `libm`",
+    "calls functions with known answers; with a number, such as `./check 1000`, it prints times too",
+    "the test, and the package `NAME`",
 )
 _EMBEDDED = (
     "no library, and of the headers only `stddef.h` and `stdint.h`",
     "`NAME_check()` calls functions with known answers, and gives how many are wrong",
     "and the test where this machine runs it",
-    f"""\
-{TRIED}
-Nothing is written but the arrays of the call, `work` and the stack. Loops have fixed bounds, but that iterations end
-where they are done. Other branches that depend on data: {FAR}. {OWN}""",
 )
-"""What is said of an export's needs, its test, its package, and how it is built; with or without libraries."""
+"""What is said of an export's needs, its test, and its package; without libraries for microcontrollers."""
+_BRANCHES = """
+Depends on data: iterations and searches end when they are done, after a fixed number of turns at most; sines and
+cosines of angles beyond 3200 rad (float64: 1e5), infinities and NaN take a longer way.
+"""
 
 
 def _readme(
@@ -201,6 +204,7 @@ def _readme(
 ) -> str:
     name, functions = facts.name, "\n".join(_section(entry, work, facts, bits) for entry in entries)
     words = [text.replace("NAME", name) for text in (_EMBEDDED if embedded else _HOSTED)]
+    built = embedded_notes(name, bits) + _BRANCHES if embedded else _BUILD
     return f"""\
 # {name}: a job of one robot in C
 
@@ -215,7 +219,7 @@ Every number is a `{real_of(bits)}`, nq = {facts.nq}, nv = {facts.nv}. {birth(fa
 | `robot.json` | names of joints, bodies and frames, in their order |
 | `condyle-export.json` | the files of this export; a later export replaces only these |
 
-{words[3]}
+{built}
 A call is one problem. It allocates no memory, and nothing is kept between calls, so several threads may call at once,
 each with a workspace of its own, at any address. Arrays are contiguous, the last index first; those of a call must not
 overlap.

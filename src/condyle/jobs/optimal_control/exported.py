@@ -96,9 +96,7 @@ def _in_c(name: str) -> str:
     return name if name in ("asked", "gains") else f"plan_{name}"
 
 
-def _example(
-    problem: Problem, job: Job, schedule: Schedule, dtype: str, before: Mapping[str, Any]
-) -> Example | None:
+def _example(problem: Problem, job: Job, schedule: Schedule, dtype: str, before: Mapping[str, Any]) -> Example | None:
     """A few iterations with inputs 0, from the plan before if there is one; None where that is not finite."""
     solver = problem.compile("cpu", dtype, threads=1)
     kernels = {call.kernel: solver.dynamics.kernel(job.functions[call.kernel]) for call in schedule.calls()}
