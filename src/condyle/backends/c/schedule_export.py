@@ -70,7 +70,7 @@ def _sized(entry: Entry, facts: Facts, bits: int) -> str:
     checked = [f"CONDYLE_SIZED({name}, {size}, {real_of(bits)})" for name, size in zip(names, sizes, strict=True)]
     work = f"(work) + (sizeof(char[sizeof(work) >= {symbol}_work_bytes ? 1 : -1]) - 1)"
     lines = wrap(f"#define {symbol.upper()}({', '.join([*names, 'work'])})", 110)
-    lines += wrap(f"{symbol}({', '.join([*checked, work])})", 110, initial_indent="    ")
+    lines += wrap(f"{symbol}({', '.join([*checked, work])})", 110)
     return " \\\n    ".join(lines)
 
 
