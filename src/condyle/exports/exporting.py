@@ -99,6 +99,8 @@ def export(
     implicit: bool | str | None = None,
     joint_rows: bool | None = None,
     sweeps: int | None = None,
+    embedded: bool = False,
+    libm: bool = False,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -117,6 +119,8 @@ def export(
     joint_forces, actuators, friction_velocity, stops, implicit, joint_rows: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
+    embedded: for "c": freestanding code for a microcontroller: one state a call, no library, its numbers on the stack.
+        Functions with external forces are those that were named, such as "id_f_ext". libm: sines and roots of libm.
 
     The rest is for "verilog", see docs/fpga.md; None is the default:
     part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "xc7a100t", "xc7z020", "ecp5-85k", "ecp5-45k", "ecp5-25k".
@@ -152,7 +156,7 @@ def export(
     drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
     drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
-    options |= {"regressor": regressor or None, "sweeps": sweeps}
+    options |= {"regressor": regressor or None, "sweeps": sweeps, "embedded": embedded or None, "libm": libm or None}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()
