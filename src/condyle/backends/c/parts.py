@@ -15,7 +15,7 @@ from condyle.runtime.toolchain import run
 
 SUPPORT = Path(__file__).parent / "support"
 TIMEOUT = 600.0  # s, of a compiler and of a run
-FLAGS = ("-std=c99", "-O2", "-ffreestanding", "-fno-math-errno", "-fno-tree-loop-distribute-patterns")
+FLAGS = ("-std=c99", "-O2", "-ffreestanding", "-ffp-contract=fast", "-fno-math-errno")
 NO_TABLES = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-pic")
 
 
@@ -192,24 +192,13 @@ def _counted(trace: Iterable[str], library: range, entries: Mapping[int, str]) -
     return counts
 
 
+NOTHING_ELSE = ("-nographic", "-nic", "none", "-monitor", "none", "-serial", "none")
+SEMIHOSTING = ("-semihosting-config", "enable=on,target=native")
+
+
 def _command(part: Part, program: Path) -> list[str]:
     emulator = _program(part.machine[0], part.emulator_package, part.name)
-    return [
-        emulator,
-        *part.machine[1:],
-        "-nographic",
-        "-nic",
-        "none",
-        "-monitor",
-        "none",
-        "-serial",
-        "none",
-        "-kernel",
-        str(program),
-    ] + [
-        "-semihosting-config",
-        "enable=on,target=native",
-    ]
+    return [emulator, *part.machine[1:], *NOTHING_ELSE, *SEMIHOSTING, "-kernel", str(program)]
 
 
 def _single(part: Part) -> list[str]:
