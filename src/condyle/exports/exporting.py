@@ -177,7 +177,7 @@ def export(
         **{option: value for option, value in drives.items() if value is not None},
     )
     numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts, bound.drives))
-    chosen = _opened(listed, numbers)
+    chosen = _opened(listed, numbers, with_forces=not embedded)
     check_solvable(robot, map(_called, chosen))
     say_unapplied(robot, numbers, bound.drives)
     named = prefix_of(robot) if name is None else name
@@ -197,14 +197,16 @@ def _called(function: Function | OpenRollout) -> Function:
     return function.repeat.function if isinstance(function, OpenRollout) else function
 
 
-def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str]) -> tuple[Function | OpenRollout, ...]:
-    """The functions with these numbers of the robot as inputs, each with external forces once more."""
+def _opened(
+    functions: Iterable[Function | OpenRollout], numbers: Sequence[str], with_forces: bool
+) -> tuple[Function | OpenRollout, ...]:
+    """The functions with these numbers of the robot as inputs. with_forces: each with external forces once more."""
     if not numbers:
         return tuple(functions)
     opened: list[Function | OpenRollout] = []
     for function in functions:
         of = _called(function)
-        for forces in ((), (F_EXT.name,)) if of.takes_f_ext else ((),):
+        for forces in ((), (F_EXT.name,)) if with_forces and of.takes_f_ext else ((),):
             taken = taking(of, *forces, *numbers)
             rollout = function.repeat if isinstance(function, OpenRollout) else None
             opened.append(taken if rollout is None else open_rollout(taken, _timed(taken, rollout), rollout.summed))

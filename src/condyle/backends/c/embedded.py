@@ -1,4 +1,4 @@
-"""A robot's functions for microcontrollers: one state a call, without a library, and the test, README and CMake file."""
+"""Functions for microcontrollers: freestanding C of one state a call, with test, README and CMakeLists.txt."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _write_call(e: Emitter, code: Code, body: Body, bits: int) -> None:
     inputs, outputs = argument_names(code.inputs, "in"), argument_names(code.arrays, "out")
     e(f"real w[{body.size}];", "size_t k;")
     if body.held:
-        e(f"const real *const held[] = {{{', '.join(inputs[k] for k in body.held)}}};")
+        e(f"const real *const in[] = {{{', '.join(inputs[k] for k in body.held)}}};")
     for slot, value in ((body.zero, 0.0), *body.constants):
         e(f"w[{slot}] = {literal(value, bits)};")
     for k, (name, array) in enumerate(zip(inputs, code.inputs, strict=True)):
@@ -111,7 +111,7 @@ def _write_call(e: Emitter, code: Code, body: Body, bits: int) -> None:
                 e(f"w[{body.bases[k]} + k] = {name}[k];", "CD_KEEP(k);")
         elif not array.size:
             e(f"(void){name};")
-    e(f"{code.name}_tile({body.arguments});")
+    e(f"{code.name}_tile({'w, in' if body.held else 'w'});")
     for k, (name, table) in enumerate(zip(outputs, body.tables, strict=True)):
         if table:
             with e.block(f"for (k = 0; k < {len(table)}; k++) {{"):
@@ -154,20 +154,18 @@ def _head(code: Code, facts: Facts, bits: int) -> str:
     return f"void {facts.name}_{code.name}({', '.join(arguments)})"
 
 
-def _header_file(
-    programs: Sequence[Code], facts: Facts, bits: int, singles: Mapping[str, Single], bodies: int
-) -> str:
+def _header_file(programs: Sequence[Code], facts: Facts, bits: int, singles: Mapping[str, Single], bodies: int) -> str:
     e, upper, real = Emitter(), facts.name.upper(), real_of(bits)
     guard = f"CONDYLE_{upper}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     e(f"enum {{ {upper}_NQ = {facts.nq}, {upper}_NV = {facts.nv}, {upper}_N_BODIES = {bodies} }};", "")
-    e(f"typedef char {facts.name}_checked_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", "")
-    e(*_CALLS.replace("NAME", facts.name).replace("UPPER", upper).replace("REAL", real).splitlines())
+    e(f"typedef char {facts.name}_Size_of_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", "")
+    e(*_CALLS.replace("NAME", facts.name).replace("UPPER", upper).splitlines())
     for code in programs:
         symbol, arguments = f"{facts.name}_{code.name}", _arguments(code)
         e("", *header(code, facts, f"float{bits}", TARGET.abi, single=True), f"{_head(code, facts, bits)};")
         e(f"enum {{ {symbol.upper()}_STACK = {singles[code.name].stack} }};")
-        sized = ", ".join(f"{upper}_SIZED({name}, {size})" if size else name for name, size, _ in arguments)
+        sized = ", ".join(f"CONDYLE_SIZED({name}, {size}, {real})" if size else name for name, size, _ in arguments)
         e(f"#define {symbol.upper()}({', '.join(name for name, *_ in arguments)}) \\", f"    {symbol}({sized})")
     e("", "#ifdef __cplusplus", "}", "#endif", "#endif")
     return e.text()
@@ -178,8 +176,10 @@ _CALLS = """\
  *   NAME_FN        arrays of these sizes; an output may be the array of an input, but not of another output
  *   UPPER_FN       the same for arrays whose sizes the compiler sees: another size is an error when it is compiled
  *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */
-#define UPPER_SIZED(array, size) \\
-    ((array) + (sizeof(char[sizeof(array) == (size) * sizeof(REAL) ? 1 : -1]) - 1))"""
+#ifndef CONDYLE_SIZED
+#define CONDYLE_SIZED(array, size, number) \\
+    ((array) + (sizeof(char[sizeof(array) == (size) * sizeof(number) ? 1 : -1]) - 1))
+#endif"""
 
 
 # The test.
@@ -188,9 +188,7 @@ _CALLS = """\
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
     e, real = Emitter(), real_of(bits)
     # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
-    e("/* Calls every function on states with known results: NAME_check() gives how many functions are wrong.".replace(
-        "NAME", facts.name
-    ))
+    e(f"/* {facts.name}_check() calls every function on states with known results, and gives how many are wrong.")
     e(" * With CONDYLE_BARE there is no main, and nothing of the C library is used. */")
     e(f'#include "{facts.name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
     e(f"int {facts.name}_check(void);", "")
@@ -269,11 +267,10 @@ def _readme(
     singles: Mapping[str, Single],
     libm: bool,
 ) -> str:
-    name, library, functions = facts.name, library_of(facts.name), "\n".join(
-        _section(code, facts, bits, singles[code.name]) for code in programs
-    )
+    name, library, lean = facts.name, library_of(facts.name), "" if libm else "-ffreestanding "
+    functions = "\n".join(_section(code, facts, bits, singles[code.name]) for code in programs)
     sources = ", ".join(f"`{name}_{code.name}.c`" for code in programs)
-    needs = "`libm`" if libm else "no library, and of the headers only `stddef.h` and `stdint.h`"
+    needs = "`libm`" if libm else "no library, and no header but `stddef.h` and `stdint.h`"
     return f"""\
 # {name}: rigid-body dynamics for a microcontroller
 
@@ -283,7 +280,7 @@ def _readme(
 | file | what it is |
 |---|---|
 | `{name}.h` | the header, for C and C++: above each function its equation, arguments and number of operations |
-| {sources} | the functions: each is one file of freestanding C99 that needs {needs} |
+| {sources} | the functions: each is one file of C99 that needs {needs} |
 | `test.c` | `{name}_check()` calls every function on states with known results, and gives how many are wrong |
 | `CMakeLists.txt` | the library `{library}`, and the test where this machine runs it |
 | `robot.json` | names of joints, bodies and frames, in their order |
@@ -293,17 +290,16 @@ Test on this machine, and compile for another one, such as a Cortex-M7:
 
 ```sh
 cc -O2 *.c{" -lm" if libm else ""} -o check && ./check
-arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {"" if libm else "-ffreestanding "}-c {name}_*.c
+arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {lean}-c {name}_*.c
 ```
 
-On a machine without files or a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
+On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
 
-Functions allocate no memory, call no function of another file{" but those of `libm`" if libm else ""}, have no recursion, and keep nothing between calls.
-Loops have fixed bounds. A NaN or an infinity in an input gives NaN in what depends on it, and no trap. The answers
-have equal bits on all machines if the compiler rounds every operation on its own: `-ffp-contract=off`.
+Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
+infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
+bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
+instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
 {"" if libm else _OWN}
-A processor without floating-point numbers{" of 64 bits" if bits == 64 else ""} takes those of its compiler's library (libgcc), many times slower.
-
 ## Functions
 
 Units are SI; of two units, such as N m or N, the first is that of a rotation, the second that of a translation.
@@ -319,7 +315,7 @@ spherical joint has qx qy qz qw in q, and in v the angular velocity in the body'
 
 
 _OWN = """
-Sines and cosines of any finite angle are within 1.1 units in the last place, square roots are rounded correctly.
+Sines and cosines of any finite angle are within 1.1 units in the last place. Square roots are rounded correctly.
 """
 
 

@@ -310,9 +310,7 @@ def _part(texts: Sequence[str], bits: int, ops: Collection[str]) -> str:
     return e.text()
 
 
-def write_preamble(
-    e: Emitter, bits: int, apart: bool, ops: Collection[str] = (), freestanding: bool = False
-) -> None:
+def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = (), freestanding: bool = False) -> None:
     """Number type, vector type, functions that these operations need, and the declaration of chunk functions.
 
     freestanding: one state at a time, without any library.

@@ -65,11 +65,13 @@ def _embedded(job: Job) -> list[Path]:
     """One state a call, and each function as it was named."""
     if job.rollouts:
         raise UnsupportedError(
-            f"functions: {job.rollouts[0].name!r}: embedded=True has no rollouts, whose arrays have any number of rows: "
-            "export the function that is repeated, such as 'step', and call it in a loop"
+            f"functions: {job.rollouts[0].name!r}: embedded=True has no rollouts, whose arrays have any size: export "
+            "the function that is repeated, such as 'step', and call it in a loop"
         )
     budget = budget_of(job.options, job.dtype)
     compiler, functions = job.compiler, [one for one in job.functions if isinstance(one, Function)]
+    if any(one.name == "check" for one in functions):
+        raise UnsupportedError("functions: 'check': the test of an embedded project has that name: choose another one")
     codes = [compiler.code(function) for function in functions]
     vectors = {one.name: vectors_of(job.robot, compiler, one, job.dtype, (), STATES) for one in functions}
     names, bodies = names_of(job.robot, job.bound, functions), len(job.robot.bodies)
