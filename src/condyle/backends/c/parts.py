@@ -6,8 +6,8 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from condyle.errors import BuildError, UnsupportedError
 from condyle.runtime.kernel import cores
@@ -19,79 +19,42 @@ FLAGS = ("-std=c99", "-O2", "-ffreestanding", "-ffp-contract=fast", "-fno-math-e
 NO_TABLES = ("-fno-asynchronous-unwind-tables", "-fno-unwind-tables", "-fno-pic")
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A processor. prefix: of its GNU tools, which Debian has in `package`. machine: arguments of its emulator, which
-    is in `emulator_package`, a machine whose memory begins at `origin`. doubles: it computes in float64.
-    """
+class Part(NamedTuple):
+    """A processor. tools: how the names of its GNU tools begin, which are in the Debian package `package`. emulator: a
+    machine of qemu, in `emulator_package`, whose memory begins at `origin`. doubles: it computes in float64."""
 
     name: str
-    prefix: str
+    tools: str
     package: str
-    flags: tuple[str, ...]
-    machine: tuple[str, ...]
+    flags: str
+    emulator: str
     emulator_package: str
     origin: int
     doubles: bool = True
 
     def tool(self, name: str) -> str:
         """The path of one of its tools; BuildError where it is missing."""
-        return _program(f"{self.prefix}{name}", self.package, self.name)
-
-    @property
-    def emulator(self) -> str | None:
-        return shutil.which(self.machine[0])
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Debian packages that are not there."""
-        there = {self.package: shutil.which(f"{self.prefix}gcc"), self.emulator_package: self.emulator}
-        return tuple(package for package, path in there.items() if path is None)
+        path = shutil.which(f"{self.tools}{name}")
+        if path is None:
+            raise BuildError(
+                f"part={self.name!r} needs the program {self.tools}{name}, which is not there: "
+                f"install the Debian package {self.package}"
+            )
+        return path
 
 
 _ARM = "arm-none-eabi-", "gcc-arm-none-eabi"
-_CORTEX_M = "-mthumb", "-mfloat-abi=hard"
-_RV64 = "-march=rv64gc", "-mabi=lp64d", "-mcmodel=medany"
-PARTS = {
-    part.name: part
-    for part in (
-        Part(
-            "cortex-m4f",
-            *_ARM,
-            (*_CORTEX_M, "-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16"),
-            ("qemu-system-arm", "-M", "mps2-an386"),
-            "qemu-system-arm",
-            0,
-            doubles=False,
-        ),
-        Part(
-            "cortex-m7",
-            *_ARM,
-            (*_CORTEX_M, "-mcpu=cortex-m7", "-mfpu=fpv5-d16"),
-            ("qemu-system-arm", "-M", "mps2-an500"),
-            "qemu-system-arm",
-            0,
-        ),
-        Part(
-            "rv64gc",
-            "riscv64-unknown-elf-",
-            "gcc-riscv64-unknown-elf",
-            _RV64,
-            ("qemu-system-riscv64", "-M", "virt", "-bios", "none"),
-            "qemu-system-misc",
-            0x80000000,
-        ),
-        Part(
-            "cortex-a53",
-            "aarch64-linux-gnu-",
-            "gcc-aarch64-linux-gnu",
-            ("-mcpu=cortex-a53",),
-            ("qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a53"),
-            "qemu-system-arm",
-            0x40000000,
-        ),
-    )
-}
+_M4 = "-mthumb -mcpu=cortex-m4 -mfpu=fpv4-sp-d16 -mfloat-abi=hard", "qemu-system-arm -M mps2-an386", "qemu-system-arm"
+_M7 = "-mthumb -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard", "qemu-system-arm -M mps2-an500", "qemu-system-arm"
+_RV = "-march=rv64gc -mabi=lp64d -mcmodel=medany", "qemu-system-riscv64 -M virt -bios none", "qemu-system-misc"
+_A53 = "-mcpu=cortex-a53", "qemu-system-aarch64 -M virt -cpu cortex-a53", "qemu-system-arm"
+_PARTS = (
+    Part("cortex-m4f", *_ARM, *_M4, 0, doubles=False),
+    Part("cortex-m7", *_ARM, *_M7, 0),
+    Part("rv64gc", "riscv64-unknown-elf-", "gcc-riscv64-unknown-elf", *_RV, 0x80000000),
+    Part("cortex-a53", "aarch64-linux-gnu-", "gcc-aarch64-linux-gnu", *_A53, 0x40000000),
+)
+PARTS = {part.name: part for part in _PARTS}
 
 
 def part_of(name: str, dtype: str) -> Part:
@@ -106,35 +69,18 @@ def part_of(name: str, dtype: str) -> Part:
 
 def compile_for(part: Part, folder: Path, sources: Iterable[str], flags: Iterable[str] = ()) -> None:
     """Makes X.o, and X.ci (who calls whom, bytes of stack), of each source X.c in the folder."""
-    compiler = [part.tool("gcc"), *FLAGS, *NO_TABLES, *part.flags, *flags, "-fcallgraph-info=su", "-c"]
+    compiler = [part.tool("gcc"), *FLAGS, *NO_TABLES, *part.flags.split(), *flags, "-fcallgraph-info=su", "-c"]
     run([[*compiler, source] for source in sources], folder, TIMEOUT, cores())
 
 
-def link(part: Part, folder: Path, check: str, libraries: Iterable[str] = ()) -> Path:
+def link(part: Part, folder: Path, check: str) -> Path:
     """The program of all objects in the folder, which calls `check` when it starts. Nothing else is linked."""
-    objects = [path.name for path in sorted(folder.glob("*.o")) if path.name != "bare.o"]
-    gcc, place = [part.tool("gcc"), *part.flags], f"-Wl,--defsym=condyle_origin={part.origin:#x}"
-    start = [
-        "-O2",
-        "-ffreestanding",
-        *NO_TABLES,
-        f"-DCONDYLE_CHECK={check}",
-        "-c",
-        str(SUPPORT / "bare.c"),
-        "-o",
-        "bare.o",
-    ]
-    bare = [
-        "-nostdlib",
-        "-static",
-        "-Wl,--fatal-warnings",
-        "-Wl,--build-id=none",
-        "-T",
-        str(SUPPORT / "bare.ld"),
-        place,
-    ]
-    run([[*gcc, *start]], folder, TIMEOUT, 1)
-    run([[*gcc, *bare, "bare.o", *objects, *libraries, "-o", "program"]], folder, TIMEOUT, 1)
+    (folder / "bare.c").write_text((SUPPORT / "bare.c").read_text())
+    compile_for(part, folder, ["bare.c"], [f"-DCONDYLE_CHECK={check}"])
+    objects = sorted(path.name for path in folder.glob("*.o"))
+    place = ["-T", str(SUPPORT / "bare.ld"), f"-Wl,--defsym=condyle_origin={part.origin:#x}"]
+    bare = ["-nostdlib", "-static", "-Wl,--fatal-warnings", "-Wl,--build-id=none", *part.flags.split(), *place]
+    run([[part.tool("gcc"), *bare, *objects, "-o", "program"]], folder, TIMEOUT, 1)
     return folder / "program"
 
 
@@ -145,14 +91,10 @@ def symbols(part: Part, path: Path) -> dict[str, tuple[str, int]]:
     return {row[-1]: (row[-2], int(row[0], 16) if len(row) > 2 else 0) for row in rows}
 
 
-def emulate(part: Part, program: Path) -> tuple[int, str]:
-    """Exit status and output of the program on the part's emulator."""
-    command = _command(part, program)
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise BuildError(f"not finished after {TIMEOUT:g} s: {' '.join(command)}") from None
-    return done.returncode, done.stdout
+def emulation(part: Part, program: Path) -> list[str]:
+    """The command that runs a program on a bare machine."""
+    devices = "-nographic -nic none -monitor none -serial none -semihosting-config enable=on,target=native"
+    return [*part.emulator.split(), *devices.split(), "-kernel", str(program)]
 
 
 def instructions(part: Part, program: Path) -> tuple[int, dict[str, list[int]]]:
@@ -160,7 +102,7 @@ def instructions(part: Part, program: Path) -> tuple[int, dict[str, list[int]]]:
     names = symbols(part, program)
     low, high = names["condyle_library"][1], names["condyle_library_end"][1]
     entries = {address & ~1: name for name, (kind, address) in names.items() if kind == "T" and low <= address < high}
-    command = [*_command(part, program), "-d", "exec,nochain", *_single(part)]
+    command = [*emulation(part, program), "-d", "exec,nochain", *_single(part)]
     with subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
     ) as process:
@@ -192,26 +134,8 @@ def _counted(trace: Iterable[str], library: range, entries: Mapping[int, str]) -
     return counts
 
 
-NOTHING_ELSE = ("-nographic", "-nic", "none", "-monitor", "none", "-serial", "none")
-SEMIHOSTING = ("-semihosting-config", "enable=on,target=native")
-
-
-def _command(part: Part, program: Path) -> list[str]:
-    emulator = _program(part.machine[0], part.emulator_package, part.name)
-    return [emulator, *part.machine[1:], *NOTHING_ELSE, *SEMIHOSTING, "-kernel", str(program)]
-
-
 def _single(part: Part) -> list[str]:
     """The arguments by which an emulator takes instructions one by one; qemu 8.1 renamed them."""
-    (said,) = run([[part.machine[0], "--version"]], None, TIMEOUT, 1)
+    (said,) = run([[part.emulator.split()[0], "--version"]], None, TIMEOUT, 1)
     major, minor = (int(number) for number in said.split("version ")[1].split(".")[:2])
     return ["-singlestep"] if (major, minor) < (8, 1) else ["-accel", "tcg,one-insn-per-tb=on"]
-
-
-def _program(name: str, package: str, part: str) -> str:
-    path = shutil.which(name)
-    if path is None:
-        raise BuildError(
-            f"part={part!r} needs the program {name}, which is not there: install the Debian package {package}"
-        )
-    return path
