@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from condyle.backends.c.export import table_cell
+from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import Body, write_numbers
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
 from condyle.backends.c.target import TARGET
@@ -53,10 +54,12 @@ def export_embedded(
     dtype: str = "float64",
     bodies: int = 0,
     libm: bool = False,
+    budget: Budget | None = None,
 ) -> list[Path]:
     """Writes NAME.h, NAME_FN.c, CMakeLists.txt, test.c, README.md, robot.json and the manifest; gives the paths.
 
-    As `export_c`. libm: the mathematical library's sines and roots in place of those in the text.
+    As `export_c`. libm: the mathematical library's sines and roots in place of those in the text. budget: as in
+    `part_report.with_report`.
     """
     bits, name = bits_of(dtype), facts.name
     singles = {program.name: single(program, facts, bits, libm) for program in programs}
@@ -66,7 +69,7 @@ def export_embedded(
     texts["CMakeLists.txt"] = embedded_cmake(name, " ".join(f"{name}_{function}.c" for function in singles), libm)
     texts["README.md"] = _readme(programs, facts, bits, joints, singles, libm)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    return write_owned(out_dir, texts)
+    return write_owned(out_dir, with_report(name, texts, budget))
 
 
 def single(code: Code, facts: Facts, bits: int, libm: bool) -> Single:
