@@ -58,7 +58,11 @@ def test_random_schedules_to_the_bit(
         wanted = interpret(case, runs(KERNELS, dtype), inputs, dtype)
         same(made(case.name, inputs, shift=k), wanted)
         changes += sum(float(np.mean(array != 0.0)) for array in wanted.values())
-    assert changes > 12 and made.text.count("beside + 0") > 12 and made.text.count("cd_move" if embedded else "memmove") > 12
+    assert (
+        changes > 12
+        and made.text.count("beside + 0") > 12
+        and made.text.count("cd_move" if embedded else "memmove") > 12
+    )
 
 
 def counting(most: int) -> Schedule:

@@ -28,6 +28,14 @@ class Budget(NamedTuple):
     stack: int | None
 
 
+def check_embedded(embedded: bool, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options; UnsupportedError for those of embedded projects where it is none."""
+    for name in ("libm", "part", "flash", "stack"):
+        if options.get(name) is not None and not embedded:
+            raise UnsupportedError(f"{name}={options[name]!r}: target 'c' takes it with embedded=True only")
+    return options
+
+
 def budget_of(options: Mapping[str, Any], dtype: str) -> Budget | None:
     """What the options part, flash, stack say; None if they are not there."""
     part, limits = options.get("part"), [options.get(name) for name in ("flash", "stack")]

@@ -12,6 +12,7 @@ import numpy as np
 
 from condyle.backends.c.embedded import embedded_cmake, embedded_notes, write_check, write_sizes, write_wrong
 from condyle.backends.c.export import cmake_file, table_cell, write_compare
+from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import write_numbers
 from condyle.backends.c.schedule import Entry, Example, schedules_in_c
 from condyle.backends.c.source import fact_symbols, real_of, write_facts
@@ -33,10 +34,12 @@ def export_schedules_c(
     joints: Sequence[Coordinates],
     dtype: str = "float64",
     embedded: bool = False,
+    budget: Budget | None = None,
 ) -> list[Path]:
     """Writes NAME.h, NAME.c, CMakeLists.txt, test.c, README.md, robot.json and the manifest; gives the paths.
 
-    kernels: {name in calls: code}. robot, joints: as in `export_c`. embedded: without any library. Only files that an export wrote are replaced.
+    kernels: {name in calls: code}. robot, joints: as in `export_c`. embedded: without any library. budget: as in
+    `part_report.with_report`. Only files that an export wrote are replaced.
     Raises UnsupportedError for names that C does not allow, for a number type, and for numbers that are not finite.
     """
     bits, name, e = bits_of(dtype), facts.name, Emitter()
@@ -56,7 +59,7 @@ def export_schedules_c(
         "README.md": _readme(entries, work, facts, bits, joints, embedded),
         "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
     }
-    return write_owned(out, texts)
+    return write_owned(out, with_report(name, texts, budget))
 
 
 def _head(entry: Entry, facts: Facts, bits: int) -> str:

@@ -28,7 +28,14 @@ WIDTH = {"float64": 8, "float32": 16}
 
 
 def export(
-    problem: Problem, target: str, out: str | os.PathLike[str], name: str | None, dtype: str, shift: int, embedded: bool
+    problem: Problem,
+    target: str,
+    out: str | os.PathLike[str],
+    name: str | None,
+    dtype: str,
+    shift: int,
+    embedded: bool = False,
+    **limits: Any,
 ) -> list[Path]:
     """See `OptimalControl.export`."""
     check_choice("target", target, ("c",))
@@ -38,7 +45,9 @@ def export(
     first = _example(problem, job, solve, dtype, {})
     second = first and _example(problem, job, step, dtype, first.outputs)
     entries = [_entry(problem, job, solve, SOLVE, first), _entry(problem, job, step, STEP, second)]
-    return export_schedules(problem.robot, target, out, entries, job.functions, name, dtype, problem.bound, embedded)
+    return export_schedules(
+        problem.robot, target, out, entries, job.functions, name, dtype, problem.bound, embedded, limits
+    )
 
 
 def _entry(problem: Problem, job: Job, schedule: Schedule, text: str, example: Example | None) -> Entry:
