@@ -158,7 +158,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 @needs_parts
 def test_a_step_on_every_processor(tmp_path: Path) -> None:
-    """Half a second ahead at 50 Hz: at most 160 000 instructions, 40 KB of flash, 2 KB of stack, 20 KB of workspace.
+    """Half a second ahead at 50 Hz: at most 200 000 instructions, 40 KB of flash, 2 KB of stack, 20 KB of workspace.
     What the README says of the test is so."""
     arms = problem(knots=25, dt=0.02, bounds=LIMITS)
     for part in ("cortex-m4f", "cortex-m7", "rv64gc", "cortex-a53"):
@@ -166,7 +166,7 @@ def test_a_step_on_every_processor(tmp_path: Path) -> None:
         arms.export("c", folder, name="arm", dtype="float32", embedded=True, part=part, **most)
         report = json.loads((folder / "report.json").read_text())
         (least, counted) = report["functions"]["step"]["instructions"]
-        assert least == counted < 160_000, part
+        assert least == counted < 200_000, part
         commands = (folder / "README.md").read_text().rsplit("```sh\n", 1)[1].split("```")[0]
         call(["bash", "-e", "-c", commands], folder)
     work = (folder / "arm.h").read_text().split("arm_step_work_bytes = ")[1].split()[0]
