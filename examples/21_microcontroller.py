@@ -38,7 +38,9 @@ def load_of(export: Any, folder: Path, name: str, function: str, rate: float) ->
 
 # Computed torque: the torques of a motion, with what the friction of the joints takes.
 
-drives = {f"iiwa_joint_{k}": condyle.Drive(gear=100.0, rotor_inertia=3e-5, damping=5.0, friction=2.0) for k in range(1, 8)}
+drives = {
+    f"iiwa_joint_{k}": condyle.Drive(gear=100.0, rotor_inertia=3e-5, damping=5.0, friction=2.0) for k in range(1, 8)
+}
 iiwa = condyle.load("iiwa14").with_drives(drives)
 FRICTION: dict[str, Any] = {"joint_forces": ("damping", "friction"), "friction_velocity": 0.05}
 

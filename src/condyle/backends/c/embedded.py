@@ -7,11 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from condyle.backends.c.export import table_cell
+from condyle.backends.c.export import QUATERNIONS, section, write_case
 from condyle.backends.c.part_report import Budget, with_report
-from condyle.backends.c.rolled import Body, write_numbers
+from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.exported_files import write_owned
@@ -23,9 +21,7 @@ from condyle.backends.common.facts import (
     argument_names,
     bits_of,
     checked_name,
-    described,
     header,
-    in_ascii,
 )
 from condyle.backends.common.forms import literal
 from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_library
@@ -42,6 +38,11 @@ class Single(NamedTuple):
     text: str
     stack: int
     branches: tuple[str, ...]
+
+    @property
+    def note(self) -> str:
+        depends = "; ".join(self.branches) or "nothing"
+        return f"Stack: {self.stack} bytes of numbers, and the compiler's frames. Depends on data: {depends}."
 
 
 def export_embedded(
@@ -193,20 +194,18 @@ def write_sizes(e: Emitter, name: str, bits: int) -> None:
 
 
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
-    e, real = Emitter(), real_of(bits)
-    write_wrong(e, facts.name, real)
-    tested = [code for code in programs if code.name in vectors]
+    e, tested = Emitter(), [code for code in programs if code.name in vectors]
+    write_bare_head(e, facts.name, bits)
     for code in tested:
         _write_case(e, code, facts, bits, vectors[code.name])
-    write_check(e, facts.name, [code.name for code in tested])
+    write_bare_check(e, facts.name, [code.name for code in tested])
     return e.text()
 
 
-def write_wrong(e: Emitter, name: str, real: str) -> None:
-    """The first lines of a test, and `Wrong`, which compares an array with what is wanted.
-
-    Names in a test have a capital letter, which no exported name has, so NAME_FN cannot be one of them.
-    """
+def write_bare_head(e: Emitter, name: str, bits: int) -> None:
+    """Writes what a test without a library begins with: `Wrong` compares an array with what is wanted."""
+    real = real_of(bits)
+    # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
     e(f"/* {name}_check() calls every function on states with known results, and gives how many are wrong.")
     e(" * With CONDYLE_BARE there is no main, and nothing of the C library is used. */")
     e(f'#include "{name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
@@ -221,8 +220,8 @@ def write_wrong(e: Emitter, name: str, real: str) -> None:
     e("")
 
 
-def write_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
-    """NAME_check, which runs the functions Test_FN, and a main for machines that have a console."""
+def write_bare_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
+    """Writes `NAME_check`, and a main that says which functions are wrong. tested: each FN has a `Test_FN`."""
     with e.block(f"int {name}_check(void)\n{{"):
         e("int wrong = 0;", *(f"wrong += Test_{function}();" for function in tested), "return wrong;")
     e("", "#ifndef CONDYLE_BARE")
@@ -234,13 +233,7 @@ def write_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
 
 
 def _write_case(e: Emitter, code: Code, facts: Facts, bits: int, case: Vectors) -> None:
-    real, name = real_of(bits), code.name
-    n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
-    for way, arrays in (("in", case.inputs), ("out", case.outputs)):
-        for k, array in enumerate(arrays):
-            write_numbers(e, f"{name}_{way}_{k}", [float(x) for x in np.ravel(array)], bits, real)
-    for k, array in enumerate(case.outputs):
-        e(f"static {real} {name}_got_{k}[{max(1, array.size)}];")
+    name, n = code.name, write_case(e, code.name, bits, case)
     places = [f"{name}_in_{k} + k * {array.size}" for k, array in enumerate(code.inputs)]
     places += [f"{name}_got_{k} + k * {array.size}" for k, array in enumerate(code.arrays)]
     e("")
@@ -287,7 +280,9 @@ def _readme(
     libm: bool,
 ) -> str:
     name, library = facts.name, library_of(facts.name)
-    functions = "\n".join(_section(code, facts, bits, singles[code.name]) for code in programs)
+    functions = "\n".join(
+        section(code, facts, _head(code, facts, bits), singles[code.name].note, single=True) for code in programs
+    )
     sources = ", ".join(f"`{name}_{code.name}.c`" for code in programs)
     needs = "`libm`" if libm else "no library, and no header but `stddef.h` and `stdint.h`"
     return f"""\
@@ -315,9 +310,7 @@ Units are SI; of two units, such as N m or N, the first is that of a rotation, t
 
 {order(joints)}
 
-A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
-spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
-"""
+{QUATERNIONS}"""
 
 
 def embedded_notes(name: str, bits: int, libm: bool = False) -> str:
@@ -343,30 +336,3 @@ instructions for a `{real_of(bits)}` takes those of its compiler's library (libg
 _OWN = """
 Sines and cosines of any finite angle are within 1.1 units in the last place. Square roots are rounded correctly.
 """
-
-
-def _section(code: Code, facts: Facts, bits: int, written: Single) -> str:
-    function = facts.functions.get(code.name)
-    rows = [
-        f"| `{name}` | {way} | {' x '.join(str(x) for x in shape if x != 'n') or '1'} | "
-        f"{table_cell(port.unit) if port else ''} | {table_cell(port.doc) if port else ''} |"
-        for way, name, shape, port in described(code, facts)
-    ]
-    branches = "; ".join(written.branches) or "nothing"
-    return "\n".join(
-        [
-            f"### {facts.name}_{code.name}",
-            "",
-            *([] if function is None else [in_ascii(function.equation), ""]),
-            "```c",
-            f"{_head(code, facts, bits)};",
-            "```",
-            "",
-            f"Stack: {written.stack} bytes of numbers, and the compiler's frames. Depends on data: {branches}.",
-            "",
-            "| argument | | shape | unit | meaning |",
-            "|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )

@@ -10,7 +10,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from condyle.backends.c.embedded import embedded_cmake, embedded_notes, write_check, write_sizes, write_wrong
+from condyle.backends.c.embedded import embedded_cmake, embedded_notes, write_bare_check, write_bare_head, write_sizes
 from condyle.backends.c.export import cmake_file, table_cell, write_compare
 from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import write_numbers
@@ -127,7 +127,7 @@ def _test(entries: Sequence[Entry], facts: Facts, bits: int) -> str:
 
 def _embedded_test(entries: Sequence[Entry], facts: Facts, bits: int) -> str:
     e, tried = Emitter(), [(entry, entry.example) for entry in entries if entry.example is not None]
-    write_wrong(e, facts.name, real_of(bits))
+    write_bare_head(e, facts.name, bits)
     for entry, example in tried:
         name, allowed = entry.schedule.name, literal(example.tolerance, bits)
         call, answers = _write_arrays(e, entry, example, f"{facts.name}_{name}", bits)
@@ -135,7 +135,7 @@ def _embedded_test(entries: Sequence[Entry], facts: Facts, bits: int) -> str:
             e("int bad = 0;", call)
             e(*(f"bad |= Wrong({numbers}, {allowed});" for _, numbers in answers), "return bad;")
         e("")
-    write_check(e, facts.name, [entry.schedule.name for entry, _ in tried])
+    write_bare_check(e, facts.name, [entry.schedule.name for entry, _ in tried])
     return e.text()
 
 
