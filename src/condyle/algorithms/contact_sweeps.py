@@ -60,8 +60,7 @@ class Swept(Frictional):
 
     def start(self) -> list[Scalar]:
         """As they were before, else zero, which is linear in the number of contacts. The first sweep cuts them off."""
-        p = self.impulses_before or [number(0.0)] * self.first
-        return [*p, *(number(0.0) for _ in self.joints)]
+        return [*(self.impulses_before or [number(0.0)] * self.first), *self.joints_before]
 
     @property
     def of_velocities(self) -> list[Row]:
