@@ -146,13 +146,15 @@ def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
     from condyle.scalar import number
 
     way = _swept_of(plan.factored, tree)
-    p, (rows, *vectors, joints) = way.start(), way.sweep()
+    p, sweep = way.start(), way.sweep()
+    rows, *vectors, joints = sweep
     flat = [row[k] for row, columns in zip(rows, plan.rows, strict=True) for k in columns]
     held = flat, *vectors, algorithms.joint_rows.ends_of(joints)
-    if not plan.factored:
-        return p, *held
-    y = way.pushed(p)
-    return p, [y.get(k, number(0.0)) for k in range(tree.nv)], *held
+    pushed = way.pushed(p) if plan.factored else {}
+    y: Values = [pushed.get(k, number(0.0)) for k in range(tree.nv)] if plan.factored else []
+    if JOINT_IMPULSE0.name not in tree.inputs:
+        p, y = sweep.joints_swept(p, y)
+    return (p, y, *held) if plan.factored else (p, *held)
 
 
 def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
