@@ -76,8 +76,7 @@ def test_rows_of_joints_begin_at_the_impulses_before() -> None:
     assert envs.state()["joint_impulse"].shape == (4, 7) and not envs.state()["joint_impulse"].any()
     ended = 0
     for action in path:
-        _, _, terminated, truncated, _ = envs.step(action)
-        begun, push = terminated | truncated, envs.state()["joint_impulse"]
+        begun, push = np.logical_or(*envs.step(action)[2:4]), envs.state()["joint_impulse"]
         ended += begun.sum()
         assert not push[begun].any() and push[~begun, 6].all() and not push[:, :6].any()
         assert np.abs(push).max() <= 5e-3 * 20.0 * (1.0 + 1e-6)
@@ -114,7 +113,6 @@ def test_a_pickle_goes_on_to_the_bit() -> None:
     """Also where a rollout was made before; a function that has no name has no pickle."""
     envs, path = environment().compile(4), actions(4, STEPS)
     envs.reset(seed=1)
-    played(envs, path[:7])
     envs.rollout(lambda observation: observation[:1], {}, 2)
     other = pickle.loads(pickle.dumps(envs))
     assert_equal(played(other, path), played(envs, path))
