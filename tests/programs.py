@@ -41,6 +41,12 @@ INSTALL: Mapping[str, str] = {
 """How to get a program, where that is not `apt-get install` with its name."""
 
 
+def page_named(name: str) -> Path:
+    """The page of this name in a folder of docs."""
+    (page,) = (Path(__file__).parents[1] / "docs").glob(f"*/{name}.md")
+    return page
+
+
 @cache
 def tool(name: str) -> str:
     """The path of a program that can be run, of "a|b" the first one; empty where none can.
