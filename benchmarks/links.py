@@ -50,8 +50,10 @@ GROUPS = (1, 10, 100, 1000)
 STRAIGHT = 256
 """Links up to which serial code is straight: the build of longer ones takes minutes."""
 
-HEADING = "# Parallel in the links, measured\n\n"
+HEADING = (
+    "# Parallel in the links, measured\n\n"
     "For readers of [parallel in the links](../explanation/links.md) who want the numbers.\n"
+)
 
 Array = np.ndarray
 

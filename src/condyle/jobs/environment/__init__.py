@@ -130,7 +130,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
-        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved (docs/how-to/friction.md).
+        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved: docs/how-to/friction.md.
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the

@@ -59,8 +59,8 @@ class OptimalControl:
         impacts: bool = True,
         **options: Any,
     ) -> None:
-        """running(at, u, inputs), last(at, inputs): users' functions of one knot (docs/how-to/your-functions.md), which answer
-        some of "residual" r: adds r^T r / 2, taken by Gauss-Newton; "cost": a number, taken by its Hessian, made
+        """running(at, u, inputs), last(at, inputs): users' functions of one knot (docs/how-to/your-functions.md), which
+        answer some of "residual" r: adds r^T r / 2, taken by Gauss-Newton; "cost": a number, taken by its Hessian, made
         positive; "equal": = 0; "below": <= 0. Each takes u and inputs by the names of its arguments.
 
         knots: N, intervals of dt [s]. integrator: as in `Robot.compile`. inputs: {name: size} of numbers that change
