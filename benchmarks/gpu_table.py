@@ -47,7 +47,8 @@ STEPS = """## Instructions and steps
 float32 on sm_90, fixed base, in the machine code of nvJitLink. [Inside the GPU
 target](../docs/explanation/gpu-internals.md#from-a-function-to-a-kernel) explains both forms. `thread` is one thread a
 state; `group32` is 32 lanes a state. Shared bytes are those of a state: `shared_bytes` of the file without the 128
-bytes of a warp. The thread form of dfd of Atlas is four kernels (minv, fd, did and a product); its instructions are their sum.
+bytes of a warp. The thread form of dfd of Atlas is four kernels (minv, fd, did and a product); its instructions are
+their sum.
 """
 TIMES = """## Times
 
