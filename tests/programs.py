@@ -42,8 +42,9 @@ INSTALL: Mapping[str, str] = {
 
 
 def page_named(name: str) -> Path:
-    """The page of this name in a folder of docs."""
-    (page,) = (Path(__file__).parents[1] / "docs").glob(f"*/{name}.md")
+    """The page of docs of this name that is no tutorial and no results."""
+    docs = Path(__file__).parents[1] / "docs"
+    (page,) = (path for part in ("how-to", "reference", "explanation") for path in docs.glob(f"{part}/{name}.md"))
     return page
 
 

@@ -54,11 +54,11 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga", "drives"])
+@pytest.mark.parametrize("page", ["models", "guide", "coming-from", "large-jobs", "links", "fpga", "drives"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga":
         skip_without("iverilog", "make")
-    needed = {"large-jobs": "dask.array", "guide": "pinocchio"}
+    needed = {"large-jobs": "dask.array", "coming-from": "pinocchio"}
     if page in needed:
         pytest.importorskip(needed[page], reason="pip install 'condyle[test]'")
     shutil.copy(DOCS / "arm.urdf", tmp_path)

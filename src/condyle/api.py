@@ -81,8 +81,8 @@ class Robot(model.Robot):
         dtype: number type of every array, in and out: "float64" or "float32".
         threads: their largest number; None is every core.
         links: "serial"; "scan": links in parallel (docs/explanation/links.md; no mimic joints): all functions on
-            "numpy", with routes of their own, such as {"fd": "abia"}; some on "cpu" and "cuda", where the rest are serial;
-            "auto": the faster of both for one state, as measured.
+            "numpy", with routes of their own, such as {"fd": "abia"}; some on "cpu" and "cuda", where the rest are
+            serial; "auto": the faster of both for one state, as measured.
         routes: the algorithm of a function, such as {"fd": "aba"}; by default the one with the fewest operations.
         device: the number of the GPU; None is 0.
         kernels: how functions run on the GPU, one text for all or {"dfd": "group32 split"}; "auto": by an estimate of

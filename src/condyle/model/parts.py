@@ -241,7 +241,7 @@ class RobotData:
 
     @property
     def lower(self) -> Array:
-        """The lower limit of each entry of q, (nq,), -inf where there is none; mimic joints narrow it (models.md)."""
+        """The lower limit of each entry of q, (nq,), -inf where there is none; mimic joints narrow it."""
         return gathered(self.joints, "lower")
 
     @property
