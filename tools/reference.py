@@ -1,5 +1,5 @@
-"""Writes docs/reference.md and src/condyle/calls/methods.pyi from the specifications of the functions, and the table of
-rooms in docs/architecture.md from the docstrings of the folders.
+"""Writes docs/reference/functions.md and src/condyle/calls/methods.pyi from the functions, and the table of
+rooms in docs/explanation/architecture.md from the docstrings of the folders.
 
 python tools/reference.py            write
 python tools/reference.py --check    exit status 1 if a file is out of date
@@ -19,8 +19,8 @@ from condyle.functions import FUNCTIONS, function_of
 from condyle.specification import F_EXT, Function, Port
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
-ARCHITECTURE, BEGIN, END = ROOT / "docs" / "architecture.md", "<!-- rooms -->", "<!-- end of rooms -->"
+PAGE, STUB = ROOT / "docs" / "reference" / "functions.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
+ARCHITECTURE, BEGIN, END = ROOT / "docs" / "explanation" / "architecture.md", "<!-- rooms -->", "<!-- end of rooms -->"
 FILES, END_OF_FILES = "<!-- files -->", "<!-- end of files -->"
 HEAD = """# Reference
 
@@ -36,13 +36,13 @@ The functions of a robot: short name, method of `Dynamics`, equation, inputs and
 """
 DERIVATIVES = """## Derivatives
 
-Derivatives of each function, such as `dyn.vjp("fd")`, see [derivatives](derivatives.md). A cell says what the
+Derivatives of each function, such as `dyn.vjp("fd")`, see [derivatives](../how-to/derivatives.md). A cell says what the
 derivative takes after the inputs of the function → what it returns. `f_ext=` is one more input.
 """
 FIXED_POINT = """## Fixed point
 
-Methods of `condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](fpga.md#the-integers-in-python). Each
-returns (value, flag). They are {}, as in `Dynamics`, and
+Methods of `condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](../how-to/fpga.md#the-integers-in-python).
+Each returns (value, flag). They are {}, as in `Dynamics`, and
 """
 STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of the methods of `Dynamics`."""
 

@@ -25,7 +25,7 @@ RELATIVE = tuple(name for name in NUMBERS if name != GRAVITY.name)
 class Environment:
     """A robot with a task: `compile` makes many of them, which step together.
 
-    Users' functions are of one state (docs/your-functions.md) and ask for what they need by the names of their
+    Users' functions are of one state (docs/how-to/your-functions.md) and ask for what they need by the names of their
     arguments: `action`, `last_action`, `u` (what control answered last), `time` [s] and `step` since the reset,
     `impulse` (C, 3) [N s] of the contacts, `joint_impulse` (nv) [N m s | N s] of stops and dry friction with
     `joint_rows`, inputs, memory, randomised numbers, `noise`.
@@ -33,7 +33,7 @@ class Environment:
         observe(at, ...) -> (n,)            reward(at, ...) -> number         done(at, ...) -> condition
         control(at, action, ...) -> u       remember(at, ...) -> {memory}     reset(draws, ...) -> {"q", ...}
 
-    See docs/environments.md.
+    See docs/how-to/environments.md.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Environment:
         added; "push": (seconds, speed): in a step of length h, with a chance of h / seconds, the base gets a velocity
         of up to speed [m/s] along the ground.
         options: those of `Robot.function`, such as `joint_forces`, `actuators`, `reference_frame`; `implicit` is
-        "positions" where it is left out: stiff servos are stable (docs/drives.md).
+        "positions" where it is left out: stiff servos are stable (docs/how-to/drives.md).
         Errors: UnsupportedError, ShapeError.
         """
         self.robot, self._options = robot, {"implicit": "positions", **options, "contacts": list(contacts)}
@@ -131,7 +131,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
-        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved (docs/friction.md).
+        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved: docs/how-to/friction.md.
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the
