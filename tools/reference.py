@@ -78,7 +78,7 @@ def section(function: Function) -> str:
     """One function: its equation and its quantities."""
     calling = ", ".join(port.name for port in function.inputs)
     rows = [row(port, "in") for port in function.inputs] + [row(port, "out") for port in function.outputs]
-    rows += [row(port, "out, with f_ext") for port in function.f_ext_outputs]
+    rows += [row(port, f"out, with {name}") for name, port in function.outputs_with.items()]
     extra = "\n\nTakes `f_ext`." if function.takes_f_ext else ""
     source = f"\n\nSource: {function.source}." if function.source else ""
     head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}{extra}{source}\n"
@@ -128,7 +128,7 @@ def derived(kind: str, name: str) -> str:
 
 def stub() -> str:
     """The whole file for type checkers."""
-    pushed = (function.taking(F_EXT) for function in FUNCTIONS.values() if function.f_ext_outputs)
+    pushed = (function.taking(F_EXT) for function in FUNCTIONS.values() if F_EXT.name in function.outputs_with)
     answering = (*FUNCTIONS.values(), *pushed, function_of("rollout_1_by_tau_of_step"))
     made = [result for function in answering if (result := _result(function))]
     methods = ["\nclass Methods:", *(_method(function) for function in FUNCTIONS.values())]
@@ -146,7 +146,7 @@ def _result(function: Function) -> str:
 
 def _method(function: Function) -> str:
     """Two signatures where external forces add answers."""
-    if not function.f_ext_outputs:
+    if F_EXT.name not in function.outputs_with:
         return _signature(function, ["f_ext: ArrayLike | None = None"] if function.takes_f_ext else [], function)
     both = [([], function), (["f_ext: ArrayLike"], function.taking(F_EXT))]
     return "\n".join(f"    @overload\n{_signature(function, forces, answering)}" for forces, answering in both)

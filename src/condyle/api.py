@@ -96,7 +96,8 @@ class Robot(model.Robot):
         integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", and "damping",
             "dry_friction", "stiffness", whose forces then act; with actuators "actuator_gains"; with contacts "gains"
-            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms".
+            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms"; with joint_rows
+            "joint_impulse0", and `contact_solve` answers `joint_impulse` too.
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
             is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.
@@ -111,8 +112,8 @@ class Robot(model.Robot):
             in place of their smooth forces (docs/how-to/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
-        sweeps: of `contact_solve`, this many from `impulse0`, which takes the same time for all states; None:
-            iterations until it is solved (docs/how-to/friction.md).
+        sweeps: of `contact_solve`, this many from `impulse0` and `joint_impulse0`, which takes the same time for all
+            states; None: iterations until it is solved (docs/how-to/friction.md).
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
             and functions leave out, such as friction (docs/how-to/models.md).
