@@ -276,11 +276,3 @@ def test_program_of_the_page_runs(tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0 and code, done.stderr
-
-
-def test_program_of_the_readme_runs() -> None:
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    (code,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    there: dict[str, Any] = {"robot": condyle.load("iiwa14")}
-    exec(code, there)
-    assert there["tau"].grad.shape == (256, 7)
