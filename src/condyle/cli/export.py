@@ -102,7 +102,7 @@ def sizes(text: str) -> dict[str, float]:
 
 def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
     """What only the verilog target takes; None is not said."""
-    group = command.add_argument_group(title, "docs/fpga.md explains them")
+    group = command.add_argument_group(title, "docs/how-to/fpga.md explains them")
     group.add_argument("--part", choices=tuple(PARTS), help="the FPGA (default xcvu9p, that of the board VCU118)")
     group.add_argument(
         "--word",
