@@ -125,7 +125,7 @@ def test_a_quadratic_program(tmp_path: Path) -> None:
 
     f, inputs = robot.function(follow, {"q": "nq", "velocity": 3}), (robot.random_state(1, 0).q[0], [2.0, 0.0, 0.0])
     wanted = f.compile()(*inputs)
-    for dtype, within in (("float64", 1e-6), ("float32", 1e-4)):  # docs/solvers.md
+    for dtype, within in (("float64", 1e-6), ("float32", 1e-4)):  # docs/how-to/solvers.md
         f.export("c", tmp_path / dtype, name="arm", dtype=dtype, embedded=True)
         rates, status = run(library(tmp_path / dtype).arm_follow, inputs, (7, 1), dtype)
         assert status == 1.0 and np.abs(rates - wanted.rates).max() < within * np.abs(wanted.rates).max()
