@@ -229,7 +229,7 @@ class UserFunction(Identified):
         answer `iterations`: {"until": an output that is one number, "most": 1 to 2^24}, "done" and 50 where they are
         left out; a state that is done keeps its answers, and all states that are computed at once go on until the last
         is done. A CUDA header has all steps written out: keep `most` small there. embedded, libm, part, flash,
-        stack: as in `condyle.export`; neither rollouts nor iterations are embedded.
+        stack: as in `condyle.export`; rollouts are not embedded.
         """
         for kind in derivatives:
             if kind not in DERIVATIVE_KINDS:

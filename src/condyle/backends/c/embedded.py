@@ -7,11 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy as np
-
-from condyle.backends.c.export import table_cell
+from condyle.backends.c.export import QUATERNIONS, section, write_case
 from condyle.backends.c.part_report import Budget, with_report
-from condyle.backends.c.rolled import Body, write_numbers
+from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.exported_files import write_owned
@@ -23,9 +21,7 @@ from condyle.backends.common.facts import (
     argument_names,
     bits_of,
     checked_name,
-    described,
     header,
-    in_ascii,
 )
 from condyle.backends.common.forms import literal
 from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_library
@@ -42,6 +38,11 @@ class Single(NamedTuple):
     text: str
     stack: int
     branches: tuple[str, ...]
+
+    @property
+    def note(self) -> str:
+        depends = "; ".join(self.branches) or "nothing"
+        return f"Stack: {self.stack} bytes of numbers, and the compiler's frames. Depends on data: {depends}."
 
 
 def export_embedded(
@@ -159,8 +160,8 @@ def _header_file(programs: Sequence[Code], facts: Facts, bits: int, singles: Map
     guard = f"CONDYLE_{upper}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     e(f"enum {{ {upper}_NQ = {facts.nq}, {upper}_NV = {facts.nv}, {upper}_N_BODIES = {bodies} }};", "")
-    e(f"typedef char {facts.name}_Size_of_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", "")
     e(*_CALLS.replace("NAME", facts.name).replace("UPPER", upper).splitlines())
+    write_sizes(e, facts.name, bits)
     for code in programs:
         symbol, arguments = f"{facts.name}_{code.name}", _arguments(code)
         e("", *header(code, facts, f"float{bits}", TARGET.abi, single=True), f"{_head(code, facts, bits)};")
@@ -175,23 +176,40 @@ _CALLS = """\
 /* Each function FN computes one state. It has no memory between calls, so interrupts and threads may call it at once.
  *   NAME_FN        arrays of these sizes; an output may be the array of an input, but not of another output
  *   UPPER_FN       the same for arrays whose sizes the compiler sees: another size is an error when it is compiled
- *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */
+ *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */"""
+_SIZED = """\
 #ifndef CONDYLE_SIZED
 #define CONDYLE_SIZED(array, size, number) \\
     ((array) + (sizeof(char[sizeof(array) == (size) * sizeof(number) ? 1 : -1]) - 1))
 #endif"""
 
 
+def write_sizes(e: Emitter, name: str, bits: int) -> None:
+    """What the compiler checks: the size of a number, and with CONDYLE_SIZED that of an array."""
+    real = real_of(bits)
+    e(f"typedef char {name}_Size_of_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", *_SIZED.splitlines())
+
+
 # The test.
 
 
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
-    e, real = Emitter(), real_of(bits)
+    e, tested = Emitter(), [code for code in programs if code.name in vectors]
+    write_bare_head(e, facts.name, bits)
+    for code in tested:
+        _write_case(e, code, facts, bits, vectors[code.name])
+    write_bare_check(e, facts.name, [code.name for code in tested])
+    return e.text()
+
+
+def write_bare_head(e: Emitter, name: str, bits: int) -> None:
+    """Writes what a test without a library begins with: `Wrong` compares an array with what is wanted."""
+    real = real_of(bits)
     # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
-    e(f"/* {facts.name}_check() calls every function on states with known results, and gives how many are wrong.")
+    e(f"/* {name}_check() calls every function on states with known results, and gives how many are wrong.")
     e(" * With CONDYLE_BARE there is no main, and nothing of the C library is used. */")
-    e(f'#include "{facts.name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
-    e(f"int {facts.name}_check(void);", "")
+    e(f'#include "{name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
+    e(f"int {name}_check(void);", "")
     with e.block(f"static int Wrong(const {real} *got, const {real} *want, int size, {real} allowed)\n{{"):
         e(f"{real} scale = 0, error = 0;", "int k, bad = 0;")
         with e.block("for (k = 0; k < size; k++) {"):
@@ -200,28 +218,22 @@ def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mappi
             e("scale = s > scale ? s : scale;", "error = e > error ? e : error;", "bad |= !(e == e);")
         e("return bad || !(error <= allowed * scale);")
     e("")
-    tested = [code for code in programs if code.name in vectors]
-    for code in tested:
-        _write_case(e, code, facts, bits, vectors[code.name])
-    with e.block(f"int {facts.name}_check(void)\n{{"):
-        e("int wrong = 0;", *(f"wrong += Test_{code.name}();" for code in tested), "return wrong;")
+
+
+def write_bare_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
+    """Writes `NAME_check`, and a main that says which functions are wrong. tested: each FN has a `Test_FN`."""
+    with e.block(f"int {name}_check(void)\n{{"):
+        e("int wrong = 0;", *(f"wrong += Test_{function}();" for function in tested), "return wrong;")
     e("", "#ifndef CONDYLE_BARE")
     with e.block("int main(void)\n{"):
-        for code in tested:
-            e(f'printf("%-24s %s\\n", "{code.name}", Test_{code.name}() ? "WRONG" : "right");')
-        e(f"return {facts.name}_check() != 0;")
+        for function in tested:
+            e(f'printf("%-24s %s\\n", "{function}", Test_{function}() ? "WRONG" : "right");')
+        e(f"return {name}_check() != 0;")
     e("#endif")
-    return e.text()
 
 
 def _write_case(e: Emitter, code: Code, facts: Facts, bits: int, case: Vectors) -> None:
-    real, name = real_of(bits), code.name
-    n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
-    for way, arrays in (("in", case.inputs), ("out", case.outputs)):
-        for k, array in enumerate(arrays):
-            write_numbers(e, f"{name}_{way}_{k}", [float(x) for x in np.ravel(array)], bits, real)
-    for k, array in enumerate(case.outputs):
-        e(f"static {real} {name}_got_{k}[{max(1, array.size)}];")
+    name, n = code.name, write_case(e, code.name, bits, case)
     places = [f"{name}_in_{k} + k * {array.size}" for k, array in enumerate(code.inputs)]
     places += [f"{name}_got_{k} + k * {array.size}" for k, array in enumerate(code.arrays)]
     e("")
@@ -267,8 +279,10 @@ def _readme(
     singles: Mapping[str, Single],
     libm: bool,
 ) -> str:
-    name, library, lean = facts.name, library_of(facts.name), "" if libm else "-ffreestanding "
-    functions = "\n".join(_section(code, facts, bits, singles[code.name]) for code in programs)
+    name, library = facts.name, library_of(facts.name)
+    functions = "\n".join(
+        section(code, facts, _head(code, facts, bits), singles[code.name].note, single=True) for code in programs
+    )
     sources = ", ".join(f"`{name}_{code.name}.c`" for code in programs)
     needs = "`libm`" if libm else "no library, and no header but `stddef.h` and `stdint.h`"
     return f"""\
@@ -286,20 +300,7 @@ def _readme(
 | `robot.json` | names of joints, bodies and frames, in their order |
 | `condyle-export.json` | the files of this export; a later export replaces only these |
 
-Test on this machine, and compile for another one, such as a Cortex-M7:
-
-```sh
-cc -O2 *.c{" -lm" if libm else ""} -o check && ./check
-arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {lean}-c {name}_*.c
-```
-
-On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
-
-Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
-infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
-bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
-instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
-{"" if libm else _OWN}
+{embedded_notes(name, bits, libm)}
 ## Functions
 
 Units are SI; of two units, such as N m or N, the first is that of a rotation, the second that of a translation.
@@ -309,38 +310,29 @@ Units are SI; of two units, such as N m or N, the first is that of a rotation, t
 
 {order(joints)}
 
-A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
-spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
-"""
+{QUATERNIONS}"""
+
+
+def embedded_notes(name: str, bits: int, libm: bool = False) -> str:
+    """How it is tested and compiled, and what it promises."""
+    lean = "" if libm else "-ffreestanding "
+    return f"""\
+Test on this machine, and compile for another one, such as a Cortex-M7:
+
+```sh
+cc -O2 *.c{" -lm" if libm else ""} -o check && ./check
+arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {lean}-c {name}*.c
+```
+
+On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
+
+Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
+infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
+bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
+instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
+{"" if libm else _OWN}"""
 
 
 _OWN = """
 Sines and cosines of any finite angle are within 1.1 units in the last place. Square roots are rounded correctly.
 """
-
-
-def _section(code: Code, facts: Facts, bits: int, written: Single) -> str:
-    function = facts.functions.get(code.name)
-    rows = [
-        f"| `{name}` | {way} | {' x '.join(str(x) for x in shape if x != 'n') or '1'} | "
-        f"{table_cell(port.unit) if port else ''} | {table_cell(port.doc) if port else ''} |"
-        for way, name, shape, port in described(code, facts)
-    ]
-    branches = "; ".join(written.branches) or "nothing"
-    return "\n".join(
-        [
-            f"### {facts.name}_{code.name}",
-            "",
-            *([] if function is None else [in_ascii(function.equation), ""]),
-            "```c",
-            f"{_head(code, facts, bits)};",
-            "```",
-            "",
-            f"Stack: {written.stack} bytes of numbers, and the compiler's frames. Depends on data: {branches}.",
-            "",
-            "| argument | | shape | unit | meaning |",
-            "|---|---|---|---|---|",
-            *rows,
-            "",
-        ]
-    )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from condyle.backends.c.parts import FLAGS, Part, compile_for, instructions, link, part_of, symbols
+from condyle.backends.c.parts import FLAGS, SUPPORT, Part, compile_for, emulation, instructions, link, part_of, symbols
 from condyle.errors import BuildError, UnsupportedError
 from condyle.runtime.toolchain import run
 
@@ -26,6 +26,14 @@ class Budget(NamedTuple):
     part: Part
     flash: int | None
     stack: int | None
+
+
+def check_embedded(embedded: bool, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options; UnsupportedError for those of embedded projects where it is none."""
+    for name in ("libm", "part", "flash", "stack"):
+        if options.get(name) is not None and not embedded:
+            raise UnsupportedError(f"{name}={options[name]!r}: target 'c' takes it with embedded=True only")
+    return options
 
 
 def budget_of(options: Mapping[str, Any], dtype: str) -> Budget | None:
@@ -44,12 +52,38 @@ def budget_of(options: Mapping[str, Any], dtype: str) -> Budget | None:
 
 
 def with_report(name: str, texts: Mapping[str, str], budget: Budget | None) -> dict[str, str]:
-    """The files, and `report.json` if there is a budget; UnsupportedError if they need more."""
+    """The files, and if there is a budget `report.json` and what a bare machine starts with; UnsupportedError if they
+    need more."""
     if budget is None:
         return dict(texts)
     report = measured(name, texts, budget.part)
     check_limits(report, budget.flash, budget.stack)
-    return {**texts, REPORT: json.dumps(report, indent=1) + "\n"}
+    start = {file: (SUPPORT / file).read_text() for file in ("bare.c", "bare.ld")}
+    page = texts["README.md"] + _page(name, budget.part, report)
+    return {**texts, **start, "README.md": page, REPORT: json.dumps(report, indent=1) + "\n"}
+
+
+def _page(name: str, part: Part, report: Mapping[str, Any]) -> str:
+    """The report, and how the test is compiled and run."""
+    place = f"-Wl,--defsym=condyle_origin={part.origin:#x}"
+    lines = [f"{part.tools}gcc {' '.join(FLAGS)} {part.flags}", f"  -nostdlib -static -T bare.ld {place}"]
+    lines += [f"  -DCONDYLE_BARE -DCONDYLE_CHECK={name}_check *.c -o check.elf"]
+    text, run_it = " \\\n".join(lines), " ".join(emulation(part, Path("check.elf")))
+    return f"""
+## {part.name}
+
+```text
+{table(report)}
+```
+
+The test on an emulator; the exit status is that of `{name}_check()`. `bare.c` starts the processor, `bare.ld` is its
+memory; neither is part of the library.
+
+```sh
+{text}
+{run_it}
+```
+"""
 
 
 def measured(name: str, texts: Mapping[str, str], part: Part) -> dict[str, Any]:

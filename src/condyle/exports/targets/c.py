@@ -7,7 +7,7 @@ from pathlib import Path
 
 from condyle.backends.c.embedded import export_embedded
 from condyle.backends.c.export import export_c
-from condyle.backends.c.part_report import budget_of
+from condyle.backends.c.part_report import budget_of, check_embedded
 from condyle.backends.common.facts import body_of, held_of
 from condyle.compile.options import DRIVE_OPTIONS
 from condyle.errors import UnsupportedError
@@ -40,9 +40,7 @@ OPTIONS = (
 def write(job: Job) -> list[Path]:
     if job.options.get("embedded"):
         return _embedded(job)
-    for name in ("libm", "part", "flash", "stack"):
-        if name in job.options:
-            raise UnsupportedError(f"{name}={job.options[name]!r}: target 'c' takes it with embedded=True only")
+    check_embedded(False, job.options)
     compiler, order = job.compiler, order_of(job.robot)
     programs = [
         *map(compiler.code, job.variants),
