@@ -120,7 +120,7 @@ def sizes(text: str) -> dict[str, float]:
 
 def add_hardware(command: argparse.ArgumentParser, title: str, processors: Iterable[str] = ()) -> None:
     """What only the verilog target takes, but for the part, which may be a processor; None is not said."""
-    group = command.add_argument_group(title, "docs/fpga.md explains them")
+    group = command.add_argument_group(title, "docs/how-to/fpga.md explains them")
     other = "; of an embedded export the processor that it is measured for (default none)" if processors else ""
     group.add_argument(
         "--part",

@@ -126,14 +126,14 @@ def export(
     part: with embedded: the processor, "cortex-m4f", "cortex-m7", "rv64gc" or "cortex-a53": report.json says what the
         project needs there, by GNU's compiler and qemu. flash, stack [bytes]: more than this is an UnsupportedError.
 
-    The rest is for "verilog", see docs/fpga.md; None is the default:
+    The rest is for "verilog", see docs/how-to/fpga.md; None is the default:
     part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "xc7a100t", "xc7z020", "ecp5-85k", "ecp5-45k", "ecp5-25k".
     word: number format, such as "32" or "q16.16"; "27x18", or "25x18" on a part of the 7 series (default).
     dsp: DSPs that may be used (62 % of those of the part); they decide how often a task may enter.
     clock [MHz]: assumed, to print times (125).
     f_ext [N, N m]: tasks have external forces, each component up to this (none).
     step [s]: time step of "euler" and "rk4" (1e-3).
-    constants: "dsp" (default), "shift" or "auto". folding, root: see docs/fpga.md. pipeline: 0 (default) to 3.
+    constants: "dsp" (default), "shift" or "auto". folding, root: see docs/how-to/fpga.md. pipeline: 0 (default) to 3.
     box: largest |q|, |v|, |a| and |tau| of a task, such as {"q": 6.3, "v": 10}: a number (of q for all angles), or by
         joint, {"v": {"joint_3": 2}}; v, a, tau also an array (nv,). By default pi for angles of revolute joints, the
         velocity limits of the model (10 without), ten times as much for a, and the tau of such states.

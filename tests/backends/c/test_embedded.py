@@ -14,6 +14,7 @@ import condyle
 from condyle.backends.c.embedded import export_embedded
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.errors import UnsupportedError
+from tests.backends.c.test_export import COMPILERS
 from tests.driven import OPTIONS, driven
 from tests.processor import slow
 from tests.products import CASES, case_of
@@ -31,15 +32,17 @@ def export(out: Path, robot: condyle.Robot, functions: list[str], dtype: str = "
 
 def check(out: Path, *flags: str) -> None:
     """Compiles without a word; every function is right."""
-    call(["gcc", *STRICT, *flags, *(path.name for path in out.glob("*.c")), "-o", "check", "-lm"], out)
-    assert "WRONG" not in call(["./check"], out)
+    for compiler in COMPILERS:
+        call([compiler, *STRICT, *flags, *(path.name for path in out.glob("*.c")), "-o", "check", "-lm"], out)
+        assert "WRONG" not in call(["./check"], out)
 
 
 def bare(out: Path, source: str, *flags: str) -> None:
     """Nothing is undefined, and nothing is data that is written."""
-    call(["gcc", *STRICT, "-ffreestanding", *flags, "-c", source, "-o", "bare.o"], out)
-    symbols = [line.split()[-2:] for line in call(["nm", "bare.o"], out).splitlines()]
-    assert {kind for kind, _ in symbols} <= set("rtT"), (source, flags)
+    for compiler in COMPILERS:
+        call([compiler, *STRICT, *flags, "-c", source, "-o", "bare.o"], out)
+        symbols = [line.split()[-2:] for line in call(["nm", "bare.o"], out).splitlines()]
+        assert {kind for kind, _ in symbols} <= set("rtT"), (compiler, source, flags)
 
 
 @needs("gcc", "nm")

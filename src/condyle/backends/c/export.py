@@ -67,7 +67,7 @@ def readme(
     """README.md: the files, how to build, test and install them, each function, the order of the joints."""
     name, library = facts.name, library_of(facts.name)
     sources = ", ".join(f"`{name}_{program.name}.c`" for program in programs)
-    ways = {made: plain_head if source.plain else given_head for made, source in generated.items()}
+    ways = {function: plain_head if text.plain else given_head for function, text in generated.items()}
     functions = "\n".join(
         section(program, facts, ways[program.name](program, f"{name}_{program.name}", real)) for program in programs
     )
