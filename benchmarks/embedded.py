@@ -1,12 +1,12 @@
 """What robots need of microcontrollers: flash, stack, and instructions of a call that an emulator counts.
 
-    python -m benchmarks.embedded [iiwa14 | ur5e | ... | jobs]
+    python -m benchmarks.embedded [iiwa14 | ur5e | ... | track | step | ...]
 
 Writes results/embedded.json: id, fd and dfd in float32, of iiwa14 on every part and of the others on a Cortex-M7. Needs
 the cross compilers and qemu that `.ci/run` installs. "operations" is what `condyle info --counts` prints, "ratio"
-instructions over operations. "control": computed torque of iiwa14 with friction in its joints, and the share that it
-takes of a processor of 400 MHz at 1 kHz, at two cycles an instruction. "step": predictive control of an arm of two
-joints, 25 knots of 20 ms with limits of torques and velocities. "work": bytes that the caller lends. Counts are exact:
+instructions over operations. Jobs: "track", computed torque with friction in the joints, and the share that it takes of
+a processor of 400 MHz at 1 kHz, at two cycles an instruction; "step" of predictive control; "iteration" of inverse
+kinematics; "follow", a quadratic program. "work": bytes that the caller lends. Counts are exact:
 they change with the text and with the compiler, not with the machine that counts.
 """
 
@@ -16,6 +16,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from condyle.backends.c.parts import PARTS
 PATH = results.FOLDER / "embedded.json"
 FUNCTIONS = ("id", "fd", "dfd")
 MAIN = "cortex-m7"
-JOBS = "jobs"
 ROBOTS = {
     "iiwa14": tuple(PARTS),
     **dict.fromkeys(
@@ -42,17 +42,18 @@ Row = dict[str, Any]
 
 
 def main() -> None:
-    for name in sys.argv[1:] or (*ROBOTS, JOBS):
+    for name in sys.argv[1:] or (*ROBOTS, *JOBS):
         record(name)
 
 
 def record(name: str, path: Path = PATH) -> None:
-    """Puts the rows of a robot into the file, or with "jobs" those of computed torque and predictive control."""
+    """Puts the rows of a robot or of a job into the file."""
     known: Row = json.loads(path.read_text()) if path.exists() else {"robots": {}}
     about = results.certificate()
     about.pop("load")  # counts do not depend on the machine
-    if name == JOBS:
-        more = {"control": {part: control(part) for part in PARTS}, "step": {part: step(part) for part in PARTS}}
+    if name in JOBS:
+        _, parts = JOBS[name]
+        more = {"jobs": known.get("jobs", {}) | {name: {part: job(name, part) for part in parts}}}
     else:
         robots = known["robots"] | {name: {part: measure(name, part) for part in ROBOTS[name]}}
         more = {"robots": {robot: robots[robot] for robot in ROBOTS if robot in robots}}
@@ -74,38 +75,76 @@ def measure(name: str, part: str, functions: tuple[str, ...] = FUNCTIONS) -> Row
     return report
 
 
-def control(part: str) -> Row:
-    """Computed torque with feedback, and friction of the joints that is compensated: of iiwa14 with gears."""
+# Jobs: each exports to a folder, with options of its own.
+
+
+def track(folder: str, **options: Any) -> None:
+    """Computed torque of iiwa14 with feedback, and with what the friction of its joints takes."""
+    gears = condyle.Drive(gear=100.0, rotor_inertia=3e-5, damping=5.0, friction=2.0)
     robot = condyle.load("iiwa14")
-    gears = condyle.Drive(damping=0.5, friction=2.0)
     robot = robot.with_drives(dict.fromkeys(robot.joint_names, gears))
 
-    def computed_torque(at: Any, q_goal: Any, v_goal: Any, a_goal: Any) -> Any:
-        return at.inverse_dynamics(a_goal + 100.0 * (q_goal - at.q) + 20.0 * (v_goal - at.v))
+    def track(at: Any, goal_q: Any, goal_v: Any, goal_a: Any) -> Any:
+        return {"tau": at.inverse_dynamics(goal_a + 400.0 * (goal_q - at.q) + 40.0 * (goal_v - at.v))}
 
-    inputs = {"q": "nq", "v": "nv", "q_goal": robot.nq, "v_goal": "nv", "a_goal": "nv"}
-    function = robot.function(computed_torque, inputs, joint_forces=("damping", "friction"), friction_velocity=0.05)
-    report = reported(lambda out: function.export("c", out, dtype="float32", embedded=True, part=part))
-    most = report["functions"]["computed_torque"]["instructions"][1]
-    print("computed torque", part, report["functions"], flush=True)
-    return {**report, "share": RATE * CYCLES * most / CLOCK}
+    inputs = {"q": "nq", "v": "nv", "goal_q": 7, "goal_v": 7, "goal_a": 7}
+    law = robot.function(track, inputs, joint_forces=("damping", "friction"), friction_velocity=0.05)
+    law.export("c", folder, name="job", **options)
 
 
-def step(part: str) -> Row:
-    """Predictive control of an arm of two joints, half a second ahead: a step, and the first plan."""
-    mass = {"mass": 2.0, "com": (0.0, 0.0, 0.15), "inertia": 0.016 * np.eye(3)}
+def step(folder: str, **options: Any) -> None:
+    """Predictive control of an arm of two joints: 25 intervals of 20 ms, limits of torques and velocities."""
     hinge: Any = {"type": "revolute", "axis": (0.0, 1.0, 0.0)}
-    arm = condyle.Builder().body("upper", **mass).body("fore", **mass)
+    arm = condyle.Builder().body("upper", mass=2.0, com=(0.0, 0.0, 0.15), inertia=0.016 * np.eye(3))
+    arm = arm.body("fore", mass=1.2, com=(0.0, 0.0, 0.12), inertia=0.006 * np.eye(3))
     arm = arm.joint("shoulder", parent="world", child="upper", **hinge)
     arm = arm.joint("elbow", parent="upper", child="fore", xyz=(0.0, 0.0, 0.3), **hinge)
 
-    def cost(at: Any, u: Any, goal: Any) -> Any:
-        return {"residual": [10.0 * (at.q - goal), 0.1 * at.v, 0.01 * u]}
+    def along(at: Any, u: Any, goal: Any) -> Any:
+        return {"residual": [at.q - goal, 0.1 * at.v, 0.01 * u]}
 
-    bounds = {"u": (-40.0, 40.0), "v": (-8.0, 8.0)}
-    plans = condyle.OptimalControl(arm.build(), cost, knots=25, dt=0.02, inputs={"goal": 2}, bounds=bounds)
-    report = reported(lambda out: plans.export("c", out, name="arm", dtype="float32", embedded=True, part=part))
-    print("predictive control", part, report["flash"], report["functions"], flush=True)
+    def at_end(at: Any, goal: Any) -> Any:
+        return {"residual": [10.0 * (at.q - goal), at.v]}
+
+    bounds = {"u": ([-40.0, -20.0], [40.0, 20.0]), "v": (-8.0, 8.0)}
+    plans = condyle.OptimalControl(arm.build(), along, at_end, knots=25, dt=0.02, inputs={"goal": 2}, bounds=bounds)
+    plans.export("c", folder, name="job", **options)
+
+
+def iteration(folder: str, **options: Any) -> None:
+    """An iteration of inverse kinematics of iiwa14."""
+    condyle.load("iiwa14").inverse_kinematics(("iiwa_link_7",)).iteration(True).export(
+        "c", folder, name="job", **options
+    )
+
+
+def follow(folder: str, **options: Any) -> None:
+    """A quadratic program with a box: rates of iiwa14's joints within their limits."""
+    robot = condyle.load("iiwa14")
+
+    def follow(at: Any, velocity: Any) -> Any:
+        J = at.frame("iiwa_link_7").jacobian[:3]
+        found = condyle.qp(J.T @ J + 1e-3 * np.eye(7), -J.T @ velocity, box=(-robot.velocity, robot.velocity))
+        return {"rates": found.x, "status": found.status}
+
+    robot.function(follow, {"q": "nq", "velocity": 3}).export("c", folder, name="job", **options)
+
+
+JOBS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "track": (track, tuple(PARTS)),
+    "step": (step, tuple(PARTS)),
+    "iteration": (iteration, (MAIN,)),
+    "follow": (follow, (MAIN,)),
+}
+
+
+def job(name: str, part: str) -> Row:
+    """The report of a job on a part, with the share of a processor where it runs at RATE."""
+    export, _ = JOBS[name]
+    report = reported(partial(export, dtype="float32", embedded=True, part=part))
+    if name == "track":
+        report["share"] = RATE * CYCLES * report["functions"]["track"]["instructions"][1] / CLOCK
+    print(name, part, report["flash"], report["functions"], flush=True)
     return report
 
 
