@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.programs import skip_without
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "embedded.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "embedded.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
