@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ def library(folder: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(folder / "job.so"))
 
 
-def run(function: Any, inputs: Sequence[Any], outputs: Sequence[Any], dtype: str, work: int = 0) -> list[Any]:
+def run(function: Any, inputs: Sequence[Any], outputs: Iterable[int], dtype: str, work: int = 0) -> list[Any]:
     """The answers of a call; outputs: their sizes."""
     rows = [np.ascontiguousarray(x, dtype) for x in inputs]
     answers = [np.full(size, -1.0, dtype) for size in outputs]

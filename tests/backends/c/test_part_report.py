@@ -14,23 +14,21 @@ from condyle.backends.c.parts import PARTS
 from condyle.errors import BuildError, UnsupportedError
 from tests.backends.c.bare import needs_parts
 
-ROW = {"stack": 480, "instructions": [1699, 1699]}
+ROW = {"stack": 480, "work": 64, "instructions": [1699, 1699]}
 REPORT: dict[str, Any] = {
     "part": "cortex-m7",
     "compiler": "gcc 12",
     "flash": {"fd": 5000, "id": 3000},
     "ram": 0,
-    "functions": {"fd": ROW, "id": {"stack": 400, "instructions": None}},
+    "functions": {"fd": ROW, "id": {"stack": 400, "work": 0, "instructions": None}},
 }
 GRAPH = """graph: { title: "a.c"
 node: { title: "f" label: "f\\na.c:1:1\\n16 bytes (static)\\n0 dynamic objects" }
 node: { title: "a.c:g" label: "g\\na.c:2:1\\n100 bytes (static)" }
 node: { title: "a.c:h" label: "h\\na.c:3:1\\n40 bytes (KIND)" }
-node: { title: "sinf" label: "sinf\\nmath.h:1:1" shape : ellipse }
 edge: { sourcename: "f" targetname: "a.c:g" label: "a.c:1:2" }
 edge: { sourcename: "f" targetname: "a.c:h" label: "a.c:1:3" }
 edge: { sourcename: "a.c:g" targetname: "a.c:h" label: "a.c:2:2" }
-edge: { sourcename: "a.c:h" targetname: "sinf" label: "a.c:3:2" }
 }
 """
 
@@ -72,6 +70,8 @@ def test_stack_is_that_of_the_deepest_chain() -> None:
     assert stacks([GRAPH.replace("KIND", "static")]) == {"f": 156, "a.c:g": 140, "a.c:h": 40}
     with pytest.raises(BuildError, match=r"a.c:h: its stack has no bound that the compiler knows"):
         stacks([GRAPH.replace("KIND", "dynamic")])
+    with pytest.raises(BuildError, match=r"a.c:h: its stack is not known, because it calls __indirect_call"):
+        stacks([GRAPH.replace("KIND", "static"), 'edge: { sourcename: "a.c:h" targetname: "__indirect_call" }'])
     again = 'edge: { sourcename: "a.c:h" targetname: "f" label: "a.c:3:3" }\n'
     with pytest.raises(BuildError, match="it calls itself"):
         stacks([GRAPH.replace("KIND", "static") + again])
@@ -91,9 +91,9 @@ def test_limits_are_refused_with_the_numbers() -> None:
 def test_the_table_has_a_row_a_function() -> None:
     lines = table(REPORT).splitlines()
     assert [line.split() for line in lines[2:]] == [
-        ["fd", "5000", "480", "1699"],
-        ["id", "3000", "400", "-"],
-        ["in", "all", "8000", "480"],
+        ["fd", "5000", "480", "64", "1699"],
+        ["id", "3000", "400", "0", "-"],
+        ["in", "all", "8000", "480", "64"],
     ]
 
 

@@ -330,9 +330,9 @@ Functions allocate no memory, have no recursion, and keep nothing between calls;
 infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
 bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
 instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
-{"" if libm else _OWN}"""
+{"" if libm else _ACCURACY}"""
 
 
-_OWN = """
+_ACCURACY = """
 Sines and cosines of any finite angle are within 1.1 units in the last place. Square roots are rounded correctly.
 """

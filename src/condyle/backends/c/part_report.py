@@ -89,8 +89,9 @@ memory; neither is part of the library.
 def measured(name: str, texts: Mapping[str, str], part: Part) -> dict[str, Any]:
     """The report of a project of these files, as `report.json` holds it.
 
-    flash: bytes of code and tables. stack: bytes of the deepest chain of calls. ram: bytes of written variables, which
-    are not on the stack. instructions: least and most of a call in the project's test, None without an emulator.
+    flash: bytes of code and tables. stack: bytes of the deepest chain of calls. ram: bytes of written variables. work:
+    bytes that the caller lends to a call. instructions: least and most of a call in the project's test, None without an
+    emulator.
     Raises BuildError if the compiler is missing or fails, or if an answer is wrong on the emulator.
     """
     with tempfile.TemporaryDirectory() as place:
@@ -108,13 +109,16 @@ def measured(name: str, texts: Mapping[str, str], part: Part) -> dict[str, Any]:
             status, counts = instructions(part, link(part, folder, f"{name}_check"))
             if status:
                 raise BuildError(f"part={part.name!r}: {status} functions of {name} have wrong answers on its emulator")
-        functions: dict[str, Any] = {}
+        functions, head = dict[str, Any](), texts[f"{name}.h"]
         for file in parts:
             for symbol, (kind, _) in symbols(part, folder / f"{file}.o").items():
                 if kind == "T":
                     count = counts.get(symbol)
                     functions[symbol.removeprefix(f"{name}_")] = {
                         "stack": deepest[symbol],
+                        "work": int(work.group(1))
+                        if (work := re.search(rf"\b{symbol}_work_bytes = (\d+)", head))
+                        else 0,
                         "instructions": None if count is None else [min(count), max(count)],
                     }
         (version,) = run([[part.tool("gcc"), "--version"]], None, 60.0, 1)
@@ -150,11 +154,13 @@ def stacks(graphs: Iterable[str]) -> dict[str, int]:
     deep: dict[str, int] = {}
 
     def deepest(function: str, above: tuple[str, ...]) -> int:
-        if function in above or (function not in frames and function in calls):
+        if function in above:
             raise BuildError(f"{function}: its stack has no bound, because it calls itself")
+        if function not in frames:  # a library's, or __indirect_call
+            raise BuildError(f"{above[-1]}: its stack is not known, because it calls {function}")
         if function not in deep:
             below = (deepest(callee, (*above, function)) for callee in calls.get(function, ()))
-            deep[function] = frames.get(function, 0) + max(below, default=0)
+            deep[function] = frames[function] + max(below, default=0)
         return deep[function]
 
     return {function: deepest(function, ()) for function in frames}
@@ -181,13 +187,14 @@ def _largest(sizes: Mapping[str, int]) -> str:
 
 def table(report: Mapping[str, Any]) -> str:
     """The report as lines for people."""
-    rows = [("function", "flash", "stack", "instructions")]
-    for name, row in report["functions"].items():
+    functions, flash = report["functions"], report["flash"]
+    rows = [("function", "flash", "stack", "work", "instructions")]
+    for name, row in functions.items():
         least, most = row["instructions"] or ("-", "-")
         count = str(most) if least == most else f"{least} to {most}"
-        rows.append((name, str(report["flash"].get(name, "-")), str(row["stack"]), count))
-    stack = max((row["stack"] for row in report["functions"].values()), default=0)
-    rows.append(("in all", str(sum(report["flash"].values())), str(stack), ""))
+        rows.append((name, str(flash.get(name, "-")), str(row["stack"]), str(row["work"]), count))
+    stack, work = (str(max((row[what] for row in functions.values()), default=0)) for what in ("stack", "work"))
+    rows.append(("in all", str(sum(flash.values())), stack, work, ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}  {d:>{widths[3]}}".rstrip() for a, b, c, d in rows]
+    lines = ["  ".join([f"{row[0]:<{widths[0]}}", *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
     return "\n".join([f"{report['part']}: bytes, and instructions a call; {report['compiler']}", *lines])
