@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import re
 import subprocess
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -15,8 +16,9 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
+from condyle.backends.c.parts import PARTS
 from condyle.jobs.controllers import AXES, WHOLE_BODY, whole_body
-from tests.backends.c.bare import needs_parts
+from tests.backends.c.bare import PRINT, answers, needs_parts
 from tests.backends.c.test_export import STRICT
 from tests.jobs.test_optimal_control import GOAL, problem
 from tests.processor import slow
@@ -161,7 +163,7 @@ def test_a_step_on_every_processor(tmp_path: Path) -> None:
     """Half a second ahead at 50 Hz: at most 200 000 instructions, 40 KB of flash, 2 KB of stack, 20 KB of workspace.
     What the README says of the test is so."""
     arms = problem(knots=25, dt=0.02, bounds=LIMITS)
-    for part in ("cortex-m4f", "cortex-m7", "rv64gc", "cortex-a53"):
+    for part in PARTS:
         folder, most = tmp_path / part, {"flash": 40 << 10, "stack": 2048}
         arms.export("c", folder, name="arm", dtype="float32", embedded=True, part=part, **most)
         report = json.loads((folder / "report.json").read_text())
@@ -171,3 +173,21 @@ def test_a_step_on_every_processor(tmp_path: Path) -> None:
         call(["bash", "-e", "-c", commands], folder)
     work = (folder / "arm.h").read_text().split("arm_step_work_bytes = ")[1].split()[0]
     assert int(work) < 20 << 10
+
+
+@pytest.mark.slow
+@needs_parts
+def test_plans_have_equal_bits_everywhere(tmp_path: Path) -> None:
+    """A plan and a step, on every part and here, if no operation is fused."""
+    problem(bounds=LIMITS).export("c", tmp_path / "arm", name="arm", dtype="float32", embedded=True)
+    test = (tmp_path / "arm" / "test.c").read_text().split("\n#ifndef CONDYLE_BARE\nint main")[0]
+    size = sizes("step", (tmp_path / "arm" / "arm.h").read_text(), "out")["plan_torque"]
+    name = re.findall(rf"static float (step_got_\d+)\[{size}\]", test)[-1]
+    show = f"int show(void) {{ int k; arm_check(); for (k = 0; k < {size}; k++) {{ put({name}[k]); }} return 0; }}\n"
+    program = test + PRINT.replace("REAL", "float").replace("BITS", "32") + show
+    flags = ["-ffp-contract=off"]
+    wanted = answers(None, tmp_path / "arm", program, tmp_path / "here", "float32", flags)
+    assert len(wanted) == size and np.isfinite(wanted).all()
+    for part in PARTS.values():
+        bits = answers(part, tmp_path / "arm", program, tmp_path / part.name, "float32", flags)
+        np.testing.assert_array_equal(bits.view(np.uint32), wanted.view(np.uint32), part.name)
