@@ -65,6 +65,14 @@ def fill(command: argparse.ArgumentParser) -> None:
         f"C, C++, CUDA or Verilog (default: the name of a bundled robot, else {UNNAMED})",
     )
     command.add_argument("--dtype", choices=DTYPES, help="target c: number type of all arrays (default float64)")
+    command.add_argument(
+        "--embedded",
+        action="store_true",
+        help="target c: freestanding code for a microcontroller, one state a call (default: a library for many states)",
+    )
+    command.add_argument(
+        "--libm", action="store_true", help="with --embedded: sines and roots of libm (default: their code is written)"
+    )
     add_hardware(command, "options of --target verilog")
     command.set_defaults(run=run)
 
@@ -294,6 +302,8 @@ def run(arguments: argparse.Namespace) -> int:
             integrator=arguments.integrator,
             inputs=arguments.inputs,
             contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
+            embedded=arguments.embedded,
+            libm=arguments.libm,
             **driving(arguments),
             **hardware_options(arguments, loaded.robot),
         )

@@ -112,9 +112,11 @@ def part_of(
 ) -> Function:
     """A part of `contact_solve`. run: an algorithm, or a route."""
     said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
-    described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs), "outputs_with": {}}
+    described: dict[str, Any] = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
     ways = Ways(lambda: {name: route})
-    return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}")
+    return replace(
+        solve, **described, outputs_with={}, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}"
+    )
 
 
 def answering(part: Function, solve: Function) -> Function:
