@@ -24,7 +24,7 @@ ROOMS, BEGIN, END = ROOT / "src" / "condyle" / "README.md", "<!-- rooms -->", "<
 FILES, END_OF_FILES = "<!-- files -->", "<!-- end of files -->"
 HEAD = """# Reference
 
-The functions of a robot: short name, method of `Dynamics`, equation, inputs and outputs. This page is written by
+For those who look up a function: short name, method of `Dynamics`, equation, inputs and outputs. Written by
 `tools/reference.py` from `src/condyle/functions/`.
 
 * **Shapes** are those of one state. Any batch dimensions can stand before them; they broadcast.
