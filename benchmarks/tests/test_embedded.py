@@ -26,6 +26,17 @@ def test_what_was_asked() -> None:
         assert KEPT["jobs"]["track"][part]["share"] <= 0.02, part
 
 
+def test_the_page_has_these_counts() -> None:
+    page = (embedded.results.ROOT / "docs" / "how-to" / "embedded.md").read_text()
+    rows = [*KEPT["robots"]["iiwa14"][embedded.MAIN]["functions"].values()]
+    for name in embedded.JOBS:
+        functions = KEPT["jobs"][name][embedded.MAIN]["functions"]
+        rows.append(functions.get(name, next(iter(functions.values()))))
+    for row in rows:
+        most = row["instructions"][1]
+        assert (f"{most:,}".replace(",", " ") if most > 9999 else str(most)) in page, row
+
+
 CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     **{part: (partial(embedded.measure, "iiwa14", part), KEPT["robots"]["iiwa14"][part]) for part in PARTS},
     **{name: (partial(embedded.job, name, embedded.MAIN), KEPT["jobs"][name][embedded.MAIN]) for name in embedded.JOBS},
