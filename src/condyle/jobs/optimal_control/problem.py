@@ -124,8 +124,8 @@ def _zeros(tree: Tree, function: Function) -> list[list[int]]:
 class Written:
     """A function that a user wrote of one knot. names: what it takes beside the state. lengths: of what it answers.
 
-    of_state: of each entry of an answer, whether it does not depend on u. frames: those that it asks for. dt: [s] of the
-    robot's own step, where that is all it answers, else 0.
+    of_state: of each entry of an answer, whether it does not depend on u. frames: those that it asks for. dt: [s] of
+    the robot's own step, where that is all it answers, else 0.
     """
 
     f: Callable[..., Any]
