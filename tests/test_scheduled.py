@@ -6,8 +6,7 @@ import gc
 import os
 import signal
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -18,12 +17,10 @@ from numpy.typing import NDArray
 import condyle
 from condyle.backends.cpu import build as machine_code
 from condyle.backends.cpu.target import ISAS
-from condyle.compile.kernels import scheduled as compiled_schedule
 from condyle.compile.kernels.scheduled import InterpretedKernel, scheduled
 from condyle.ir.program import Program
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, interpret, verify_schedule
 from condyle.runtime import machine
-from condyle.runtime._native import workers
 from condyle.runtime.kernel import Kernel
 from condyle.runtime.native import NativeKernel
 from condyle.runtime.packed import full
@@ -255,78 +252,6 @@ def test_what_is_written_may_be_what_is_read() -> None:
         outputs = outputs_of(schedule, 2, "float64")
         kernel(2, inputs, outputs, 1)
         assert all(map(same, outputs, expected(schedule, "cpu", "float64", inputs, 2))), statement
-
-
-# Threads that share the calls of one problem.
-
-
-def shared_calls(lanes: int) -> Schedule:
-    """Rows and columns in turn, 30 times, each from what the other threads wrote; then until x is small."""
-    wide, rows = 3 * lanes, 5 * lanes + 3
-    slabs = [Slab("x", rows, 3), Slab("y", rows, 2), Slab("row", 1, 3), Slab("a", 1, 4 * wide), Slab("b", 1, 2 * wide)]
-    slabs += [Slab("first", rows, 3), Slab("panel", 1, 4 * wide), Slab("done", rows, 1), Slab("yx", 2 * rows, 1, "y")]
-    mix = Call("mix", wide, (Operand("a"), Operand("row", step=0)), (Operand("a"), Operand("b")), True)
-    blend = Call("blend", rows, (Operand("x"), Operand("y")), (Operand("x"),))
-    body = (
-        blend,
-        Move(Operand("x", rows - 1), Operand("row"), 1),
-        mix,
-        Call("tell", rows, (Operand("yx"),), (Operand("yx"),)),
-    )
-    halve = Call("halve", rows, (Operand("x"),), (Operand("x"), Operand("done")))
-    load = Move(Operand("first"), Operand("x"), rows), Move(Operand("panel"), Operand("a"), 1)
-    y = Move(Operand("done", 0, 0), Operand("yx"), 2 * rows)
-    statements = (*load, halve, y, Sweep(30, body), Until("done", 60, (halve,)))
-    return Schedule("shared", tuple(slabs), ("first", "panel"), ("x", "y", "a", "b"), statements, lanes)
-
-
-@pytest.fixture
-def helpers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Three workers, also for calls that are short."""
-    monkeypatch.setattr(compiled_schedule, "SHARED_NS", 0.0)
-    monkeypatch.setattr(compiled_schedule, "LARGE_NS", 0.0)
-    workers(3)
-    yield
-    workers(max(0, len(os.sched_getaffinity(0)) - 1))
-
-
-@pytest.mark.usefixtures("helpers")
-@pytest.mark.parametrize("way", ["c", *machine.instruction_sets()])
-def test_threads_share_the_calls_of_one_problem(way: str) -> None:
-    """The bits of one thread, also with NaN, from many threads at once, and in a forked child; idle, nothing runs."""
-    if way == "c":
-        skip_without("cc")
-    schedule = shared_calls(lanes_of(way, "float64"))
-    alone, shares = (scheduled(schedule, kernels(way), np.dtype("float64"), x) for x in (False, True))
-    rng = np.random.default_rng(0)
-    problems = [[rng.normal(size=(1, schedule.slab(name).length)) for name in schedule.inputs] for _ in range(20)]
-    problems[3][0][0, 5] = np.nan
-
-    def run_all(kernel: Kernel, threads: int) -> list[bytes]:
-        answers = list[bytes]()
-        for inputs in problems:
-            outputs = outputs_of(schedule, 1, "float64")
-            kernel(1, inputs, outputs, threads)
-            answers.append(b"".join(x.tobytes() for x in outputs))
-        return answers
-
-    right, wrong = run_all(alone, 1), list[int]()
-    for threads in (1, 2, 4, 1000):
-        assert run_all(shares, threads) == right, threads
-    callers = [threading.Thread(target=lambda: wrong.append(run_all(shares, 3) != right)) for _ in range(4)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert wrong == [False] * 4
-    child = os.fork()
-    if child == 0:
-        os._exit(run_all(shares, 4) != right)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    time.sleep(0.02)  # workers look for work for 0.06 ms
-    busy = time.process_time()
-    time.sleep(0.1)
-    assert time.process_time() - busy < 0.02
 
 
 # Loops that end: a problem ends for itself.

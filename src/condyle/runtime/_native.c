@@ -12,7 +12,6 @@
 #include "native/blocks.h"
 #include "native/packed.h"
 #include "native/function.h"
-#include "native/team.h"
 #include "native/scheduled.h"
 #include "native/ffi.h"
 #include "native/ffi_entries.h"

@@ -9,7 +9,6 @@ from condyle.runtime.packed import Layout
 
 @final
 class Entry:
-    grain: int
     lanes: int
     sizes: tuple[int, ...]
     def __new__(

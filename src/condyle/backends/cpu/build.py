@@ -140,9 +140,7 @@ def load(code: ObjectCode, layouts: Layouts | None = None) -> NativeKernel:
         kernel.add_single(Entry(alone.entry, alone.work_bytes, 1, dtype.char, *ports, 8, alone.context), alone)
     if wide is not None and panels is not None:
         shared = tuple(bool(mask >> k & 1) for k in range(len(code.in_sizes)))
-        sizes = [size for size, is_shared in zip(code.in_sizes, shared, strict=True) if not is_shared], code.out_sizes
-        columns = Shape.estimated(*map(tuple, sizes), lanes, plan.work_bytes, code.operations)
-        kernel.add_columns(panels, replace(shape, lanes=lanes, state_ns=columns.state_ns), shared)
+        kernel.add_columns(panels, replace(shape, lanes=lanes), shared)
     return kernel
 
 

@@ -17,19 +17,16 @@ from condyle.runtime.native import PIECE_NS, NativeKernel, Shape, entry_of
 Array = NDArray[np.floating]
 
 
-def scheduled(
-    schedule: Schedule, kernels: Mapping[str, Kernel], dtype: np.dtype[np.floating], shares: bool = False
-) -> Kernel:
+def scheduled(schedule: Schedule, kernels: Mapping[str, Kernel], dtype: np.dtype[np.floating]) -> Kernel:
     """The kernel of a schedule: inputs (n or 1, rows * size), outputs (n, rows * size) of n problems.
 
-    kernels: what its calls name. Threads share the problems. shares: where there is one problem, threads share the
-    states of its long calls; the bits are the same.
+    kernels: what its calls name. Threads share the problems; one problem is computed by one thread.
     """
     verify_schedule(schedule)
     native = {name: kernel for name, kernel in kernels.items() if isinstance(kernel, NativeKernel)}
     if not all(call.kernel in native for call in schedule.calls()):
         return InterpretedKernel(schedule, kernels, dtype)
-    words = _Words(schedule, native, shares)
+    words = _Words(schedule, native)
     words.add(schedule.body)
     plan = Scheduled(words.packed(), tuple(words.entries), dtype.char)
     before, after = (tuple(schedule.slab(x).length for x in names) for names in (schedule.inputs, schedule.outputs))
@@ -67,18 +64,8 @@ class InterpretedKernel:
 
 
 CALL, COPY, FLIP, LOOP = range(4)
-SHARED_NS, LARGE_NS = 4000.0, 100_000.0
-"""Estimated times from which on threads share a call, as to begin and end together takes them about 500 ns; and of all
-such calls, each once: less is left to one thread."""
 LINE = 16
 """Slabs inside begin at multiples of so many numbers: at whole vectors."""
-
-
-def _piece(kernel: NativeKernel, entry: Entry, count: int) -> int:
-    """States of the pieces of a call that threads share, else 0."""
-    side = 1 if kernel.body is None or entry is kernel.columns else kernel.body.shape.side
-    whole = entry.lanes * side
-    return whole if count > whole and count * PIECE_NS >= SHARED_NS * entry.grain else 0
 
 
 @dataclass
@@ -87,12 +74,11 @@ class _Words:
 
     moves: operands that a loop moves, and by how many entries; moving: those of the sweep that is written now.
     inside: entries of the slab inside, where all stand that are no inputs and no outputs; cleared: the first of them,
-    which begin at 0. shared_ns: estimated, of calls that threads may share.
+    which begin at 0.
     """
 
     schedule: Schedule
     kernels: Mapping[str, NativeKernel]
-    shares: bool
     slabs: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, tuple[int, int, int]])
     entries: list[Entry] = field(default_factory=list[Entry])
     operands: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
@@ -101,7 +87,6 @@ class _Words:
     steps: list[tuple[int, ...]] = field(default_factory=list[tuple[int, ...]])
     sweep: Sweep | None = None
     inside: int = 0
-    shared_ns: float = 0.0
 
     def __post_init__(self) -> None:
         schedule, before = self.schedule, len(self.schedule.inputs)
@@ -125,9 +110,7 @@ class _Words:
             self.inside += -(-slab.length // LINE) * LINE
 
     def packed(self) -> bytes:
-        is_large = self.shares and self.shared_ns >= LARGE_NS
-        steps = [step if is_large or step[0] != CALL else (*step[:-1], 0) for step in self.steps]
-        lists = self.operands, self.moves, steps
+        lists = self.operands, self.moves, self.steps
         words = [len(self.schedule.inputs), len(self.schedule.outputs), self.cleared, *map(len, lists)]
         words += (*(slab.length for slab in self.ends), self.inside)
         words += (word for numbers in lists for group in numbers for word in group)
@@ -201,10 +184,7 @@ class _Words:
                 self.steps.append((FLIP, groups, self._operand(port, 0), self._operand(other, 0), size, lanes))
         if entry not in self.entries:
             self.entries.append(entry)
-        piece = _piece(self.kernels[call.kernel], entry, call.count)
-        turns = self.sweep.count if self.sweep is not None else 1
-        self.shared_ns += turns * call.count * PIECE_NS / entry.grain if piece else 0.0
-        self.steps.append((CALL, call.count, len(self.operands), 0, self.entries.index(entry), piece))
+        self.steps.append((CALL, call.count, len(self.operands), 0, self.entries.index(entry), 0))
         for other, size in zip(others, sizes, strict=True):
             self._operand(other, other.step * size)
         for port, other, size in [*zip(ports, others, sizes, strict=True)][before:]:

@@ -110,15 +110,12 @@ class OptimalControl:
     def compile(self, target: str = "cpu", dtype: DTypeLike = "float64", threads: int | None = None) -> Solver:
         """Return the solver; options as in `Robot.compile`. It is compiled at its first call.
 
-        Threads share problems. With threads=2 or more they share the knots of a large problem that is alone too; they
-        should have cores of their own then.
-
         With target "cuda" all problems of a batch are computed together (not run on a GPU yet); arrays are in the
         processor's memory.
         """
         robot: Any = self.robot  # a `condyle.Robot`
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
-        return Solver(self, dynamics, threads is not None)
+        return Solver(self, dynamics)
 
     def export(
         self,

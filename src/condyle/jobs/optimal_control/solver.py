@@ -138,9 +138,8 @@ class Prepared(NamedTuple):
 class Solver:
     """A problem of optimal control on one target; see `OptimalControl.compile`."""
 
-    def __init__(self, problem: Problem, dynamics: Dynamics, shares: bool = False) -> None:
-        """shares: whether threads share the knots of a problem that is alone."""
-        self.problem, self.dynamics, self.shares = problem, dynamics, shares
+    def __init__(self, problem: Problem, dynamics: Dynamics) -> None:
+        self.problem, self.dynamics = problem, dynamics
         self._prepared: dict[tuple[Begin, int], Prepared] = {}
         self._sensitivity: Prepared | None = None
         self._numbers: dict[tuple[float, ...], Array] = {}
@@ -314,7 +313,7 @@ class Solver:
 
             kernel: Kernel = GpuSchedule(schedule, kernels, self.dtype)
         else:
-            kernel = scheduled(schedule, kernels, self.dtype, self.shares)
+            kernel = scheduled(schedule, kernels, self.dtype)
 
         def port(name: str) -> Port:
             slab = schedule.slab(name)

@@ -281,7 +281,6 @@ static PyMethodDef entry_methods[] = {
 
 static PyMemberDef entry_members[] = {
     {"lanes", T_PYSSIZET, offsetof(Entry, lanes), READONLY, "states a tile"},
-    {"grain", T_PYSSIZET, offsetof(Entry, grain), READONLY, "states that a thread takes at once at most"},
     {"sizes", T_OBJECT_EX, offsetof(Entry, sizes), READONLY, "numbers of one state in each input, then in each output"},
     {NULL, 0, 0, 0, NULL},
 };

@@ -216,8 +216,6 @@ static size_t whole_units(const Job *job)
     return job->self->lanes * (1 + job->n / job->self->lanes / UINT32_MAX);
 }
 
-static _Thread_local Py_ssize_t idle_threads; /* that a call of one state alone may use: those of a schedule do */
-
 static void run_job(Job *job, void *work, Py_ssize_t threads)
 {
     const size_t unit = whole_units(job), grain = job->self->grain;
@@ -230,9 +228,7 @@ static void run_job(Job *job, void *work, Py_ssize_t threads)
     job->longest = (grain - 1) / unit + 1;
     job->shortest = wanted == 1 ? job->longest : grain / 16 / unit + 1;
     if (wanted == 1) {
-        idle_threads = job->n == 1 && threads > 1 ? (Py_ssize_t)at_most((size_t)threads, MAX_THREADS) - 1 : 0;
         lead(job, work);
-        idle_threads = 0;
         return;
     }
     post(job, (int)wanted - 1);

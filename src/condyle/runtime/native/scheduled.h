@@ -8,8 +8,7 @@
  * of each operand its slab, its first number and the stride of its states; of each move an operand and by how many numbers;
  * of each step six words, kind, count, from, to, a, b:
  *
- *     0 CALL  entry `a` computes `count` states; its operands begin with `from`, inputs then outputs; b: states
- *             of a piece, where threads that have no problem may take some, else 0
+ *     0 CALL  entry `a` computes `count` states; its operands begin with `from`, inputs then outputs
  *     1 COPY  `count` rows of `a` numbers, from operand `from` to operand `to`
  *     2 FLIP  the same of `count` matrices, one behind the other, of a rows and b columns: they are transposed
  *     3 LOOP  back to step `from`, `count` times in all, or until operand `to` is above 0 (-1: no flag); moves a .. a + b - 1
@@ -20,7 +19,7 @@ enum { SCHEDULED_HEAD = 6, OPERAND_WORDS = 3, MOVE_WORDS = 2, STEP_WORDS = 6, SC
 #define SCHEDULED_MOST ((int64_t)1 << 30) /* of every word, so that two of them multiplied are a number */
 
 typedef struct {
-    int64_t kind, count, from, to, a, b, ports;
+    int64_t kind, count, from, to, a, b;
     general_t general;
     entry_t entry;
     const void *context;
@@ -34,7 +33,6 @@ typedef struct {
     ScheduledStep *step;
     ptrdiff_t *stride; /* of each operand */
     int64_t *reach;    /* of each operand the first number at the turn where it stands first, and last */
-    int64_t pieces;    /* of the call that has most */
     size_t pointers, turns, inside; /* where parts of the workspace begin, behind that of the entries */
     size_t item;
     Py_ssize_t context, address, work;
@@ -79,50 +77,19 @@ static int end_turn(const Scheduled *self, const ScheduledStep *step, char **poi
     return ends;
 }
 
-typedef struct {
-    const Scheduled *self;
-    const ScheduledStep *step;
-    char *const *pointer;
-} ScheduledCall;
-
-static int run_call(const ScheduledCall *call, int64_t first, int64_t count, void *work)
-{
-    const ScheduledStep *const step = call->step;
-    const ptrdiff_t *in_stride = call->self->stride + step->from, *out_stride = call->self->stride + step->to;
-    const void *const *in = (const void *const *)call->pointer + step->from;
-    void *const *out = (void *const *)call->pointer + step->to;
-    void *moved[2 * MAX_PORTS];
-    if (first > 0) {
-        for (int64_t k = 0; k < step->ports; k++) {
-            moved[k] = call->pointer[step->from + k] + in_stride[k] * first * (ptrdiff_t)call->self->item;
-        }
-        in = (const void *const *)moved, out = moved + (step->to - step->from);
-    }
-    return step->general != NULL
-               ? step->general((size_t)count, in, in_stride, out, out_stride, work, step->context)
-               : step->entry((size_t)count, in, in_stride, out, out_stride, work);
-}
-
-static void run_share(const void *call, uint64_t piece, void *work, atomic_int *status)
-{
-    const ScheduledStep *const step = ((const ScheduledCall *)call)->step;
-    const int64_t first = (int64_t)piece * step->b, left = step->count - first;
-    const int failed = run_call(call, first, left < step->b ? left : step->b, work);
-    if (failed != 0) {
-        atomic_store(status, failed);
-    }
-}
-
-/* All steps of one problem. turn: of each loop, 0 before and behind it. team: NULL where this thread is alone. */
-static int run_steps(const Scheduled *self, char **pointer, int64_t *turn, void *work, Team *team)
+/* All steps of one problem. turn: of each loop, 0 before and behind it. */
+static int run_steps(const Scheduled *self, char **pointer, int64_t *turn, void *work)
 {
     for (int64_t k = 0; k < self->n_step; k++) {
         const ScheduledStep *const step = self->step + k;
         if (step->kind == SCHEDULED_CALL) {
-            const ScheduledCall call = {self, step, pointer};
-            const int status = team != NULL && step->b > 0
-                                   ? run_shares(team, &call, (uint64_t)((step->count - 1) / step->b + 1), work)
-                                   : run_call(&call, 0, step->count, work);
+            const void *const *in = (const void *const *)pointer + step->from;
+            void *const *out = (void *const *)pointer + step->to;
+            const ptrdiff_t *in_stride = self->stride + step->from, *out_stride = self->stride + step->to;
+            const size_t n = (size_t)step->count;
+            const int status = step->general != NULL
+                                   ? step->general(n, in, in_stride, out, out_stride, work, step->context)
+                                   : step->entry(n, in, in_stride, out, out_stride, work);
             if (status != 0) {
                 return status;
             }
@@ -142,13 +109,8 @@ static int run_scheduled(size_t n, const void *const *in, const ptrdiff_t *in_st
     char **const pointer = (char **)((char *)work + self->pointers), *slab[2 * MAX_PORTS + 1];
     int64_t *const turn = (int64_t *)((char *)work + self->turns);
     const int64_t ends = self->n_in + self->n_out;
-    const int64_t helpers = n == 1 ? (idle_threads < self->pieces - 1 ? idle_threads : self->pieces - 1) : 0;
-    Team team;
     int status = 0;
     slab[ends] = (char *)work + self->inside;
-    if (helpers > 0) {
-        open_team(&team, (int)helpers, self->pointers, run_share);
-    }
     for (size_t problem = 0; problem < n && status == 0; problem++) {
         for (int64_t k = 0; k < ends; k++) {
             const void *base = k < self->n_in ? in[k] : out[k - self->n_in];
@@ -161,10 +123,7 @@ static int run_scheduled(size_t n, const void *const *in, const ptrdiff_t *in_st
         }
         memset(slab[ends], 0, (size_t)self->n_zero * self->item);
         memset(turn, 0, (size_t)self->n_step * sizeof *turn);
-        status = run_steps(self, pointer, turn, work, helpers > 0 ? &team : NULL);
-    }
-    if (helpers > 0) {
-        close_team(&team);
+        status = run_steps(self, pointer, turn, work);
     }
     return status;
 }
@@ -192,11 +151,8 @@ static int read_call(Scheduled *self, ScheduledStep *step)
         fine = (!entry->packed || stride == width || (stride == 0 && !write)) &&
                lies_inside(self, operand, step->count, width, write);
     }
-    fine = fine && step->b >= 0 && (step->b == 0 || (step->b % (int64_t)entry->lanes == 0 && step->count / step->b < 0xffff));
     if (fine) {
-        const int64_t pieces = step->b > 0 ? (step->count - 1) / step->b + 1 : 1;
-        self->pieces = pieces > self->pieces ? pieces : self->pieces;
-        step->to = step->from + entry->n_in, step->ports = entry->n_in + entry->n_out;
+        step->to = step->from + entry->n_in;
         step->general = entry->general, step->entry = entry->entry, step->context = entry->context;
         self->pointers = entry->work > self->pointers ? entry->work : self->pointers;
     }
