@@ -1,49 +1,47 @@
-"""One problem alone by one thread and by several: writes "threads" of results/optimal_control.json.
+"""How much of an iteration of one problem is parallel over knots: writes "knots" of results/optimal_control.json.
 
     python -m benchmarks.control_threads [--quick]       --quick: few steps, nothing is written
 
-A step of predictive control from one plan, again and again, on the wall: an iiwa14's figure of eight (64 knots), the
-trotting HyQ (50) and anymal_kinova (67, semi-implicit) of `experiments/whole`. Numbers of threads take turns of some
-steps. A turn is quiet where all other programs took less than QUIET of a core. Bits of plans are compared.
+A step of predictive control from one plan, again and again, one thread, processor time: an iiwa14's figure of eight (64
+knots), the trotting HyQ (50) and anymal_kinova (67, semi-implicit) of `experiments/whole`. Then each of its functions of
+one knot alone, over all knots. What is left is in order of knots: the Riccati recursion, and Python.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from benchmarks import results
+from benchmarks.bench import pinned
 from benchmarks.optimal_control import SOURCE, Loop
+from condyle.cli.bound import Sampling, interleaved
 from experiments.dadu2023.trot import course
 from experiments.dadu2023.walker import NV
 from experiments.whole import trot_with_arm
 from experiments.whole.quadruped import Quadruped
 
-TURN, QUIET, THREADS = 50, 0.1, (1, 2)
+OVER_KNOTS = ("linearise", "step", "trial", "measure", "torque")
 Step = Callable[[], Any]
 
 
-def arm(threads: int) -> Step:
-    loop = Loop(1, "float64", "all", threads)
+def arm() -> tuple[Any, Step]:
+    loop = Loop(1, "float64", "all")
     for _ in range(30):
         loop.advance()
-    return loop.iteration()
+    return loop.solver, loop.iteration()
 
 
-def quadruped(threads: int) -> Step:
+def quadruped() -> tuple[Any, Step]:
     walker = Quadruped()
-    solver = walker.problem().compile(threads=threads)
-    return steady(solver, walker.stance, np.zeros(18), walker.h, walker.inputs)
+    return steady(walker.problem().compile(threads=1), walker.stance, np.zeros(18), walker.h, walker.inputs)
 
 
-def quadruped_with_arm(threads: int) -> Step:
-    planner = trot_with_arm.Planner("semi_implicit_euler", threads)
+def quadruped_with_arm() -> tuple[Any, Step]:
+    planner = trot_with_arm.Planner("semi_implicit_euler")
     walker = planner.walker
 
     def inputs(begin: float) -> dict[str, Any]:
@@ -53,53 +51,37 @@ def quadruped_with_arm(threads: int) -> Step:
     return steady(planner.solver, walker.stance, np.zeros(NV), trot_with_arm.H, inputs)
 
 
-def steady(solver: Any, q: Any, v: Any, h: float, inputs: Callable[[float], dict[str, Any]]) -> Step:
+def steady(solver: Any, q: Any, v: Any, h: float, inputs: Callable[[float], dict[str, Any]]) -> tuple[Any, Step]:
     """A step after 40 others from a robot that stands."""
     plan = solver.solve(q, v, **inputs(0.0))
     for k in range(1, 40):
         plan = solver.step(plan, plan.q[1], plan.v[1], **inputs(k * h))
     q, v, given = plan.q[1].copy(), plan.v[1].copy(), inputs(40 * h)
-    return lambda: solver.step(plan, q, v, **given)
+    return solver, lambda: solver.step(plan, q, v, **given)
 
 
 ROBOTS = {"iiwa14": arm, "hyq": quadruped, "anymal_kinova": quadruped_with_arm}
 
 
-def busy() -> float:
-    """Seconds that all cores have worked."""
-    words = Path("/proc/stat").read_text().split("\n")[0].split()[1:]
-    user, nice, system, _, _, irq, soft, *_ = map(int, words)
-    return (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK")
+def over_knots(solver: Any) -> dict[str, Step]:
+    """Each function of a knot over all of them; its time does not depend on numbers."""
+    calls = dict[str, Step]()
+    for name in (name for name in OVER_KNOTS if name in solver.job.functions):
+        function, n = solver.job.functions[name], solver.problem.knots
+        kernel = solver.dynamics.kernel(function)
+        arrays = [np.ones((n, size)) for size in kernel.entry.sizes]
+        inputs, outputs = arrays[: len(function.inputs)], arrays[len(function.inputs) :]
+        calls[name] = lambda kernel=kernel, n=n, ins=inputs, outs=outputs: kernel(n, ins, outs, 1)
+    return calls
 
 
-def turns(steps: dict[int, Step], count: int) -> Iterator[tuple[int, bool, list[float]]]:
-    """Threads, whether it was quiet, and microseconds of each step."""
-    for _ in range(count // TURN):
-        for threads, step in steps.items():
-            took, begin, all_before, own_before = list[float](), time.perf_counter(), busy(), time.process_time()
-            while len(took) < TURN or time.perf_counter() - begin < 0.1:  # the system counts in 10 ms
-                start = time.perf_counter_ns()
-                step()
-                took.append((time.perf_counter_ns() - start) / 1e3)
-            others = busy() - all_before - (time.process_time() - own_before)
-            yield threads, others < QUIET * (time.perf_counter() - begin), took
-
-
-def measure(make: Callable[[int], Step], count: int) -> dict[str, Any]:
-    steps = {threads: make(threads) for threads in THREADS}
-    plans = [step().answers for step in steps.values()]
-    same = all(np.array_equal(x, y) for x, y in zip(*plans, strict=True))
-    every, quiet = ({n: list[float]() for n in THREADS} for _ in range(2))
-    for threads, is_quiet, took in turns(steps, count):
-        every[threads] += took
-        quiet[threads] += took if is_quiet else []
-    return {"same_bits": same, "every": spread(every), "quiet": spread(quiet) if all(quiet.values()) else None}
-
-
-def spread(times: dict[int, list[float]]) -> dict[str, Any]:
-    us = {str(n): {f"p{p}": float(np.percentile(took, p)) for p in (1, 50, 99)} for n, took in times.items()}
-    first, last = (us[str(n)] for n in (THREADS[0], THREADS[-1]))
-    return {"us": us, "steps": min(map(len, times.values())), "times_as_fast": first["p50"] / last["p50"]}
+def measure(make: Callable[[], tuple[Any, Step]], samples: int) -> dict[str, Any]:
+    solver, step = make()
+    with pinned():
+        spreads = interleaved({"all": step, **over_knots(solver)}, Sampling("cpu", samples))
+    us = {name: spread.minimum / 1e3 for name, spread in spreads.items()}
+    share = sum(value for name, value in us.items() if name != "all") / us["all"]
+    return {"us": us, "over_knots": share, "at_most_by_2_threads": 1.0 / (1.0 - share / 2.0)}
 
 
 def main() -> None:
@@ -107,10 +89,10 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     quick = parser.parse_args().quick
     for robot, make in ROBOTS.items():
-        answer = measure(make, 2 * TURN if quick else 2000)
+        answer = measure(make, 3 if quick else 40)
         print(robot, *answer.items(), sep="\n  ")
         if not quick:
-            results.merge("threads", robot, answer, SOURCE)
+            results.merge("knots", robot, answer, SOURCE)
 
 
 if __name__ == "__main__":

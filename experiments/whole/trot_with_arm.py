@@ -92,9 +92,9 @@ def problem(walker: Walker, integrator: str) -> OptimalControl:
 class Planner:
     """What `Loop` calls."""
 
-    def __init__(self, integrator: str, threads: int = 1) -> None:
+    def __init__(self, integrator: str) -> None:
         self.walker = Walker("float64", 1)
-        self.solver = problem(self.walker, integrator).compile(threads=threads)
+        self.solver = problem(self.walker, integrator).compile(threads=1)
         self.seconds, self.length = np.zeros(len(sqp.PARTS)), 1.0
         self.violations = list[float]()
 
