@@ -41,6 +41,13 @@ INSTALL: Mapping[str, str] = {
 """How to get a program, where that is not `apt-get install` with its name."""
 
 
+def page_named(name: str) -> Path:
+    """The page of docs of this name that is no tutorial and no results."""
+    docs = Path(__file__).parents[1] / "docs"
+    (page,) = (path for part in ("how-to", "reference", "explanation") for path in docs.glob(f"{part}/{name}.md"))
+    return page
+
+
 @cache
 def tool(name: str) -> str:
     """The path of a program that can be run, of "a|b" the first one; empty where none can.

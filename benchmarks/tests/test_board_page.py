@@ -1,4 +1,4 @@
-"""docs/board.md: its commands and programs run, its figures are what today's exporter and its Verilog do."""
+"""docs/how-to/board.md: its commands and programs run, its figures are what today's exporter and its Verilog do."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.fpga import figures, wave_figure
 from tests.programs import needs
 
 needs_iverilog = needs("iverilog", "make", "cc")
-PAGE = results.ROOT / "docs" / "board.md"
+PAGE = results.ROOT / "docs" / "how-to" / "board.md"
 
 
 def said(path: Path) -> list[str]:

@@ -92,3 +92,13 @@ def test_a_frame_that_is_not_there_is_named_before_anything_is_written(run, pend
         assert refused.status == 2
         assert "'rodd'; did you mean 'rod'?" in refused.err
         assert not (tmp_path / "x").exists()
+
+
+def test_embedded(run, pendulum, tmp_path) -> None:
+    common = ("export", pendulum(), "--target", "c", "--functions", "id,fd_f_ext", "--dtype", "float32")
+    assert run(*common, "--embedded", "--out", str(tmp_path / "a")).status == 0
+    assert {path.name for path in (tmp_path / "a").glob("*.c")} == {"robot_id.c", "robot_fd_f_ext.c", "test.c"}
+    assert "sinf" not in (tmp_path / "a" / "robot_id.c").read_text().split("CD_STATIC void cd_sincos")[1]
+    assert run(*common, "--embedded", "--libm", "--out", str(tmp_path / "b")).status == 0
+    refused = run(*common, "--libm", "--out", str(tmp_path / "c"))
+    assert refused.status == 2 and "an option of embedded=True" in refused.err

@@ -65,6 +65,14 @@ def fill(command: argparse.ArgumentParser) -> None:
         f"C, C++, CUDA or Verilog (default: the name of a bundled robot, else {UNNAMED})",
     )
     command.add_argument("--dtype", choices=DTYPES, help="target c: number type of all arrays (default float64)")
+    command.add_argument(
+        "--embedded",
+        action="store_true",
+        help="target c: freestanding code for a microcontroller, one state a call (default: a library for many states)",
+    )
+    command.add_argument(
+        "--libm", action="store_true", help="with --embedded: sines and roots of libm (default: their code is written)"
+    )
     add_hardware(command, "options of --target verilog")
     command.set_defaults(run=run)
 
@@ -94,7 +102,7 @@ def sizes(text: str) -> dict[str, float]:
 
 def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
     """What only the verilog target takes; None is not said."""
-    group = command.add_argument_group(title, "docs/fpga.md explains them")
+    group = command.add_argument_group(title, "docs/how-to/fpga.md explains them")
     group.add_argument("--part", choices=tuple(PARTS), help="the FPGA (default xcvu9p, that of the board VCU118)")
     group.add_argument(
         "--word",
@@ -294,6 +302,8 @@ def run(arguments: argparse.Namespace) -> int:
             integrator=arguments.integrator,
             inputs=arguments.inputs,
             contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
+            embedded=arguments.embedded,
+            libm=arguments.libm,
             **driving(arguments),
             **hardware_options(arguments, loaded.robot),
         )

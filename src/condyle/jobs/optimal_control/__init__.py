@@ -39,7 +39,7 @@ class OptimalControl:
     least    sum of l(x_k, u_k) for k = 0 .. N - 1, plus l_N(x_N)
     with     x_(k+1) = step(x_k, u_k, dt), x_0 given, within bounds and limits,
 
-    x = (q, v). See docs/optimal_control.md.
+    x = (q, v). See docs/how-to/optimal_control.md.
     """
 
     def __init__(
@@ -59,8 +59,8 @@ class OptimalControl:
         impacts: bool = True,
         **options: Any,
     ) -> None:
-        """running(at, u, inputs), last(at, inputs): users' functions of one knot (docs/your-functions.md), which answer
-        some of "residual" r: adds r^T r / 2, taken by Gauss-Newton; "cost": a number, taken by its Hessian, made
+        """running(at, u, inputs), last(at, inputs): users' functions of one knot (docs/how-to/your-functions.md), which
+        answer some of "residual" r: adds r^T r / 2, taken by Gauss-Newton; "cost": a number, taken by its Hessian, made
         positive; "equal": = 0; "below": <= 0. Each takes u and inputs by the names of its arguments.
 
         knots: N, intervals of dt [s]. integrator: as in `Robot.compile`. inputs: {name: size} of numbers that change
