@@ -3,8 +3,8 @@
     python -m benchmarks.control_threads [--quick]       --quick: few steps, nothing is written
 
 A step of predictive control from one plan, again and again, one thread, processor time: an iiwa14's figure of eight (64
-knots), the trotting HyQ (50) and anymal_kinova (67, semi-implicit) of `experiments/whole`. Then each of its functions of
-one knot alone, over all knots. What is left is in order of knots: the Riccati recursion, and Python.
+knots), the trotting HyQ (50) and anymal_kinova (67, semi-implicit) of `experiments/whole`. Then each of its functions
+of one knot alone, over all knots. What is left is in order of knots: the Riccati recursion, and Python.
 """
 
 from __future__ import annotations
