@@ -101,6 +101,8 @@ def export(
     sweeps: int | None = None,
     embedded: bool = False,
     libm: bool = False,
+    flash: int | None = None,
+    stack: int | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -121,6 +123,8 @@ def export(
     dtype: for "c", "float64" (None) or "float32".
     embedded: for "c": freestanding code for a microcontroller: one state a call, no library, its numbers on the stack.
         Functions with external forces are those that were named, such as "id_f_ext". libm: sines and roots of libm.
+    part: with embedded: the processor, "cortex-m4f", "cortex-m7", "rv64gc" or "cortex-a53": report.json says what the
+        project needs there, by GNU's compiler and qemu. flash, stack [bytes]: more than this is an UnsupportedError.
 
     The rest is for "verilog", see docs/how-to/fpga.md; None is the default:
     part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "xc7a100t", "xc7z020", "ecp5-85k", "ecp5-45k", "ecp5-25k".
@@ -157,6 +161,7 @@ def export(
     drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
     options |= {"regressor": regressor or None, "sweeps": sweeps, "embedded": embedded or None, "libm": libm or None}
+    options |= {"flash": flash, "stack": stack}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()

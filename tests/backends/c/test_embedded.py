@@ -211,7 +211,7 @@ def test_errors(tmp_path: Path) -> None:
     nothing.__name__ = "check"
     with pytest.raises(UnsupportedError, match=r"'rollout': embedded=True has no rollouts.*'step'"):
         condyle.export(robot, "c", tmp_path, ("rollout",), embedded=True)
-    with pytest.raises(UnsupportedError, match="libm=True: an option of embedded=True"):
+    with pytest.raises(UnsupportedError, match="libm=True: target 'c' takes it with embedded=True"):
         condyle.export(robot, "c", tmp_path, ("id",), libm=True)
     with pytest.raises(UnsupportedError, match=r"embedded .of target 'c'."):
         condyle.export(robot, "cuda", tmp_path, ("id",), embedded=True)

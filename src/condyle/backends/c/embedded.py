@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from condyle.backends.c.export import QUATERNIONS, section, write_case
+from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
 from condyle.backends.c.target import TARGET
@@ -54,10 +55,12 @@ def export_embedded(
     dtype: str = "float64",
     bodies: int = 0,
     libm: bool = False,
+    budget: Budget | None = None,
 ) -> list[Path]:
     """Writes NAME.h, NAME_FN.c, CMakeLists.txt, test.c, README.md, robot.json and the manifest; gives the paths.
 
-    As `export_c`. libm: the mathematical library's sines and roots in place of those in the text.
+    As `export_c`. libm: the mathematical library's sines and roots in place of those in the text. budget: as in
+    `part_report.with_report`.
     """
     bits, name = bits_of(dtype), facts.name
     singles = {program.name: single(program, facts, bits, libm) for program in programs}
@@ -67,7 +70,7 @@ def export_embedded(
     texts["CMakeLists.txt"] = embedded_cmake(name, " ".join(f"{name}_{function}.c" for function in singles), libm)
     texts["README.md"] = _readme(programs, facts, bits, joints, singles, libm)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    return write_owned(out_dir, texts)
+    return write_owned(out_dir, with_report(name, texts, budget))
 
 
 def single(code: Code, facts: Facts, bits: int, libm: bool) -> Single:
@@ -157,8 +160,8 @@ def _header_file(programs: Sequence[Code], facts: Facts, bits: int, singles: Map
     guard = f"CONDYLE_{upper}_H"
     e(f"#ifndef {guard}", f"#define {guard}", "#ifdef __cplusplus", 'extern "C" {', "#endif", "")
     e(f"enum {{ {upper}_NQ = {facts.nq}, {upper}_NV = {facts.nv}, {upper}_N_BODIES = {bodies} }};", "")
-    e(f"typedef char {facts.name}_Size_of_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", "")
     e(*_CALLS.replace("NAME", facts.name).replace("UPPER", upper).splitlines())
+    write_sizes(e, facts.name, bits)
     for code in programs:
         symbol, arguments = f"{facts.name}_{code.name}", _arguments(code)
         e("", *header(code, facts, f"float{bits}", TARGET.abi, single=True), f"{_head(code, facts, bits)};")
@@ -173,11 +176,18 @@ _CALLS = """\
 /* Each function FN computes one state. It has no memory between calls, so interrupts and threads may call it at once.
  *   NAME_FN        arrays of these sizes; an output may be the array of an input, but not of another output
  *   UPPER_FN       the same for arrays whose sizes the compiler sees: another size is an error when it is compiled
- *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */
+ *   UPPER_FN_STACK bytes of numbers that it has on the stack; the compiler adds its frames */"""
+_SIZED = """\
 #ifndef CONDYLE_SIZED
 #define CONDYLE_SIZED(array, size, number) \\
     ((array) + (sizeof(char[sizeof(array) == (size) * sizeof(number) ? 1 : -1]) - 1))
 #endif"""
+
+
+def write_sizes(e: Emitter, name: str, bits: int) -> None:
+    """What the compiler checks: the size of a number, and with CONDYLE_SIZED that of an array."""
+    real = real_of(bits)
+    e(f"typedef char {name}_Size_of_{real}[sizeof({real}) == {bits // 8} ? 1 : -1];", *_SIZED.splitlines())
 
 
 # The test.
@@ -269,7 +279,7 @@ def _readme(
     singles: Mapping[str, Single],
     libm: bool,
 ) -> str:
-    name, library, lean = facts.name, library_of(facts.name), "" if libm else "-ffreestanding "
+    name, library = facts.name, library_of(facts.name)
     functions = "\n".join(
         section(code, facts, _head(code, facts, bits), singles[code.name].note, single=True) for code in programs
     )
@@ -290,20 +300,7 @@ def _readme(
 | `robot.json` | names of joints, bodies and frames, in their order |
 | `condyle-export.json` | the files of this export; a later export replaces only these |
 
-Test on this machine, and compile for another one, such as a Cortex-M7:
-
-```sh
-cc -O2 *.c{" -lm" if libm else ""} -o check && ./check
-arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {lean}-c {name}_*.c
-```
-
-On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
-
-Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
-infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
-bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
-instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
-{"" if libm else _ACCURACY}
+{embedded_notes(name, bits, libm)}
 ## Functions
 
 Units are SI; of two units, such as N m or N, the first is that of a rotation, the second that of a translation.
@@ -314,6 +311,26 @@ Units are SI; of two units, such as N m or N, the first is that of a rotation, t
 {order(joints)}
 
 {QUATERNIONS}"""
+
+
+def embedded_notes(name: str, bits: int, libm: bool = False) -> str:
+    """How it is tested and compiled, and what it promises."""
+    lean = "" if libm else "-ffreestanding "
+    return f"""\
+Test on this machine, and compile for another one, such as a Cortex-M7:
+
+```sh
+cc -O2 *.c{" -lm" if libm else ""} -o check && ./check
+arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {lean}-c {name}*.c
+```
+
+On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
+
+Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
+infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
+bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
+instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
+{"" if libm else _ACCURACY}"""
 
 
 _ACCURACY = """

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from condyle.backends.c.embedded import export_embedded
 from condyle.backends.c.export import export_c
+from condyle.backends.c.part_report import budget_of, check_embedded
 from condyle.backends.common.facts import body_of, held_of
 from condyle.compile.options import DRIVE_OPTIONS
 from condyle.errors import UnsupportedError
@@ -29,6 +30,9 @@ OPTIONS = (
     "sweeps",
     "embedded",
     "libm",
+    "part",
+    "flash",
+    "stack",
     *DRIVE_OPTIONS,
 )
 
@@ -36,8 +40,7 @@ OPTIONS = (
 def write(job: Job) -> list[Path]:
     if job.options.get("embedded"):
         return _embedded(job)
-    if "libm" in job.options:
-        raise UnsupportedError("libm=True: an option of embedded=True; every other project in C needs libm")
+    check_embedded(False, job.options)
     compiler, order = job.compiler, order_of(job.robot)
     programs = [
         *map(compiler.code, job.variants),
@@ -63,13 +66,14 @@ def _embedded(job: Job) -> list[Path]:
             f"functions: {job.rollouts[0].name!r}: embedded=True has no rollouts, whose arrays have any size: export "
             "the function that is repeated, such as 'step', and call it in a loop"
         )
+    budget = budget_of(job.options, job.dtype)
     compiler, functions = job.compiler, [one for one in job.functions if isinstance(one, Function)]
     if any(one.name == "check" for one in functions):
         raise UnsupportedError("functions: 'check': the test of an embedded project has that name: choose another one")
     codes = [compiler.code(function) for function in functions]
     vectors = {one.name: vectors_of(job.robot, compiler, one, job.dtype, (), STATES) for one in functions}
     names, bodies = names_of(job.robot, job.bound, functions), len(job.robot.bodies)
-    where = names, order_of(job.robot), job.dtype, bodies, "libm" in job.options
+    where = names, order_of(job.robot), job.dtype, bodies, "libm" in job.options, budget
     return export_embedded(codes, facts_of_job(job), job.out, vectors, *where)
 
 

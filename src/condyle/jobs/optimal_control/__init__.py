@@ -124,15 +124,19 @@ class OptimalControl:
         name: str | None = None,
         dtype: str = "float64",
         shift: int = 1,
+        embedded: bool = False,
+        part: str | None = None,
+        flash: int | None = None,
+        stack: int | None = None,
     ) -> list[Path]:
         """Write a project in C with NAME_solve and NAME_step for one problem, without allocation; return its files.
 
-        target: "c". shift: knots by which a step moves the plan on. name: as in `condyle.export`. The header says what
-        each array is. Errors: UnsupportedError.
+        target: "c". shift: knots by which a step moves the plan on. name, embedded, part, flash, stack: as in
+        `condyle.export`. The header says what each array is. Errors: UnsupportedError.
         """
         from condyle.jobs.optimal_control.exported import export  # at first use
 
-        return export(self, target, out, name, dtype, shift)
+        return export(self, target, out, name, dtype, shift, embedded, part=part, flash=flash, stack=stack)
 
     @property
     def bound(self) -> Bound:
