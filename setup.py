@@ -29,7 +29,7 @@ SHARED = tuple(f"{RUNTIME}/{name}.h" for name in ("module", "code", "instruction
 SUPPORT = "src/condyle/backends/c/support"
 
 if sys.platform == "win32":
-    sys.exit("condyle is not built for Windows: install it in WSL 2 (Linux); see docs/other-systems.md")
+    sys.exit("condyle is not built for Windows: install it in WSL 2 (Linux); see docs/explanation/other-systems.md")
 
 setup(
     ext_modules=[

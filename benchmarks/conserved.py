@@ -1,4 +1,4 @@
-"""The table of docs/steps.md: what steps keep, and how far they are off where they do not.
+"""The table of docs/results/conserved.md: what steps keep, and how far they are off where they do not.
 
 python -m benchmarks.conserved
 """

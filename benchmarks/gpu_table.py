@@ -25,7 +25,7 @@ WARP_CONSTANTS = 128
 UNMEASURED = "unmeasured"
 HEAD = """# GPU counts
 
-What the kernels of [the GPU target](../docs/gpu.md) take, counted in their machine code. Made by
+What the kernels of [the GPU target](../docs/how-to/gpu.md) take, counted in their machine code. Made by
 `python -m benchmarks.gpu_table` from two results files. No GPU was used, so **every time on a GPU is unmeasured**.
 """
 REGISTERS = """## Registers
@@ -45,9 +45,10 @@ Seconds of one processor that nvcc takes for the kernels of a robot.
 STEPS = """## Instructions and steps
 
 float32 on sm_90, fixed base, in the machine code of nvJitLink. [Inside the GPU
-target](../docs/gpu-internals.md#from-a-function-to-a-kernel) explains both forms. `thread` is one thread a state;
-`group32` is 32 lanes a state. Shared bytes are those of a state: `shared_bytes` of the file without the 128 bytes of
-a warp. The thread form of dfd of Atlas is four kernels (minv, fd, did and a product); its instructions are their sum.
+target](../docs/explanation/gpu-internals.md#from-a-function-to-a-kernel) explains both forms. `thread` is one thread a
+state; `group32` is 32 lanes a state. Shared bytes are those of a state: `shared_bytes` of the file without the 128
+bytes of a warp. The thread form of dfd of Atlas is four kernels (minv, fd, did and a product); its instructions are
+their sum.
 """
 TIMES = """## Times
 

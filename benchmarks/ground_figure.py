@@ -1,4 +1,4 @@
-"""The picture of docs/ground.md: 4096 quadrupeds fall, land and stand, in one call.
+"""The picture of docs/how-to/ground.md: 4096 quadrupeds fall, land and stand, in one call.
 
     python -m benchmarks.ground_figure [--robots 4096]     writes docs/figures/ground.svg
 

@@ -1,4 +1,4 @@
-"""The picture of docs/loops.md: a leg with rods and a four-bar swing for ten seconds, and how far their loops open.
+"""The picture of docs/how-to/loops.md: a leg with rods and a four-bar swing, and how far their loops open.
 
 python -m benchmarks.linkage_figure                    writes docs/figures/linkage.svg
 """

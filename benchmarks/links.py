@@ -50,7 +50,10 @@ GROUPS = (1, 10, 100, 1000)
 STRAIGHT = 256
 """Links up to which serial code is straight: the build of longer ones takes minutes."""
 
-HEADING = "## Measured\n"
+HEADING = (
+    "# Parallel in the links, measured\n\n"
+    "For readers of [parallel in the links](../explanation/links.md) who want the numbers.\n"
+)
 
 Array = np.ndarray
 
@@ -269,11 +272,10 @@ def table(found: dict[str, Any]) -> None:
 
 
 def put_page(found: list[dict[str, Any]]) -> None:
-    """The measured part of the page, behind its heading."""
-    path = results.ROOT / "docs" / "links.md"
-    before = path.read_text().split(HEADING)[0]
+    """The page of results."""
+    path = results.ROOT / "docs" / "results" / "links.md"
     errors = json.loads((results.FOLDER / "scan-errors.json").read_text())
-    path.write_text(before + HEADING + "\n" + page(found, errors))
+    path.write_text(HEADING + "\n" + page(found, errors))
 
 
 def crossover(

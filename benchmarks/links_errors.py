@@ -3,7 +3,7 @@
     python -m benchmarks.links_errors
 
 All numbers of a robot and of a state are exact in float32. An error is the largest of all entries by the largest entry,
-of two robots the worse one. Writes results/scan-errors.json, from which docs/links.md has its tables.
+of two robots the worse one. Writes results/scan-errors.json, from which docs/results/links.md has its tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The figures and the measured part of docs/links.md, from benchmarks/results/links-*.json and scan-errors.json."""
+"""docs/results/links.md and its figures, from benchmarks/results/links-*.json and scan-errors.json."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], 
 
 
 def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
-    """The measured part of docs/links.md: one state on each machine, all the rest on the first."""
+    """docs/results/links.md: one state on each machine, all the rest on the first."""
     found = every[0]
     about = (
         "Microseconds for one state on one thread, the call included. Each number is the smallest of many times; both "
@@ -57,7 +57,7 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
         *(line for one in every for line in _one_state(one)),
     ]
     lines += _trees(found.get("limbs", {}), found["machine"]["cpu"])
-    lines += [*(f"![one state, {dtype}](figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
+    lines += [*(f"![one state, {dtype}](../figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
     lines += [f"The rest of this page was measured on the first machine, {found['machine']['cpu']}.", ""]
     lines += ["Many states in float32, microseconds in all: from 10 states on, one state in each lane is fastest.", ""]
     lines += ["| links | states | one by one | one state in each lane | segments |", "|---|---|---|---|---|"]
@@ -66,7 +66,7 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
         for row in found["groups"]
     ]
     lengths = sorted({row["links"] for row in found["groups"]})
-    lines += ["", *(f"![{n} links](figures/links-groups-{n}.svg)" for n in lengths), ""]
+    lines += ["", *(f"![{n} links](../figures/links-groups-{n}.svg)" for n in lengths), ""]
     return "\n".join([*lines, *_beside(found.get("pinocchio", {})), *_errors(errors)])
 
 

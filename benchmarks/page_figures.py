@@ -1,6 +1,6 @@
-"""The screenshots of docs/pages.md: the pages of bench, explain, fpga and the experiments, in headless Chromium.
+"""The screenshot of a page in docs/how-to/viewer.md, that of `condyle explain`, in headless Chromium.
 
-python -m benchmarks.page_figures [--chromium /usr/bin/chromium]     writes docs/figures/page-*.png
+python -m benchmarks.page_figures [--chromium /usr/bin/chromium]     writes docs/figures/page-explain.png
 
 Needs Chromium, and Pillow, which Matplotlib brings.
 """
@@ -17,11 +17,8 @@ from pathlib import Path
 from benchmarks.robot_figures import FOLDER
 
 SIZE = "800,1080"
-RESULTS = FOLDER.parent.parent / "experiments" / "results"
 COMMANDS = {
     "explain": ("explain", "iiwa14", "fd"),
-    "bench": ("bench", "iiwa14", "--functions", "id,fd", "--batch", "1,16,256", "--threads", "1"),
-    "fpga": ("fpga", "report", "iiwa14", "--functions", "id,fd"),
 }
 """Each takes --html FILE."""
 
@@ -44,7 +41,6 @@ def main() -> None:
             page = Path(folder) / f"{name}.html"
             subprocess.run([sys.executable, "-m", "condyle", *words, "--html", str(page)], check=True)
             shot(chromium, page, name)
-    shot(chromium, RESULTS / "beyond.html", "experiments")
 
 
 if __name__ == "__main__":

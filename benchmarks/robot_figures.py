@@ -1,4 +1,4 @@
-"""The pictures of docs/viewer.md and docs/drives.md: bundled robots, an arm on its way, an open and a closed four-bar.
+"""Pictures of docs/how-to (viewer, drives): bundled robots, an arm on its way, an open and a closed four-bar.
 
 python -m benchmarks.robot_figures     writes docs/figures/robot-*.svg
 """

@@ -1,4 +1,4 @@
-"""The figure of README: nanoseconds a state of every library, for three robots, from one results file."""
+"""The figure of docs/results/speed.md: nanoseconds a state of every library, for three robots."""
 
 from __future__ import annotations
 

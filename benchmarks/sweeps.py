@@ -1,21 +1,28 @@
 """`contact_solve` by a fixed number of sweeps: what is left after them, and the time of a control step.
 
-    python -m benchmarks.sweeps
+    python -m benchmarks.sweeps [joints]
 
 Writes results/sweeps.json. Unitree go2 of the example-robot-data wheel, four substeps of 5 ms a control step, servos of
 25 N m/rad and 0.6 N m s/rad as torques, a plane. Residuals: 512 robots in float64 for 120 control steps, of which the
 last 95 count, under a random policy that throws them about; each substep begins at the impulses before, or at none.
 Times: N = 256, one thread, nanoseconds a control step of one robot, 12 sweeps.
+
+joints: residuals with rows of joints instead, of the tasks of `benchmarks.environment_tasks` with a dry friction of
+0.2 N m (go2) and 0.3 N m (g1): 256 robots in float64 for 240 steps of 5 ms, of which the last 200 count, random targets
+every fourth one; about their posture, and about one beyond stops, of calves or of knees and elbows. Rows of joints
+begin at their impulses before, or at none.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import condyle
+from benchmarks import environment_tasks as tasks
 from benchmarks import results
 from benchmarks.bench import BATCH, pinned
 from benchmarks.robots import Case
@@ -104,7 +111,50 @@ def times(robot: condyle.Robot, dtype: str) -> dict[str, dict[str, float]]:
     return {name: {"ns": one.minimum / BATCH, "ratio": one.minimum / four} for name, one in ns.items()}
 
 
-def main(_: Sequence[str] = ()) -> None:
+def of_joints(name: str, stops: bool) -> dict[str, Any]:
+    """Residuals by the number of sweeps, from the impulses of joints before and from none."""
+    walk = {"go2": tasks.go2, "g1": tasks.g1}[name]()
+    names, friction = walk.robot.joint_names[1:], 0.2 if name == "go2" else 0.3
+    robot = walk.robot.with_drives(dict.fromkeys(names, condyle.Drive(friction=friction)))
+    low, high, posture, n = robot.lower[7:], robot.upper[7:], walk.posture.copy(), len(names)
+    if stops:
+        for k, joint in enumerate(names):
+            beyond = {"calf": high[k] + 0.25, "thigh": 0.6, "knee": low[k] - 0.3, "elbow": high[k] + 0.3}
+            beyond |= dict.fromkeys(("hip_pitch", "ankle_pitch"), 0.0)
+            posture[k] = next((x for word, x in beyond.items() if word in joint), posture[k])
+    begin, height = np.clip(posture, low + 0.06, high - 0.06), 0.36 if stops and name == "go2" else walk.height
+    base = np.array([0.0, 0.0, height, 0.0, 0.0, 0.0, 1.0])
+    env = condyle.Environment(
+        robot, lambda at: at.q[7:], lambda at: at.v[0], walk.done, control=lambda at, action: posture + 0.25 * action,
+        actions=n, contacts=walk.contacts, ground=tasks.ground(walk), draws=n, randomise={"friction": (0.4, 1.0)},
+        reset=lambda draws: {"q": np.concatenate([base, begin + 0.1 * (draws - 0.5)])}, substeps=1, actuators=True,
+        joint_forces=("friction", "limits"), joint_rows=True,
+    )  # fmt: skip
+    rows = dict[str, Any]()
+    for sweeps in (4, 6, 8, 12, 25):
+        for warm in (True, False):
+            envs, rng, left, at_stop = env.compile(256, "float64", sweeps=sweeps), np.random.default_rng(0), [], []
+            envs.reset(seed=0)
+            for k in range(240):
+                if k % 4 == 0:
+                    action = rng.normal(0.0, 0.5, (256, n))
+                envs.set(**({} if warm else {"joint_impulse": np.zeros(robot.nv)}))
+                q, *_, info = envs.step(action)
+                left.append(info["residual"])
+                at_stop.append(((q > high - 1e-5) | (q < low + 1e-5)).sum(axis=1).mean())
+            late = np.array(left[40:])
+            row = {"median": np.median(late), "p99": np.quantile(late, 0.99), "joints at stops": np.mean(at_stop[40:])}
+            rows[f"{sweeps}, {'warm' if warm else 'cold'}"] = {key: float(x) for key, x in row.items()}
+    return rows
+
+
+def main(words: Sequence[str] = ()) -> None:
+    if "joints" in words:
+        for name in ("go2", "g1"):
+            cases = {"posture": of_joints(name, False), "stops": of_joints(name, True)}
+            path = results.merge("sweeps", f"{name}, rows of joints", cases, results.FOLDER / "sweeps.json")
+        print(path.read_text())
+        return
     robot = GO2.load()
     with pinned():
         rows: dict[str, Any] = {dtype: times(robot, dtype) for dtype in ("float32", "float64")}
@@ -116,4 +166,4 @@ def main(_: Sequence[str] = ()) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,4 +1,4 @@
-"""Rewrites README's benchmark table and figure and benchmarks/RESULTS.md from the newest results file of each
+"""Rewrites docs/results/speed.md with its figure, and benchmarks/RESULTS.md, from the newest results file of each
 machine, and from nothing else. The figure needs Matplotlib.
 
 python -m benchmarks.tables            rewrite
@@ -18,21 +18,28 @@ from benchmarks.results import newest
 from benchmarks.speed_figure import draw
 
 ROOT = Path(__file__).resolve().parent.parent
-README, RESULTS = ROOT / "README.md", ROOT / "benchmarks" / "RESULTS.md"
+SPEED, RESULTS = ROOT / "docs" / "results" / "speed.md", ROOT / "benchmarks" / "RESULTS.md"
 FIGURE = ROOT / "docs" / "figures" / "speed.svg"
-BEGIN, END = "<!-- benchmarks: begin -->", "<!-- benchmarks: end -->"
+HEAD = """# Speed
+
+For those who ask how fast the functions of the equation of motion are: made by `python -m benchmarks.tables`. On your
+machine: `condyle bench ROBOT --against pinocchio,casadi,mujoco --html page.html`. `panda` has its fingers locked
+(`load("panda")` has nv 8); `talos-reduced` is the file from which `load("talos")` is written; `-floating` is
+`floating_base=True`. [All results](../../benchmarks/RESULTS.md): other libraries, batch sizes, float32, threads, one
+state, compile times.
+
+"""
 TITLES = {
     "pinocchio-gcc": "Pinocchio by g++",
     "casadi": "C by CasADi",
     "mujoco": "MuJoCo (derivatives by finite differences left out)",
 }
-PICTURE = "![nanoseconds a state of Condyle, CasADi, Pinocchio and MuJoCo](docs/figures/speed.svg)"
+PICTURE = "![nanoseconds a state of Condyle, CasADi, Pinocchio and MuJoCo](../figures/speed.svg)"
 NOTHING = "No measurement has been recorded yet.\n"
 
 
 def table(paths: Sequence[Path]) -> str:
-    """The text between the markers: the figure, and a table a machine, ours, and how many times longer Pinocchio's C++
-    takes."""
+    """The figure, and a table a machine: ours, and how many times as long Pinocchio's C++ takes."""
     tables = [text for path in paths if (text := _machine(path))]
     return "\n".join([f"{PICTURE}\n", *tables]) if tables else NOTHING
 
@@ -60,13 +67,6 @@ def _results(path: Path) -> str:
     parts = (f"#{line}" if line.startswith("## ") else line for line in sections.page(whole["measurements"]))
     body = [*title, "", "| | |", "|---|---|", *facts, "", *parts]
     return "\n".join(body).rstrip() + "\n"
-
-
-def updated(text: str, paths: Sequence[Path]) -> str:
-    """README with fresh tables."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
-    return f"{head}{BEGIN}\n{table(paths)}{END}{tail}"
 
 
 def _line(name: str, entry: dict[str, Any]) -> list[str]:
@@ -105,17 +105,17 @@ def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> s
         f"Nanoseconds a state of Condyle; in brackets, how many times as long Pinocchio {rival['version']} takes. "
         f"float64, one thread, {batch} states a call, NumPy arrays in and out, medians of CPU time, in turn in one "
         f"process. {machine['cpu']}, {machine['instructions']}; Pinocchio by {rival['compiler']}, `{rival['flags']}`. "
-        f"{', '.join(dates)}, commit {', '.join(commits)}: [results]({where})."
+        f"{', '.join(dates)}, commit {', '.join(commits)}: [results](../../{where})."
     )
 
 
 def main() -> int:
-    text, paths = README.read_text(), newest()
-    fresh, results = updated(text, paths), page(paths)
+    paths = newest()
+    pages = {SPEED: HEAD + table(paths), RESULTS: page(paths)}
     if "--check" in sys.argv[1:]:
-        return int(fresh != text or not RESULTS.exists() or RESULTS.read_text() != results)
-    README.write_text(fresh)
-    RESULTS.write_text(results)
+        return int(any(not path.exists() or path.read_text() != text for path, text in pages.items()))
+    for path, text in pages.items():
+        path.write_text(text)
     _draw(paths)
     return 0
 

@@ -1,4 +1,4 @@
-"""The screenshots of docs/viewer.md: the page with a trotting HyQ and with a leg of rods, in headless Chromium.
+"""The screenshots of docs/how-to/viewer.md: the page with a trotting HyQ and with a leg of rods, in headless Chromium.
 
 pip install 'condyle[view]' playwright && playwright install chromium
 python -m benchmarks.viewer_figure [--chromium /usr/bin/chromium]     writes docs/figures/viewer*.png

@@ -1,4 +1,4 @@
-"""The worked examples of docs/extending.md: their files in a copy of the package, and their programs."""
+"""The worked examples of docs/explanation/extending.md: their files in a copy of the package, and their programs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import condyle
 from tests.programs import needs
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "extending.md").read_text()
+PAGE = (ROOT / "docs" / "explanation" / "extending.md").read_text()
 BLOCK = re.compile(r"^```(\w+)\n(?:# src/(\S+)\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 HUNK = re.compile(r"((?:^-.*\n)+)((?:^\+.*\n)+)", re.MULTILINE)
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))

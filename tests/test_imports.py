@@ -62,7 +62,7 @@ def test_public_names_need_no_call_before() -> None:
 
 def test_every_public_name_is_there() -> None:
     values = {name for name in condyle.__all__ if getattr(condyle, name).__name__ == name}
-    assert {*values, "random"} == set(condyle.__all__)  # a module with another name
+    assert {*values, "random", "ground"} == set(condyle.__all__)  # modules with other names
     assert set(condyle.__all__) <= set(dir(condyle))
     with pytest.raises(AttributeError, match="'condyle' has no attribute 'Robots'"):
         condyle.Robots  # type: ignore[attr-defined]

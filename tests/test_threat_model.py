@@ -1,4 +1,4 @@
-"""The table of docs/threat-model.md: every promise has a test that exists, and SECURITY.md cites every row."""
+"""The table of docs/reference/threat-model.md: every promise has a test, and SECURITY.md cites every row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from fuzz import runner
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "threat-model.md").read_text(encoding="utf-8")
 SECURITY = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
 
 

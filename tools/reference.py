@@ -1,5 +1,5 @@
-"""Writes docs/reference.md and src/condyle/calls/methods.pyi from the specifications of the functions, and the table of
-rooms in docs/architecture.md from the docstrings of the folders.
+"""Writes docs/reference/functions.md and src/condyle/calls/methods.pyi from the functions, and the table of
+rooms in src/condyle/README.md from the docstrings of the folders.
 
 python tools/reference.py            write
 python tools/reference.py --check    exit status 1 if a file is out of date
@@ -19,12 +19,12 @@ from condyle.functions import FUNCTIONS, function_of
 from condyle.specification import F_EXT, Function, Port
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE, STUB = ROOT / "docs" / "reference.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
-ARCHITECTURE, BEGIN, END = ROOT / "docs" / "architecture.md", "<!-- rooms -->", "<!-- end of rooms -->"
+PAGE, STUB = ROOT / "docs" / "reference" / "functions.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
+ROOMS, BEGIN, END = ROOT / "src" / "condyle" / "README.md", "<!-- rooms -->", "<!-- end of rooms -->"
 FILES, END_OF_FILES = "<!-- files -->", "<!-- end of files -->"
 HEAD = """# Reference
 
-The functions of a robot: short name, method of `Dynamics`, equation, inputs and outputs. This page is written by
+For those who look up a function: short name, method of `Dynamics`, equation, inputs and outputs. Written by
 `tools/reference.py` from `src/condyle/functions/`.
 
 * **Shapes** are those of one state. Any batch dimensions can stand before them; they broadcast.
@@ -36,13 +36,13 @@ The functions of a robot: short name, method of `Dynamics`, equation, inputs and
 """
 DERIVATIVES = """## Derivatives
 
-Derivatives of each function, such as `dyn.vjp("fd")`, see [derivatives](derivatives.md). A cell says what the
+Derivatives of each function, such as `dyn.vjp("fd")`, see [derivatives](../how-to/derivatives.md). A cell says what the
 derivative takes after the inputs of the function → what it returns. `f_ext=` is one more input.
 """
 FIXED_POINT = """## Fixed point
 
-Methods of `condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](fpga.md#the-integers-in-python). Each
-returns (value, flag). They are {}, as in `Dynamics`, and
+Methods of `condyle.fixed_point(robot, word, box)`, see [FPGA accelerators](../how-to/fpga.md#the-integers-in-python).
+Each returns (value, flag). They are {}, as in `Dynamics`, and
 """
 STUB_HEAD = '''"""Written by `tools/reference.py`: what type checkers know of the methods of `Dynamics`."""
 
@@ -78,7 +78,7 @@ def section(function: Function) -> str:
     """One function: its equation and its quantities."""
     calling = ", ".join(port.name for port in function.inputs)
     rows = [row(port, "in") for port in function.inputs] + [row(port, "out") for port in function.outputs]
-    rows += [row(port, "out, with f_ext") for port in function.f_ext_outputs]
+    rows += [row(port, f"out, with {name}") for name, port in function.outputs_with.items()]
     extra = "\n\nTakes `f_ext`." if function.takes_f_ext else ""
     source = f"\n\nSource: {function.source}." if function.source else ""
     head = f"## {function.name}: `{function.method}({calling})`\n\n{function.equation}{extra}{source}\n"
@@ -128,7 +128,7 @@ def derived(kind: str, name: str) -> str:
 
 def stub() -> str:
     """The whole file for type checkers."""
-    pushed = (function.taking(F_EXT) for function in FUNCTIONS.values() if function.f_ext_outputs)
+    pushed = (function.taking(F_EXT) for function in FUNCTIONS.values() if F_EXT.name in function.outputs_with)
     answering = (*FUNCTIONS.values(), *pushed, function_of("rollout_1_by_tau_of_step"))
     made = [result for function in answering if (result := _result(function))]
     methods = ["\nclass Methods:", *(_method(function) for function in FUNCTIONS.values())]
@@ -146,7 +146,7 @@ def _result(function: Function) -> str:
 
 def _method(function: Function) -> str:
     """Two signatures where external forces add answers."""
-    if not function.f_ext_outputs:
+    if F_EXT.name not in function.outputs_with:
         return _signature(function, ["f_ext: ArrayLike | None = None"] if function.takes_f_ext else [], function)
     both = [([], function), (["f_ext: ArrayLike"], function.taking(F_EXT))]
     return "\n".join(f"    @overload\n{_signature(function, forces, answering)}" for forces, answering in both)
@@ -164,12 +164,10 @@ def row(port: Port, way: str) -> str:
     return f"| {port.name} | {way} | ({', '.join(port.dims)}) | {unit} | {port.frame} | {port.doc} |"
 
 
-def architecture() -> str:
-    """The page of the architecture with today's table of rooms: modules at the top and folders."""
-    top = ROOT / "src" / "condyle"
-    return _between(
-        ARCHITECTURE, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))], top), END
-    )
+def rooms() -> str:
+    """The README of the package with today's table of rooms: modules at the top and folders."""
+    top = ROOMS.parent
+    return _between(ROOMS, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))], top), END)
 
 
 def readme(path: Path) -> str:
@@ -200,8 +198,8 @@ def _first(path: Path) -> str:
 
 
 def main() -> int:
-    written = {PAGE: page(), STUB: stub(), ARCHITECTURE: architecture()}
-    written |= {path: readme(path) for path in (ROOT / "src").rglob("README.md")}
+    written = {path: readme(path) for path in (ROOT / "src").rglob("README.md") if path != ROOMS}
+    written |= {PAGE: page(), STUB: stub(), ROOMS: rooms()}
     if "--check" in sys.argv[1:]:
         return int(any(not path.exists() or path.read_text() != text for path, text in written.items()))
     for path, text in written.items():

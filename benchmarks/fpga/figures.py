@@ -1,4 +1,4 @@
-"""The figures of docs/board.md: the boundary of an accelerator of docs/arm.urdf, and its waveform.
+"""The figures of docs/how-to/board.md: the boundary of an accelerator of docs/arm.urdf, and its waveform.
 
     python -m benchmarks.fpga.figures
 

@@ -1,4 +1,4 @@
-"""Rewrites benchmarks/FPGA.md, and tables in docs/fpga.md and docs/papers.md, from results/fpga.json alone.
+"""Rewrites benchmarks/FPGA.md, and tables of the pages in `PARTS`, from results/fpga.json alone.
 
 python -m benchmarks.fpga.tables            rewrite
 python -m benchmarks.fpga.tables --check    exit status 1 if one of them is out of date
@@ -19,8 +19,8 @@ from benchmarks.sections import table
 FILE, PAGE, DOCS = FOLDER / "fpga.json", ROOT / "benchmarks" / "FPGA.md", ROOT / "docs"
 HEAD = """\
 `python -m benchmarks.fpga` measures these results and keeps them in [results/fpga.json](results/fpga.json). `python -m
-benchmarks.fpga.tables` writes this page from that file. [FPGA accelerators](../docs/fpga.md) explains the accelerator
-and its options.
+benchmarks.fpga.tables` writes this page from that file. [FPGA accelerators](../docs/how-to/fpga.md) explains the
+accelerator and its options.
 
 * **Functions**: id is inverse dynamics, fd forward dynamics, m the mass matrix M, minv its inverse. did and dfd are the
   derivatives of id and fd. difd is dfd with M⁻¹ as an input. *All seven* are these.
@@ -36,8 +36,8 @@ The line below a table has the days and commits of its measurements, and the too
 changes."""
 MACHINE = "The machine is {machine}. If a table was measured on another processor, the line below it names that one."
 PARTS = {
-    "fpga.md": {"fpga goals": goals.goals, "fpga words": words.words},
-    "papers.md": {"fpga host": host.boundary},
+    "how-to/fpga.md": {"fpga goals": goals.goals, "fpga words": words.words},
+    "explanation/papers.md": {"fpga host": host.boundary},
 }
 """Tables between two comments of a page that is written by hand."""
 TIMES = {"iiwa14": {"wall_s": 30}, "atlas": {"wall_s": 300, "peak_gib": 4}}

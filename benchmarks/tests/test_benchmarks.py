@@ -69,7 +69,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def test_readme_quotes_the_newest_file_of_each_machine(path: Path) -> None:
+def test_speed_quotes_the_newest_file_of_each_machine(path: Path) -> None:
     (path.parent / "2025-12-31-some-cpu-2c.json").write_text("an older one")
     other = path.parent / "2025-01-01-another-cpu-2c.json"
     results.write(other, {"machine": {"cpu": "another cpu"}, "measurements": {}})
@@ -78,13 +78,6 @@ def test_readme_quotes_the_newest_file_of_each_machine(path: Path) -> None:
     assert "| panda | 7 | 12.5 (48.0) | - | - | - | - | 200 (12.0) | - |" in text
     assert "some cpu" in text and "0123456789" in text and "clang" in text
     assert "C by CasADi 8 to 8." in text
-
-
-def test_only_what_stands_between_the_markers_changes() -> None:
-    text = f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n"
-    fresh = tables.updated(text, [])
-    assert fresh == f"before\n{tables.BEGIN}\n{tables.table([])}{tables.END}\nafter\n"
-    assert tables.updated(fresh, []) == fresh
 
 
 def test_the_page_has_every_measurement_and_says_who_is_absent(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The table of docs/steps.md holds what the steps of today keep."""
+"""The table of docs/results/conserved.md holds what the steps of today keep."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NUMBER = re.compile(r"(?<=[ ,])[0-9.]+(?:e-?[0-9]+)?(?=[ ,])")
 
 def test_the_table_of_the_page_is_what_is_measured() -> None:
     """Two digits are written; rounding of other machines, which 100 s of a double pendulum enlarge, may change one."""
-    page = (ROOT / "docs" / "steps.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results" / "conserved.md").read_text(encoding="utf-8")
     begin = page.index("| off by |")
     written = page[begin : page.index("\n\n", begin)].split("\n")
     for have, want in zip(written, table(), strict=True):

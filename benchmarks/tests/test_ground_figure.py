@@ -1,4 +1,4 @@
-"""The picture of docs/ground.md is drawn from robots that really fall, land and stand."""
+"""The picture of docs/how-to/ground.md is drawn from robots that really fall, land and stand."""
 
 from __future__ import annotations
 

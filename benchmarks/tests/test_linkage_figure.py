@@ -1,4 +1,4 @@
-"""The picture of docs/loops.md is drawn from a leg that really swings and stays closed."""
+"""The picture of docs/how-to/loops.md is drawn from a leg that really swings and stays closed."""
 
 from __future__ import annotations
 

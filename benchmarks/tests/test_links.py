@@ -51,7 +51,7 @@ def test_of_several_machines_the_longest_chain_counts(monkeypatch: pytest.Monkey
 
 
 def test_the_page_quotes_the_results() -> None:
-    page = (results.ROOT / "docs" / "links.md").read_text()
+    page = (results.ROOT / "docs" / "results" / "links.md").read_text()
     for found in links.measured():
         for dtype, rows in found["one_state"].items():
             for row in rows:
@@ -59,12 +59,12 @@ def test_the_page_quotes_the_results() -> None:
                     f"| {row['links']} | {dtype} | {row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | "
                 )
                 assert text + f"{row['ratio']:.2f} |" in page
-    for figure in re.findall(r"\]\((figures/\S+)\)", page):
-        assert (results.ROOT / "docs" / figure).is_file()
+    for figure in re.findall(r"\]\((\.\./figures/\S+)\)", page):
+        assert (results.ROOT / "docs" / "results" / figure).is_file()
 
 
 def test_the_page_quotes_the_errors() -> None:
-    page = (results.ROOT / "docs" / "links.md").read_text()
+    page = (results.ROOT / "docs" / "results" / "links.md").read_text()
     found = json.loads(links_errors.FILE.read_text())
     for kind, most in (("chains", 1000), ("trees", 300)):
         assert found[kind][-1]["links"] == most

@@ -13,6 +13,7 @@ from condyle.cli import COMMANDS
 from condyle.functions.kinematics import KINEMATICS
 from condyle.functions.momentum import MOMENTA
 from tests.processor import slow
+from tests.programs import page_named
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = [ROOT / "docs" / "tour.py", *sorted((ROOT / "examples").glob("*.py"))]
@@ -80,7 +81,7 @@ def test_readme_program_runs(tmp_path: Path) -> None:
     ],
 )
 def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / f"{page}.md").read_text()
+    text = page_named(page).read_text()
     programs = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert programs
     for program in programs:
@@ -91,9 +92,9 @@ def test_program_of_a_family_runs(page: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", ["cpu", slow("numpy"), slow("c")])
 def test_programs_of_users_functions_run(target: str, tmp_path: Path) -> None:
-    text = (ROOT / "docs" / "your-functions.md").read_text().replace("compile()", f"compile(target={target!r})")
+    text = page_named("your-functions").read_text().replace("compile()", f"compile(target={target!r})")
     blocks = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 9
+    assert len(blocks) == 6
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -102,7 +103,7 @@ def test_programs_of_users_functions_run(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", ["kinematics", "momentum"])
 def test_page_of_a_family_names_its_functions(page: str) -> None:
     families = {"kinematics": KINEMATICS, "momentum": MOMENTA}
-    text = (ROOT / "docs" / f"{page}.md").read_text()
+    text = page_named(page).read_text()
     for function in families[page]:
         calling = ", ".join(port.name for port in function.inputs)
         assert f"| {function.name} | `{function.method}({calling})` |" in text
@@ -130,7 +131,7 @@ def test_paragraphs_of_the_readme_are_short() -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     paragraphs = [part for part in re.split(r"\n\n|\n(?=\* )", text) if not part.strip().startswith(("|", "#"))]
-    assert len(paragraphs) > 20
+    assert len(paragraphs) > 15 and len((ROOT / "README.md").read_text().split()) <= 1000
     assert not [part for part in paragraphs if len(part) > 4 * 130]
 
 

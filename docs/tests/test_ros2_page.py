@@ -1,4 +1,4 @@
-"""The node of docs/ros2.md compiles against stand-ins for ROS's headers, and answers what the library answers."""
+"""The node of docs/how-to/ros2.md compiles against stand-ins for ROS's headers, and answers as the library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import condyle
 from tests.programs import needs
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "ros2.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ros2.md"
 JOINT_STATE = """
 #include <string>
 #include <vector>

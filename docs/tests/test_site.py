@@ -14,7 +14,7 @@ import pytest
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.processor import slow
-from tests.programs import HERE, skip_without
+from tests.programs import HERE, page_named, skip_without
 from tools.manual.docstrings import plain, readable, rewritten
 from tools.manual.pages import INCLUDED, contents, parts
 
@@ -54,15 +54,15 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("page", ["guide", "large-jobs", "links", "fpga", "drives"])
+@pytest.mark.parametrize("page", ["models", "guide", "coming-from", "large-jobs", "links", "fpga", "drives"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga":
         skip_without("iverilog", "make")
-    needed = {"large-jobs": "dask.array", "guide": "pinocchio"}
+    needed = {"large-jobs": "dask.array", "coming-from": "pinocchio"}
     if page in needed:
         pytest.importorskip(needed[page], reason="pip install 'condyle[test]'")
     shutil.copy(DOCS / "arm.urdf", tmp_path)
-    blocks = BLOCK.findall((DOCS / f"{page}.md").read_text())
+    blocks = BLOCK.findall(page_named(page).read_text())
     run([sys.executable, "-W", "error", "-c", "\n".join(text for kind, text in blocks if kind == "python")], tmp_path)
 
 
@@ -71,7 +71,7 @@ def test_programs_of_the_gpu_page_run_on_the_fake_driver(page: str, monkeypatch:
     one = drivers.Driver(FakeDriver())
     monkeypatch.setattr(drivers, "driver", lambda: one)
     drivers.gpu.cache_clear()
-    blocks = [text for kind, text in BLOCK.findall((DOCS / f"{page}.md").read_text()) if kind == "python"]
+    blocks = [text for kind, text in BLOCK.findall(page_named(page).read_text()) if kind == "python"]
     assert blocks
     try:
         exec("\n".join(blocks), {})
@@ -160,7 +160,7 @@ def test_equations_become_mathml() -> None:
     pytest.importorskip("latex2mathml")
     from latex2mathml.converter import convert
 
-    equations = re.findall(r"\$\$(.*?)\$\$", (DOCS / "algorithms.md").read_text(), re.DOTALL)
+    equations = re.findall(r"\$\$(.*?)\$\$", page_named("algorithms").read_text(), re.DOTALL)
     assert equations
     for equation in equations:
         made = convert(equation, display="block")

@@ -27,7 +27,7 @@ _LOSES = " and ".join(f"than {name} from {n} links on" for name, n in JSIIA_LOSE
 TEXT = (
     f"The paper's machine: {MACHINE}; {REPEATS} repeats, random twists. Its figures have no numbers. Its text says "
     f"that forward dynamics by inverse dynamics (JSIIA) is slower {_LOSES}. The paper does not state the number type "
-    "or the ranges of parameters. No GPU was measured here. docs/links.md has more machines, and the errors."
+    "or the ranges of parameters. No GPU was measured here. docs/results/links.md has more machines, and the errors."
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from condyle.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from condyle import ground
     from condyle.api import Builder, Robot, chain, export, function, load, operation_counts, random_tree
     from condyle.calls.dynamics import Dynamics
     from condyle.calls.methods import DynamicsDerivatives, ForwardDynamicsDerivatives, InverseDynamicsDerivatives
@@ -78,6 +79,7 @@ __all__ = [
     "fixed_point",
     "from_log_cholesky",
     "function",
+    "ground",
     "load",
     "log_cholesky",
     "operation_counts",
@@ -106,6 +108,7 @@ _HOMES = {
     "Drive": "model.change",
     "Shape": "model.shapes",
     "random": "symbolic",
+    "ground": "",
     "solve_symmetric": "symbolic.linear",
     "Dynamics": "calls.dynamics",
     **dict.fromkeys((name for name in __all__ if name.endswith(("Error", "Warning", "Finding"))), "errors"),
@@ -116,7 +119,10 @@ def __getattr__(name: str) -> object:
     """A public name, imported at its first use: the command's help needs none of them, and NumPy takes its time."""
     if name not in _HOMES:
         raise AttributeError(f"module 'condyle' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"condyle.{_HOMES[name]}"), name)
+    home = _HOMES[name]
+    value = globals()[name] = (
+        getattr(import_module(f"condyle.{home}"), name) if home else import_module(f"condyle.{name}")
+    )
     return value
 
 

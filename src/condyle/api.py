@@ -77,12 +77,12 @@ class Robot(model.Robot):
         """Return the `Dynamics` of this robot: its functions, each compiled at its first call.
 
         target: "cpu": machine code, or C or NumPy if the processor cannot run it; "c": by the system's C compiler;
-            "numpy": the reference; "cuda": an NVIDIA GPU (docs/gpu.md).
+            "numpy": the reference; "cuda": an NVIDIA GPU (docs/how-to/gpu.md).
         dtype: number type of every array, in and out: "float64" or "float32".
         threads: their largest number; None is every core.
-        links: "serial"; "scan": links in parallel (docs/links.md; no mimic joints): all functions on "numpy", with
-            routes of their own, such as {"fd": "abia"}; some on "cpu" and "cuda", where the rest are serial; "auto":
-            the faster of both for one state, as measured.
+        links: "serial"; "scan": links in parallel (docs/explanation/links.md; no mimic joints): all functions on
+            "numpy", with routes of their own, such as {"fd": "abia"}; some on "cpu" and "cuda", where the rest are
+            serial; "auto": the faster of both for one state, as measured.
         routes: the algorithm of a function, such as {"fd": "aba"}; by default the one with the fewest operations.
         device: the number of the GPU; None is 0.
         kernels: how functions run on the GPU, one text for all or {"dfd": "group32 split"}; "auto": by an estimate of
@@ -96,26 +96,27 @@ class Robot(model.Robot):
         integrator: of `step`: "semi_implicit_euler", "euler" or "rk4"; closed loops drift least with "rk4".
         inputs: numbers of the robot that become keyword arguments: "inertias", "gravity", "armature", and "damping",
             "dry_friction", "stiffness", whose forces then act; with actuators "actuator_gains"; with contacts "gains"
-            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms".
+            and "anchors", and for `contact_solve` "normals", "gaps", "impulse0", "arms"; with joint_rows
+            "joint_impulse0", and `contact_solve` answers `joint_impulse` too.
         contacts: each `condyle.Contact` holds while its flag is 1; None is `robot.contacts`, those of the file.
         check: a call on NumPy arrays, and PyTorch's of the processor, is a StateError where the length of a quaternion
             is further than 1e-3 from 1; `out=` may hold some answers then. False: quaternions are taken as given.
         joint_forces: some of "damping", "friction", "springs", "limits", or "all": forces of the joints that belong to
-            the equation of motion, M a + c = tau + joint forces (docs/drives.md).
+            the equation of motion, M a + c = tau + joint forces (docs/how-to/drives.md).
         actuators: those of the robot push, and functions take their controls u (..., nu) in place of tau.
         friction_velocity: w of dry friction, - f v / sqrt(v^2 + w^2) [rad/s or m/s].
         stops: of the stops at limits: stiffness [N m/rad or N/m], time ahead [s] and blend [rad or m].
         implicit: steps of first order take what depends on v at their end: (M + h D) a; else at their beginning.
             "positions", of semi-implicit Euler: springs and actuators at the positions of their end too.
         joint_rows: in `contact_solve`, "friction" and "limits" of joint_forces hold exactly, as rows of its conditions,
-            in place of their smooth forces (docs/friction.md).
+            in place of their smooth forces (docs/how-to/friction.md).
         regressor: some of "damping", "friction", "armature", "stiffness": `inverse_dynamics_regressor` has nv columns
             for each behind the inertias', in this order.
-        sweeps: of `contact_solve`, this many from `impulse0`, which takes the same time for all states; None:
-            iterations until it is solved (docs/friction.md).
+        sweeps: of `contact_solve`, this many from `impulse0` and `joint_impulse0`, which takes the same time for all
+            states; None: iterations until it is solved (docs/how-to/friction.md).
         Errors: ModelError for bodies and joints that cannot exist; UnsupportedError for an option, with what is
             allowed; DeviceError, at the first call, if the GPU cannot be used. ModelWarning, once: what the file says
-            and functions leave out, such as friction (docs/models.md).
+            and functions leave out, such as friction (docs/how-to/models.md).
         """
         dtype = dtype_name(dtype)
         for name, value, allowed in (("target", target, tuple(TARGETS)), ("links", links, LINKS)):
@@ -190,8 +191,8 @@ class Robot(model.Robot):
 
         q (..., nq), v (..., nv). Nearest by the sum of squares of the entries; nearest in kinetic energy is what
         `impulse_dynamics` answers for an impact without restitution. Rows that are only rounding of the model's digits
-        take nothing away (docs/contacts.md, Regularisation). contacts, fixed and errors: as in `close`; StateError
-        where the velocities of fixed joints open a loop.
+        take nothing away (docs/how-to/contacts.md, Regularisation). contacts, fixed and errors: as in `close`;
+        StateError where the velocities of fixed joints open a loop.
         """
         return self._closed_loops("close_velocity", contacts).project(q, v, fixed)
 
@@ -215,7 +216,7 @@ class Robot(model.Robot):
         frames: names of K frames, which are to be at their targets all at once. position [1], rotation [m]: weights of
         their errors, one for all or one a frame; 0: it does not matter. limits: q keeps the limits of the joints. rest
         (nq,): a posture to be near to, as far as the frames leave it free. tolerance [m, rad]: the error of a solution.
-        most: iterations of a target. See docs/inverse_kinematics.md and `Solution`.
+        most: iterations of a target. See docs/how-to/inverse_kinematics.md and `Solution`.
         Errors: UnsupportedError for a frame and a number; ModelError for limits that no q keeps.
         """
         from condyle.jobs.inverse_kinematics import InverseKinematics  # at first use
@@ -247,7 +248,7 @@ class Robot(model.Robot):
         meshes: str | os.PathLike[str] | None = None,
         assets: Sequence[str | os.PathLike[str]] = (),
     ) -> View | None:
-        """Show the robot in the browser, or draw it into a file; return the page's handle, or None (docs/viewer.md).
+        """Show the robot in the browser, or draw it into a file (docs/how-to/viewer.md); return the page or None.
 
         q (nq,) or (N, nq): robots that stand still; None is the neutral state. trajectory (T, nq) or (N, T, nq): states
         dt [s] apart, instead of q. forces: {frame: force [N] in world axes}, each (3,), (N, 3), (T, 3) or (N, T, 3).

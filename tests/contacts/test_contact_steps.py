@@ -22,7 +22,7 @@ from tests.ground.robots import box, quadruped
 
 Array = np.ndarray
 THERE = 1e-8
-"""m/s, in float64: what docs/friction.md calls solved."""
+"""m/s, in float64: what docs/how-to/friction.md calls solved."""
 
 
 def iterations(robot: condyle.Robot, contacts: Any, args: list[Array], **more: Array) -> Array:

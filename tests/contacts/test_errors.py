@@ -160,7 +160,7 @@ def test_rows_of_flags_that_are_refused() -> None:
 
 
 def test_a_flag_between_0_and_1_makes_a_contact_soft() -> None:
-    """s (J a + gamma) + (1 - s) f = 0, and the force that acts is s f: what docs/contacts.md says."""
+    """s (J a + gamma) + (1 - s) f = 0, and the force that acts is s f: what docs/how-to/contacts.md says."""
     robot, s = condyle.load("hyq", floating_base=True), 0.3
     dyn = robot.compile("numpy", contacts=[Contact("lf_foot")])
     held = robot.compile("numpy", contacts=[Contact("lf_foot")], frames=["lf_foot"])

@@ -270,6 +270,64 @@ def test_the_impulses_of_contacts_are_all_that_a_start_needs() -> None:
     np.testing.assert_allclose(second.v[solved], first.v[solved], rtol=0, atol=1e-7)  # 10 of what is solved
 
 
+def test_joint_impulses_are_what_is_left_in_the_balance() -> None:
+    """And they are zero where no row is."""
+    robot, (q, v, tau, *rest) = stiff_quadruped(), on_feet()
+    for sweeps in (None, 6):
+        dyn = robot.compile(contacts=FEET, inputs=("joint_impulse0",), sweeps=sweeps, **ROWS)
+        found = dyn.contact_solve(q, v, tau, *rest)
+        M, b = unforced(robot, q, v, tau)
+        pushed = np.einsum("nij,ni->nj", world_jacobian(q), found.impulse.reshape(len(q), 12))
+        left = (M @ found.v[..., None])[..., 0] - b - pushed
+        np.testing.assert_allclose(found.joint_impulse, left, rtol=0, atol=1e-12 * np.abs(pushed).max())
+        assert not found.joint_impulse[:, :6].any() and np.all(found.joint_impulse[:, 6:].any(axis=1))
+    plain = robot.compile(contacts=FEET, **ROWS).contact_solve(q, v, tau, *rest)
+    zeros = dyn_of_starts(None).contact_solve(q, v, tau, *rest)
+    assert all(np.array_equal(x, y) for x, y in zip(plain, zeros[:3], strict=True)) and len(plain) == 3
+
+
+STARTS = ("impulse0", "joint_impulse0")
+
+
+def dyn_of_starts(sweeps: int | None, target: str = "cpu", dtype: str = "float64") -> Any:
+    given = STARTS if sweeps else STARTS[1:]
+    return stiff_quadruped().compile(target, dtype=dtype, contacts=FEET, inputs=given, sweeps=sweeps, **ROWS)
+
+
+def test_a_sweep_from_a_solution_stays_there() -> None:
+    """The start of both kinds of rows: without that of the joints one sweep leads away."""
+    args = on_feet()
+    solved = dyn_of_starts(None).contact_solve(*args)
+    there, one = solved.residual < 1e-8, dyn_of_starts(1)
+    impulse0, joint_impulse0 = solved.impulse, solved.joint_impulse
+    kept = one.contact_solve(*args, impulse0=impulse0, joint_impulse0=joint_impulse0)
+    assert there.mean() > 0.9 and kept.residual[there].max() < 1e-6  # a sweep has steps of 100 times the residual
+    np.testing.assert_allclose(kept.v[there], solved.v[there], rtol=0, atol=1e-6)
+    left = one.contact_solve(*args, impulse0=impulse0, joint_impulse0=0.0 * joint_impulse0)
+    assert np.median(left.residual) > 1e-3
+    few, residuals = dyn_of_starts(4), list[float]()
+    more = dict.fromkeys(STARTS)  # zeros
+    for _ in range(12):
+        found = few.contact_solve(*args, **more)
+        more = {"impulse0": found.impulse, "joint_impulse0": found.joint_impulse}
+        residuals.append(float(np.median(found.residual)))
+    assert residuals[-1] < 1e-2 * residuals[0], "calls continue where the one before ended"
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_starts_are_the_same_on_targets(dtype: str) -> None:
+    args, rng = on_feet(), np.random.default_rng(0)
+    starts = {
+        "impulse0": 0.1 * rng.random((len(args[0]), 4, 3)),
+        "joint_impulse0": 0.01 * rng.normal(size=args[1].shape),
+    }
+    want = dyn_of_starts(3, "numpy").contact_solve(*args, **starts)
+    cast = {name: x.astype(dtype) for name, x in starts.items()}
+    found = dyn_of_starts(3, dtype=dtype).contact_solve(*(x.astype(dtype) for x in args), **cast)
+    for x, y in zip(found, want, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol={"float64": 1e-10, "float32": 2e-2}[dtype] * np.abs(y).max())
+
+
 def test_energy_never_rises_by_impulses() -> None:
     """Joints begin within their limits."""
     robot, rng = stiff_quadruped(), np.random.default_rng(3)
@@ -347,22 +405,25 @@ def test_derivatives_are_those_of_differences() -> None:
     robot, rng, n, h = arm(), np.random.default_rng(9), 40, 1e-6
     q, v, tau = rng.uniform(-0.9, 1.1, (n, 3)), 0.02 * rng.normal(size=(n, 3)), 3.0 * rng.normal(size=(n, 3))
     q[::3, 0] = robot.lower[0] + 1e-6
-    dyn = robot.compile(inputs=("dry_friction",), **ROWS)
+    dyn = robot.compile(inputs=("dry_friction", "joint_impulse0"), **ROWS)
     none, dt, f = np.zeros((n, 0)), np.full(n, DT), np.tile(robot.friction, (n, 1))
-    args = [q, v, tau, none, dt, none, f]
-    along = [*rng.normal(size=(3, n, 3)), none, np.zeros(n), none, rng.normal(size=(n, 3))]
+    args, more = [q, v, tau, none, dt, none], {"dry_friction": f, "joint_impulse0": 1e-3 * rng.normal(size=(n, 3))}
+    along = [*rng.normal(size=(3, n, 3)), none, np.zeros(n), none, *rng.normal(size=(2, n, 3))]
 
     def moved(sign: float) -> Any:
-        values = [x + sign * h * dx for x, dx in zip(args, along, strict=True)]
-        return dyn.contact_solve(*values[:-1], dry_friction=values[-1]).v
+        values = [x + sign * h * dx for x, dx in zip([*args, *more.values()], along, strict=True)]
+        return dyn.contact_solve(*values[:-2], **dict(zip(more, values[-2:], strict=True)))
 
-    slope = (moved(1.0) - moved(-1.0)) / (2.0 * h)
-    tangents = dyn.jvp("cfric")(*args[:-1], *along[:-1], dry_friction=f, ddry_friction=along[-1])
-    close = np.abs(tangents[0] - slope) < 1e-5 * np.abs(slope).max()
-    assert np.mean(close) > 0.97  # in the others a mode changes between both sides
-    bars = [rng.normal(size=(n, 3)), np.zeros((n, 0, 3)), np.zeros(n)]
-    cotangents = dyn.vjp("cfric")(*args[:-1], *bars, dry_friction=f)
-    ahead = (tangents[0] * bars[0]).sum(axis=1)
+    after, before = moved(1.0), moved(-1.0)
+    tangents = dyn.jvp("cfric")(*args, *along[:-2], **more, ddry_friction=along[-2], djoint_impulse0=along[-1])
+    for k in (0, 3):  # v, impulses of joints
+        slope = (after[k] - before[k]) / (2.0 * h)
+        close = np.abs(tangents[k] - slope) < 1e-5 * np.abs(slope).max()
+        assert np.mean(close) > 0.97  # in the others a mode changes between both sides
+    bars = [rng.normal(size=(n, 3)), np.zeros((n, 0, 3)), np.zeros(n), rng.normal(size=(n, 3))]
+    cotangents = dyn.vjp("cfric")(*args, *bars, **more)
+    ahead = (tangents[0] * bars[0] + tangents[3] * bars[3]).sum(axis=1)
+    assert not np.any(cotangents[-1])  # where iterations begin moves no solution
     back = sum((x * y).reshape(n, -1).sum(axis=1) for x, y in zip(cotangents, along, strict=True))
     np.testing.assert_allclose(back, ahead, rtol=0, atol=1e-9 * np.abs(ahead).max())
 
@@ -399,6 +460,14 @@ def test_what_is_refused() -> None:
         robot.compile(joint_forces=("friction",), joint_rows=1)  # type: ignore[arg-type]
     with pytest.raises(condyle.UnsupportedError, match=r"has neither; give joint_forces=\('friction', 'limits'\)"):
         robot.compile(joint_forces=("damping",), joint_rows=True)
+    with pytest.raises(condyle.UnsupportedError, match=r"inputs=\('joint_impulse0',\): give some of"):
+        robot.compile(joint_forces=("friction",), inputs=("joint_impulse0",))
+    with pytest.raises(condyle.UnsupportedError, match=r"at.contact_solve: .* without joint rows; robot.function\("):
+        robot.function(
+            lambda at: at.contact_solve(at.v, [1.0], DT, [1.0], joint_impulse0=at.v).v,
+            {"q": "nq", "v": "nv"},
+            contacts=[condyle.Contact("link2")],
+        )
     with pytest.raises(condyle.UnsupportedError, match="the robot has no contacts"):
         robot.compile(joint_forces=("friction",)).contact_solve(*np.zeros((3, 3)), NONE, DT, NONE)
     with pytest.raises(condyle.UnsupportedError, match="the robot has no contacts"):

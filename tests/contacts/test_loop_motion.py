@@ -55,7 +55,7 @@ def opened(kp: float, kd: float) -> float:
 
 
 def test_gains_for_the_default_integrator() -> None:
-    """Open by (h/2) (kd/kp) |J' v|, stable where kp h² < 4 - 2 kd h, as docs/loops.md says."""
+    """Open by (h/2) (kd/kp) |J' v|, stable where kp h² < 4 - 2 kd h, as docs/how-to/loops.md says."""
     far = opened(1.0, 1.0)
     assert opened(2.0, 0.5) == pytest.approx(far / 4, rel=0.1)
     assert opened(1.0, 0.5) == pytest.approx(far / 2, rel=0.1)

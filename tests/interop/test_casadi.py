@@ -301,9 +301,8 @@ def test_a_users_function_is_exported(tmp_path):
 
 
 def test_program_of_the_page_runs(tmp_path):
-    page = Path(__file__).resolve().parents[2] / "docs" / "interfaces.md"
-    section = page.read_text().split("## CasADi and acados", 1)[1].split("\n## ", 1)[0]
-    (code,) = re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "casadi.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -257,9 +257,8 @@ def test_a_missing_package_says_how_to_install_it() -> None:
 
 
 def test_program_of_the_page_runs(tmp_path: Path) -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "interfaces.md"
-    section = page.read_text().split("## crocoddyl", 1)[1].split("\n## ", 1)[0]
-    code = "".join(re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "crocoddyl.md"
+    code = "".join(re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0 and code, done.stderr

@@ -271,17 +271,8 @@ def test_answers_and_gradients_on_a_gpu(hyq, request):
 
 
 def test_program_of_the_page_runs(tmp_path: Path) -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "interfaces.md"
-    section = page.read_text().split("## PyTorch", 1)[1].split("\n## ", 1)[0]
-    code = "".join(re.findall(r"^```python\n(.*?)^```$", section, re.MULTILINE | re.DOTALL))
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "pytorch.md"
+    code = "".join(re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))
     command = [sys.executable, "-W", "error", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0 and code, done.stderr
-
-
-def test_program_of_the_readme_runs() -> None:
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
-    (code,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    there: dict[str, Any] = {"robot": condyle.load("iiwa14")}
-    exec(code, there)
-    assert there["tau"].grad.shape == (256, 7)

@@ -62,7 +62,8 @@ def environment(**options: Any) -> condyle.Environment:
         "control": control, "actions": 1, "contacts": [condyle.Contact("foot")], "ground": Plane(), "reset": begin,
         "draws": 5, "noise": 1, "horizon": 30, "substeps": 2,
     }  # fmt: skip
-    return condyle.Environment(hopper(), observe, reward, done, **{**values, **options})
+    values = {"robot": hopper(), **values, **options}
+    return condyle.Environment(values.pop("robot"), observe, reward, done, **values)
 
 
 def actions(n: int, steps: int, dtype: str = "float32") -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -64,6 +65,59 @@ def test_a_state_that_is_restored_goes_on_to_the_bit() -> None:
     assert_equal(played(envs, path), answers)
     other.restore(state)
     assert_equal(played(other, path), answers)
+
+
+def test_rows_of_joints_begin_at_the_impulses_before() -> None:
+    """They are kept, reset and restored as those of contacts."""
+    robot, options = hopper().with_drives({"slide": condyle.Drive(friction=20.0)}), {"joint_forces": ("friction",)}
+    env, path = environment(robot=robot, **options, joint_rows=True), actions(4, STEPS)
+    envs, other = env.compile(4, sweeps=1), env.compile(4, sweeps=1)
+    envs.reset(seed=1)
+    assert envs.state()["joint_impulse"].shape == (4, 7) and not envs.state()["joint_impulse"].any()
+    ended = 0
+    for action in path:
+        begun, push = np.logical_or(*envs.step(action)[2:4]), envs.state()["joint_impulse"]
+        ended += begun.sum()
+        assert not push[begun].any() and push[~begun, 6].all() and not push[:, :6].any()
+        assert np.abs(push).max() <= 5e-3 * 20.0 * (1.0 + 1e-6)
+    assert ended >= 4
+    while not envs.state()["impulse"].any(axis=(1, 2)).all():
+        envs.step(path[0])
+    state = envs.state()
+    answers = played(envs, path)
+    other.restore(state)
+    assert_equal(played(other, path), answers)
+    other.restore({**state, "joint_impulse": 0.0 * state["joint_impulse"]})
+    assert not np.array_equal(other.step(path[0])[0], answers[0][0]), "a sweep does not forget where it began"
+
+
+def test_a_body_without_contacts_stands_on_its_stop() -> None:
+    """It falls 0.1 m, and is carried by m g h a step."""
+    builder = condyle.Builder(gravity=(0.0, 0.0, -9.81)).body("body", mass=2.0, inertia=0.01 * np.eye(3))
+    limits = {"lower": -0.1, "upper": 1.0}
+    builder.joint("slide", parent="world", child="body", type="prismatic", axis=(0.0, 0.0, 1.0), **limits)
+    env = Environment(
+        builder.build(), lambda at, joint_impulse: np.concatenate([at.q, at.v, joint_impulse]), lambda at: at.q[0],
+        joint_forces=("limits",), joint_rows=True,
+    )  # fmt: skip
+    for sweeps in (1, None):
+        envs = env.compile(2, "float64", sweeps=sweeps)
+        envs.reset(seed=0)
+        for _ in range(20):
+            observation, *_, info = envs.step(np.zeros((2, 1)))
+            assert observation[:, 0].min() >= -0.1 - 1e-15 and info["residual"].max() < 1e-12
+        np.testing.assert_allclose(observation, [[-0.1, 0.0, 2.0 * 9.81 * 5e-3]] * 2, rtol=0, atol=1e-14)
+
+
+def test_a_pickle_goes_on_to_the_bit() -> None:
+    """Also where a rollout was made before; a function that has no name has no pickle."""
+    envs, path = environment().compile(4), actions(4, STEPS)
+    envs.reset(seed=1)
+    envs.rollout(lambda observation: observation[:1], {}, 2)
+    other = pickle.loads(pickle.dumps(envs))
+    assert_equal(played(other, path), played(envs, path))
+    with pytest.raises((pickle.PicklingError, AttributeError), match="sliding"):
+        pickle.dumps(sliding().compile(2))
 
 
 def policy(observation: Any, gain: Any, noise: Any) -> Any:
@@ -243,20 +297,23 @@ def test_noise_is_normal_and_differs_between_steps() -> None:
     assert np.abs(correlations).max() < 5.0 / np.sqrt(n)
 
 
-def randomised() -> Environment:
-    """The slider with all of its numbers drawn."""
+def randomised(forces: tuple[str, ...]) -> Environment:
+    """The slider with all of its numbers drawn. forces: those that are named."""
     factors = dict.fromkeys(("inertias", "armature", "damping", "dry_friction", "stiffness", "actuator_gains"), 0.3)
     return Environment(
         slider(), lambda at: np.concatenate([at.q, at.v]), lambda at: at.q[0], reset=lambda draws: {"q": draws - 0.5,
         "v": draws}, draws=1, randomise={**factors, "gravity": 1.0}, dt=1e-2, substeps=1, horizon=3, actuators=True,
-        joint_forces=("damping", "friction", "springs"), implicit=False,
+        joint_forces=forces, implicit=False,
     )  # fmt: skip
 
 
-def test_numbers_of_the_robot_are_those_that_are_drawn() -> None:
-    """v' = v + h (gain u - d v - f v / sqrt(v^2 + w^2) - k q + m (g + dg)) / (m + armature), with drawn factors."""
+@pytest.mark.parametrize("forces", [("damping", "friction", "springs"), ()])
+def test_numbers_of_the_robot_are_those_that_are_drawn(forces: tuple[str, ...]) -> None:
+    """v' = v + h (gain u - d v - f v / sqrt(v^2 + w^2) - k q + m (g + dg)) / (m + armature), with drawn factors.
+
+    Forces act by these numbers, named or not."""
     n = 400
-    envs = randomised().compile(n, "float64")
+    envs = randomised(forces).compile(n, "float64")
     start = envs.reset(seed=0)
     drawn = envs.state()
     for name, (low, high) in {"gravity": (-1.0, 1.0), "armature": (0.7, 1.3), "actuator_gains": (0.7, 1.3)}.items():
@@ -372,7 +429,8 @@ def refused(error: type[CondyleError], words: str, **options: Any) -> None:
 def test_what_does_not_fit_is_refused() -> None:
     refused(UnsupportedError, r"randomise: 'mass'; allowed is 'friction', .*'push'", randomise={"mass": 0.1})
     refused(UnsupportedError, r"'friction' changes nothing here; give contacts", randomise={"friction": (0.4, 1.0)})
-    refused(UnsupportedError, r"'damping' changes nothing here; give joint_forces", randomise={"damping": 0.1})
+    bare = {"robot": block(), "randomise": {"damping": 0.1}, "joint_forces": ("damping",)}
+    refused(UnsupportedError, r"'damping' changes nothing here; .* those of robot 'block' are all 0", **bare)
     refused(UnsupportedError, r"changes nothing here; give actuators=True", randomise={"actuator_gains": 0.1})
     refused(UnsupportedError, "needs a floating base", randomise={"push": (1.0, 0.1)})
     refused(UnsupportedError, "expected a number below 1", randomise={"inertias": 1.0})

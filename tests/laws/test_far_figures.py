@@ -1,4 +1,4 @@
-"""The table of docs/kinematics.md about errors far from the world's origin."""
+"""The table of docs/how-to/kinematics.md about errors far from the world's origin."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import condyle
 from condyle import Dynamics
 from tests.laws.robots import Array, relative
 
-PAGE = Path(__file__).parents[2] / "docs" / "kinematics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "kinematics.md"
 HEAD = "| distance | float32: h, dh, cmm, jac, djac | float32: com | float32: fk | float64: com | float64: fk |"
 UNITS = {"m": 1.0, "km": 1e3}
 

@@ -33,7 +33,7 @@ def test_one_line_once(tmp_path: Path) -> None:
     robot = arm(tmp_path, "once")
     line = (
         "the file of robot 'once': not applied: damping of 1 joint, friction of 1 joint (to apply: "
-        "compile(joint_forces=('all',))), limits of 1 joint; see docs/models.md, "
+        "compile(joint_forces=('all',))), limits of 1 joint; see docs/how-to/models.md, "
         '"What a file says and functions leave out"'
     )
     with pytest.warns(ModelWarning, match=f"^{re.escape(line)}$") as caught:

@@ -70,7 +70,7 @@ def test_a_body_of_equal_inertia_keeps_its_angular_momentum() -> None:
 @pytest.mark.parametrize("integrator", EULERS)
 @pytest.mark.parametrize("what", ["angular momentum", "momentum off the centre", "path off the centre"])
 def test_what_is_not_kept_drifts_to_first_order(what: str, integrator: str) -> None:
-    """As docs/steps.md states: half the step, half the drift."""
+    """As docs/how-to/steps.md states: half the step, half the drift."""
     robot = body("free", 0.0 if what == "angular momentum" else 0.1)
     dyn, drifts = robot.compile(), list[float]()
     v = np.array([1.0, 0.5, -0.3, 1.0, 2.0, 0.5])

@@ -54,7 +54,7 @@ REFUSED = {
     "long determinant": (lambda x: np.linalg.det(np.outer(np.tile(x, 5), np.tile(x, 5))), "10 rows; 8 are"),
     "pinv": (lambda x: np.linalg.pinv(np.outer(x, x)), r"pinv takes .*: write A\.T @ np\.linalg\.inv\("),
     "svd": (lambda x: np.linalg.svd(np.outer(x, x)), r"svd takes no symbols: .*np\.linalg\.det\(J @ J\.T\)"),
-    "no other way": (lambda x: np.fft.fft(x), r"np\.fft\.fft takes no symbols: docs/your-functions\.md lists"),
+    "no other way": (lambda x: np.fft.fft(x), r"np\.fft\.fft takes no symbols: docs/how-to/your-functions\.md lists"),
     "a near one": (lambda x: np.sum(np.hypot(x, x)) + np.nanmax(x), r"nanmax takes no symbols: the nearest .* np\.max"),
     "written input": (lambda x: x.__iadd__(1.0), r"x\.copy\(\)"),
     "entry of an input": (lambda x: x.__setitem__(0, 1.0), r"x\.copy\(\)"),

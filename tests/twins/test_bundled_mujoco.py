@@ -26,7 +26,7 @@ NAMES = pytest.mark.parametrize("name", ["go2", "g1"])
 ALLOWED = 1e-12
 """Of lengths and matrices: quaternions become matrices, and these angles, and back."""
 STANDS = MappingProxyType({"go2": (0.2884, 0.022), "g1": (0.7862, 0.0)})
-"""Heights of the base and of the frames of the feet, of docs/models.md, in the posture "home" of the source [m]."""
+"""Heights of the base and of the frames of the feet, of docs/how-to/models.md, in the posture "home" [m]."""
 
 
 @cache

@@ -14,7 +14,7 @@ from condyle import ModelError, ModelWarning
 from tests.twins.example_robots import loaded, path_of
 
 pin = pytest.importorskip("pinocchio", reason="pip install 'condyle[test]'")
-GUIDE = Path(__file__).resolve().parents[2] / "docs" / "guide.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "coming-from.md"
 NEAR = 1e-8  # of the largest torque: angles within `snap` of a quarter turn are moved by up to 1e-9 rad
 
 

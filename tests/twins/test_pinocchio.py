@@ -160,7 +160,7 @@ def test_locked_and_rerooted_robots() -> None:
 
 
 def test_unit_wrenches_make_a_jacobian() -> None:
-    """As the guide says: of a frame that hangs off its body, in a batch."""
+    """As docs/how-to/coming-from.md says: of a frame that hangs off its body, in a batch."""
     ours = condyle.load("hyq", snap=0.0, floating_base=True).lock({"lf_kfe_joint": -0.7})
     other, foot = FileTwin(ours, ours.to_urdf(), floating_base=True), "lf_lowerleg"
     q, rest = states(ours, N, seed=2).q, np.zeros(ours.nv)

@@ -77,7 +77,7 @@ def test_what_was_snapped_is_counted(tmp_path: Path) -> None:
 
 def test_the_guide_promises_what_is_tested() -> None:
     """Its table of accuracies, number by number; the robot is the one that was loaded."""
-    guide = (Path(__file__).resolve().parents[2] / "docs" / "guide.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "accuracy.md").read_text(encoding="utf-8")
     rows = [line for line in guide.split("## Accuracy", 1)[1].splitlines() if line.startswith("|")]
     functions = [cell.strip().split(", ") for cell in rows[0].strip("|").split("|")[1:]]
     for dtype, promised, row in (("float64", FLOAT64, rows[2]), ("float32", FLOAT32, rows[3])):

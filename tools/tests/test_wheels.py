@@ -81,7 +81,7 @@ def test_the_version_is_that_of_the_newest_changes() -> None:
 def test_the_pages_name_the_versions_of_python_that_are_built_for() -> None:
     built = {version for version in wheels.VERSIONS if not version.endswith("t")}
     assert set(re.findall(r'"Programming Language :: Python :: (3\.\d+)"', PROJECT)) == built
-    table = (wheels.ROOT / "docs/installing.md").read_text(encoding="utf-8")
+    table = (wheels.ROOT / "docs/how-to/installing.md").read_text(encoding="utf-8")
     assert set(re.findall(r"^\| (3\.\d+)\.\d+ \|", table, re.MULTILINE)) == built
 
 

@@ -1,8 +1,8 @@
 """The algorithms of rigid-body dynamics, each a few sweeps over the tree, on any scalar.
 
-The equations are in docs/algorithms.md. Shared by all: `sweeps` (what a step and a sweep are), `unrolled` (sweeps on
-numbers or symbols), `joint` (a joint, its body, the wrench on it), `matrix` (values of joints, sparse matrices),
-`normal_form` (the tree that a function is computed on).
+The equations are in docs/explanation/algorithms.md. Shared by all: `sweeps` (what a step and a sweep are), `unrolled`
+(sweeps on numbers or symbols), `joint` (a joint, its body, the wrench on it), `matrix` (values of joints, sparse
+matrices), `normal_form` (the tree that a function is computed on).
 
 | quantity | files |
 |---|---|

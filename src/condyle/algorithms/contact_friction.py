@@ -9,15 +9,17 @@ Moreau 1988; Jean 1999. This file has the problem, where its solution begins, an
 it. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) the conditions hold if and only if p is
 the projection of p - rho u' onto the cone, for any rho > 0 (Acary, Brogliato 2008, section 3.9).
 
-Rows of joints (`joint_rows`), if there are any, are unit vectors below the contacts' rows in J. A sweep comes to them
-before the contacts, so that impulses of contacts are all that a start needs. At the end joints are solved for once more
-alone, so that they are right for the impulses of the contacts where these are not there.
+Rows of joints (`joint_rows`), if there are any, are unit vectors below the contacts' rows in J. A sweep of
+`contact_newton` comes to them before the contacts, so that impulses of contacts are all that its start needs. At the
+end joints are solved for once more alone, so that they are right for the impulses of the contacts where these are not
+there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
+from typing import TypeAlias
 
 from condyle.algorithms.contact_forces import Constrained
 from condyle.algorithms.contact_newton import SMALL, Problem, cut
@@ -36,6 +38,9 @@ from condyle.spatial.vector import Matrix, Vector
 START = 1e-3
 """mu of `contact_forces` for the first impulses: they need few digits, and stay small where rows contradict each
 other."""
+
+
+Answers: TypeAlias = tuple[list[Scalar], list[Scalar], Scalar, list[Scalar]]
 
 
 class Frictional(Constrained):
@@ -140,13 +145,19 @@ class Frictional(Constrained):
         return self.problem.times(p)
 
     def start(self) -> list[Scalar]:
-        """The first p: `impulses_before`, else those of contacts that all stick (w = 0, u_t = 0); cut off at the cones.
-        Zero of joints."""
+        """The first p: `impulses_before`, else those of contacts that all stick (w = 0, u_t = 0); cut off at the cones;
+        and `joints_before`."""
         p = self.impulses_before
         if p is None:
             sought = [-x for x in self.b[: self.first]]
             p = solve(self.regularised(self.of_contacts, alike=True, mu=START).factors, sought) if sought else []
-        return cut([*p, *(number(0.0) for _ in self.joints)], self.friction)
+        return cut([*p, *self.joints_before], self.friction)
+
+    @property
+    def joints_before(self) -> list[Scalar]:
+        """The input joint_impulse0 of each row of a joint, else zero."""
+        first = self.tree.inputs.get("joint_impulse0")
+        return [number(0.0) if first is None else first[joint.entry] for joint in self.joints]
 
     @property
     def impulses_before(self) -> list[Scalar] | None:
@@ -157,17 +168,20 @@ class Frictional(Constrained):
         turned = (vec.times(axes, vec.three(first, 3 * k)) for k, axes in enumerate(self.axes))
         return [self.active[3 * k] * x for k, three in enumerate(turned) for x in three]
 
-    def answers(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
-        """(v_next, impulses in the world's axes, residual) of a solution; without gain of energy, also where it is
-        none."""
+    def answers(self, p: Sequence[Scalar]) -> Answers:
+        """(v_next, impulses in the world's axes, residual, impulses of joints) of a solution; without gain of energy,
+        also where it is none."""
         return self.answers_without_gain(self.problem.with_joints_solved(p))
 
-    def answers_without_gain(self, p: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar], Scalar]:
+    def answers_without_gain(self, p: Sequence[Scalar]) -> Answers:
         """The same of any impulses within the cones."""
         p = self._without_gain(p)
         moved = self.moved(self.half_moved, p)
         v_next = [x + y for x, y in zip(self.tree.inputs["v"], moved, strict=True)]
-        return v_next, self._in_world(p), self._residual(p)
+        joints = [number(0.0)] * self.tree.nv
+        for push, joint in zip(p[self.first :], self.joints, strict=True):
+            joints[joint.entry] = push
+        return v_next, self._in_world(p), self._residual(p), joints
 
     def _without_gain(self, p: Sequence[Scalar]) -> list[Scalar]:
         """p times the largest factor up to 1 at which the energy of the impulses, pᵀ (b + G p / 2), is not positive.

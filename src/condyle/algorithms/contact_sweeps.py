@@ -1,7 +1,8 @@
 """A fixed number of sweeps over the contacts of `contact_friction`, at a cost that is linear in their number.
 
-A sweep comes to the joints first and then to the contacts. With u = b + G p of a contact's three rows from the latest
-impulses, and B the inverse of its 3 x 3 block of G, its impulse becomes
+A sweep comes to the contacts first and then to the joints, so that joints are right for the contacts at its end. Before
+the first sweep joints have their impulses before, or are swept once. With u = b + G p of a contact's three rows from
+the latest impulses, and B the inverse of its 3 x 3 block of G, its impulse becomes
 
     p - B u,    which makes it stick, where that is inside the cone; else
     p_n := max(p_n - u_n / G_nn, 0),    p_t := p_t - u_t / g, no longer than friction p_n,
@@ -60,8 +61,7 @@ class Swept(Frictional):
 
     def start(self) -> list[Scalar]:
         """As they were before, else zero, which is linear in the number of contacts. The first sweep cuts them off."""
-        p = self.impulses_before or [number(0.0)] * self.first
-        return [*p, *(number(0.0) for _ in self.joints)]
+        return [*(self.impulses_before or [number(0.0)] * self.first), *self.joints_before]
 
     @property
     def of_velocities(self) -> list[Row]:
@@ -139,14 +139,19 @@ class Sweep(NamedTuple):
 
     def swept(self, p: Values, y: Values) -> tuple[list[Scalar], list[Scalar]]:
         """(p, y) after a sweep; y is empty where rows are those of G."""
-        first, now = 3 * len(self.friction), Latest(self, list(p), dict(enumerate(y)))
-        for i, joint in enumerate(self.joints, first):
+        now = Latest(self, list(p), dict(enumerate(y)))
+        for k in range(0, 3 * len(self.friction), 3):
+            u = [now.velocity(i, k) for i in range(k, k + 3)]
+            now.put(k, self._moved(k, now.p[k : k + 3], u))
+        return self.joints_swept(now.p, [now.y[k] for k in range(len(y))])
+
+    def joints_swept(self, p: Values, y: Values) -> tuple[list[Scalar], list[Scalar]]:
+        """The same after the joints alone."""
+        now = Latest(self, list(p), dict(enumerate(y)))
+        for i, joint in enumerate(self.joints, 3 * len(self.friction)):
             g = reciprocal(self.steps[i])
             w = now.velocity(i, i) - g * p[i]
             now.put(i, [(joint.velocity(w, g) - w) * self.steps[i]])
-        for k in range(0, first, 3):
-            u = [now.velocity(i, k) for i in range(k, k + 3)]
-            now.put(k, self._moved(k, now.p[k : k + 3], u))
         return now.p, [now.y[k] for k in range(len(y))]
 
     def _moved(self, k: int, p: Values, u: Values) -> list[Scalar]:
@@ -174,8 +179,7 @@ class Latest(NamedTuple):
         row, n = self.sweep.rows[i], len(self.p)
         if self.y:
             return self.sweep.b[i] + _dot(row, self.y)
-        first = 3 * len(self.sweep.friction)
-        order = sorted(row, key=lambda j: ((j - first) % n - (begin - first) % n) % n)
+        order = sorted(row, key=lambda j: (j - begin) % n)
         return total([self.sweep.b[i], *(row[j] * self.p[j] for j in order)])
 
     def put(self, begin: int, values: Values) -> None:

@@ -80,7 +80,9 @@ def method_of(function: Function) -> Callable[..., Any]:
         f_ext, out = bound.get("f_ext") if function.takes_f_ext else None, bound.get("out")  # else f_ext is an input
         if f_ext is None:
             return as_result(function, self.call(function, given, out))
-        return as_result(forced if function.f_ext_outputs else function, self.call(forced, (*given, f_ext), out))
+        return as_result(
+            forced if F_EXT.name in function.outputs_with else function, self.call(forced, (*given, f_ext), out)
+        )
 
     method.__name__, method.__qualname__ = function.method, f"Dynamics.{function.method}"
     method.__doc__ = document_of(function)

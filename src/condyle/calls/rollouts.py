@@ -414,6 +414,6 @@ def stop_torn(states: StepRollout, dt: Array, last: bool, arguments: Sequence[Ar
     if torn.any() and all(np.isfinite(x).all() for x in arguments if x is not None):
         places = np.flatnonzero(np.isnan(ends).any(axis=-1))
         named = few([str(place) for place in places], _SHOWN)
-        cure = "take a smaller dt, or other gains of the contacts: see docs/loops.md, Limits"
+        cure = "take a smaller dt, or other gains of the contacts: see docs/how-to/loops.md, Limits"
         message = f"rollout: states {named} pass {FASTEST:g} rad or m in one step; they are NaN from there on; {cure}"
         warnings.warn(message, AccuracyWarning, stacklevel=3)

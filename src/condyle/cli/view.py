@@ -22,7 +22,8 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.description = (
         "Show a robot: bodies as ellipsoids of their inertia, links, joint axes, frames, the centre of mass, contacts "
         "and loop closures. It is shown in the browser until Ctrl-C, which needs pip install 'condyle[view]'. With "
-        "--out it is drawn into a file; an .svg file needs no further package. docs/viewer.md says what each mark is."
+        "--out it is drawn into a file; an .svg file needs no further package. docs/how-to/viewer.md says what each "
+        "mark is."
     )
     command.epilog = "example: condyle view hyq --floating-base --out hyq.svg"
     add_robot(command)

@@ -41,6 +41,7 @@ from condyle.specification.ports import (
     GAINS,
     GAPS,
     IMPULSE0,
+    JOINT_IMPULSE0,
     NORMALS,
     NUMBERS,
 )
@@ -233,7 +234,8 @@ def numbers_of(
     listed = isinstance(inputs, Iterable)  # pyright: ignore[reportUnnecessaryIsInstance]
     names = [inputs] if isinstance(inputs, str) else list(inputs) if listed else None
     numbers = [name for name in NUMBERS if name != ACTUATOR_GAINS.name or drives.actuators]
-    known = (*numbers, *((GAINS.name, ANCHORS.name, *FRICTION_NUMBERS) if contacts else ()))
+    of_rows = (JOINT_IMPULSE0.name,) if drives.joint_rows else ()
+    known = (*numbers, *((GAINS.name, ANCHORS.name, *FRICTION_NUMBERS) if contacts else ()), *of_rows)
     if names is None or any(name not in known or names.count(name) > 1 for name in names):
         raise UnsupportedError(f"inputs={inputs!r}: give some of {', '.join(map(repr, known))}, each once")
     loose = next((one for one in contacts if one.gains[0] and not one.is_loop and one.anchor is None), None)
@@ -245,10 +247,9 @@ def numbers_of(
     own = {name: np.array(number_of(robot, name), dtype) for name in NUMBERS if name in names}
     if drives.actuators:
         own = {CONTROLS.name: np.zeros(len(drives.actuators), dtype), **own}
-    if not contacts:
-        return own
-    flags = {ACTIVE.name: np.ones(len(contacts), dtype)}
-    zeros = {port.name: np.zeros(port.shape({"n_contacts": len(contacts)})) for port in (GAPS, IMPULSE0, ARMS)}
+    flags = {ACTIVE.name: np.ones(len(contacts), dtype)} if contacts else {}
+    known_sizes = {"n_contacts": len(contacts), "nv": robot.nv}
+    zeros = {port.name: np.zeros(port.shape(known_sizes)) for port in (GAPS, IMPULSE0, ARMS, JOINT_IMPULSE0)}
     more = {GAINS.name: gains_of(contacts), ANCHORS.name: anchors_of(contacts), NORMALS.name: normals_of(contacts)}
     return own | flags | {name: x.astype(dtype) for name, x in (more | zeros).items() if name in names}
 
@@ -387,6 +388,8 @@ def _undriven(drives: Drives, function: Function) -> str:
     """Which option of joint forces and actuators it lacks."""
     if CONTROLS in function.inputs and not drives.actuators:
         return "actuators"
+    if JOINT_IMPULSE0 in function.inputs and not drives.joint_rows:
+        return "joint_rows"
     if function.needs.drives == "forces" and function.plain is function and not drives.forces:
         return "joint_forces"
     return ""
@@ -394,18 +397,15 @@ def _undriven(drives: Drives, function: Function) -> str:
 
 def check_driven(called: str, drives: Drives, function: Function, compile_by: str = "compile") -> None:
     """UnsupportedError for forces of joints or actuators that the robot was compiled without."""
-    wanting = _undriven(drives, function)
-    if wanting == "actuators":
-        raise UnsupportedError(
-            f"{called}: the robot was compiled without actuators; {compile_by}(actuators=True) takes those of "
-            "robot.actuators, and u in place of tau"
-        )
-    if wanting == "joint_forces":
-        words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
-        raise UnsupportedError(
-            f"{called}: the robot was compiled without joint forces; {compile_by}(joint_forces=('all',)) has all that "
-            f"the robot has; allowed is {words}"
-        )
+    words = ", ".join(map(repr, (*JOINT_FORCES, "all")))
+    cures = {
+        "actuators": "(actuators=True) takes those of robot.actuators, and u in place of tau",
+        "joint_forces": f"(joint_forces=('all',)) has all that the robot has; allowed is {words}",
+        "joint_rows": "(joint_forces=('friction', 'limits'), joint_rows=True) has those that joint_impulse0 begins",
+    }
+    if wanting := _undriven(drives, function):
+        lacked = wanting.replace("_", " ")
+        raise UnsupportedError(f"{called}: the robot was compiled without {lacked}; {compile_by}{cures[wanting]}")
 
 
 def lacks_contacts(function: Function, contacts: Sequence[object], drives: Drives) -> bool:

@@ -17,7 +17,7 @@ from condyle.functions import contact_sweeps
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import iterate
 from condyle.specification import Function, Route
-from condyle.specification.ports import ACTIVE, DRY_FRICTION, IMPULSE0
+from condyle.specification.ports import ACTIVE, DRY_FRICTION, IMPULSE0, JOINT_IMPULSE, JOINT_IMPULSE0
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_friction import Frictional
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST, STRAIGHT = 20, 5
 """Iterations; and how many there are in straight code."""
+WITH_STARTS = {JOINT_IMPULSE0.name: JOINT_IMPULSE}
+"""What is answered behind the residual where rows of joints have a start."""
 Read = Callable[[ByName], "Problem"]
 Shape = tuple[tuple[bool, bool, bool], ...]
 """Of rows of joints: see `algorithms.joint_rows.shape_of`."""
@@ -80,8 +82,7 @@ def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]
         p, *_ = recording.call(parts.loop, recording.equal(p), [0.0], *fixed)
         (p,) = recording.call(parts.last, p, *fixed)
         (p,) = recording.call(parts.solution, recording.equal(p), *held)
-    v, impulse, residual = recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
-    return v, impulse, recording.equal(residual)  # its slope is 0 at a solution, its curvature that of rounding
+    return contact_sweeps.answers_of(recording, answers, {**inputs, "p": p})
 
 
 @lru_cache(maxsize=64)
@@ -112,7 +113,7 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
         iterate(step, MOST, straight=STRAIGHT),
         function("last", (p, *held), (p,), partial(_last, read)),
         solved,
-        function("answers", (*solve.inputs, p), solve.outputs, _answers),
+        contact_sweeps.answering(function("answers", (*solve.inputs, p), solve.outputs, _answers), solve),
     )
 
 
@@ -180,5 +181,4 @@ def _at_solution(solution: Function, calls: Any, inputs: ByName) -> tuple[Values
 
 
 def _answers(tree: Unrolled) -> tuple[Values, ...]:
-    v, impulse, residual = _frictional(tree).answers(tree.inputs["p"])
-    return v, impulse, [residual]
+    return contact_sweeps.answered(tree, _frictional(tree).answers(tree.inputs["p"]))

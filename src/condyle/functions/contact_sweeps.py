@@ -14,12 +14,13 @@ from condyle import algorithms
 from condyle.functions.quantities import ByName, Values
 from condyle.functions.repeat import repeat
 from condyle.specification import Function, Numerics, Port, Route, Size, Ways
-from condyle.specification.ports import ACTIVE
+from condyle.specification.ports import ACTIVE, JOINT_IMPULSE0
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_sweeps import Swept
     from condyle.algorithms.unrolled import Unrolled
     from condyle.model.tree import Tree
+    from condyle.scalar import Scalar
 
 STRAIGHT = 12_000
 """Products of all sweeps, up to which they are written out: above, code is longer than a processor keeps near."""
@@ -62,8 +63,7 @@ def record(solve: Function, solution: Callable[..., Values], recording: Any, inp
         for _ in range(times):
             frozen = recording.call(sweep, *frozen[:carried], *held)
         p = solution(recording.equal(frozen[0]))
-    v, impulse, residual = recording.call(answers, *({**inputs, "p": p}[port.name] for port in answers.inputs))
-    return v, impulse, recording.equal(residual)
+    return answers_of(recording, answers, {**inputs, "p": p})
 
 
 @lru_cache(maxsize=64)
@@ -98,7 +98,7 @@ def parts_of(solve: Function, plan: Plan, nv: int) -> Sweeping:
     return Sweeping(
         function("begin", solve.inputs, (*carried, *held), partial(_begin, plan)),
         function("sweep", (*carried, *held), carried, partial(_sweep, plan)),
-        function("swept", (*solve.inputs, p), solve.outputs, partial(_answers, plan)),
+        answering(function("swept", (*solve.inputs, p), solve.outputs, partial(_answers, plan)), solve),
     )
 
 
@@ -112,9 +112,28 @@ def part_of(
 ) -> Function:
     """A part of `contact_solve`. run: an algorithm, or a route."""
     said, route = f"{name}_of_{solve.name}", run if isinstance(run, Route) else Route(run)
-    described = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
+    described: dict[str, Any] = {"name": said, "method": said, "inputs": tuple(inputs), "outputs": tuple(outputs)}
     ways = Ways(lambda: {name: route})
-    return replace(solve, **described, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}")
+    return replace(
+        solve, **described, outputs_with={}, ways=ways, numerics=Numerics(Size(0)), content=f"{said} {content}"
+    )
+
+
+def answering(part: Function, solve: Function) -> Function:
+    """The part whose answers are those of `contact_solve`, also where it takes more."""
+    return replace(part, outputs_with=solve.outputs_with)
+
+
+def answers_of(recording: Any, answers: Function, inputs: ByName) -> Sequence[Values]:
+    """The answers of this part, the residual as one without a slope: it is 0 at a solution, its curvature rounding."""
+    v, impulse, residual, *more = recording.call(answers, *(inputs[port.name] for port in answers.inputs))
+    return v, impulse, recording.equal(residual), *more
+
+
+def answered(tree: Unrolled, answers: tuple[Values, Values, Scalar, Values]) -> tuple[Values, ...]:
+    """Flat, the impulses of joints where their start is an input."""
+    v, impulse, residual, joints = answers
+    return v, impulse, [residual], *([joints] if JOINT_IMPULSE0.name in tree.inputs else [])
 
 
 def _swept_of(factored: bool, tree: Unrolled) -> Swept:
@@ -129,13 +148,15 @@ def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
     from condyle.scalar import number
 
     way = _swept_of(plan.factored, tree)
-    p, (rows, *vectors, joints) = way.start(), way.sweep()
+    p, sweep = way.start(), way.sweep()
+    rows, *vectors, joints = sweep
     flat = [row[k] for row, columns in zip(rows, plan.rows, strict=True) for k in columns]
     held = flat, *vectors, algorithms.joint_rows.ends_of(joints)
-    if not plan.factored:
-        return p, *held
-    y = way.pushed(p)
-    return p, [y.get(k, number(0.0)) for k in range(tree.nv)], *held
+    pushed = way.pushed(p) if plan.factored else {}
+    y: Values = [pushed.get(k, number(0.0)) for k in range(tree.nv)] if plan.factored else []
+    if JOINT_IMPULSE0.name not in tree.inputs:
+        p, y = sweep.joints_swept(p, y)
+    return (p, y, *held) if plan.factored else (p, *held)
 
 
 def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
@@ -149,5 +170,4 @@ def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
 
 
 def _answers(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
-    v, impulse, residual = _swept_of(plan.factored, tree).answers_without_gain(tree.inputs["p"])
-    return v, impulse, [residual]
+    return answered(tree, _swept_of(plan.factored, tree).answers_without_gain(tree.inputs["p"]))

@@ -56,9 +56,9 @@ from condyle.specification.ports import (
     DRIVEN,
     EXTRA,
     F_EXT,
-    FRICTION_NUMBERS,
     NUMBERS,
     RISING,
+    SOLVE_NUMBERS,
 )
 
 if TYPE_CHECKING:
@@ -97,8 +97,7 @@ DRIVES = SOLVING.needs._replace(options=(*SOLVING.needs.options, "drives"))
 
 def _by(port: Port, by: Port, unit: str) -> Port:
     doc = f"derivative of {port.name} by {by.name}"
-    by_tau = by.name if by is TAU else ""
-    return Port(f"d{port.name}_d{by.name}", (*port.dims, "nv"), unit, port.frame, doc, by=by_tau)
+    return Port(f"d{port.name}_d{by.name}", (*port.dims, "nv"), unit, port.frame, doc, by=by.name if by is TAU else "")
 
 
 DA = tuple(replace(port, zeros="none", symmetric=False) for port in (DA_DQ, DA_DV, DA_DTAU))
@@ -154,7 +153,8 @@ CONTACT_SOLVE = contact_function(
         SOLVING,
         source="Moreau 1988; Jean 1999; Acary, Brogliato 2008, section 3.9",
         needs=DRIVES._replace(options=(*DRIVES.options, "sweeps"), contact_kinds=("point",), joint_rows=True),
-        takes=(F_EXT.name, CONTROLS.name, *NUMBERS, *FRICTION_NUMBERS),
+        takes=(F_EXT.name, CONTROLS.name, *NUMBERS, *SOLVE_NUMBERS),
+        outputs_with=contact_steps.WITH_STARTS,
     ),
     "cfric",
     "contact_solve",

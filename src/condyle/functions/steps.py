@@ -72,7 +72,7 @@ STEP_DERIVATIVES = Function(
     takes=(F_EXT.name, CONTROLS.name, *(name for name in OPENED if name != RISING.name)),
     normal_form="joint_space",
     needs=Needs(OPTIONS),
-    f_ext_outputs=(E,),
+    outputs_with={F_EXT.name: E},
 )
 
 STEPS = (STEP, STEP_DERIVATIVES)

@@ -151,8 +151,8 @@ class Ground:
         """Return the longest dt [s] at which small motions on flat ground do not grow with "semi_implicit_euler".
 
         q (nq,). load [N]: on each foot; None is an equal share of the robot's weight. Infinite if no foot can move up
-        and down, and none is damped. See docs/ground.md. Errors: ShapeError for several states; ModelError for a foot
-        that is no frame; UnsupportedError for a ground whose numbers are symbols.
+        and down, and none is damped. See docs/how-to/ground.md. Errors: ShapeError for several states; ModelError for a
+        foot that is no frame; UnsupportedError for a ground whose numbers are symbols.
         """
         if open_numbers := [name for name in self.NUMBERS if isinstance(getattr(self, name), Symbols)]:
             raise UnsupportedError(f"longest_step: {open_numbers[0]} is a symbol; ask a ground with numbers")

@@ -192,6 +192,6 @@ def _difference(joint: Joint, nq: int, nv: int) -> str:
     if joint.kind.angles and (nq, nv) == (joint.nq + 1, joint.nv):
         return (
             "has cos and sin of its angle in q there: no permutation makes it the angle that it has here; the lines "
-            "that do are in the guide, in the section on Pinocchio"
+            "that do are in docs/how-to/coming-from.md"
         )
     return f"nq {nq} and nv {nv} there, {joint.nq} and {joint.nv} here: {_ONE_FILE}"

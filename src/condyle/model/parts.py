@@ -241,7 +241,7 @@ class RobotData:
 
     @property
     def lower(self) -> Array:
-        """The lower limit of each entry of q, (nq,), -inf where there is none; mimic joints narrow it (models.md)."""
+        """The lower limit of each entry of q, (nq,), -inf where there is none; mimic joints narrow it."""
         return gathered(self.joints, "lower")
 
     @property
@@ -269,21 +269,21 @@ class RobotData:
     @property
     def damping(self) -> Array:
         """The viscous friction of each degree of freedom, (nv,) [N m s/rad or N s/m], with m^2 times that of each joint
-        that mimics it: the force - d v of `compile(joint_forces=)`, see docs/drives.md.
+        that mimics it: the force - d v of `compile(joint_forces=)`, see docs/how-to/drives.md.
         """
         return gathered(self.joints, "damping")
 
     @property
     def friction(self) -> Array:
         """The dry friction of each degree of freedom, (nv,) [N m or N], with |m| times that of each joint that mimics
-        it: about the force - f sign(v) of `compile(joint_forces=)`, see docs/drives.md.
+        it: about the force - f sign(v) of `compile(joint_forces=)`, see docs/how-to/drives.md.
         """
         return gathered(self.joints, "friction")
 
     @property
     def stiffness(self) -> Array:
         """The spring of each degree of freedom, (nv,) [N m/rad or N/m], with m^2 times that of each joint that mimics
-        it: the force - k (q - r) of `compile(joint_forces=)`, see docs/drives.md.
+        it: the force - k (q - r) of `compile(joint_forces=)`, see docs/how-to/drives.md.
         """
         return gathered(self.joints, "stiffness")
 
@@ -424,7 +424,7 @@ def _narrowed(master: Joint, followers: Sequence[Joint], **limits: float) -> str
 
 
 Self = TypeVar("Self", bound=RobotData)
-_WHERE = 'docs/models.md, "What a file says and functions leave out"'
+_WHERE = 'docs/how-to/models.md, "What a file says and functions leave out"'
 _CALLER = 3  # of compile or export
 _said: set[str] = set()
 

@@ -298,7 +298,7 @@ class Robot(RobotData, Identified):
     def shape_contacts(self, which: Sequence[str | Shape] | None = None) -> tuple[Contact, ...]:
         """Return the contacts of shapes with a ground of `condyle.ground`, to be given as `contacts=`.
 
-        A sphere has 1, a capsule 2, a box and a cylinder 4 each: the points that are deepest (docs/friction.md).
+        A sphere has 1, a capsule 2, a box and a cylinder 4 each: the points that are deepest (docs/how-to/friction.md).
 
         which: names of `shapes` or of the frames that have them, or each a `condyle.Shape`; None is all `shapes` of
         bodies that move. Errors: UnsupportedError for a name without shapes, which says what the file has and was left

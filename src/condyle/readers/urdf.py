@@ -193,7 +193,7 @@ _NEAR = 0.75
 _FIRST = ("limit", "dynamics")
 """Elements of which the first counts where several differ, as in Pinocchio: no function but an input takes them."""
 _LOOP_JOINT = "<loop_joint> closes a loop, which is not read from URDF: it is ignored, the loop is open"
-_LOOP_JOINT_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/loops.md"
+_LOOP_JOINT_CURE = "close it by compile(contacts=(condyle.Contact(...),)), see docs/how-to/loops.md"
 _ORIGIN = ("xyz", "rpy")
 _JOINT = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 

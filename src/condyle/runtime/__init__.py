@@ -4,5 +4,6 @@ import sys
 
 if sys.platform == "win32":
     raise ImportError(
-        "condyle does not run on Windows: install it in WSL 2 (Linux); docs/other-systems.md says what is missing"
+        "condyle does not run on Windows: install it in WSL 2 (Linux); "
+        "docs/explanation/other-systems.md says what is missing"
     )

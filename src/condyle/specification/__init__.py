@@ -7,7 +7,7 @@ C headers, packed layouts, exports, `check`, `explain`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -190,8 +190,8 @@ class Function:
     `condyle.specification.ports.EXTRA`: external forces, numbers of the robot. normal_form: "joint_space" says that
     answers are joint-space quantities alone, so that inertias may be regrouped and link frames turned. composition: of
     functions made of others. inverse: the function that gives the last input back when it takes the answer instead.
-    f_ext_outputs: what it answers beside its outputs when it takes external forces. symbol: what names of derivatives
-    call its answer, where this is not its own name. call: the method that a user calls, where it is not `method`.
+    outputs_with: what it answers more when it takes the input of this name. symbol: what names of derivatives call its
+    answer, where this is not its own name. call: the method that a user calls, where it is not `method`.
     content: of a user's function, the hash of all that it computes. origin: what it was made of; nothing for those that
     began.
 
@@ -210,7 +210,7 @@ class Function:
     normal_form: NormalForm = "exact"
     composition: Composition = ()
     inverse: Function | None = None
-    f_ext_outputs: tuple[Port, ...] = ()
+    outputs_with: Mapping[str, Port] = field(default_factory=dict[str, Port])
     needs: Needs = NOTHING
     symbol: str = ""
     call: str = ""
@@ -309,7 +309,7 @@ class Function:
     @property
     def may_take_f_ext(self) -> bool:
         """Whether external forces can be taken or left out, with the same answers."""
-        return self.takes_f_ext and not self.f_ext_outputs
+        return self.takes_f_ext and F_EXT.name not in self.outputs_with
 
     @property
     def numbers(self) -> tuple[str, ...]:
@@ -375,7 +375,7 @@ class Function:
 
     def another(self, origin: Origin, **changes: Any) -> Function:
         """A function of other inputs or answers, made of this one: what holds of this one alone is left out."""
-        left_out: dict[str, Any] = {"takes": (), "composition": (), "inverse": None, "f_ext_outputs": (), "symbol": ""}
+        left_out: dict[str, Any] = {"takes": (), "composition": (), "inverse": None, "outputs_with": {}, "symbol": ""}
         return replace(self, **left_out, content="", origin=origin, **changes)
 
     def straight_ways(self) -> Mapping[str, Route]:
@@ -394,7 +394,7 @@ class Function:
     @property
     def by_name(self) -> dict[str, Port]:
         """Its ports, with those that external forces add."""
-        return {port.name: port for port in (*self.every_input, *self.outputs, *self.f_ext_outputs)}
+        return {port.name: port for port in (*self.every_input, *self.outputs, *self.outputs_with.values())}
 
     @property
     def every_input(self) -> tuple[Port, ...]:
@@ -429,8 +429,8 @@ def _taking(function: Function, taken: tuple[str, ...]) -> Function:
         name=name,
         method=function.method + name.removeprefix(function.name),
         inputs=_inputs(function, taken),
-        outputs=(*_outputs(function, taken), *(function.f_ext_outputs if has_forces else ())),
-        f_ext_outputs=() if F_EXT.name in dropped else function.f_ext_outputs,
+        outputs=(*_outputs(function, taken), *(port for name, port in function.outputs_with.items() if name in taken)),
+        outputs_with={name: port for name, port in function.outputs_with.items() if name not in dropped},
         takes=tuple(port for port in function.takes if port not in dropped),
         needs=function.needs._replace(options=tuple(dict.fromkeys(fixed))),
         inverse=None,

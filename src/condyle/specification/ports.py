@@ -112,7 +112,14 @@ ARMS = Port("arms", ("n_contacts", "3"), "m", "world", "from the origin of each 
 FRICTION_NUMBERS = {port.name: port for port in (NORMALS, GAPS, IMPULSE0, ARMS)}
 """What contacts with friction may take, behind these."""
 
-OPEN = {**NUMBERS, **CONTACT_NUMBERS, **FRICTION_NUMBERS}
+JOINT_IMPULSE0 = Port("joint_impulse0", ("nv",), "N m s | N s", "joint", "first guess of the impulses of joint rows")
+JOINT_IMPULSE = Port(
+    "joint_impulse", ("nv",), "N m s | N s", "joint", "impulse of dry friction and stops over the step, 0 without a row"
+)
+SOLVE_NUMBERS = {**FRICTION_NUMBERS, JOINT_IMPULSE0.name: JOINT_IMPULSE0}
+"""The same of contacts and rows of joints in one problem."""
+
+OPEN = {**NUMBERS, **CONTACT_NUMBERS, **SOLVE_NUMBERS}
 """All numbers that may be inputs, in the order in which functions take them."""
 
 EXTRA = {F_EXT.name: F_EXT, **DRIVEN, **OPEN}

@@ -124,7 +124,7 @@ def instead(name: str, there: Iterable[str]) -> str:
         return INSTEAD[name]
     near = get_close_matches(name, list(there), 3, 0.8)
     like = f"the nearest that do are {', '.join(near)}; " if near else ""
-    return f"{like}docs/your-functions.md lists those that do, or compute it outside and give it as an input"
+    return f"{like}docs/how-to/your-functions.md lists those that do, or compute it outside and give it as an input"
 
 
 T = TypeVar("T", bound="Held")

@@ -109,7 +109,7 @@ class State:
         answers = self._caller.call(called, inputs, frame)
         if frame:
             return dict(zip((port.name for port in function.outputs), (answer[0] for answer in answers), strict=True))
-        return as_result(function, answers)
+        return as_result(called if len(called.outputs) > len(function.outputs) else function, answers)
 
     def _held_by_contacts(self, function: Function, arguments: Mapping[str, object]) -> Mapping[str, object]:
         """With all contacts on where a function may take their flags; UnsupportedError where there are none."""

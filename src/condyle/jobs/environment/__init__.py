@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from condyle.algorithms.drives import LAW_OF
-from condyle.compile.options import whole
+from condyle.compile.options import number_of, whole
 from condyle.errors import UnsupportedError
 from condyle.jobs.environment.environments import Environments as Environments
 from condyle.jobs.environment.transition import ANSWERS, ENTRIES, MODES, SAME_STEP, Random, Transition
@@ -21,21 +20,20 @@ from condyle.user import CompiledFunction, UserFunction
 
 RELATIVE = tuple(name for name in NUMBERS if name != GRAVITY.name)
 """Numbers of a robot that are randomised by factors."""
-FORCES = {number: law for law, number in LAW_OF.items()}
-"""The word of `joint_forces` by which each of these acts."""
 
 
 class Environment:
     """A robot with a task: `compile` makes many of them, which step together.
 
-    Users' functions are of one state (docs/your-functions.md) and ask for what they need by the names of their
+    Users' functions are of one state (docs/how-to/your-functions.md) and ask for what they need by the names of their
     arguments: `action`, `last_action`, `u` (what control answered last), `time` [s] and `step` since the reset,
-    `impulse` (C, 3) [N s] of the contacts, inputs, memory, randomised numbers, `noise`.
+    `impulse` (C, 3) [N s] of the contacts, `joint_impulse` (nv) [N m s | N s] of stops and dry friction with
+    `joint_rows`, inputs, memory, randomised numbers, `noise`.
 
         observe(at, ...) -> (n,)            reward(at, ...) -> number         done(at, ...) -> condition
         control(at, action, ...) -> u       remember(at, ...) -> {memory}     reset(draws, ...) -> {"q", ...}
 
-    See docs/environments.md.
+    See docs/how-to/environments.md.
     """
 
     def __init__(
@@ -71,11 +69,12 @@ class Environment:
         `draws` uniform numbers in [0, 1), `episode` and `environment`, which answers "q", and some of "v", inputs and
         memory. noise: how many normal numbers a step has. horizon: steps after which an episode is truncated.
         randomise: what each episode draws: "friction": (low, high); "inertias", "armature", "damping", "dry_friction",
-        "stiffness", "actuator_gains": r, factors from 1 - r to 1 + r, one a body, degree of freedom or actuator;
-        "gravity": r, up to r [m/s^2] along each axis is added; "push": (seconds, speed): in a step of length h, with a
-        chance of h / seconds, the base gets a velocity of up to speed [m/s] along the ground.
+        "stiffness", "actuator_gains": r, factors from 1 - r to 1 + r, one a body, degree of freedom or actuator, with
+        which forces act whether `joint_forces` names them or not; "gravity": r, up to r [m/s^2] along each axis is
+        added; "push": (seconds, speed): in a step of length h, with a chance of h / seconds, the base gets a velocity
+        of up to speed [m/s] along the ground.
         options: those of `Robot.function`, such as `joint_forces`, `actuators`, `reference_frame`; `implicit` is
-        "positions" where it is left out: stiff servos are stable (docs/drives.md).
+        "positions" where it is left out: stiff servos are stable (docs/how-to/drives.md).
         Errors: UnsupportedError, ShapeError.
         """
         self.robot, self._options = robot, {"implicit": "positions", **options, "contacts": list(contacts)}
@@ -97,12 +96,14 @@ class Environment:
             raise UnsupportedError("Environment: memory needs remember(at, ...) -> dict of its new values")
         randoms, push = self._randoms(dict(randomise or {}))
         sizes: dict[str, Any] = {"q": "nq", "v": "nv", "action": self.actions, "last_action": self.actions}
-        sizes |= ({"impulse": (len(contacts), 3)} if contacts else {}) | inputs | memory
+        starts = {"impulse": (len(contacts), 3)} if contacts else {}
+        starts |= {"joint_impulse": "nv"} if options.get("joint_rows") else {}
+        sizes |= starts | inputs | memory
         sizes |= {random.name: random.size for random in randoms}
         sizes |= dict.fromkeys(("step", "episode", "environment"), ()) | {"seed": 2}
         begin = reset if callable(reset) else _posture(robot, robot.neutral() if reset is None else reset)
         self._transition = Transition(
-            robot, observe, reward, done, control, remember, begin, ground, float(friction), bool(contacts),
+            robot, observe, reward, done, control, remember, begin, ground, float(friction), tuple(starts),
             float(dt), whole("substeps", substeps, 1), None if horizon is None else whole("horizon", horizon, 1),
             whole("draws", draws, 0), whole("noise", noise, 0), tuple(inputs), tuple(memory), sizes, randoms, push,
             self._controls(),
@@ -130,7 +131,7 @@ class Environment:
     ) -> Environments:
         """Return n environments. Compiled at the first reset and step.
 
-        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved (docs/friction.md).
+        sweeps: how many the contacts' solver makes, 8 for learning; None: until it has solved: docs/how-to/friction.md.
         mode: when an environment that ended begins again: "same_step", in that step, "next_step" or "disabled", as in
         gymnasium. first: the number of the first one: environment i of a seed has the same random numbers whatever n,
         threads and target are. copy: whether calls return arrays of their own. Without, a call writes the arrays of the
@@ -139,11 +140,13 @@ class Environment:
         """
         if mode not in MODES:
             raise UnsupportedError(f"compile: mode={mode!r}; allowed is {', '.join(map(repr, MODES))}")
-
-        def compiled(f: Callable[..., Any], sizes: Mapping[str, Any]) -> CompiledFunction:
-            return self.function(f, sizes, sweeps).compile(target=target, dtype=dtype, threads=threads)
-
+        compiled = partial(self._compiled, sweeps, {"target": target, "dtype": dtype, "threads": threads})
         return Environments(self._transition, compiled, self.observations, n, first, mode, copy)
+
+    def _compiled(
+        self, sweeps: int | None, options: Mapping[str, Any], f: Callable[..., Any], sizes: Mapping[str, Any]
+    ) -> CompiledFunction:
+        return self.function(f, sizes, sweeps).compile(**options)
 
     def _controls(self) -> int:
         """Entries of u."""
@@ -189,24 +192,20 @@ class Environment:
 
     def _check_acts(self, name: str) -> None:
         """UnsupportedError where nothing depends on a randomised number."""
-        word, cure = FORCES.get(name), ""
-        if word and not {word, "all"} & {*_words(self._options.get("joint_forces", ()))}:
-            cure = f"joint_forces=({word!r},)"
-        elif name == "friction" and not self._options["contacts"]:
-            cure = "contacts=[...]"
+        cure = ""
+        if name == "friction" and not self._options["contacts"]:
+            cure = "give contacts=[...] too"
         elif name == "actuator_gains" and not self._options.get("actuators"):
-            cure = "actuators=True"
+            cure = "give actuators=True too"
+        elif name in RELATIVE and not np.any(number_of(self.robot, name)):
+            cure = f"it draws factors, and those of robot {self.robot.name!r} are all 0: give it others"
         if cure:
-            raise UnsupportedError(f"randomise: {name!r} changes nothing here; give {cure} too, or leave it out")
+            raise UnsupportedError(f"randomise: {name!r} changes nothing here; {cure}, or leave it out")
 
     def function(self, f: Callable[..., Any], sizes: Mapping[str, Any], sweeps: int | None = None) -> UserFunction:
         """A user's function with the options of this environment."""
         robot: Any = self.robot  # a `condyle.Robot`
         return robot.function(f, sizes, sweeps=sweeps, **self._options)
-
-
-def _words(words: str | Sequence[str]) -> Sequence[str]:
-    return (words,) if isinstance(words, str) else words
 
 
 def _between(low: float, high: float, draws: Any) -> Any:
@@ -216,4 +215,8 @@ def _between(low: float, high: float, draws: Any) -> Any:
 def _posture(robot: Robot, q: Any) -> Callable[[], Any]:
     """The reset to one configuration."""
     robot.check_state(q)
-    return lambda: np.asarray(q, np.float64)
+    return partial(_same, np.asarray(q, np.float64))
+
+
+def _same(q: Any) -> Any:
+    return q

@@ -51,9 +51,9 @@ class Environments:
         self._transition, robot = replace(transition, mode=mode), transition.robot
         if whole("first", first, 0) + self.n > MOST:
             raise UnsupportedError(f"compile: environments {first} to {first + n}; their numbers end at {MOST}")
-        self._sizes = dict(self._transition.sizes) | ({"ended": ()} if mode == NEXT_STEP else {})
-        self.step_function = self._compiled(self._transition.step, self._sizes)
-        self._sizes["observation"] = observations
+        sizes = {**self._transition.sizes, **({"ended": ()} if mode == NEXT_STEP else {})}
+        self.step_function = self._compiled(self._transition.step, sizes)
+        self._sizes = {**sizes, "observation": observations}
         state = {name: size for name, size in self._sizes.items() if name != "action"}
         self.reset_function = self._compiled(self._transition.restart, {**state, "mask": ()})
         answers: dict[str, Any] = dict.fromkeys(("reward", "terminated", "truncated", "failed", "residual"), ())
@@ -77,6 +77,10 @@ class Environments:
 
     def __repr__(self) -> str:
         return f"<{self.n} environments of {self._transition.robot.name}, {self.dtype}, {self.mode}>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle goes on from the state; policies are compiled again."""
+        return {**self.__dict__, "_policies": {}, "_lists": {}}
 
     def reset(self, seed: int | Sequence[int] | None = None, mask: ArrayLike | None = None) -> Array:
         """Begin new episodes; return the observations (n, observation_size).
@@ -103,9 +107,9 @@ class Environments:
         """Return observation (n, observation_size), reward (n), terminated (n), truncated (n), info.
 
         action (n, action_size). inputs: those of the environment that change from now on, by name. info: "failed" (n),
-        whose state became no number, and which begin again; "residual" (n) [m/s] of the contacts' solver in the last
-        substep; in "same_step" mode "final_obs" (n, observation_size), before a reset, which holds where "_final_obs"
-        (n) does. Errors: ShapeError; UnsupportedError before the first reset.
+        whose state became no number, and which begin again; "residual" (n) [m/s] of the solver of contacts and rows of
+        joints in the last substep; in "same_step" mode "final_obs" (n, observation_size), before a reset, which holds
+        where "_final_obs" (n) does. Errors: ShapeError; UnsupportedError before the first reset.
         """
         self._check_begun("step")
         if wrong := [name for name in inputs if name not in self.inputs]:
@@ -118,7 +122,7 @@ class Environments:
         failed = answers["failed"] > 0.5
         self.failures += int(np.count_nonzero(failed))
         info: dict[str, Any] = {"failed": failed}
-        if self._transition.has_contacts:
+        if self._transition.starts:
             info["residual"] = self._returned(answers["residual"])
         if self.mode == SAME_STEP:
             final = self._returned(answers["final_observation"])

@@ -1,8 +1,8 @@
 """What an environment does in one step and at a reset, as functions of one state.
 
-The state has, by name: q, v; `last_action`; `impulse` of contacts, where the next solve begins; inputs, memory and
-randomised numbers; `step` and `episode`, which count from 0; `environment` and `seed`, its own stream of random
-numbers; `observation`, which a policy acts on; with NEXT_STEP `ended`.
+The state has, by name: q, v; `last_action`; `impulse` of contacts and `joint_impulse` of rows of joints, where the next
+solve begins; inputs, memory and randomised numbers; `step` and `episode`, which count from 0; `environment` and `seed`,
+its own stream of random numbers; `observation`, which a policy acts on; with NEXT_STEP `ended`.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ ENTRIES = (
     "action",
     "last_action",
     "impulse",
+    "joint_impulse",
     "step",
     "time",
     "episode",
@@ -77,7 +78,8 @@ class Random(NamedTuple):
 class Transition:
     """See `condyle.Environment` for what users' functions are. sizes: of the state's entries and the action.
 
-    randoms: numbers drawn at each reset. controls: entries of u. mode: one of `MODES`.
+    starts: impulses where a solve begins; none without a solve. randoms: numbers drawn at each reset. controls: entries
+    of u. mode: one of `MODES`.
     """
 
     robot: Robot
@@ -89,7 +91,7 @@ class Transition:
     reset: Callable[..., Any]
     ground: Any
     friction: float
-    has_contacts: bool
+    starts: tuple[str, ...]
     dt: float
     substeps: int
     horizon: int | None
@@ -136,7 +138,7 @@ class Transition:
         after |= {"last_action": action, "episode": values["episode"]}
         seen = np.where(failed > 0.5, 0.0, self._observation(state, {**values, "last_action": action}))
         answers = {"reward": np.where(failed > 0.5, 0.0, reward), "terminated": terminated, "truncated": truncated}
-        answers |= {"failed": failed} | ({"residual": values["residual"]} if self.has_contacts else {})
+        answers |= {"failed": failed} | ({"residual": values["residual"]} if self.starts else {})
         ended = np.maximum(terminated, truncated)
         if self.mode == DISABLED:
             return {**after, "observation": seen, **answers}
@@ -186,17 +188,22 @@ class Transition:
     @property
     def _carried(self) -> tuple[str, ...]:
         """Entries that a step changes beside q, v and what counts."""
-        return (*(("impulse",) if self.has_contacts else ()), *self.memory)
+        return (*self.starts, *self.memory)
 
     def _moved(self, state: Any, values: Values, randomised: Mapping[str, Any]) -> tuple[Any, Values]:
         """The state after a substep, and values with the impulses of it."""
         scaled = {name: self._scaled(name, x) for name, x in randomised.items() if name in NUMBERS}
-        if not self.has_contacts:
+        if not self.starts:
             q, v = state.step(values["u"], self.dt, **scaled)
             return state.moved_to(q, v), values
-        friction = values.get("friction", self.friction)
-        solved = self.ground.contact_solve(state, values["u"], self.dt, friction, impulse0=values["impulse"], **scaled)
-        return state.stepped(solved.v, self.dt), {**values, "impulse": solved.impulse, "residual": solved.residual}
+        scaled |= {f"{name}0": values[name] for name in self.starts}
+        if state.contacts:
+            friction = values.get("friction", self.friction)
+            solved = self.ground.contact_solve(state, values["u"], self.dt, friction, **scaled)
+        else:
+            solved = state.contact_solve(values["u"], np.zeros(0), self.dt, np.zeros(0), **scaled)
+        answers = {name: getattr(solved, name) for name in (*self.starts, "residual")}
+        return state.stepped(solved.v, self.dt), {**values, **answers}
 
     def _scaled(self, name: str, factors: Any) -> Any:
         """A number of the robot times its factors; gravity plus what is added."""
@@ -247,8 +254,7 @@ class Transition:
             n = int(np.prod(random.size))
             fresh[random.name], k = random.draw(factors[k : k + n].reshape(random.size)), k + n
         fresh |= {"step": 0.0, "episode": episode, "last_action": np.zeros(self.sizes["action"])}
-        if self.has_contacts:
-            fresh["impulse"] = np.zeros(self.sizes["impulse"])
+        fresh |= {name: np.zeros(shape_of(self.robot, self.sizes[name])) for name in self.starts}
         before = {**values, "q": state.q, "v": state.v}
         after = {name: np.where(begins, x, before[name]) for name, x in fresh.items()}
         for name in self.memory:
