@@ -87,7 +87,6 @@ class OptimalControl:
         at_end = {**state, **{name: size for name, size in every.items() if name not in (ACTIVE.name, RISING.name)}}
         self._sides = self._bounds(bound, {"u": True} if bounds is None else dict(bounds))
         self.by_acceleration = dynamics is None and self._is_driven(bound) and not self._holds_a_control()
-        self._is_step = dynamics is None and integrator == "semi_implicit_euler"
         names = names_asked("OptimalControl", "running", running, at_knot)
         if self.by_acceleration:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
@@ -98,6 +97,7 @@ class OptimalControl:
         names = () if last is None else names_asked("OptimalControl", "last", last, at_end)
         self._last = NOTHING if last is None else written(robot, bound, "last", last, at_end, names, RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
+        self._is_step = self._motion.dt == self.dt and integrator == "semi_implicit_euler"
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
