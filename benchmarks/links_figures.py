@@ -44,22 +44,18 @@ def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], 
 
 
 def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
-    """docs/results/links.md: one state on each machine, all the rest on the first."""
+    """docs/results/links.md: float32 on the first machine; the rest is in the results files."""
     found = every[0]
     about = (
-        "Microseconds for one state on one thread, the call included. Each number is the smallest of many times; both "
-        "take turns in one process (`python -m benchmarks.links`). *Serial* is the fastest serial code that was built: "
-        "straight machine code up to 256 links, rolled loops above. *Segments* is one segment in each lane."
+        "Microseconds for one state on one thread, float32, the call included. Each number is the smallest of many "
+        "times; both take turns in one process (`python -m benchmarks.links`). *Serial* is the fastest serial code "
+        "that was built: straight machine code up to 256 links, rolled loops above. *Segments* is one segment in each "
+        f"lane. {found['machine']['cpu']}, {found['isa']}, {found['date'][:10]}, commit {found['commit'][:10]}; other "
+        "machines and float64: [results files](../../benchmarks/README.md)."
     )
-    lines = [
-        about,
-        "",
-        *(line for one in every for line in _one_state(one)),
-    ]
-    lines += _trees(found.get("limbs", {}), found["machine"]["cpu"])
+    lines = [about, "", *_one_state(found), *_trees(found.get("limbs", {}))]
     lines += [*(f"![one state, {dtype}](../figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
-    lines += [f"The rest of this page was measured on the first machine, {found['machine']['cpu']}.", ""]
-    lines += ["Many states in float32, microseconds in all: from 10 states on, one state in each lane is fastest.", ""]
+    lines += ["Many states, microseconds in all: from 10 states on, one state in each lane is fastest.", ""]
     lines += ["| links | states | one by one | one state in each lane | segments |", "|---|---|---|---|---|"]
     lines += [
         f"| {row['links']} | {row['states']} | {row['serial_us']:.1f} | {row['simd_us']:.1f} | {row['chunks_us']:.1f} |"
@@ -72,33 +68,21 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
 
 def _one_state(found: dict[str, Any]) -> list[str]:
     """A line for every length: forward dynamics, and inverse dynamics where it was measured."""
-    machine = f"{found['machine']['cpu']}, {found['isa']}, {found['date']}, commit {found['commit'][:10]}"
-    lines = [
-        f"**{machine}:**",
-        "",
-        "| links | | fd serial | segments | ratio | id serial | segments | ratio |",
-        "|---" * 8 + "|",
-    ]
-    for dtype, rows in found["one_state"].items():
-        by_links = {row["links"]: row for row in found.get("one_state_id", {}).get(dtype, [])}
-        lines += [
-            f"| {row['links']} | {dtype} | {_cells(row)} | {_cells(by_links.get(row['links']))} |" for row in rows
-        ]
-    return [*lines, ""]
+    inverse = {row["links"]: row for row in found.get("one_state_id", {}).get("float32", [])}
+    rows = found["one_state"]["float32"]
+    return _table("links", [f"{row['links']} | {_cells(row)} | {_cells(inverse.get(row['links']))}" for row in rows])
 
 
-def _trees(found: dict[str, Any], cpu: str) -> list[str]:
-    """Trees on one machine: a line a tree."""
-    if not found:
-        return []
-    heads = "| tree | | fd serial | segments | ratio | id serial | segments | ratio |"
-    lines = [f"Trees, on the first of these machines, {cpu}:", "", heads, "|---" * 8 + "|"]
-    for dtype, rows in found.items():
-        of = {(row["tree"], row["function"]): row for row in rows}
-        for tree in dict.fromkeys(row["tree"] for row in rows):
-            name = tree.replace("limbs", "branches")  # the word of kept results
-            lines.append(f"| {name} | {dtype} | {_cells(of[tree, 'fd'])} | {_cells(of[tree, 'id'])} |")
-    return [*lines, ""]
+def _trees(found: dict[str, Any]) -> list[str]:
+    """A line a tree."""
+    cells = {(row["tree"], row["function"]): _cells(row) for row in found.get("float32", [])}
+    names = {tree: tree.replace("limbs", "branches") for tree, _ in cells}  # the word of kept results
+    return _table("tree", [f"{name} | {cells[tree, 'fd']} | {cells[tree, 'id']}" for tree, name in names.items()])
+
+
+def _table(first: str, rows: list[str]) -> list[str]:
+    heads = [f"| {first} | fd serial | segments | ratio | id serial | segments | ratio |", "|---" * 7 + "|"]
+    return [*heads, *(f"| {row} |" for row in rows), ""] if rows else []
 
 
 def _cells(row: dict[str, Any] | None) -> str:
@@ -125,15 +109,9 @@ def _errors(found: dict[str, Any]) -> list[str]:
     about = (
         "Errors of the largest entry against long double. Each is the worse of two robots whose numbers float32 holds "
         f"exactly (`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit "
-        f"{found['commit'][:10]}). `tests/algorithms/parallel/test_functions.py` holds id of chains to 1e-14 and 3e-6, "
-        "fd of chains in float32 to ten times the error of `aba`, and fd of trees in float64 to 1e-13."
+        f"{found['commit'][:10]})."
     )
-    return [
-        about,
-        "",
-        *_error_rows("links of a chain", found["chains"]),
-        *_error_rows("links of a tree", found["trees"]),
-    ]
+    return [about, "", *_error_rows("links of a chain", found["chains"])]
 
 
 def _error_rows(title: str, rows: list[dict[str, Any]]) -> list[str]:
