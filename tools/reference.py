@@ -168,7 +168,7 @@ def architecture() -> str:
     """The page of the architecture with today's table of rooms: modules at the top and folders."""
     top = ROOT / "src" / "condyle"
     return _between(
-        ARCHITECTURE, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))], top), END
+        ARCHITECTURE, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("*/__init__.py"))], top), END
     )
 
 
