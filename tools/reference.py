@@ -1,5 +1,5 @@
 """Writes docs/reference/functions.md and src/condyle/calls/methods.pyi from the functions, and the table of
-rooms in docs/explanation/architecture.md from the docstrings of the folders.
+rooms in src/condyle/README.md from the docstrings of the folders.
 
 python tools/reference.py            write
 python tools/reference.py --check    exit status 1 if a file is out of date
@@ -20,11 +20,11 @@ from condyle.specification import F_EXT, Function, Port
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE, STUB = ROOT / "docs" / "reference" / "functions.md", ROOT / "src" / "condyle" / "calls" / "methods.pyi"
-ARCHITECTURE, BEGIN, END = ROOT / "docs" / "explanation" / "architecture.md", "<!-- rooms -->", "<!-- end of rooms -->"
+ROOMS, BEGIN, END = ROOT / "src" / "condyle" / "README.md", "<!-- rooms -->", "<!-- end of rooms -->"
 FILES, END_OF_FILES = "<!-- files -->", "<!-- end of files -->"
 HEAD = """# Reference
 
-The functions of a robot: short name, method of `Dynamics`, equation, inputs and outputs. This page is written by
+For those who look up a function: short name, method of `Dynamics`, equation, inputs and outputs. Written by
 `tools/reference.py` from `src/condyle/functions/`.
 
 * **Shapes** are those of one state. Any batch dimensions can stand before them; they broadcast.
@@ -164,12 +164,10 @@ def row(port: Port, way: str) -> str:
     return f"| {port.name} | {way} | ({', '.join(port.dims)}) | {unit} | {port.frame} | {port.doc} |"
 
 
-def architecture() -> str:
-    """The page of the architecture with today's table of rooms: modules at the top and folders."""
-    top = ROOT / "src" / "condyle"
-    return _between(
-        ARCHITECTURE, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("*/__init__.py"))], top), END
-    )
+def rooms() -> str:
+    """The README of the package with today's table of rooms: modules at the top and folders."""
+    top = ROOMS.parent
+    return _between(ROOMS, BEGIN, table([*sorted(top.glob("*.py")), *sorted(top.glob("**/__init__.py"))], top), END)
 
 
 def readme(path: Path) -> str:
@@ -200,8 +198,8 @@ def _first(path: Path) -> str:
 
 
 def main() -> int:
-    written = {PAGE: page(), STUB: stub(), ARCHITECTURE: architecture()}
-    written |= {path: readme(path) for path in (ROOT / "src").rglob("README.md")}
+    written = {path: readme(path) for path in (ROOT / "src").rglob("README.md") if path != ROOMS}
+    written |= {PAGE: page(), STUB: stub(), ROOMS: rooms()}
     if "--check" in sys.argv[1:]:
         return int(any(not path.exists() or path.read_text() != text for path, text in written.items()))
     for path, text in written.items():

@@ -7,6 +7,7 @@ import pytest
 
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.specification.ports import ACTIVE
+from tests.backends.c.bare import needs_parts
 
 pytestmark = pytest.mark.smoke
 
@@ -92,3 +93,35 @@ def test_a_frame_that_is_not_there_is_named_before_anything_is_written(run, pend
         assert refused.status == 2
         assert "'rodd'; did you mean 'rod'?" in refused.err
         assert not (tmp_path / "x").exists()
+
+
+def test_embedded(run, pendulum, tmp_path) -> None:
+    common = ("export", pendulum(), "--target", "c", "--functions", "id,fd_f_ext", "--dtype", "float32")
+    assert run(*common, "--embedded", "--out", str(tmp_path / "a")).status == 0
+    assert {path.name for path in (tmp_path / "a").glob("*.c")} == {"robot_id.c", "robot_fd_f_ext.c", "test.c"}
+    assert "sinf" not in (tmp_path / "a" / "robot_id.c").read_text().split("CD_STATIC void cd_sincos")[1]
+    assert run(*common, "--embedded", "--libm", "--out", str(tmp_path / "b")).status == 0
+    refused = run(*common, "--libm", "--out", str(tmp_path / "c"))
+    assert refused.status == 2 and "with embedded=True only" in refused.err
+
+
+@needs_parts
+def test_a_processor(run, pendulum, tmp_path) -> None:
+    common = ("export", pendulum(), "--target", "c", "--embedded", "--functions", "id", "--dtype", "float32")
+    ran = run(*common, "--part", "cortex-m7", "--flash", "64K", "--stack", "4096", "--out", str(tmp_path / "a"))
+    assert ran.status == 0, ran.err
+    *_, titles, row, total = ran.out.splitlines()
+    assert titles.split() == ["function", "flash", "stack", "work", "instructions"]
+    assert row.split()[0] == "id" and int(row.split()[-1]) > 10 and total.startswith("in all")
+    refused = run(*common, "--part", "cortex-m7", "--flash", "100", "--out", str(tmp_path / "b"))
+    assert refused.status == 2 and "flash=100: on cortex-m7 the code and tables are " in refused.err
+
+
+def test_a_processor_that_is_none(run, pendulum, tmp_path) -> None:
+    common = ("export", pendulum(), "--target", "c", "--embedded", "--out", str(tmp_path / "a"))
+    refused = run(*common, "--part", "xcvu9p")
+    assert refused.status == 2 and "part='xcvu9p' is not one of the processors 'cortex-m4f'" in refused.err
+    refused = run(*common, "--flash", "lots")
+    assert refused.status == 2 and "'lots': give a number of bytes such as 8192, 8K or 1M" in refused.err
+    refused = run(*common, "--flash", "8K")
+    assert refused.status == 2 and "name it, such as part='cortex-m7'" in refused.err

@@ -315,5 +315,5 @@ def test_the_exported_c_computes_the_same(tmp_path: Path) -> None:
         problem(bounds={"u": (-20.0, 20.0), "v": (-2.0, 2.0)}).export("c", folder, name="arm", dtype=dtype)
         call([COMPILERS[0], *STRICT, "-march=native", "arm.c", "test.c", "-o", "check", "-lm"], folder)
         said = call(["./check"], folder)
-        assert said.count("right") == 12 and "wrong" not in said
+        assert said.count("right") == 24 and "wrong" not in said
         assert "malloc" not in (folder / "arm.c").read_text()

@@ -146,3 +146,40 @@ def test_gains_of_a_contact_stop_what_lands_within_a_step() -> None:
     speed = robot.compile(frames=("tip",)).frame_velocities(plan.q, plan.v)[:, 0, :3]
     assert np.linalg.norm(speed[2]) > 0.3
     assert np.linalg.norm(speed[3]) < 0.05 * np.linalg.norm(speed[2])
+
+
+def test_dynamics_that_are_the_step_of_the_robot_are_taken_as_such() -> None:
+    """Then half of the operations are left. Another dt, another state or another answer take the dense form."""
+    robot = chain([("free", (0, 0, 1)), ("revolute", (0, 0, 1))], 0.3)
+    force = np.eye(7)[:, [2, 6]] * [1.0, 0.5]
+
+    def moved(at: Any, u: Any) -> Any:
+        after = at.step(force @ u, DT)
+        return {"q": after.q, "v": after.v}
+
+    def slower(at: Any, u: Any) -> Any:
+        after = at.step(force @ u, 0.5 * DT)
+        return {"q": after.q, "v": after.v}
+
+    def beside(at: Any, u: Any) -> Any:
+        return {**moved(at, u), "v": at.step(force @ u, DT).v + 1e-12 * at.v}
+
+    def twice(at: Any, u: Any) -> Any:
+        after = at.step(force @ u, DT)
+        after = at.moved_to(after.q, after.v).step(force @ u, DT)
+        return {"q": after.q, "v": after.v}
+
+    def cost(at: Any, u: Any) -> Any:
+        return {"residual": [3.0 * (at.v - np.eye(7)[6]), 0.1 * u]}
+
+    def problem(f: Any, **options: Any) -> OptimalControl:
+        return OptimalControl(robot, cost, knots=6, dt=DT, dynamics=f, controls=2, bounds={"u": False}, **options)
+
+    plans = list[Any]()
+    for f, steps in ((moved, True), (beside, False), (slower, False), (twice, False)):
+        assert problem(f).job("float64", 8).running.turning == (((0, 6),) if steps else None)
+        if len(plans) < 2:
+            plans.append(problem(f).compile().solve(robot.neutral(), np.zeros(7)))
+    assert problem(moved, integrator="rk4").job("float64", 8).running.turning is None
+    assert all(plan.solved for plan in plans)
+    assert np.allclose(plans[0].u, plans[1].u, rtol=0.0, atol=1e-5)  # both to a tolerance of 1e-6 of the cost

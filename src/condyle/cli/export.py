@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import condyle
 from condyle import api
+from condyle.backends.c.part_report import REPORT, table
+from condyle.backends.c.parts import PARTS as PROCESSORS
 from condyle.cli.bound import add_bound, driving, those_there
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning, UnsupportedError
@@ -65,13 +68,36 @@ def fill(command: argparse.ArgumentParser) -> None:
         f"C, C++, CUDA or Verilog (default: the name of a bundled robot, else {UNNAMED})",
     )
     command.add_argument("--dtype", choices=DTYPES, help="target c: number type of all arrays (default float64)")
-    add_hardware(command, "options of --target verilog")
+    command.add_argument(
+        "--embedded",
+        action="store_true",
+        help="target c: freestanding code for a microcontroller, one state a call (default: a library for many states)",
+    )
+    command.add_argument(
+        "--libm", action="store_true", help="with --embedded: sines and roots of libm (default: their code is written)"
+    )
+    for name in ("flash", "stack"):
+        command.add_argument(
+            f"--{name}",
+            metavar="BYTES",
+            type=amount,
+            help=f"with --embedded and --part: an error if more {name} is needed, such as 8192 or 8K",
+        )
+    add_hardware(command, "options of --target verilog", tuple(PROCESSORS))
     command.set_defaults(run=run)
 
 
 def numbers(text: str) -> tuple[str, ...]:
     """A list such as inertias,gravity."""
     return words(text, NUMBERS)
+
+
+def amount(text: str) -> int:
+    """Bytes, such as 8192, 8K or 1M."""
+    number, unit = (text[:-1], text[-1].upper()) if text[-1:].upper() in ("K", "M") else (text, "")
+    if not number.isdecimal() or int(number) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a number of bytes such as 8192, 8K or 1M")
+    return int(number) << {"": 0, "K": 10, "M": 20}[unit]
 
 
 def sizes(text: str) -> dict[str, float]:
@@ -92,10 +118,15 @@ def sizes(text: str) -> dict[str, float]:
     return found
 
 
-def add_hardware(command: argparse.ArgumentParser, title: str) -> None:
-    """What only the verilog target takes; None is not said."""
+def add_hardware(command: argparse.ArgumentParser, title: str, processors: Iterable[str] = ()) -> None:
+    """What only the verilog target takes, but for the part, which may be a processor; None is not said."""
     group = command.add_argument_group(title, "docs/how-to/fpga.md explains them")
-    group.add_argument("--part", choices=tuple(PARTS), help="the FPGA (default xcvu9p, that of the board VCU118)")
+    other = "; of an embedded export the processor that it is measured for (default none)" if processors else ""
+    group.add_argument(
+        "--part",
+        choices=(*PARTS, *processors),
+        help=f"the FPGA (default xcvu9p, that of the board VCU118){other}",
+    )
     group.add_argument(
         "--word",
         metavar="WORD",
@@ -294,6 +325,10 @@ def run(arguments: argparse.Namespace) -> int:
             integrator=arguments.integrator,
             inputs=arguments.inputs,
             contacts=tuple(map(condyle.Contact, arguments.contacts)) or None,
+            embedded=arguments.embedded,
+            libm=arguments.libm,
+            flash=arguments.flash,
+            stack=arguments.stack,
             **driving(arguments),
             **hardware_options(arguments, loaded.robot),
         )
@@ -304,4 +339,7 @@ def run(arguments: argparse.Namespace) -> int:
         show_json({"files": [str(path) for path in written]})
     else:
         show("\n".join(str(path) for path in written))
+        for path in written:
+            if arguments.embedded and path.name == REPORT:
+                show(table(json.loads(path.read_text())))
     return 0

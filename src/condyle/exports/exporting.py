@@ -99,6 +99,10 @@ def export(
     implicit: bool | str | None = None,
     joint_rows: bool | None = None,
     sweeps: int | None = None,
+    embedded: bool = False,
+    libm: bool = False,
+    flash: int | None = None,
+    stack: int | None = None,
 ) -> list[Path]:
     """Write a project that runs without Python into the folder `out`; return the paths of the files.
 
@@ -117,6 +121,10 @@ def export(
     joint_forces, actuators, friction_velocity, stops, implicit, joint_rows: as in `Robot.compile`, for the same three.
     inputs: as in `Robot.compile`, for "c" and "cuda".
     dtype: for "c", "float64" (None) or "float32".
+    embedded: for "c": freestanding code for a microcontroller: one state a call, no library, its numbers on the stack.
+        Functions with external forces are those that were named, such as "id_f_ext". libm: sines and roots of libm.
+    part: with embedded: the processor, "cortex-m4f", "cortex-m7", "rv64gc" or "cortex-a53": report.json says what the
+        project needs there, by GNU's compiler and qemu. flash, stack [bytes]: more than this is an UnsupportedError.
 
     The rest is for "verilog", see docs/how-to/fpga.md; None is the default:
     part: the FPGA: "xcvu9p" (default), "xcu250", "xck26", "xc7a100t", "xc7z020", "ecp5-85k", "ecp5-45k", "ecp5-25k".
@@ -152,7 +160,8 @@ def export(
     drives: dict[str, Any] = {"joint_forces": joint_forces or None, "actuators": actuators or None}
     drives |= {"friction_velocity": friction_velocity, "stops": stops, "implicit": implicit, "joint_rows": joint_rows}
     options |= drives
-    options |= {"regressor": regressor or None, "sweeps": sweeps}
+    options |= {"regressor": regressor or None, "sweeps": sweeps, "embedded": embedded or None, "libm": libm or None}
+    options |= {"flash": flash, "stack": stack}
     said = {option: value for option, value in options.items() if value is not None}
     check_taken(target, said)
     held = contacts if "contacts" in options_of(target) else ()
@@ -168,7 +177,7 @@ def export(
         **{option: value for option, value in drives.items() if value is not None},
     )
     numbers = tuple(numbers_of(robot, inputs, "float64", bound.contacts, bound.drives))
-    chosen = _opened(listed, numbers)
+    chosen = _opened(listed, numbers, with_forces=not embedded)
     check_solvable(robot, map(_called, chosen))
     say_unapplied(robot, numbers, bound.drives)
     named = prefix_of(robot) if name is None else name
@@ -188,14 +197,16 @@ def _called(function: Function | OpenRollout) -> Function:
     return function.repeat.function if isinstance(function, OpenRollout) else function
 
 
-def _opened(functions: Iterable[Function | OpenRollout], numbers: Sequence[str]) -> tuple[Function | OpenRollout, ...]:
-    """The functions with these numbers of the robot as inputs, each with external forces once more."""
+def _opened(
+    functions: Iterable[Function | OpenRollout], numbers: Sequence[str], with_forces: bool
+) -> tuple[Function | OpenRollout, ...]:
+    """The functions with these numbers of the robot as inputs. with_forces: each with external forces once more."""
     if not numbers:
         return tuple(functions)
     opened: list[Function | OpenRollout] = []
     for function in functions:
         of = _called(function)
-        for forces in ((), (F_EXT.name,)) if of.takes_f_ext else ((),):
+        for forces in ((), (F_EXT.name,)) if with_forces and of.takes_f_ext else ((),):
             taken = taking(of, *forces, *numbers)
             rollout = function.repeat if isinstance(function, OpenRollout) else None
             opened.append(taken if rollout is None else open_rollout(taken, _timed(taken, rollout), rollout.summed))

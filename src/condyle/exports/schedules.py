@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from numpy.typing import DTypeLike
 
+from condyle.backends.c.part_report import budget_of, check_embedded
 from condyle.backends.c.schedule import Entry
 from condyle.backends.c.schedule_export import export_schedules_c
 from condyle.compile.options import check_choice
@@ -30,6 +32,8 @@ def export_schedules(
     name: str | None = None,
     dtype: DTypeLike | None = None,
     bound: Bound = UNBOUND,
+    embedded: bool = False,
+    limits: Mapping[str, Any] | None = None,
 ) -> list[Path]:
     """Write a project in C in which each entry's schedule is a function NAME_x(inputs, outputs, work); return the paths
     of the files.
@@ -43,17 +47,18 @@ def export_schedules(
     schedules; operands of a call stand in the order of the function's inputs and outputs. They are compiled for this
     robot with the options `bound`; those that no schedule calls are left out. Panels of all schedules have the same
     lanes, a power of 2: 8 of float64 and 16 of float32 fill the longest vectors, and any machine computes them.
-    name, dtype: as in `condyle.export`.
+    name, dtype, embedded: as in `condyle.export`; embedded wants panels of one lane. limits: part, flash and stack.
     Errors: UnsupportedError for another target, a name, a number type, a fixed or an example's number that is not
     finite, and a folder that cannot be written.
     """
     check_choice("target", target, TARGETS)
     folder, number = folder_of(out), "float64" if dtype is None else dtype_name(dtype)
+    budget = budget_of(check_embedded(embedded, limits or {}), number)
     compiler = compiler_of(robot, name=prefix_of(robot) if name is None else name, bound=bound)
     try:
         check_folder(folder)
         codes = {kernel: compiler.code(function) for kernel, function in kernels.items()}
         names, order = names_of(robot, bound, ()), order_of(robot)
-        return export_schedules_c(entries, codes, compiler.facts, folder, names, order, number)
+        return export_schedules_c(entries, codes, compiler.facts, folder, names, order, number, embedded, budget)
     except OSError as error:
         raise UnsupportedError(f"out={str(out)!r} cannot be written: {error.strerror or error}") from error

@@ -213,6 +213,11 @@ class UserFunction(Identified):
         dtype: DTypeLike | None = None,
         rollout: Mapping[str, Sequence[str]] | None = None,
         iterate: Mapping[str, Any] | None = None,
+        embedded: bool = False,
+        libm: bool = False,
+        part: str | None = None,
+        flash: int | None = None,
+        stack: int | None = None,
     ) -> list[Path]:
         """Write a project with this function, by its own name; return the paths of the files.
 
@@ -223,7 +228,8 @@ class UserFunction(Identified):
         neither. iterate, of "c" and "cuda": write "iterate_NAME" too, the function repeated until it is done, with an
         answer `iterations`: {"until": an output that is one number, "most": 1 to 2^24}, "done" and 50 where they are
         left out; a state that is done keeps its answers, and all states that are computed at once go on until the last
-        is done. A CUDA header has all steps written out: keep `most` small there.
+        is done. A CUDA header has all steps written out: keep `most` small there. embedded, libm, part, flash,
+        stack: as in `condyle.export`; rollouts are not embedded.
         """
         for kind in derivatives:
             if kind not in DERIVATIVE_KINDS:
@@ -239,6 +245,7 @@ class UserFunction(Identified):
             )
         iterations = () if iterate is None else (iterated(own, iterate),)
         options = {key: value for key, value in compile_options(self._bound).items() if key != "force_frame"}
+        options |= {"embedded": embedded, "libm": libm, "part": part, "flash": flash, "stack": stack}
         return self._write(target, out, (*functions, *iterations, *rollouts), name, dtype, **options)
 
     def only(self, output: str | None) -> Function:

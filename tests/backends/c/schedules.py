@@ -173,11 +173,17 @@ class Compiled:
     """Schedules as C, and what the system's compiler makes of it."""
 
     def __init__(
-        self, out: Path, entries: Sequence[Entry], kernels: Mapping[str, Any], flags: Sequence[str], bits: int = 64
+        self,
+        out: Path,
+        entries: Sequence[Entry],
+        kernels: Mapping[str, Any],
+        flags: Sequence[str],
+        bits: int = 64,
+        embedded: bool = False,
     ) -> None:
         e = Emitter()
         self.entries = {entry.schedule.name: entry for entry in entries}
-        self.work, self.dtype = schedules_in_c(e, entries, kernels, FACTS, bits), np.dtype(f"float{bits}")
+        self.work, self.dtype = schedules_in_c(e, entries, kernels, FACTS, bits, embedded), np.dtype(f"float{bits}")
         self.text = e.text()
         heads = [entry.head("job", bits, [name for _, name, _ in entry.arguments]) for entry in entries]
         (out / "job.c").write_text(self.text, encoding="ascii")

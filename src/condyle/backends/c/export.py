@@ -67,7 +67,10 @@ def readme(
     """README.md: the files, how to build, test and install them, each function, the order of the joints."""
     name, library = facts.name, library_of(facts.name)
     sources = ", ".join(f"`{name}_{program.name}.c`" for program in programs)
-    functions = "\n".join(_section(program, facts, real, generated[program.name]) for program in programs)
+    ways = {function: plain_head if text.plain else given_head for function, text in generated.items()}
+    functions = "\n".join(
+        section(program, facts, ways[program.name](program, f"{name}_{program.name}", real)) for program in programs
+    )
     return f"""\
 # {name}: rigid-body dynamics in C
 
@@ -119,6 +122,10 @@ units, such as N m or N, the first is that of a rotation, the second that of a t
 
 {order(joints)}
 
+{QUATERNIONS}"""
+
+
+QUATERNIONS = """\
 A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
 spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
 """
@@ -136,11 +143,12 @@ each step.
 """
 
 
-def _section(program: Code | Repeated, facts: Facts, real: str, source: Source) -> str:
-    function, head = facts.functions.get(program.name), plain_head if source.plain else given_head
+def section(program: Code | Repeated, facts: Facts, head: str, note: str = "", single: bool = False) -> str:
+    """A function in the README: its equation, its declaration, a note, its arguments. single: of one state."""
+    function = facts.functions.get(program.name)
     rows = [
-        f"| `{name}` | {way} | {' x '.join(map(str, shape)) or '1'} | {table_cell(port.unit) if port else ''} | "
-        f"{table_cell(port.doc) if port else ''} |"
+        f"| `{name}` | {way} | {' x '.join(str(x) for x in shape if x != 'n' or not single) or '1'} | "
+        f"{table_cell(port.unit) if port else ''} | {table_cell(port.doc) if port else ''} |"
         for way, name, shape, port in described(program, facts)
     ]
     return "\n".join(
@@ -149,9 +157,10 @@ def _section(program: Code | Repeated, facts: Facts, real: str, source: Source) 
             "",
             *([] if function is None else [in_ascii(function.equation), ""]),
             "```c",
-            head(program, f"{facts.name}_{program.name}", real) + ";",
+            f"{head};",
             "```",
             "",
+            *([note, ""] if note else []),
             "| argument | | shape | unit | meaning |",
             "|---|---|---|---|---|",
             *rows,
@@ -275,14 +284,19 @@ def write_compare(e: Emitter, real: str) -> None:
         e('printf("%-8s %s  error %.2e of %.2e\\n", what, bad ? "WRONG" : "right", error, scale);', "return bad;")
 
 
-def _write_case(e: Emitter, program: Code | Repeated, facts: Facts, bits: int, case: Vectors, plain: bool) -> None:
-    real, name, code = real_of(bits), program.name, body_of(program)
-    n = max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
+def write_case(e: Emitter, name: str, bits: int, case: Vectors) -> int:
+    """Writes inputs, answers and room for those of the function; the number of states."""
+    real = real_of(bits)
     for way, arrays in (("in", case.inputs), ("out", case.outputs)):
         for k, array in enumerate(arrays):
             write_numbers(e, f"{name}_{way}_{k}", [float(x) for x in np.ravel(array)], bits, real)
     for k, array in enumerate(case.outputs):
         e(f"static {real} {name}_got_{k}[{max(1, array.size)}];")
+    return max((len(array) for array in (*case.inputs, *case.outputs)), default=0)
+
+
+def _write_case(e: Emitter, program: Code | Repeated, facts: Facts, bits: int, case: Vectors, plain: bool) -> None:
+    name, code, n = program.name, body_of(program), write_case(e, program.name, bits, case)
     arguments = [str(n), *map(str, case.times), *(f"{name}_in_{k}" for k in range(len(code.inputs)))]
     arguments += [f"{name}_got_{k}" for k in range(len(code.arrays))]
     call = f"{facts.name}_{name}"

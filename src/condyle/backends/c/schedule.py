@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.backends.c.embedded import write_embedded_preamble
 from condyle.backends.c.in_place import Form, write_in_place
 from condyle.backends.c.rolled import write_numbers
 from condyle.backends.c.source import LINE, body_in_c, real_of, support, write_driver, write_preamble, write_tile
@@ -24,8 +25,8 @@ from condyle.ir.sweep import Code
 from condyle.text import Emitter
 
 Reals = NDArray[np.floating[Any]]
-WIDE = {64: LINE // 8, 32: LINE // 4}
-"""Numbers of the longest vector: slabs begin at multiples of it."""
+NUMBER = 8
+"""Bytes of the longest number, the alignment of a workspace without vectors."""
 
 
 class Meaning(NamedTuple):
@@ -70,6 +71,10 @@ class Entry:
         words = argument_names([Array(self.meanings[slab].name or slab, ()) for _, slab in pairs], "array")
         return [(way, word, slab) for (way, slab), word in zip(pairs, words, strict=True)]
 
+    def sizes(self) -> list[int]:
+        """How many numbers each argument has."""
+        return [self.schedule.slab(slab).length for *_, slab in self.arguments]
+
     def head(self, prefix: str, bits: int, names: Iterable[str]) -> str:
         """The declaration, with these names of arguments."""
         ways = [f"{'const ' if way == 'in' else ''}{real_of(bits)} *" for way, *_ in self.arguments]
@@ -80,11 +85,17 @@ class Entry:
 
 
 def schedules_in_c(
-    e: Emitter, entries: Sequence[Entry], kernels: Mapping[str, Code], facts: Facts, bits: int
+    e: Emitter,
+    entries: Sequence[Entry],
+    kernels: Mapping[str, Code],
+    facts: Facts,
+    bits: int,
+    embedded: bool = False,
 ) -> dict[str, int]:
     """Writes the C file, which includes NAME.h; the bytes of workspace of each schedule.
 
-    kernels: {name in calls: code}, inputs and outputs in the order of operands.
+    kernels: {name in calls: code}, inputs and outputs in the order of operands. embedded: freestanding text; each
+    kernel is written once, for one state, and panels have one column.
     """
     calls = [call for entry in entries for call in verify_schedule(entry.schedule).calls()]
     called = {call.kernel for call in calls}
@@ -95,12 +106,21 @@ def schedules_in_c(
     codes = {
         name: replace(code, name=f"kernel_{k}") for k, (name, code) in enumerate(kernels.items()) if name in called
     }
-    forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel])) for call in calls)
+    forms = dict.fromkeys((call.kernel, form_of(call, codes[call.kernel], embedded)) for call in calls)
     bodies = {name: body_in_c(codes[name], bits) for name, form in forms if form is None}
     width = panel * bits // 8
-    e("#define CD_SCALAR" if 0 < width < 16 else f"#define CD_MOST {min(width or LINE, LINE)}")
-    write_preamble(e, bits, False, {op for code in codes.values() for op in tally(code)})
-    e("typedef unsigned int cd_slot;", "", support("sincos.h"), support("transpose.h"), support("tiles.h"))
+    ops = {op for code in codes.values() for op in tally(code)}
+    if embedded:
+        slots = [body.size for body in bodies.values()]
+        slots += [len(code.nodes) for code in codes.values() if isinstance(code, Program)]
+        write_embedded_preamble(e, bits, ops, max(slots, default=0), False)
+        e(support("moves.h"))
+    else:
+        e("#define CD_SCALAR" if 0 < width < 16 else f"#define CD_MOST {min(width or LINE, LINE)}")
+        write_preamble(e, bits, False, ops)
+        e("typedef unsigned int cd_slot;", "", support("sincos.h"))
+    if bodies or not embedded:
+        e(support("transpose.h"), support("tiles.h"))
     if any(body.products for body in bodies.values()):
         e(support("product.h"))
     e(f"#define CD_PANEL {max(panel, 1)}", support("panels.h"), f'#include "{facts.name}.h"', "")
@@ -117,17 +137,19 @@ def schedules_in_c(
         with e.block(f"CD_STATIC int {code.name}_rows(size_t n, {arrays},\n    void *work)\n{{"):
             write_driver(e, code, bits, bodies[name])
         e("")
-    return {entry.schedule.name: _Function(entry, codes, facts.name, bits).write(e, room) for entry in entries}
+    return {
+        entry.schedule.name: _Function(entry, codes, facts.name, bits, embedded).write(e, room) for entry in entries
+    }
 
 
-def form_of(call: Call, code: Code) -> Form | None:
+def form_of(call: Call, code: Code, embedded: bool = False) -> Form | None:
     """How the kernel of a call reads and writes; None for tiles of rows."""
     if not isinstance(code, Program):
         assert not call.columns, f"{call.kernel}: columns are computed by straight-line code"
         return None
-    if call.columns:
+    if call.columns and not embedded:
         return Form(True, tuple(operand.step != 0 for operand in call.inputs))
-    return Form(False, (False,) * len(call.inputs)) if call.count == 1 else None
+    return Form(False, (False,) * len(call.inputs)) if call.count == 1 or embedded else None
 
 
 def _said(name: str) -> str:
@@ -152,20 +174,22 @@ class _Function:
     codes: Mapping[str, Code]
     prefix: str
     bits: int
+    embedded: bool = False
 
     def __post_init__(self) -> None:
+        self.line = NUMBER if self.embedded else LINE
         self.slabs = {slab.name: slab for slab in self.entry.schedule.slabs}
         self.numbers = {name: k for k, name in enumerate(self.slabs)}
         self.loops = 0
 
     def write(self, e: Emitter, room: int) -> int:
         """Writes it; the bytes of its workspace. room: vectors that kernels need."""
-        entry, schedule, wide = self.entry, self.entry.schedule, WIDE[self.bits]
+        entry, schedule, wide = self.entry, self.entry.schedule, self.line * 8 // self.bits
         outside, end = {*schedule.inputs, *schedule.outputs}, 0
         for name, values in entry.fixed.items():
             write_numbers(e, f"{schedule.name}_s{self.numbers[name]}", [float(x) for x in np.ravel(values)], self.bits)
         with e.block(entry.head(self.prefix, self.bits, [self._base(slab) for *_, slab in entry.arguments]) + "\n{"):
-            e(f"real *const room = (real *)(((uintptr_t)work + {LINE - 1}) / {LINE} * {LINE});")
+            e(f"real *const room = (real *)(((uintptr_t)work + {self.line - 1}) / {self.line} * {self.line});")
             e(*(f"const real *const {self._base(name)} = {schedule.name}_{self._base(name)};" for name in entry.fixed))
             for slab in self.slabs.values():
                 if slab.name not in outside and not slab.over:
@@ -178,18 +202,27 @@ class _Function:
                 f"real_v *const w = (real_v *)(beside + {-(-beside // wide) * wide});",
             )
             zeros = [x for x in self.slabs.values() if x.is_zero and not x.over and x.name not in schedule.inputs]
-            e(*(f"memset({self._base(slab.name)}, 0, {slab.rows * slab.size} * sizeof(real));" for slab in zeros))
+            e(*(self._zeros(self._base(slab.name), slab.rows * slab.size) for slab in zeros))
             names = ["w", *(self._base(name) for name, slab in self.slabs.items() if not slab.over)]
             e(f"{', '.join(f'(void){name}' for name in names)};")
             self._body(e, schedule.body, 1)
         e("")
-        return (end + -(-beside // wide) * wide) * self.bits // 8 + (room + 1) * LINE
+        vectors = room * self.bits // 8 if self.embedded else room * LINE
+        return (end + -(-beside // wide) * wide) * self.bits // 8 + vectors + self.line
 
     def _base(self, name: str) -> str:
         """The slab in C, of several in one memory the first."""
         while self.slabs[name].over:
             name = self.slabs[name].over
         return f"s{self.numbers[name]}"
+
+    def _zeros(self, place: str, count: int) -> str:
+        return f"cd_clear({place}, {count});" if self.embedded else f"memset({place}, 0, {count} * sizeof(real));"
+
+    def _moved(self, target: str, source: str, count: int) -> str:
+        if self.embedded:
+            return f"cd_move({target}, {source}, {count});"
+        return f"memmove({target}, {source}, {count} * sizeof(real));"
 
     def _slab(self, operand: Operand) -> Slab:
         return self.slabs[operand.slab]
@@ -216,10 +249,11 @@ class _Function:
         They are where an input is, or another output. A kernel writes a tile before it reads the next one, so rows in
         place need no copy; of one state it writes parts before it reads all.
         """
+        form = form_of(call, self.codes[call.kernel], self.embedded)
         states = 1 if call.columns else call.count
         counts = list[int]()
         for k, output in enumerate(call.outputs):
-            others = [*(x for x in call.inputs if x != output or states == 1), *call.outputs[:k]]
+            others = [*(x for x in call.inputs if x != output or form is not None), *call.outputs[:k]]
             clash = any(self._meet(output, other, states, turns) for other in others)
             counts.append(states * self._slab(output).size if clash else 0)
         return counts
@@ -231,8 +265,7 @@ class _Function:
             elif isinstance(statement, Move):
                 source, target, size = statement.source, statement.target, self._slab(statement.target).size
                 if source.step == target.step == 1:
-                    length = f"{statement.count * size} * sizeof(real)"
-                    e(f"memmove({self._place(target)}, {self._place(source)}, {length});")
+                    e(self._moved(self._place(target), self._place(source), statement.count * size))
                 else:
                     self._copy(e, target, self._place(source, "k"), statement.count)
             elif isinstance(statement, Sweep):
@@ -252,10 +285,22 @@ class _Function:
     def _copy(self, e: Emitter, target: Operand, source: str, count: int) -> None:
         """Copies rows, the first one first. source: where row k is, as C."""
         with e.block(f"for (ptrdiff_t k = 0; k < {count}; k++) {{"):
-            e(f"memmove({self._place(target, 'k')}, {source}, {self._slab(target).size} * sizeof(real));")
+            e(self._moved(self._place(target, "k"), source, self._slab(target).size))
+
+    def _each(self, e: Emitter, call: Call, places: Sequence[str]) -> None:
+        """Calls a kernel of one state for all states; columns of a panel stand one after the other."""
+        code, terms = self.codes[call.kernel], list[str]()
+        operands, arrays = (*call.inputs, *call.outputs), (*code.inputs, *code.arrays)
+        for operand, array, place in zip(operands, arrays, places, strict=True):
+            step = bool(operand.step) if call.columns else operand.step
+            terms.append(f"{place} + {step * array.size} * k".replace("+ -", "- ") if step else place)
+        x, y = terms[: len(call.inputs)], terms[len(call.inputs) :]
+        with e.block(f"for (ptrdiff_t k = 0; k < {call.count}; k++) {{"):
+            e(f"{code.name}_single(1, {_literal('const real *const', x)},", f"    {_literal('real *const', y)}, w);")
 
     def _call(self, e: Emitter, call: Call, turns: int) -> None:
-        code, counts, form = self.codes[call.kernel], self._beside(call, turns), form_of(call, self.codes[call.kernel])
+        code, counts = self.codes[call.kernel], self._beside(call, turns)
+        form = form_of(call, code, self.embedded)
         for operand, array in zip((*call.inputs, *call.outputs), (*code.inputs, *code.arrays), strict=True):
             size = array.size * (call.count if call.columns and operand.step else 1)
             assert self._slab(operand).size == size, f"{call.kernel}: {operand} has not {size} numbers"
@@ -265,7 +310,9 @@ class _Function:
             for operand, start, count in zip(call.outputs, starts, counts, strict=True)
         ]
         x, y = _literal("const real *const", map(self._place, call.inputs)), _literal("real *const", places)
-        if form is not None:
+        if form is not None and self.embedded and call.count > 1:
+            self._each(e, call, [*map(self._place, call.inputs), *places])
+        elif form is not None:
             e(f"{code.name}_{form.name}({call.count}, {x},", f"    {y}, w);")
         else:
             steps = _literal("const ptrdiff_t", [o.step * self._slab(o).size for o in call.inputs])

@@ -310,9 +310,14 @@ def _part(texts: Sequence[str], bits: int, ops: Collection[str]) -> str:
     return e.text()
 
 
-def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()) -> None:
-    """Number type, vector type, functions that these operations need, and the declaration of chunk functions."""
-    e(f"#define REAL_BITS {bits}", support("vector.h"))
+def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = (), freestanding: bool = False) -> None:
+    """Number type, vector type, functions that these operations need, and the declaration of chunk functions.
+
+    freestanding: one state at a time, without any library.
+    """
+    if freestanding:
+        e("#define CD_SCALAR", "#define CD_FREESTANDING")
+    e(f"#define REAL_BITS {bits}", support("vector.h"), *([support("freestanding.h")] if freestanding else []))
     if beyond(ops):
         e(support("operations.h"))
         write_functions(e, ops, bits, "CD_STATIC real_v", dialect_of(bits), lambda value: operand(value, bits))

@@ -187,8 +187,9 @@ in_step out_step steps every
 """
 
 
-def header(program: Code | Repeated, facts: Facts, numbers: str, abi: int) -> list[str]:
-    """The comment at the top: equation, robot, arguments with shapes and units, number of operations."""
+def header(program: Code | Repeated, facts: Facts, numbers: str, abi: int, single: bool = False) -> list[str]:
+    """The comment at the top: equation, robot, arguments with shapes and units, number of operations. single: of one
+    state."""
     function = facts.functions.get(program.name)
     lines = [f"/* {program.name}: " + ("a function" if function is None else in_ascii(function.equation))]
     lines.append(f" * robot {facts.fingerprint or '-'}, nq = {facts.nq}, nv = {facts.nv}, {numbers}")
@@ -197,8 +198,9 @@ def header(program: Code | Repeated, facts: Facts, numbers: str, abi: int) -> li
     lines.append(f" * operations {each}: {_operations(body_of(program))}")
     for way, name, shape, port in described(program, facts):
         meaning = "" if port is None else in_ascii(f"  {port.doc} [{port.unit}]")
-        meaning = meaning if shape[:1] == ("n",) else f"{meaning}  one for all states"
-        lines.append(f" * {way:3} {name}{''.join(f'[{n}]' for n in shape)}{meaning}")
+        meaning = meaning if single or shape[:1] == ("n",) else f"{meaning}  one for all states"
+        sizes = [n for n in shape if not single or n != "n"]
+        lines.append(f" * {way:3} {name}{''.join(f'[{n}]' for n in sizes)}{meaning}")
     return [*lines, " */"]
 
 

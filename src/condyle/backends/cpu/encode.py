@@ -333,7 +333,7 @@ def _lea(register: int, base: int, distance: int) -> bytes:
 # Assembled code as bytes, which can be kept in the cache: loading takes milliseconds, assembling up to seconds.
 
 
-FORMAT = "machine code 1"
+FORMAT = "machine code 2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +366,8 @@ class ObjectCode:
 def to_bytes(code: ObjectCode) -> bytes:
     """A line of JSON with sizes, then the parts one after the other."""
     parts = [code.text, code.constants, code.slots, code.values, code.numbers]
-    for form in (code.single, code.columns):
-        parts += [] if form is None else [form.text, form.constants, form.numbers]
+    for form in (code.single, code.columns):  # one that is not there has no text
+        parts += [b""] * 3 if form is None else [form.text, form.constants, form.numbers]
     facts = [FORMAT, code.isa, code.bits, code.in_sizes, code.out_sizes, code.operations, [len(part) for part in parts]]
     return json.dumps(facts).encode() + b"\n" + b"".join(parts)
 
@@ -381,14 +381,13 @@ def from_bytes(data: bytes) -> ObjectCode:
     _, isa, bits, in_sizes, out_sizes, operations, lengths = cast(
         "tuple[str, str, int, list[int], list[int], int, list[int]]", facts
     )
-    if sum(lengths) != len(rest) or len(lengths) not in (5, 8, 11):
+    if sum(lengths) != len(rest) or len(lengths) != 11:
         raise ValueError("object code that is cut short")
     parts: list[bytes] = []
     for length in lengths:
         parts.append(rest[:length])
         rest = rest[length:]
     text, constants, slots, values, numbers, *more = parts
-    single = Single(*more[:3]) if more else None
-    wide = Single(*more[3:]) if more[3:] else None
+    single, wide = (Single(*form) if form[0] else None for form in (more[:3], more[3:]))
     sizes = tuple(in_sizes), tuple(out_sizes)
     return ObjectCode(isa, bits, *sizes, operations, text, constants, slots, values, numbers, single, wide)

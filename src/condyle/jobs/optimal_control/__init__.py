@@ -87,7 +87,6 @@ class OptimalControl:
         at_end = {**state, **{name: size for name, size in every.items() if name not in (ACTIVE.name, RISING.name)}}
         self._sides = self._bounds(bound, {"u": True} if bounds is None else dict(bounds))
         self.by_acceleration = dynamics is None and self._is_driven(bound) and not self._holds_a_control()
-        self._is_step = dynamics is None and integrator == "semi_implicit_euler"
         names = names_asked("OptimalControl", "running", running, at_knot)
         if self.by_acceleration:
             running, dynamics = partial(self._by_acceleration, running, names), self._move
@@ -98,6 +97,7 @@ class OptimalControl:
         names = () if last is None else names_asked("OptimalControl", "last", last, at_end)
         self._last = NOTHING if last is None else written(robot, bound, "last", last, at_end, names, RUNNING)
         self._motion = written(robot, bound, "dynamics", dynamics or self._step, at_knot, moves, ("q", "v"))
+        self._is_step = self._motion.dt == self.dt and integrator == "semi_implicit_euler"
         frames = dict.fromkeys((*self._running.frames, *self._last.frames, *self._motion.frames))
         self._bound = bound._replace(frames=tuple(frames))
         self._options["frames"] = self._bound.frames
@@ -124,15 +124,19 @@ class OptimalControl:
         name: str | None = None,
         dtype: str = "float64",
         shift: int = 1,
+        embedded: bool = False,
+        part: str | None = None,
+        flash: int | None = None,
+        stack: int | None = None,
     ) -> list[Path]:
         """Write a project in C with NAME_solve and NAME_step for one problem, without allocation; return its files.
 
-        target: "c". shift: knots by which a step moves the plan on. name: as in `condyle.export`. The header says what
-        each array is. Errors: UnsupportedError.
+        target: "c". shift: knots by which a step moves the plan on. name, embedded, part, flash, stack: as in
+        `condyle.export`. The header says what each array is. Errors: UnsupportedError.
         """
         from condyle.jobs.optimal_control.exported import export  # at first use
 
-        return export(self, target, out, name, dtype, shift)
+        return export(self, target, out, name, dtype, shift, embedded, part=part, flash=flash, stack=stack)
 
     @property
     def bound(self) -> Bound:

@@ -28,16 +28,26 @@ WIDTH = {"float64": 8, "float32": 16}
 
 
 def export(
-    problem: Problem, target: str, out: str | os.PathLike[str], name: str | None, dtype: str, shift: int
+    problem: Problem,
+    target: str,
+    out: str | os.PathLike[str],
+    name: str | None,
+    dtype: str,
+    shift: int,
+    embedded: bool = False,
+    **limits: Any,
 ) -> list[Path]:
     """See `OptimalControl.export`."""
     check_choice("target", target, ("c",))
     dtype, shift = dtype_name(dtype), whole("shift", shift, 0)
-    job = problem.job(dtype, WIDTH[dtype])
+    job = problem.job(dtype, 1 if embedded else WIDTH[dtype])
     solve, step = job.schedule("cold", exported="solve"), job.schedule("plan", shift, exported="step")
-    answers = _example(problem, job, solve, dtype)
-    entries = [_entry(problem, job, solve, SOLVE, answers), _entry(problem, job, step, STEP, None)]
-    return export_schedules(problem.robot, target, out, entries, job.functions, name, dtype, problem.bound)
+    first = _example(problem, job, solve, dtype, {})
+    second = first and _example(problem, job, step, dtype, first.outputs)
+    entries = [_entry(problem, job, solve, SOLVE, first), _entry(problem, job, step, STEP, second)]
+    return export_schedules(
+        problem.robot, target, out, entries, job.functions, name, dtype, problem.bound, embedded, limits
+    )
 
 
 def _entry(problem: Problem, job: Job, schedule: Schedule, text: str, example: Example | None) -> Entry:
@@ -95,19 +105,20 @@ def _in_c(name: str) -> str:
     return name if name in ("asked", "gains") else f"plan_{name}"
 
 
-def _example(problem: Problem, job: Job, schedule: Schedule, dtype: str) -> Example | None:
-    """A solve of a few iterations with inputs 0; None where that is not finite."""
+def _example(problem: Problem, job: Job, schedule: Schedule, dtype: str, before: Mapping[str, Any]) -> Example | None:
+    """A few iterations with inputs 0, from the plan before if there is one; None where that is not finite."""
     solver = problem.compile("cpu", dtype, threads=1)
     kernels = {call.kernel: solver.dynamics.kernel(job.functions[call.kernel]) for call in schedule.calls()}
     inputs: dict[str, Any] = {}
     for name in schedule.inputs:
-        slab = schedule.slab(name)
-        inputs[name] = np.zeros((slab.rows, slab.size), dtype)
+        slab, start = schedule.slab(name), before.get(name.removeprefix("start_")) if "start_" in name else None
+        values = np.zeros(slab.length) if start is None else start
+        inputs[name] = np.reshape(values, (slab.rows, slab.size)).astype(dtype)
     for name in _fixed(schedule):
         inputs[name] = np.reshape(Solver.constant(problem, name), inputs[name].shape).astype(dtype)
     away = np.linspace(0.3, -0.2, problem.robot.nv)
     inputs["given_q"][0] = problem.robot.integrate(problem.robot.neutral(), away)
-    inputs["asked"][0, :ASKED] = 1e-12, 3.0, 0.0  # three iterations, whatever is rounded
+    inputs["asked"][0, :ASKED] = (1e-6, 1.0, 1e-4) if before else (1e-12, 3.0, 0.0)  # always as many iterations
     outputs = [np.empty((1, slab.rows * slab.size), dtype) for slab in map(schedule.slab, schedule.outputs)]
     kernel = scheduled(schedule, kernels, np.dtype(dtype))
     kernel(1, [np.reshape(inputs[name], (1, -1)) for name in schedule.inputs], outputs, 1)

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from condyle.derivatives import derivative
 from condyle.derivatives.algorithm import program_of
 from condyle.errors import ShapeError, UnsupportedError
+from condyle.functions.steps import STEP
+from condyle.ir.expr import Expr
 from condyle.ir.program import input_of
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree, tree_of
@@ -20,7 +22,7 @@ from condyle.specification import Bound, Function, Port
 from condyle.symbolic import Symbols
 from condyle.symbolic.arrays import entries_of
 from condyle.trace.straight import sizes
-from condyle.user.ports import Sizes, Tracer, answers_of, inputs_of
+from condyle.user.ports import Asked, Sizes, Tracer, answers_of, inputs_of
 from condyle.user.state import State
 from condyle.user.traced import needed, traced
 
@@ -122,7 +124,8 @@ def _zeros(tree: Tree, function: Function) -> list[list[int]]:
 class Written:
     """A function that a user wrote of one knot. names: what it takes beside the state. lengths: of what it answers.
 
-    of_state: of each entry of an answer, whether it does not depend on u. frames: those that it asks for.
+    of_state: of each entry of an answer, whether it does not depend on u. frames: those that it asks for. dt: [s] of
+    the robot's own step, where that is all it answers, else 0.
     """
 
     f: Callable[..., Any]
@@ -131,6 +134,7 @@ class Written:
     lengths: Mapping[str, int]
     of_state: Mapping[str, tuple[bool, ...]]
     frames: tuple[str, ...]
+    dt: float = 0.0
 
     def part(self, robot: Robot, bound: Bound, inputs: Mapping[str, Any], names: Sequence[str]) -> Function | None:
         """The function of some answers; None where there are none of them. inputs: of all functions of this knot."""
@@ -177,7 +181,26 @@ def written(
         return not any(input_of(leaf)[0] in controls for leaf in leaves)
 
     of_state = {key: tuple(map(is_of_state, value.entries)) for key, value in answers.items()}
-    return Written(f, name, names, {key: value.shape[0] for key, value in answers.items()}, of_state, frames)
+    lengths = {key: value.shape[0] for key, value in answers.items()}
+    dt = _dt(tracer, ports, answers) if what == "dynamics" else 0.0
+    return Written(f, name, names, lengths, of_state, frames, dt)
+
+
+def _dt(tracer: Tracer, ports: Sequence[Port], answers: Mapping[str, Symbols]) -> float:
+    """dt of the robot's step from q, v, where "q" and "v" are its answers and dt is a number; else 0."""
+    names = [port.name for port in ports]
+
+    def are(values: Sequence[Any], port: int) -> bool:
+        leaves = [tracer.graph.input(port, k) for k in range(len(values))]
+        return all(isinstance(x, Expr) and x.index == leaf.index for x, leaf in zip(values, leaves, strict=True))
+
+    after = [x for name in ("q", "v") if name in answers for x in answers[name].entries]
+    for port, asked in enumerate(tracer.asked, len(ports)):  # the port of its answers
+        if isinstance(asked, Asked) and asked.function.outputs == STEP.outputs and are(after, port):
+            before = {port.name: values for port, values in zip(asked.function.inputs, asked.arguments, strict=True)}
+            (dt,) = before["dt"]
+            return dt if isinstance(dt, float) and all(are(before[x], names.index(x)) for x in ("q", "v")) else 0.0
+    return 0.0
 
 
 def _sizes(robot: Robot, bound: Bound) -> Sizes:

@@ -17,18 +17,23 @@ typedef word word_v;
 #define CD_WHERE(condition) ((word_v)0 - (word_v)(condition))
 #endif
 
+typedef union {
+    real_v x;
+    word_v w;
+} cd_both;
+
 CD_INLINE word_v cd_word(real_v x)
 {
-    word_v w;
-    memcpy(&w, &x, sizeof w);
-    return w;
+    cd_both both;
+    both.x = x;
+    return both.w;
 }
 
 CD_INLINE real_v cd_real(word_v w)
 {
-    real_v x;
-    memcpy(&x, &w, sizeof x);
-    return x;
+    cd_both both;
+    both.w = w;
+    return both.x;
 }
 
 CD_INLINE real_v cd_pick(word_v where, real_v a, real_v b)

@@ -1,15 +1,21 @@
 /* Sine and cosine of many values: angle k is in slot[3k]; its sine goes to slot[3k+1], its cosine to slot[3k+2].
- * With machine vectors: x = n pi/2 + r + s by exact steps (s: rounding error of r), minimax polynomials on
- * |r| <= pi/4, polynomial and sign by quadrant.
- * For an angle beyond CD_REACH, an infinity or a NaN, the lane calls the mathematical library. */
+ * With machine vectors, and in freestanding code: x = n pi/2 + r + s by exact steps (s: rounding error of r), minimax
+ * polynomials on |r| <= pi/4, polynomial and sign by quadrant.
+ * For an angle beyond CD_REACH, an infinity or a NaN, the lane calls the mathematical library; freestanding code has
+ * cd_far. */
+#if REAL_BITS == 64
+#define CD_REACH 1e5
+#else
+#define CD_REACH 3200.0f
+#endif
+
+#ifndef CD_FREESTANDING
 #if REAL_BITS == 64
 #define CD_SIN sin
 #define CD_COS cos
-#define CD_REACH 1e5
 #else
 #define CD_SIN sinf
 #define CD_COS cosf
-#define CD_REACH 3200.0f
 #endif
 
 CD_STATIC void cd_sincos_exact(real_v *w, const cd_slot *slot, size_t count)
@@ -26,8 +32,13 @@ CD_STATIC void cd_sincos_exact(real_v *w, const cd_slot *slot, size_t count)
         }
     }
 }
+#endif
 
+#if LANES > 1 || defined(CD_FREESTANDING)
 #if LANES > 1
+#define CD_BITS(x) ((bits_v)(x))
+#define CD_REAL(bits) ((real_v)(bits))
+#endif
 #if REAL_BITS == 64
 #define CD_ROUND 0x1.8p+52
 #define CD_2_PI 0x1.45f306dc9c883p-1
@@ -80,9 +91,12 @@ CD_INLINE real_v cd_cosine(real_v r, real_v s, real_v z)
 
 CD_STATIC void cd_sincos(real_v *w, const cd_slot *slot, size_t count)
 {
+    size_t k;
+#if LANES > 1
     bits_v fine = ~(bits_v){0};
-    size_t k, l;
+    size_t l;
     real_bits all = -1;
+#endif
     for (k = 0; k < 3 * count; k += 3) {
         const real_v x = w[slot[k]];
         const real_v shifted = x * CD_2_PI + CD_ROUND;
@@ -91,29 +105,38 @@ CD_STATIC void cd_sincos(real_v *w, const cd_slot *slot, size_t count)
         const real_v rb = ra - n * CD_PI_2B;
         const real_v lost = (ra - rb) - n * CD_PI_2B;
 #if REAL_BITS == 64
-        const real_v r = rb;
-        const real_v rest = lost - n * CD_PI_2C;
+        real_v r = rb;
+        real_v rest = lost - n * CD_PI_2C;
 #else
-        const real_v r = rb - n * CD_PI_2C;
-        const real_v rest = (lost + ((rb - r) - n * CD_PI_2C)) - n * CD_PI_2D;
+        real_v r = rb - n * CD_PI_2C;
+        real_v rest = (lost + ((rb - r) - n * CD_PI_2C)) - n * CD_PI_2D;
+#endif
+        bits_v quadrant = CD_BITS(shifted);
+#ifdef CD_FREESTANDING
+        if (!(x <= CD_REACH && x >= -CD_REACH)) {
+            quadrant = cd_far(x, &r, &rest);
+        }
 #endif
         const real_v z = r * r;
-        const bits_v s = (bits_v)cd_sine(r, rest, z);
-        const bits_v c = (bits_v)cd_cosine(r, rest, z);
-        const bits_v quadrant = (bits_v)shifted;
+        const bits_v s = CD_BITS(cd_sine(r, rest, z));
+        const bits_v c = CD_BITS(cd_cosine(r, rest, z));
         const bits_v swap = -(quadrant & 1);
         const bits_v sign_s = (quadrant & 2) << (REAL_BITS - 2);
         const bits_v sign_c = ((quadrant + 1) & 2) << (REAL_BITS - 2);
-        w[slot[k + 1]] = (real_v)(((s & ~swap) | (c & swap)) ^ sign_s);
-        w[slot[k + 2]] = (real_v)(((c & ~swap) | (s & swap)) ^ sign_c);
+        w[slot[k + 1]] = CD_REAL(((s & ~swap) | (c & swap)) ^ sign_s);
+        w[slot[k + 2]] = CD_REAL(((c & ~swap) | (s & swap)) ^ sign_c);
+#if LANES > 1
         fine &= (bits_v)(x <= CD_REACH) & (bits_v)(x >= -CD_REACH);
+#endif
     }
+#if LANES > 1
     for (l = 0; l < LANES; l++) {
         all &= ((const real_bits *)&fine)[l];
     }
     if (all == 0) {
         cd_sincos_exact(w, slot, count);
     }
+#endif
 }
 #else
 #define cd_sincos cd_sincos_exact

@@ -1,9 +1,11 @@
 /* A real_v has one number for each of LANES states. With GNU C it is one machine vector, otherwise, or if CD_SCALAR is
  * defined, one number. The program text is the same for both. REAL_BITS (64 or 32) is defined above. */
+#ifndef CD_FREESTANDING
 #include <math.h>
+#include <string.h>
+#endif
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #if REAL_BITS == 64
 typedef double real;
@@ -48,6 +50,13 @@ typedef real real_v;
 #endif
 #endif
 
+/* In a loop over k: no compiler makes a call of memcpy or memset of it. */
+#if defined(__GNUC__)
+#define CD_KEEP(k) __asm__("" : "+r"(k))
+#else
+#define CD_KEEP(k) (void)0
+#endif
+
 /* One number in every lane. */
 CD_INLINE real_v cd_splat(real x)
 {
@@ -58,6 +67,7 @@ CD_INLINE real_v cd_splat(real x)
 #endif
 }
 
+#ifndef CD_FREESTANDING
 CD_INLINE real_v cd_sqrt(real_v x)
 {
     size_t l;
@@ -70,3 +80,4 @@ CD_INLINE real_v cd_sqrt(real_v x)
     }
     return x;
 }
+#endif
