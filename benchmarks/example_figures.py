@@ -2,7 +2,7 @@
 
 python -m benchmarks.example_figures [07 15 ...]     writes docs/figures/examples/NUMBER.svg
 
-The examples run as they are. Where a curve needs a quantity of each turn of a loop, it is read at a line of the program.
+The examples run as they are. What a curve needs of each turn of a loop is read at a line of the program.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 
 from benchmarks.figures import pyplot, save
 from benchmarks.results import ROOT
+from condyle.model.array import Array
 
 EXAMPLES, FOLDER = ROOT / "examples", ROOT / "docs" / "figures" / "examples"
 BLUE, RED, GREY = "#1b6ca8", "#c8553d", "#8a8d91"

@@ -73,3 +73,8 @@ def test_a_figure_that_is_out_of_date_is_told(tmp_path: Path, monkeypatch: pytes
     kept = tmp_path / "results-steps.svg"
     kept.write_text(kept.read_text().replace("float32", "float16"))
     assert result_figures.main(page, tmp_path) == 1
+
+
+def test_figures_of_times_on_other_pages_name_their_machine() -> None:
+    for path in (*FIGURES.glob("links-*.svg"), FIGURES / "first.svg", FIGURES / "speed.svg"):
+        assert re.search(r">[^<]*(EPYC|Xeon)[^<]*<", path.read_text()), path
