@@ -39,6 +39,7 @@ def test_the_committed_file_shows_one_moment_at_a_time_and_stands_still_if_asked
     assert "prefers-reduced-motion:reduce" in text and root.get("aria-label") == moving_figure.TITLE
     assert not re.search(r"<(script|image|a)\b|href|url\((?!#patch\))", text)
     assert 10_000 < PATH.stat().st_size < 400_000
+    assert "](figures/moving.svg)" in (PATH.parents[1] / "index.md").read_text().split("## Start", 1)[0]
 
 
 def test_the_command_draws_what_is_committed() -> None:
