@@ -103,9 +103,9 @@ def rollout_vectors(
     return _taken(draw, answers, None, repeated.outputs, dtype, n, TIMES)
 
 
-MORE, SAFE = 8, 16.0
-"""So many times more states are drawn where the first are no good. A test allows so many times the change that rounding
-was seen to make."""
+MORE, TRIED, SAFE = 8, 7, 16.0
+"""So many times more states are drawn where the first are no good; so many inputs that are a rounding off are tried. A
+test allows so many times the change that rounding was seen to make."""
 USELESS = {"float64": 1e-8, "float32": 1e-2}
 """Relative errors above which no mistake is found either."""
 
@@ -146,16 +146,12 @@ def _taken(
 def _changes(judge: Answers, rows: Rows, base: Rows, dtype: str) -> Rows:
     """Of each output and state the largest change of an entry, if it is computed in this type, and inputs are a rounding
     off."""
-    moved = [np.concatenate([x, *(_rounded(x, dtype, k) for k in range(2))]) for x in rows]
+    rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
+    moved = [np.concatenate([x, *(x * (1.0 + eps * rng.integers(-1, 2, (TRIED, *x.shape))))]) for x in rows]
     pairs = zip(judge(moved, dtype), base, strict=True)
     with np.errstate(invalid="ignore"):
         off = [np.abs(np.reshape(x, (-1, *y.shape)) - y) for x, y in pairs]
     return [np.nan_to_num(np.max(x, axis=(0, 2), initial=0.0), nan=np.inf) for x in off]
-
-
-def _rounded(rows: Reals, dtype: str, first: int) -> Reals:
-    """Every other entry a rounding larger."""
-    return rows * (1.0 + np.finfo(dtype).eps * ((np.indices(rows.shape).sum(axis=0) + first) % 2))
 
 
 def _relative(ports: Sequence[Port], answers: Rows, change: Rows, most: float) -> Reals:
