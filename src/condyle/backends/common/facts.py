@@ -175,6 +175,10 @@ class Vectors:
         return dict(self.coarser).get(output, self.tolerance)
 
 
+UNTESTED = "no well-posed state was drawn: in all of them rounding decides the answers, or they are not finite"
+"""Why a function has no test vectors."""
+
+
 # The comment above an exported function, and the names of its arguments.
 
 
