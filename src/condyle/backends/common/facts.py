@@ -175,7 +175,7 @@ class Vectors:
         return dict(self.coarser).get(output, self.tolerance)
 
 
-UNTESTED = "no well-posed state was drawn: in all of them rounding decides the answers, or they are not finite"
+UNTESTED = "no well-posed state was drawn: at each the answers are not finite, or rounding decides them"
 """Why a function has no test vectors."""
 
 
