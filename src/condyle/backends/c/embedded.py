@@ -332,9 +332,10 @@ arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {l
 
 On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
 
-Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
-infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
-bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
+Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN in an
+input gives NaN in what is computed from it, an infinity NaN or infinity (or a limit, as of 1/x), and nothing traps.
+With `-ffp-contract=off` the answers have equal bits on all machines with IEEE
+arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
 instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
 {"" if libm else _ACCURACY}"""
 
