@@ -11,7 +11,7 @@ import pytest
 
 from condyle import Dynamics, Robot
 from tests.devices import asks_for_gpu, has_gpu_tests, may_have
-from tests.processor import Processor
+from tests.processor import Processor, repeats
 from tests.programs import HERE, skip_without
 
 
@@ -67,6 +67,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """The programs that a test is marked with are asked first."""
     for mark in item.iter_markers("needs"):
         skip_without(*mark.args)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Before tests are selected by their marks."""
+    for item in items:
+        if item.nodeid in repeats():
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -50,6 +50,7 @@ GROUPS = (1, 10, 100, 1000)
 STRAIGHT = 256
 """Links up to which serial code is straight: the build of longer ones takes minutes."""
 
+PAGE = results.ROOT / "docs" / "results" / "links.md"
 HEADING = (
     "# Parallel in the links, measured\n\n"
     "For readers of [parallel in the links](../explanation/links.md) who want the numbers.\n"
@@ -273,9 +274,8 @@ def table(found: dict[str, Any]) -> None:
 
 def put_page(found: list[dict[str, Any]]) -> None:
     """The page of results."""
-    path = results.ROOT / "docs" / "results" / "links.md"
     errors = json.loads((results.FOLDER / "scan-errors.json").read_text())
-    path.write_text(HEADING + "\n" + page(found, errors))
+    PAGE.write_text(HEADING + "\n" + page(found, errors))
 
 
 def crossover(

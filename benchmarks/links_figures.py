@@ -17,11 +17,12 @@ def draw(found: dict[str, Any], folder: Path) -> None:
     if plots is None:
         return
     folder.mkdir(exist_ok=True)
+    machine = f"{found['machine']['cpu']}, {found['isa'].upper()}, {found['date'][:10]}"
     for dtype, rows in found["one_state"].items():
         _figure(
             plots,
             folder / f"links-one-state-{dtype}.svg",
-            f"Forward dynamics of one state, {dtype}",
+            (f"Forward dynamics of one state, {dtype}", machine),
             "links",
             [(STYLE[key], [(row["links"], row[key]) for row in rows]) for key in ("serial_us", "chunks_us")],
             "us",
@@ -30,14 +31,17 @@ def draw(found: dict[str, Any], folder: Path) -> None:
     for n in lengths:
         rows = [row for row in found["groups"] if row["links"] == n]
         series = [(STYLE[key], [(row["states"], row[key] / row["states"]) for row in rows]) for key in STYLE]
-        _figure(plots, folder / f"links-groups-{n}.svg", f"{n} links, float32", "states", series, "us a state")
+        titles = f"{n} links, float32", machine
+        _figure(plots, folder / f"links-groups-{n}.svg", titles, "states", series, "us a state")
 
 
-def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], up: str) -> None:
+def _figure(plots: Any, path: Path, titles: tuple[str, str], across: str, series: list[Any], up: str) -> None:
     figure, axes = plots.subplots(figsize=(4.6, 3.3), layout="constrained")
     for (label, style), points in series:
         axes.loglog([x for x, _ in points], [y for _, y in points], style, label=label, markersize=4)
-    axes.set(title=title, xlabel=across, ylabel=up)
+    figure.suptitle(titles[0], fontsize=10)
+    axes.set_title(titles[1], fontsize=7)
+    axes.set(xlabel=across, ylabel=up)
     axes.grid(visible=True, which="both", alpha=0.25)
     figure.legend(loc="outside lower center", ncols=len(series), frameon=False, fontsize=9)
     save(plots, figure, path)
@@ -46,65 +50,63 @@ def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], 
 def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
     """docs/results/links.md: one state on each machine, all the rest on the first."""
     found = every[0]
+    cpu, lengths = found["machine"]["cpu"], sorted({row["links"] for row in found["groups"]})
     about = (
-        "Microseconds for one state on one thread, the call included. Each number is the smallest of many times; both "
-        "take turns in one process (`python -m benchmarks.links`). *Serial* is the fastest serial code that was built: "
-        "straight machine code up to 256 links, rolled loops above. *Segments* is one segment in each lane."
+        "One state on one thread, the call included. A ratio is the time of the fastest serial code (straight machine "
+        "code up to 256 links, rolled loops above) by that of *segments*, one in each lane: least of many times, both "
+        "by turns in one process (`python -m benchmarks.links`). All times are in `benchmarks/results/links-*.json`."
     )
     lines = [
         about,
         "",
-        *(line for one in every for line in _one_state(one)),
+        *_one_state(every),
+        *(f"![one state, {dtype}](../figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]),
+        "",
+        *_trees(found.get("limbs", {}), cpu),
+        f"Many states in float32, on {cpu}: from 10 states on, one state in each lane is fastest.",
+        "",
+        *(f"![{n} links](../figures/links-groups-{n}.svg)" for n in lengths),
+        "",
     ]
-    lines += _trees(found.get("limbs", {}), found["machine"]["cpu"])
-    lines += [*(f"![one state, {dtype}](../figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]), ""]
-    lines += [f"The rest of this page was measured on the first machine, {found['machine']['cpu']}.", ""]
-    lines += ["Many states in float32, microseconds in all: from 10 states on, one state in each lane is fastest.", ""]
-    lines += ["| links | states | one by one | one state in each lane | segments |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {row['links']} | {row['states']} | {row['serial_us']:.1f} | {row['simd_us']:.1f} | {row['chunks_us']:.1f} |"
-        for row in found["groups"]
-    ]
-    lengths = sorted({row["links"] for row in found["groups"]})
-    lines += ["", *(f"![{n} links](../figures/links-groups-{n}.svg)" for n in lengths), ""]
     return "\n".join([*lines, *_beside(found.get("pinocchio", {})), *_errors(errors)])
 
 
-def _one_state(found: dict[str, Any]) -> list[str]:
-    """A line for every length: forward dynamics, and inverse dynamics where it was measured."""
-    machine = f"{found['machine']['cpu']}, {found['isa']}, {found['date']}, commit {found['commit'][:10]}"
+def ratios(every: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
+    """Of each machine, function and number type: the ratio by length."""
+    names = {"fd": "one_state", "id": "one_state_id"}
+    return {
+        f"{k}: {function} {dtype}": {row["links"]: row["ratio"] for row in rows}
+        for k, found in enumerate(every, 1)
+        for function, key in names.items()
+        for dtype, rows in found.get(key, {}).items()
+    }
+
+
+def _one_state(every: Sequence[dict[str, Any]]) -> list[str]:
+    """The machines by number, and a row for every function and number type of each, a column for every length."""
+    rows = ratios(every)
+    lengths = sorted({links for row in rows.values() for links in row})
     lines = [
-        f"**{machine}:**",
-        "",
-        "| links | | fd serial | segments | ratio | id serial | segments | ratio |",
-        "|---" * 8 + "|",
+        f"{k}. {found['machine']['cpu']}, {found['isa']}, {found['date']}, commit {found['commit'][:10]}"
+        for k, found in enumerate(every, 1)
     ]
-    for dtype, rows in found["one_state"].items():
-        by_links = {row["links"]: row for row in found.get("one_state_id", {}).get(dtype, [])}
-        lines += [
-            f"| {row['links']} | {dtype} | {_cells(row)} | {_cells(by_links.get(row['links']))} |" for row in rows
-        ]
-    return [*lines, ""]
+    lines += ["", f"| machine, links | {' | '.join(map(str, lengths))} |", "|---" * (len(lengths) + 1) + "|"]
+    cells = {name: [f"{row[n]:.2f}" if n in row else "-" for n in lengths] for name, row in rows.items()}
+    return [*lines, *(f"| {name} | {' | '.join(row)} |" for name, row in cells.items()), ""]
 
 
 def _trees(found: dict[str, Any], cpu: str) -> list[str]:
-    """Trees on one machine: a line a tree."""
+    """Ratios of trees on one machine: a line a tree."""
     if not found:
         return []
-    heads = "| tree | | fd serial | segments | ratio | id serial | segments | ratio |"
-    lines = [f"Trees, on the first of these machines, {cpu}:", "", heads, "|---" * 8 + "|"]
-    for dtype, rows in found.items():
-        of = {(row["tree"], row["function"]): row for row in rows}
-        for tree in dict.fromkeys(row["tree"] for row in rows):
-            name = tree.replace("limbs", "branches")  # the word of kept results
-            lines.append(f"| {name} | {dtype} | {_cells(of[tree, 'fd'])} | {_cells(of[tree, 'id'])} |")
+    columns = [(function, dtype) for function in ("fd", "id") for dtype in found]
+    lines = [f"Ratios of trees, on {cpu}:", "", f"| tree | {' | '.join(f'{f} {d}' for f, d in columns)} |"]
+    lines += ["|---" * (len(columns) + 1) + "|"]
+    ratio = {(row["tree"], row["function"], dtype): row["ratio"] for dtype, rows in found.items() for row in rows}
+    for tree in dict.fromkeys(tree for tree, _, _ in ratio):
+        cells = (f"{ratio[tree, function, dtype]:.2f}" for function, dtype in columns)
+        lines.append(f"| {tree.replace('limbs', 'branches')} | {' | '.join(cells)} |")  # the word of kept results
     return [*lines, ""]
-
-
-def _cells(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return "- | - | -"
-    return f"{row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | {row['ratio']:.2f}"
 
 
 def _beside(found: dict[str, Any]) -> list[str]:
@@ -121,29 +123,19 @@ def _beside(found: dict[str, Any]) -> list[str]:
 
 
 def _errors(found: dict[str, Any]) -> list[str]:
-    """Errors against long double."""
+    """Errors against long double, of the longest robots."""
     about = (
-        "Errors of the largest entry against long double. Each is the worse of two robots whose numbers float32 holds "
-        f"exactly (`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit "
+        "Errors of the largest entry against long double, of the longest robots. Each is the worse of two robots whose "
+        f"numbers float32 holds exactly (`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit "
         f"{found['commit'][:10]}). `tests/algorithms/parallel/test_functions.py` holds id of chains to 1e-14 and 3e-6, "
         "fd of chains in float32 to ten times the error of `aba`, and fd of trees in float64 to 1e-13."
     )
-    return [
-        about,
-        "",
-        *_error_rows("links of a chain", found["chains"]),
-        *_error_rows("links of a tree", found["trees"]),
-    ]
-
-
-def _error_rows(title: str, rows: list[dict[str, Any]]) -> list[str]:
-    keys = [key for key in rows[0] if key != "links"]
-    lines = [f"| {title} | {' | '.join(str(row['links']) for row in rows)} |", "|---" * (len(rows) + 1) + "|"]
-    return [
-        *lines,
-        *(
-            f"| {key.replace('chunks', 'segments')} | {' | '.join(format(row[key], '.0e') for row in rows)} |"
-            for key in keys
-        ),
-        "",
-    ]
+    kinds = {kind: found[kind][-1] for kind in ("chains", "trees")}
+    columns = [(kind, dtype) for kind in kinds for dtype in ("float64", "float32")]
+    heads = (f"{kind[:-1]} of {kinds[kind]['links']}, {dtype}" for kind, dtype in columns)
+    lines = [about, "", f"| | {' | '.join(heads)} |", "|---" * (len(columns) + 1) + "|"]
+    for name in dict.fromkeys(key.rpartition(" ")[0] for key in kinds["chains"] if key != "links"):
+        cells = (kinds[kind].get(f"{name} {dtype}") for kind, dtype in columns)
+        shown = " | ".join("-" if cell is None else format(cell, ".0e") for cell in cells)
+        lines.append(f"| {name.replace('chunks', 'segments')} | {shown} |")
+    return [*lines, ""]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import resource
 from collections.abc import Generator, Mapping
+from functools import cache
+from pathlib import Path
 
 import pytest
 
-SUITE_S = 720.0  # the README's test command: some 680 s on two quiet cores, with room
+SUITE_S = 660.0  # the README's test command: some 640 s on two quiet cores, by an estimate, with room
 TEST_S = 6.0  # one test that is not marked slow
 SMOKE_S = 60.0  # the smoke tests together: half a minute on two cores, and what collects them
 NAME = "processor_s"
@@ -19,6 +21,21 @@ NAME = "processor_s"
 def slow(*values: object) -> object:
     """Parameters of a test that `pytest -m slow` runs."""
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+@cache
+def repeats() -> frozenset[str]:
+    """Names of the tests in `tests/repeats.txt`, with their cases."""
+    names: set[str] = set()
+    test = ""
+    for line in (Path(__file__).parent / "repeats.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("    "):
+            names.discard(test)
+            names.add(f"{test}[{line[4:]}]")
+        elif not line.startswith("#"):
+            test = f"tests/{line}"
+            names.add(test)
+    return frozenset(names)
 
 
 def used() -> float:

@@ -17,7 +17,9 @@ import condyle
 from tests.programs import needs
 
 ROOT = Path(__file__).resolve().parent.parent
+LINKED = ROOT / "examples" / "extending"
 PAGE = (ROOT / "docs" / "explanation" / "extending.md").read_text()
+LINK = re.compile(r"\(\.\./\.\./examples/extending/(\S+?\.py)\)")
 BLOCK = re.compile(r"^```(\w+)\n(?:# src/(\S+)\n)?(.*?)^```$", re.MULTILINE | re.DOTALL)
 HUNK = re.compile(r"((?:^-.*\n)+)((?:^\+.*\n)+)", re.MULTILINE)
 SECTIONS = dict(re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", PAGE, re.MULTILINE | re.DOTALL))
@@ -44,15 +46,20 @@ WITHOUT_BLOCKS = {"An instruction set"}
 """Sections without files, whose rows other tests count: `tests/backends/cpu/test_instruction_sets.py`."""
 EXAMPLES = [section for section in SECTIONS if section not in WITHOUT_BLOCKS]
 
-ROW = re.compile(r"^\| (.*?) \| .* \| .* \| (\d+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (.*?) \| (\d+) \|$", re.MULTILINE)
 """A row of the page's table: what is added, and how many files that touches."""
+
+
+def files_of(text: str) -> list[str]:
+    """The files of src that a text shows, and then those that it links to."""
+    return [name for _, name, _ in BLOCK.findall(text) if name] + LINK.findall(text)
 
 
 @pytest.mark.smoke
 def test_each_change_touches_as_many_files_as_the_table_says() -> None:
     counts = dict[str, int]()
     for section in EXAMPLES:
-        counts[section.lower()] = len([name for _, name, _ in BLOCK.findall(SECTIONS[section]) if name])
+        counts[section.lower()] = len(files_of(SECTIONS[section]))
     rows = {row: int(files) for row, files in ROW.findall(PAGE)}
     assert [row for row in rows if row not in counts] == [section.lower() for section in sorted(WITHOUT_BLOCKS)]
     assert counts == {row: files for row, files in rows.items() if row in counts}
@@ -74,7 +81,10 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("extended")
     shutil.copytree(ROOT / "src" / "condyle", folder / "condyle")
     named = [(kind, folder / name, text) for kind, name, text in BLOCK.findall(PAGE) if name]
-    assert [path.relative_to(folder).as_posix() for _, path, _ in named] == FILES
+    assert sorted(files_of(PAGE)) == sorted(FILES)
+    for name in LINK.findall(PAGE):
+        assert not (folder / name).exists()
+        shutil.copy(LINKED / name, folder / name)
     for kind, path, text in named:
         if kind == "python":
             assert not path.exists()

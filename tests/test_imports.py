@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -65,3 +66,11 @@ def test_every_public_name_is_there() -> None:
     assert set(condyle.__all__) <= set(dir(condyle))
     with pytest.raises(AttributeError, match="'condyle' has no attribute 'Robots'"):
         condyle.Robots  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("folder", ["condyle.algorithms", "condyle.links.algorithms"])
+def test_a_folder_says_that_it_lacks_a_name(folder: str) -> None:
+    """pickle asks every module for the name that it looks for."""
+    module = importlib.import_module(folder)
+    assert not hasattr(module, "torch")
+    assert hasattr(module, "derivatives")

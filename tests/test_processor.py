@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.processor import NAME, SMOKE_S, SUITE_S, TEST_S, Processor, summary, used
+from tests.processor import NAME, SMOKE_S, SUITE_S, TEST_S, Processor, repeats, summary, used
+from tests.where import ROOT
 
 
 def report(test: str, spent: float, *marks: str) -> pytest.TestReport:
@@ -51,3 +52,15 @@ def test_work_of_children_counts() -> None:
 def test_this_run_is_measured(request: pytest.FixtureRequest) -> None:
     plugins = request.config.pluginmanager.get_plugins()
     assert sum(isinstance(plugin, Processor) for plugin in plugins) == 1
+
+
+def test_what_is_listed_as_a_repeat_is_there() -> None:
+    """A renamed test would be quick again, and nobody would see it."""
+    for name in repeats():
+        file, _, test = name.partition("[")[0].partition("::")
+        assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{name}: correct tests/repeats.txt"
+
+
+def test_what_is_listed_as_a_repeat_is_slow(request: pytest.FixtureRequest) -> None:
+    listed = [item for item in request.session.items if item.nodeid in repeats()]
+    assert all(item.get_closest_marker("slow") for item in listed)

@@ -135,19 +135,5 @@ def host(found: Found) -> list[str]:
     return table(heads, rows)
 
 
-def boundary(found: Found) -> list[str]:
-    """The same of words that are integers, without times."""
-    rows = [
-        [
-            function,
-            f"{1e-6 * of['board_per_s']:.1f}",
-            f"{1e3 / sum(of['c_ns']):.1f}",
-            f"{1e-6 * of['core_per_s']:.1f}",
-        ]
-        for function, of in found.get("host", {}).get(ROWS[0], {}).get("functions", {}).items()
-    ]
-    return table(["function", "board", "fed by one core", "computed by one core, AVX-512, float32"], rows)
-
-
 def _words(row: str) -> str:
     return "float32" if "float32" in row else "integers"

@@ -1,7 +1,7 @@
-"""Rewrites benchmarks/FPGA.md, and tables of the pages in `PARTS`, from results/fpga.json alone.
+"""Rewrites benchmarks/FPGA.md from results/fpga.json alone.
 
 python -m benchmarks.fpga.tables            rewrite
-python -m benchmarks.fpga.tables --check    exit status 1 if one of them is out of date
+python -m benchmarks.fpga.tables --check    exit status 1 if it is out of date
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.fpga.text import Found, certificate, entries_of, goal, prose
 from benchmarks.results import FOLDER, ROOT
 from benchmarks.sections import table
 
-FILE, PAGE, DOCS = FOLDER / "fpga.json", ROOT / "benchmarks" / "FPGA.md", ROOT / "docs"
+FILE, PAGE = FOLDER / "fpga.json", ROOT / "benchmarks" / "FPGA.md"
 HEAD = """\
 `python -m benchmarks.fpga` measures these results and keeps them in [results/fpga.json](results/fpga.json). `python -m
 benchmarks.fpga.tables` writes this page from that file. [FPGA accelerators](../docs/how-to/fpga.md) explains the
@@ -35,11 +35,6 @@ accelerator and its options.
 The line below a table has the days and commits of its measurements, and the tools; `+changes` is a commit with further
 changes."""
 MACHINE = "The machine is {machine}. If a table was measured on another processor, the line below it names that one."
-PARTS = {
-    "how-to/fpga.md": {"fpga goals": goals.goals, "fpga words": words.words},
-    "explanation/papers.md": {"fpga host": host.boundary},
-}
-"""Tables between two comments of a page that is written by hand."""
 TIMES = {"iiwa14": {"wall_s": 30}, "atlas": {"wall_s": 300, "peak_gib": 4}}
 """The goals of an export: at most so much."""
 SUITE_S = 360
@@ -186,25 +181,11 @@ def read() -> dict[str, Any]:
     return whole
 
 
-def updated(text: str, whole: dict[str, Any], name: str) -> str:
-    """A page of docs/ with fresh tables."""
-    for part, made in PARTS[name].items():
-        begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
-        head, _, rest = text.partition(begin)
-        _, _, tail = rest.partition(end)
-        body = "\n".join(made(whole["measurements"])).rstrip()
-        text = f"{head}{begin}\n{body}\n{end}{tail}"
-    return text
-
-
 def main() -> int:
-    whole = read()
-    fresh = {DOCS / name: updated((DOCS / name).read_text(encoding="utf-8"), whole, name) for name in PARTS}
-    fresh[PAGE] = page(whole)
+    text = page(read())
     if "--check" in sys.argv[1:]:
-        return int(any(not path.exists() or path.read_text(encoding="utf-8") != text for path, text in fresh.items()))
-    for path, text in fresh.items():
-        path.write_text(text, encoding="utf-8")
+        return int(not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text)
+    PAGE.write_text(text, encoding="utf-8")
     return 0
 
 

@@ -52,7 +52,7 @@ def test_the_page_names_the_cycles_of_the_figures() -> None:
 @needs_iverilog
 def test_the_commands_and_the_host_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The steps before a vendor's tools; the programs of the host, with a DMA that answers the answers of the bench."""
-    shutil.copy(results.ROOT / "docs" / "arm.urdf", tmp_path)
+    shutil.copy(PAGE.parents[1] / "arm.urdf", tmp_path)
     step = PAGE.read_text().split("## 4a. ", 1)[0]
     lines = re.findall(r"^(?:condyle|make|cd) .*|(?<=^`)condyle .*?(?=`)", step, re.MULTILINE)
     assert [line.split()[:2] for line in lines[:3]] == [["condyle", "info"], ["condyle", "fpga"], ["condyle", "export"]]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import links, links_errors, results
+from benchmarks import links, links_errors, links_figures
 from condyle.functions import FUNCTIONS
 from condyle.links import compiler as scanned
 
@@ -50,27 +50,12 @@ def test_of_several_machines_the_longest_chain_counts(monkeypatch: pytest.Monkey
     assert scanned.crossovers.__wrapped__() == {("cpu", "avx512", "float32", FUNCTIONS["fd"]): scanned.Crossover(64, 1)}
 
 
-def test_the_page_quotes_the_results() -> None:
-    page = (results.ROOT / "docs" / "results" / "links.md").read_text()
-    for found in links.measured():
-        for dtype, rows in found["one_state"].items():
-            for row in rows:
-                text = (
-                    f"| {row['links']} | {dtype} | {row['serial_us']:.1f} ({row['serial']}) | {row['chunks_us']:.1f} | "
-                )
-                assert text + f"{row['ratio']:.2f} |" in page
+def test_the_page_is_made_of_the_results() -> None:
+    page, errors = links.PAGE.read_text(), json.loads(links_errors.FILE.read_text())
+    assert page == links.HEADING + "\n" + links_figures.page(links.measured(), errors)
+    assert [errors[kind][-1]["links"] for kind in ("chains", "trees")] == [1000, 300]
     for figure in re.findall(r"\]\((\.\./figures/\S+)\)", page):
-        assert (results.ROOT / "docs" / "results" / figure).is_file()
-
-
-def test_the_page_quotes_the_errors() -> None:
-    page = (results.ROOT / "docs" / "results" / "links.md").read_text()
-    found = json.loads(links_errors.FILE.read_text())
-    for kind, most in (("chains", 1000), ("trees", 300)):
-        assert found[kind][-1]["links"] == most
-        for key in found[kind][0].keys() - {"links"}:
-            name = key.replace("chunks", "segments")
-            assert f"| {name} | {' | '.join(format(row[key], '.0e') for row in found[kind])} |" in page
+        assert (links.PAGE.parent / figure).is_file()
 
 
 def test_the_errors_are_within_their_goals() -> None:

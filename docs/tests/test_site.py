@@ -20,7 +20,8 @@ from tools.manual.pages import INCLUDED, contents, parts
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-INDEX, DECISIONS = DOCS / "index.md", DOCS / "decisions"
+INDEX = DOCS / "index.md"
+DECISIONS = DOCS / "explanation" / "decisions.md"
 TUTORIALS = sorted((DOCS / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FILES = {"cpp": "main.cpp", "cmake": "CMakeLists.txt"}
@@ -30,13 +31,27 @@ def test_contents_name_every_page_once() -> None:
     listed = [(DOCS / page).resolve() for _, pages in parts(INDEX.read_text()) for page in pages]
     assert len(listed) == len(set(listed))
     wanted = {path for pattern in INCLUDED for path in ROOT.glob(pattern.replace("**.md", "**/*.md"))} - {INDEX}
-    assert {path for path in wanted if path.parent != DECISIONS or path.name == "README.md"} <= set(listed)
+    assert wanted <= set(listed)
 
 
 def test_contents_keep_the_order_of_the_page() -> None:
     page = "# T\n[a](a.md)\n## One\n* [b](x/b.md): text\n* [c](../C.md#there)\n* [p](p.py)\n* [d](d.md)\n## Two\n"
     assert list(parts(page)) == [("One", ["x/b.md", "d.md"]), ("Two", [])]
     assert contents(page) == "```{toctree}\n:hidden:\n:caption: One\n\nx/b\nd\n```"
+
+
+def test_every_named_decision_is_on_the_page() -> None:
+    """Code and pages name decisions by the numbers that the page's sections have."""
+    held = set(re.findall(r"\b0\d{3}\b", " ".join(re.findall(r"^\*20.*?\)\.\*", DECISIONS.read_text(), re.MULTILINE))))
+    named = {
+        (path.name, number)
+        for pattern in ("src/**/*.py", "src/**/*.md", "docs/**/*.md", "*.md")
+        for path in ROOT.glob(pattern)
+        for number in re.findall(r"decision (\d+)\b", path.read_text(), re.IGNORECASE)
+    }
+    assert len(held) > 100
+    assert len(named) > 10
+    assert not [place for place in named if place[1] not in held]
 
 
 def test_tutorials_are_short() -> None:
@@ -151,7 +166,7 @@ def test_commands_of_a_tutorial_run_in_their_order(name: str, tmp_path: Path) ->
 
 def test_every_page_with_a_program_is_named_by_a_test() -> None:
     tests = "\n".join(path.read_text() for path in (*ROOT.glob("tests/**/*.py"), *ROOT.glob("*/tests/**/*.py")))
-    pages = [path for path in DOCS.rglob("*.md") if path.parent != DECISIONS and "```python\n" in path.read_text()]
+    pages = [path for path in DOCS.rglob("*.md") if "```python\n" in path.read_text()]
     assert len(pages) > 20
     assert not [page.stem for page in pages if f'"{page.stem}"' not in tests and f'"{page.name}"' not in tests]
 
@@ -176,6 +191,11 @@ def test_parameters_and_quantities_of_a_docstring_become_lists() -> None:
     assert rewritten(text, ["step", "limit"]) == [
         *("Moves it.", "", "* step [s]: how long.", "", "* limit: (3,) [m], at most; see `load`.", ""),
         *("ModelError says why.", ""),
+    ]
+    hanging = ["mimic: follow, or", "    not; dt: a step.", "All others", "limit (3,): of it.", "", "    q = 1  # code"]
+    assert rewritten(hanging, []) == [
+        *("* mimic: follow, or not; dt: a step.", "", "All others", "", "* limit (3,): of it.", ""),
+        *("::", "", "        q = 1  # code", ""),
     ]
     port = "q (..., nq) [rad | m], frame joint: configuration"
     assert rewritten(["id.", "", port], []) == ["id.", "", r"* q (..., nq) [rad \| m], frame joint: configuration", ""]

@@ -91,7 +91,7 @@ def test_mimic_chains_end_at_their_master() -> None:
     assert all(joint.mimic is None for joint in free.joints)
 
 
-def test_ten_thousand_links() -> None:
-    robot = chain(10_000)
-    assert robot.nv == 10_000
-    assert robot.parents[-1] == 9_998
+def test_two_thousand_links() -> None:
+    robot = chain(2_000)
+    assert robot.nv == 2_000
+    assert robot.parents[-1] == 1_998

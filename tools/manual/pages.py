@@ -17,7 +17,7 @@ INCLUDED = [
     "experiments/robots/*.md",
     "src/condyle/**.md",
 ]
-INDEX, DECISIONS = "docs/index", "docs/decisions/README"
+INDEX = "docs/index"
 
 
 def parts(index: str) -> Iterator[tuple[str, list[str]]]:
@@ -41,8 +41,6 @@ def add_contents(app: Sphinx, name: str, source: list[str]) -> None:
     """Puts the tables below the pages that have them; the files keep plain Markdown."""
     if name == INDEX:
         source[0] += "\n" + contents(source[0]) + "\n"
-    if name == DECISIONS:
-        source[0] += "\n```{toctree}\n:glob:\n:maxdepth: 1\n\n0*\n```\n"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -3,8 +3,8 @@
 Featherstone 2008, section 7.3; the equations are at the steps. rnea at joint accelerations of zero gives the force p of
 each body, with all terms of velocity and gravity. What is left is linear: accelerations start with zero at the root,
 and the recursion has no velocity terms. A joint's degrees of freedom are eliminated one at a time, last first, so that
-only scalars are inverted (decision 2). Inertias are stored by their independent entries, which keeps them symmetric: 10
-to 1000 times less error on long chains in float32.
+only scalars are inverted (decision 0002). Inertias are stored by their independent entries, which keeps them
+symmetric: 10 to 1000 times less error on long chains in float32.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class Constrained:
         return self.moved(self.net, f), f
 
     def impact(self, v: Sequence[Scalar], restitution: Sequence[Scalar]) -> tuple[list[Scalar], list[Scalar]]:
-        """(v after, impulses). The kinetic energy does not grow: see decision 81."""
+        """(v after, impulses). The kinetic energy does not grow: see decision 0081."""
         contacts = zip(restitution, self.tree.tree.contacts, strict=True)
         factors = [sqrt((1.0 - e) / (1.0 + e)) for e, one in contacts for _ in one.rows]
         kept = ((i, j, x + factors[i] * factors[j] * x) for i, j, x in self.G)

@@ -6,8 +6,8 @@ Featherstone 2008, section 5.3; Plancher 2021, Algorithm 1:
     tau_i = S_iᵀ f_i
 
 with a_p = -gravity at the root. The code has classical accelerations of the body origins in place of spatial ones, and
-U = [dw]x + [w]x[w]x: no linear velocity is needed, and this form takes the fewest operations (decision 4). All vectors
-of body i are in its axes.
+U = [dw]x + [w]x[w]x: no linear velocity is needed, and this form takes the fewest operations (decision 0004). All
+vectors of body i are in its axes.
 """
 
 from __future__ import annotations

@@ -20,10 +20,10 @@ from condyle.scalar import matrix_product
 from condyle.specification import Function
 
 LEAST = 1024
-"""Products of two entries from which on a product of matrices is an operation: see docs/decisions/0045."""
+"""Products of two entries from which on a product of matrices is an operation: see decision 0045."""
 
 SHARED = 2
-"""So many times fewer are enough where all states can share the left factors: see docs/decisions/0061."""
+"""So many times fewer are enough where all states can share the left factors: see decision 0061."""
 
 Entries: TypeAlias = "NDArray[np.object_]"
 """Symbols and numbers."""

@@ -204,7 +204,7 @@ JOINT_FORCE_LAWS = Function(
     (Port("joint_force", ("nv",), DOF_UNIT, "joint", "force of damping, friction, springs and stops"),),
     Ways(lambda: {"laws": Route(_jf)}),
     Numerics(Size(40)),
-    "decision 118",
+    "decision 0118",
     takes=("damping", "dry_friction", "stiffness"),
     needs=DRIVES._replace(drives="forces"),
 )

@@ -19,7 +19,7 @@ from condyle.operations import Node
 #
 # Code larger than the level-1 instruction cache is fetched at a fixed number of bytes for each cycle, whatever its
 # size. Each line of the workspace that is not in the level-1 data cache takes about one cycle more. The numbers were
-# measured: docs/decisions/0025.
+# measured: decision 0025.
 
 
 def cost(code: Sequence[Instruction], isa: Isa, bits: int, target: Target = TARGET) -> float:

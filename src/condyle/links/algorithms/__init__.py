@@ -25,4 +25,9 @@ def __getattr__(name: str) -> ModuleType:
     """A file of this folder, imported at its first use: to describe a function imports no algorithm."""
     if name.startswith("_"):  # what Python asks every module for
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module(f"{__name__}.{name}")
+    try:
+        return import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{__name__}.{name}":
+            raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
