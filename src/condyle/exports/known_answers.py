@@ -96,7 +96,7 @@ def rollout_vectors(
         return [x.astype(dtype).astype(np.float64) for x in rows], steps * _allowed(step, dtype, robot.nv, condition)
 
     def answers(rows: Rows, number: str) -> Rows:
-        outputs = [np.empty((len(rows[0]), width)) for width in widths]
+        outputs: Rows = [np.empty((len(rows[0]), width)) for width in widths]
         kernel(len(rows[0]), [np.ascontiguousarray(x, np.float64) for x in rows], outputs, 1)
         return outputs
 
@@ -144,10 +144,11 @@ def _taken(
 
 
 def _changes(judge: Answers, rows: Rows, base: Rows, dtype: str) -> Rows:
-    """Of each output and state the largest change of an entry, if it is computed in this type, and inputs are a rounding
-    off."""
+    """Of each output and state the largest change of an entry if it is computed in this type of inputs that are a
+    rounding off."""
     rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
-    moved = [np.concatenate([x, *(x * (1.0 + eps * rng.integers(-1, 2, (TRIED, *x.shape))))]) for x in rows]
+    signs = [np.concatenate([np.zeros_like(x), *rng.integers(-1, 2, (TRIED, *x.shape))]) for x in rows]
+    moved: Rows = [np.tile(x, (1 + TRIED, 1)) * (1.0 + eps * sign) for x, sign in zip(rows, signs, strict=True)]
     pairs = zip(judge(moved, dtype), base, strict=True)
     with np.errstate(invalid="ignore"):
         off = [np.abs(np.reshape(x, (-1, *y.shape)) - y) for x, y in pairs]
@@ -177,9 +178,7 @@ def _usual(answer: Reals) -> float:
     return float(np.median(some)) if len(some) else 0.0
 
 
-def _coarser(
-    ports: Sequence[Port], answers: Rows, change: Rows, allowed: float
-) -> tuple[tuple[int, float], ...]:
+def _coarser(ports: Sequence[Port], answers: Rows, change: Rows, allowed: float) -> tuple[tuple[int, float], ...]:
     """Tolerances of outputs that rounding changes by more, and of those whose rounding goes by another output
     (`Port.beside`), such as a residual."""
     coarser: list[tuple[int, float]] = []

@@ -92,9 +92,9 @@ memory; neither is part of the library.
 def measured(name: str, texts: Mapping[str, str], part: Part) -> dict[str, Any]:
     """The report of a project of these files, as `report.json` holds it.
 
-    flash: bytes of code and tables. stack: bytes of the deepest chain of calls. ram: bytes of written
-    variables, and of the largest workspace. work: bytes that the caller lends to a call. instructions: least and most of a call in the project's test, None without an
-    emulator.
+    flash: bytes of code and tables. stack: bytes of the deepest chain of calls. ram: bytes of written variables, and of
+    the largest workspace. work: bytes that the caller lends to a call. instructions: least and most of a call in the
+    project's test, None without an emulator.
     Raises BuildError if the compiler is missing or fails, or if an answer is wrong on the emulator.
     """
     with tempfile.TemporaryDirectory() as place:

@@ -374,7 +374,9 @@ number every, 2 every, ... and of the last step are stored; with every = 0 only 
 """
 
 
-def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates], rollouts: Sequence[Rollout], tested: Collection[str]) -> str:
+def readme(
+    plan: Plan, facts: Facts, joints: Sequence[Coordinates], rollouts: Sequence[Rollout], tested: Collection[str]
+) -> str:
     """README.md: the files, how to build, how to call, the order of the joints."""
     name, first = facts.name, plan.functions[0]
     call = first.method
