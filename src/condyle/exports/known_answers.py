@@ -58,8 +58,8 @@ def vectors_of(
         return _reference(compiler, function, inputs)
 
     # of float32 the reference does not say all: it solves quadratic programs in float64
-    single = dtype == "float32" and code is not None and not isinstance(code, Rolled)
-    judge = partial(_interpreted, code) if single else None
+    by_code = dtype == "float32" and not isinstance(code, Rolled)
+    judge = partial(_interpreted, code) if by_code and code is not None else None
     return _taken(draw, reference, judge, function.outputs, dtype, n)
 
 
