@@ -21,7 +21,7 @@ def test_the_page_is_followed(tmp_path: Path) -> None:
     printed, ran = "", 0
     for kind, text in BLOCK.findall(PAGE.read_text()):
         if kind == "c":
-            (tmp_path / "iiwa" / "control.c").write_text(text)
+            (tmp_path / "control.c").write_text(text)
         elif kind == "text":
             same = text in printed or re.sub(r"[\d.]+|;.*", "", text) in re.sub(r"[\d.]+|;.*", "", printed)
             assert same and ("12.2.1" not in printed or text in printed), printed

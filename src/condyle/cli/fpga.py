@@ -50,7 +50,7 @@ def fill(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--tool",
         choices=tuple(simulation.TOOLS),
-        help="simulate: iverilog starts at once (default); verilator compiles for longer and runs faster",
+        help="simulate: iverilog starts at once (default); verilator compiles for minutes and runs faster",
     )
     command.add_argument("--html", metavar="FILE", type=Path, help="report: write an HTML page that draws the pipeline")
     command.add_argument(

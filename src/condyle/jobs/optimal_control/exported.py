@@ -19,8 +19,8 @@ from condyle.jobs.optimal_control.scheduled import LAST, Job, Problem
 from condyle.jobs.optimal_control.solver import Solver
 from condyle.model.array import dtype_name
 
-SOLVE = """A plan from a state q, v in which the robot stands still, until it is solved. asked: tolerance; iterations at
-the most; the least mu, 0 for that of the tolerance."""
+SOLVE = """A plan from a state q, v in which the robot stands still, until it is solved. asked: tolerance (1e-6);
+iterations at the most (100); the least mu (0: that of the tolerance)."""
 STEP = """A step of predictive control: the plan of the step before, moved on by its knots, after one iteration from the
 state q, v. asked: tolerance (1e-6), iterations (1), the least mu (1e-4)."""
 WIDTH = {"float64": 8, "float32": 16}
