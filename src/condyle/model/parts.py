@@ -465,7 +465,7 @@ def say_unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives =
     """A ModelWarning with that line, once in a process; its place is the line that called the library."""
     line = unapplied(robot, inputs, drives)
     if line and line not in _said:
-        frame, level = sys._getframe(), 1
+        frame, level = sys._getframe(), 1  # pyright: ignore[reportPrivateUsage]
         while frame.f_back and frame.f_globals.get("__name__", "").startswith("condyle."):
             frame, level = frame.f_back, level + 1
         warnings.warn(ModelWarning(line), stacklevel=level)
