@@ -83,12 +83,18 @@ class Step:
         """The plan before, and inputs by the names of the header."""
         for name, array in self.arrays.items():
             if name.startswith("before_"):
-                array[...] = np.reshape(getattr(plan.answers, name.removeprefix("before_")), array.shape)
+                rows = np.reshape(getattr(plan.answers, name.removeprefix("before_")), (len(array), -1))
+                array[...] = in_wider_panels(rows, array.size // rows.size).reshape(array.shape)
             elif name in inputs:
                 array[...] = np.reshape(inputs[name], array.shape)
 
     def __call__(self) -> None:
         self.call(*self.pointers)
+
+
+def in_wider_panels(rows: Array, times: int) -> Array:
+    """Rows of panels of 8 columns in panels of 8 `times`: of float32, where the library's may be half as wide."""
+    return rows if times == 1 else np.pad(rows.reshape(-1, 8), ((0, 0), (0, 8 * (times - 1)))).reshape(len(rows), -1)
 
 
 def measure(quick: bool) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def where(whole: Mapping[str, Any], entries: Mapping[str, Mapping[str, Any]]) ->
 
 def svg(panels: list[Panel]) -> str:
     """The picture; its colours follow the reader's light or dark scheme, on a ground of its own."""
-    height = 44 + len(ROBOTS) * (len(LIBRARIES) + 1) * LINE + 14 * (len(ROBOTS) - 1)
+    height = 66 + len(ROBOTS) * (len(LIBRARIES) + 1) * LINE + 14 * (len(ROBOTS) - 1)
     body = [line for k, panel in enumerate(panels) for line in drawn(panel, k * PANEL + 16)]
     spoken = "; ".join(f"{panel.title}: {said(panel)}" for panel in panels)
     size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}"'
@@ -114,7 +114,7 @@ def drawn(panel: Panel, x: float) -> list[str]:
             y += LINE
             lines += row(panel.ns[robot], library, x, y, longest)
         y += 14
-    return lines
+    return [*lines, f'<text x="{x}" y="{y + 14}">{escape(panel.where)}</text>']
 
 
 def row(ns: Mapping[str, float], library: str, x: float, y: float, longest: float) -> list[str]:

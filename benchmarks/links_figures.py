@@ -17,11 +17,12 @@ def draw(found: dict[str, Any], folder: Path) -> None:
     if plots is None:
         return
     folder.mkdir(exist_ok=True)
+    machine = f"{found['machine']['cpu']}, {found['isa'].upper()}, {found['date'][:10]}"
     for dtype, rows in found["one_state"].items():
         _figure(
             plots,
             folder / f"links-one-state-{dtype}.svg",
-            f"Forward dynamics of one state, {dtype}",
+            (f"Forward dynamics of one state, {dtype}", machine),
             "links",
             [(STYLE[key], [(row["links"], row[key]) for row in rows]) for key in ("serial_us", "chunks_us")],
             "us",
@@ -30,14 +31,17 @@ def draw(found: dict[str, Any], folder: Path) -> None:
     for n in lengths:
         rows = [row for row in found["groups"] if row["links"] == n]
         series = [(STYLE[key], [(row["states"], row[key] / row["states"]) for row in rows]) for key in STYLE]
-        _figure(plots, folder / f"links-groups-{n}.svg", f"{n} links, float32", "states", series, "us a state")
+        titles = f"{n} links, float32", machine
+        _figure(plots, folder / f"links-groups-{n}.svg", titles, "states", series, "us a state")
 
 
-def _figure(plots: Any, path: Path, title: str, across: str, series: list[Any], up: str) -> None:
+def _figure(plots: Any, path: Path, titles: tuple[str, str], across: str, series: list[Any], up: str) -> None:
     figure, axes = plots.subplots(figsize=(4.6, 3.3), layout="constrained")
     for (label, style), points in series:
         axes.loglog([x for x, _ in points], [y for _, y in points], style, label=label, markersize=4)
-    axes.set(title=title, xlabel=across, ylabel=up)
+    figure.suptitle(titles[0], fontsize=10)
+    axes.set_title(titles[1], fontsize=7)
+    axes.set(xlabel=across, ylabel=up)
     axes.grid(visible=True, which="both", alpha=0.25)
     figure.legend(loc="outside lower center", ncols=len(series), frameon=False, fontsize=9)
     save(plots, figure, path)

@@ -25,8 +25,8 @@ HEAD = """# Speed
 For those who ask how fast the functions of the equation of motion are: made by `python -m benchmarks.tables`. On your
 machine: `condyle bench ROBOT --against pinocchio,casadi,mujoco --html page.html`. `panda` has its fingers locked
 (`load("panda")` has nv 8); `talos-reduced` is the file from which `load("talos")` is written; `-floating` is
-`floating_base=True`. [All results](../../benchmarks/RESULTS.md): other libraries, batch sizes, float32, threads, one
-state, compile times.
+`floating_base=True`. [All results](../../benchmarks/RESULTS.md): other machines and libraries, batch sizes, float32,
+threads, one state, compile times.
 
 """
 TITLES = {
@@ -39,9 +39,9 @@ NOTHING = "No measurement has been recorded yet.\n"
 
 
 def table(paths: Sequence[Path]) -> str:
-    """The figure, and a table a machine: ours, and how many times as long Pinocchio's C++ takes."""
+    """The figure, and the table of the first machine: ours, and how many times as long Pinocchio's C++ takes."""
     tables = [text for path in paths if (text := _machine(path))]
-    return "\n".join([f"{PICTURE}\n", *tables]) if tables else NOTHING
+    return "\n".join([f"{PICTURE}\n", *tables[:1]]) if tables else NOTHING
 
 
 def _machine(path: Path) -> str:

@@ -41,7 +41,6 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "cli/explanation": ("tests/cli/test_explain.py",),
     "exports": ("tests/test_projects.py", "tests/backends/common/test_package.py", "tests/cli/test_export.py"),
     "exports/externals": ("tests/interop/test_casadi.py",),
-    "exports/known_answers": ("tests/backends/c/test_export.py",),
     "fpga": ("tests/fpga",),
     "fpga/accuracy": ("tests/fpga/rtl/test_accuracy.py", "tests/fpga"),
     "fpga/plans": ("tests/fpga", "tests/fpga/rtl/test_boundary.py", "tests/fpga/rtl/test_export.py"),

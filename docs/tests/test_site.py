@@ -192,6 +192,11 @@ def test_parameters_and_quantities_of_a_docstring_become_lists() -> None:
         *("Moves it.", "", "* step [s]: how long.", "", "* limit: (3,) [m], at most; see `load`.", ""),
         *("ModelError says why.", ""),
     ]
+    hanging = ["mimic: follow, or", "    not; dt: a step.", "All others", "limit (3,): of it.", "", "    q = 1  # code"]
+    assert rewritten(hanging, []) == [
+        *("* mimic: follow, or not; dt: a step.", "", "All others", "", "* limit (3,): of it.", ""),
+        *("::", "", "        q = 1  # code", ""),
+    ]
     port = "q (..., nq) [rad | m], frame joint: configuration"
     assert rewritten(["id.", "", port], []) == ["id.", "", r"* q (..., nq) [rad \| m], frame joint: configuration", ""]
 

@@ -58,10 +58,13 @@ def rewritten(lines: Sequence[str], names: Sequence[str]) -> list[str]:
     """A docstring for Sphinx."""
     made: list[str] = []
     for block in paragraphs(lines):
-        if any(line.startswith(" ") for line in block):  # a block of its own, such as an example
+        if block[0].startswith(" "):  # a block of its own, such as an example
             made += ["::", "", *(f"    {line}" for line in block), ""]
             continue
-        if any(map(_QUANTITY.match, block)):
+        if any(line.startswith(" ") for line in block):  # a parameter a line, and the lines that go on are indented
+            parts, is_list = re.split(r"\n(?! )", "\n".join(block)), re.compile(r"[^:]+: ").match
+            parts = [" ".join(part.split()) for part in parts]
+        elif any(map(_QUANTITY.match, block)):
             parts, is_list = block, _QUANTITY.match
         else:
             parts = sentences(" ".join(block), names)

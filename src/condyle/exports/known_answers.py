@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,8 @@ from condyle.functions import FUNCTIONS
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
+from condyle.ir.interp import run_code
+from condyle.ir.sweep import Code, Rolled
 from condyle.model.physical import contact_numbers, varied
 from condyle.model.robot import Robot
 from condyle.specification import Function, Port
@@ -23,19 +27,45 @@ from condyle.trace.reference import evaluate
 from condyle.trace.straight import sizes
 
 Reals = NDArray[np.floating]
+Rows: TypeAlias = "list[Reals]"
+"""Of each input or output a row for each state."""
+Answers: TypeAlias = "Callable[[Rows, str], Rows]"
+"""Outputs of inputs, computed in a number type."""
 
 
 def vectors_of(
-    robot: Robot, compiler: Compiler, function: Function, dtype: str, held: Collection[str] = (), n: int = 5
-) -> Vectors:
-    """States with the reference's answers, for the exported test. held: inputs that are one row for all of them."""
-    known, condition = _drawn(robot, compiler, function, n)
-    inputs = tuple(_held(known[port.name], port.name in held).astype(dtype) for port in function.inputs)
-    rows = {port.name: x.astype(np.float64) for port, x in zip(function.inputs, inputs, strict=True)}
-    allowed = _allowed(function, dtype, robot.nv, condition)
-    found = _reference(compiler, function, rows)
-    moved = _reference(compiler, function, {name: _rounded(x, dtype) for name, x in rows.items()})
-    return Vectors(inputs, found, allowed, (), _coarser(function.outputs, found, moved, allowed))
+    robot: Robot,
+    compiler: Compiler,
+    function: Function,
+    dtype: str,
+    held: Collection[str] = (),
+    n: int = 5,
+    code: Code | None = None,
+) -> Vectors | None:
+    """States with the reference's answers, for the exported test; None where rounding alone decides all answers.
+
+    held: inputs that are one row for all of them. code: what is exported, by which states of float32 are judged;
+    by default the reference.
+    """
+
+    def draw(count: int) -> tuple[Rows, float]:
+        known, condition = _drawn(robot, compiler, function, count)
+        rows = [_held(known[port.name], port.name in held) for port in function.inputs]
+        return [x.astype(dtype).astype(np.float64) for x in rows], _allowed(function, dtype, robot.nv, condition)
+
+    def reference(rows: Rows, number: str) -> Rows:
+        inputs = {port.name: x.astype(number) for port, x in zip(function.inputs, rows, strict=True)}
+        return _reference(compiler, function, inputs)
+
+    # of float32 the reference does not say all: it solves quadratic programs in float64
+    by_code = dtype == "float32" and not isinstance(code, Rolled)
+    judge = partial(_interpreted, code) if by_code and code is not None else None
+    return _taken(draw, reference, judge, function.outputs, dtype, n)
+
+
+def well_posed(vectors: Mapping[str, Vectors | None]) -> dict[str, Vectors]:
+    """Those of functions that have a test."""
+    return {name: known for name, known in vectors.items() if known is not None}
 
 
 TIMES = 3, 2
@@ -48,52 +78,119 @@ def _held(rows: Reals, single: bool) -> Reals:
 
 def rollout_vectors(
     robot: Robot, compiler: Compiler, rollout: OpenRollout, dtype: str, held: Collection[str] = (), n: int = 5
-) -> Vectors:
+) -> Vectors | None:
     """The same of a rollout of `TIMES`, whose steps are short."""
     steps, every = TIMES
     step, repeat = rollout.repeat.function, rollout.repeat
-    known, condition = _drawn(robot, compiler, step, n * steps)
-    if DT in step.inputs:
-        known[DT.name] = 0.01 * np.abs(known[DT.name])
-    ports = step.inputs
-    rows = [
-        np.reshape(known[port.name], (n, -1)) if port.name in repeat.by_time else known[port.name][::steps]
-        for port in ports
-    ]
-    inputs = tuple(_held(x, port.name in held).astype(dtype) for x, port in zip(rows, ports, strict=True))
     repeated = rollout.repeated(steps, every)
     kernel = compiler.build(repeated, NUMPY, "float64")
-    shapes = (port.shape(sizes(compiler.tree)) for port in repeated.outputs)
-    outputs = tuple(np.empty((n, math.prod(shape))) for shape in shapes)
-    kernel(n, [x.astype(np.float64) for x in inputs], outputs, 1)
-    moved = tuple(np.empty_like(output) for output in outputs)
-    kernel(n, [_rounded(x.astype(np.float64), dtype) for x in inputs], moved, 1)
-    allowed = steps * _allowed(step, dtype, robot.nv, condition)
-    return Vectors(inputs, outputs, allowed, TIMES, _coarser(repeated.outputs, outputs, moved, allowed))
+    widths = [math.prod(port.shape(sizes(compiler.tree))) for port in repeated.outputs]
+
+    def draw(count: int) -> tuple[Rows, float]:
+        known, condition = _drawn(robot, compiler, step, count * steps)
+        if DT in step.inputs:
+            known[DT.name] = 0.01 * np.abs(known[DT.name])
+        rows = [
+            np.reshape(known[port.name], (count, -1)) if port.name in repeat.by_time else known[port.name][::steps]
+            for port in step.inputs
+        ]
+        rows = [_held(x, port.name in held) for x, port in zip(rows, step.inputs, strict=True)]
+        return [x.astype(dtype).astype(np.float64) for x in rows], steps * _allowed(step, dtype, robot.nv, condition)
+
+    def answers(rows: Rows, number: str) -> Rows:
+        outputs: Rows = [np.empty((len(rows[0]), width)) for width in widths]
+        kernel(len(rows[0]), [np.ascontiguousarray(x, np.float64) for x in rows], outputs, 1)
+        return outputs
+
+    return _taken(draw, answers, None, repeated.outputs, dtype, n, TIMES)
 
 
-def _rounded(rows: Reals, dtype: str) -> Reals:
-    """Every other entry a rounding larger."""
-    return rows * (1.0 + np.finfo(dtype).eps * (np.indices(rows.shape).sum(axis=0) % 2))
+MORE, TRIED, SAFE = 8, 7, 16.0
+"""So many times more states are drawn where the first are no good; so many inputs that are a rounding off are tried. A
+test allows so many times the change that rounding was seen to make."""
+USELESS = {"float64": 1e-8, "float32": 1e-2}
+"""Relative errors above which no mistake is found either."""
 
 
-def _coarser(
-    ports: Sequence[Port], answers: Sequence[Reals], moved: Sequence[Reals], allowed: float
-) -> tuple[tuple[int, float], ...]:
-    """Tolerances of outputs that inputs which are a rounding off move by more, and of those whose rounding goes by
-    another output (`Port.beside`), such as a residual.
+def _taken(
+    draw: Callable[[int], tuple[Rows, float]],
+    answers: Answers,
+    judge: Answers | None,
+    ports: Sequence[Port],
+    dtype: str,
+    n: int,
+    times: tuple[int, ...] = (),
+) -> Vectors | None:
+    """The first states whose answers rounding changes by no more than the test allows; without n of them the least
+    changed of `MORE` times as many; None if there is no state whose answers are finite and mean anything.
 
-    moved: the answers of such inputs.
+    draw: inputs of so many states, and the error allowed. answers: what is right. judge: what tells how much rounding
+    changes, if it is not the same. Both compute in a number type.
     """
-    found: list[tuple[int, float]] = []
+    for count in (n, MORE * n):
+        rows, allowed = draw(count)
+        right = answers(rows, "float64")
+        change = _changes(judge or answers, rows, right if judge is None else judge(rows, "float64"), dtype)
+        most = max(USELESS[dtype], allowed)
+        relative = _relative(ports, right, change, most)
+        if (relative <= allowed).all():
+            break
+    order = np.argsort(np.maximum(relative, allowed), kind="stable")[:n]
+    order = order[SAFE * relative[order] <= most]
+    if not len(order):
+        return None
+    order = np.resize(order, n)  # fewer are taken again
+    right, change = [x[order] for x in right], [x[order] for x in change]
+    inputs = tuple(x[order].astype(dtype) for x in rows)
+    return Vectors(inputs, tuple(right), allowed, times, _coarser(ports, right, change, allowed))
+
+
+def _changes(judge: Answers, rows: Rows, base: Rows, dtype: str) -> Rows:
+    """Of each output and state the largest change of an entry if it is computed in this type of inputs that are a
+    rounding off."""
+    rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
+    signs = [np.concatenate([np.zeros_like(x), *rng.integers(-1, 2, (TRIED, *x.shape))]) for x in rows]
+    moved: Rows = [np.tile(x, (1 + TRIED, 1)) * (1.0 + eps * sign) for x, sign in zip(rows, signs, strict=True)]
+    pairs = zip(judge(moved, dtype), base, strict=True)
+    with np.errstate(invalid="ignore"):
+        off = [np.abs(np.reshape(x, (-1, *y.shape)) - y) for x, y in pairs]
+    return [np.nan_to_num(np.max(x, axis=(0, 2), initial=0.0), nan=np.inf) for x in off]
+
+
+def _relative(ports: Sequence[Port], answers: Rows, change: Rows, most: float) -> Reals:
+    """Of each state the largest change of an output, relative to its usual size; infinite where an answer is.
+
+    An output that rounding decides in all states, such as a residual, does not count; infinite if each is such.
+    """
+    usual = {port.name: _usual(x) for port, x in zip(ports, answers, strict=True)}
+    worst, means = np.zeros(len(answers[0])), False
+    for port, x, off in zip(ports, answers, change, strict=True):
+        size = max(usual[port.name], usual.get(port.beside, 0.0))
+        relative = off / size if size else np.where(off > 0.0, np.inf, 0.0)
+        if SAFE * np.min(relative) <= most:
+            worst, means = np.maximum(worst, relative), True
+        worst = np.where(np.isfinite(x).all(axis=1), worst, np.inf)
+    return worst if means else np.full_like(worst, np.inf)
+
+
+def _usual(answer: Reals) -> float:
+    """The median of the largest entries of states, those without any left out."""
+    largest = np.max(np.abs(answer), axis=1, initial=0.0)
+    some = largest[np.isfinite(largest) & (largest > 0.0)]
+    return float(np.median(some)) if len(some) else 0.0
+
+
+def _coarser(ports: Sequence[Port], answers: Rows, change: Rows, allowed: float) -> tuple[tuple[int, float], ...]:
+    """Tolerances of outputs that rounding changes by more, and of those whose rounding goes by another output
+    (`Port.beside`), such as a residual."""
+    coarser: list[tuple[int, float]] = []
     scales = {port.name: float(np.max(np.abs(x), initial=0.0)) for port, x in zip(ports, answers, strict=True)}
-    for k, (port, answer, other) in enumerate(zip(ports, answers, moved, strict=True)):
+    for k, (port, off) in enumerate(zip(ports, change, strict=True)):
         scale = scales[port.name]
-        change = float(np.max(np.abs(answer - other), initial=0.0)) / scale if scale else 0.0
-        beside = allowed * scales.get(port.beside, 0.0) / scale if scale else 0.0
-        if max(change, beside) > allowed:
-            found.append((k, max(16.0 * change, beside)))
-    return tuple(found)
+        error = max(SAFE * float(np.max(off, initial=0.0)), allowed * scales.get(port.beside, 0.0))
+        if error > allowed * scale > 0.0:
+            coarser.append((k, error / scale))
+    return tuple(coarser)
 
 
 def _drawn(robot: Robot, compiler: Compiler, function: Function, n: int) -> tuple[dict[str, Reals], float]:
@@ -134,12 +231,16 @@ def _allowed(function: Function, dtype: str, nv: int, condition: float) -> float
     Three to eight times what gcc and clang, -O0 and -O3, were seen to err by on the bundled robots and on chains.
     """
     sums = 64.0 + nv  # roundings of what is only summed and multiplied; they grow with the depth
-    useless = 1e-8 if dtype == "float64" else 1e-2  # above this no mistake is found either
-    return min(float(np.finfo(dtype).eps) * max(sums, function.condition * condition), useless)
+    return min(float(np.finfo(dtype).eps) * max(sums, function.condition * condition), USELESS[dtype])
 
 
-def _reference(compiler: Compiler, function: Function, rows: Mapping[str, Reals]) -> tuple[Reals, ...]:
+def _interpreted(code: Code, rows: Rows, number: str) -> Rows:
+    """Answers of code that is computed in a number type."""
+    return [np.reshape(x, (len(x), -1)) for x in run_code(code, rows, np.dtype(number).type)]
+
+
+def _reference(compiler: Compiler, function: Function, rows: Mapping[str, Reals]) -> Rows:
     """Answers, (n, size) each."""
     given = {port.name: rows[port.name] for port in function.inputs}
     found = evaluate(compiler.tree, function, compiler.reference_route(function), given)
-    return tuple(np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found)
+    return [np.reshape(np.asarray(array), (len(next(iter(given.values()))), -1)) for array in found]

@@ -222,13 +222,14 @@ def run_repeated(code: Repeated, inputs: Sequence[Array], dtype: type[np.floatin
 
     def step(values: Sequence[Array]) -> list[Array]:
         shaped = [np.reshape(x, (len(x), *shape)) for x, shape in zip(values, shapes, strict=True)]
-        return [np.reshape(x, (len(x), -1)) for x in _run(code.body, shaped, dtype)]
+        return [np.reshape(x, (len(x), -1)) for x in run_code(code.body, shaped, dtype)]
 
     repeat(code.loop, step, [array.size for array in code.body.inputs], flat, answers)
     return [np.reshape(x, (n, *array.shape)) for x, array in zip(answers, code.arrays, strict=True)]
 
 
-def _run(body: Code, inputs: Sequence[Array], dtype: type[np.floating]) -> list[Array]:
+def run_code(body: Code, inputs: Sequence[Array], dtype: type[np.floating]) -> list[Array]:
+    """The output arrays, each (n, *shape), of code in any form."""
     if isinstance(body, Program):
         return run(body, inputs, dtype)
     return run_segments(body, inputs, dtype) if isinstance(body, Segmented) else run_rolled(body, inputs, dtype)

@@ -39,14 +39,14 @@ def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = USUAL) -> Pict
     some = scene.taken(shown)
     fades = np.linspace(0.25, 1.0, len(shown)).tolist() if len(shown) > 1 else [1.0]
     shots = [Shot(time, robot, fade) for time, fade in enumerate(fades) for robot in range(scene.robots)]
-    box = np.concatenate([_box(some), *(_outlines(some) if "limits" in layers else ())])
+    box = np.concatenate([box_of(some), *(_outlines(some) if "limits" in layers else ())])
     ground = Ground.under(box, scene.floor)
     sheet = Sheet.around(seen_by, seen_by.flat(np.concatenate([box, ground.corners, ground.upright(seen_by)])))
     draw_ground(sheet, ground)
     if "ground" in layers:
         draw_surface(sheet, scene)
     for shot in shots:
-        _robot(sheet, some, shot, layers)
+        draw_robot(sheet, some, shot, layers)
     if "com" in layers and scene.times > 1:
         for robot in range(scene.robots):
             sheet.line(list(scene.com[:: -(-scene.times // PATH), robot]), "path", title="path of the centre of mass")
@@ -54,7 +54,7 @@ def draw(scene: Scene, view: str = "iso", layers: Sequence[str] = USUAL) -> Pict
     return Picture(printable(scene.name), WIDTH, HEIGHT, tuple(sheet.items))
 
 
-def _box(scene: Scene) -> Array:
+def box_of(scene: Scene) -> Array:
     """Points (n, 3) that hold all that is drawn."""
     ends = scene.points([end for link in scene.parts.links for end in (link.start, link.end)])
     marks = scene.points([mark.origin for mark in scene.parts.marks])
@@ -78,7 +78,7 @@ def _force(scene: Scene, force: Array) -> Array:
     return force * (FORCE * scene.size / scene.weight)
 
 
-def _robot(sheet: Sheet, scene: Scene, shot: Shot, layers: tuple[str, ...]) -> None:
+def draw_robot(sheet: Sheet, scene: Scene, shot: Shot, layers: tuple[str, ...]) -> None:
     """One robot: bodies and links from far to near, then what lies on them, names last."""
     solid: list[tuple[float, Callable[[], None]]] = []
     if "bodies" in layers:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import platform
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -162,6 +164,94 @@ def test_what_is_not_finite_gives_nan(inverse_dynamics: Path, bad: float) -> Non
         arrays = [np.ones(7, np.float32) for _ in range(3)]
         arrays[k][3] = bad
         assert np.isnan(answer(inverse_dynamics, "-O2", arrays)).all()
+
+
+def smooth(at: Any, x: Any) -> dict[str, Any]:
+    """What has no limit at infinity."""
+    height = np.sqrt(x * x + np.log(2.0 + x * x))
+    return {"y": np.sin(x) * height, "z": np.minimum(height, x), "w": at.q[0] * np.ones(2) + x[1]}
+
+
+def limited(at: Any, x: Any, s: Any) -> dict[str, Any]:
+    return {"chosen": np.where(s[0] > 0.0, x, 2.0), "clipped": np.clip(x, -1.0, 1.0), "limit": np.tanh(x) + np.exp(-x)}
+
+
+def exported(folder: Path, source: Any, functions: list[str], **options: Any) -> dict[str, partial[np.ndarray]]:
+    """The functions of an export of float64, compiled."""
+    files = {"name": "r", "embedded": True, **options}
+    if isinstance(source, condyle.Robot):
+        condyle.export(source, "c", folder, functions, **files)
+    else:
+        source.export("c", folder, **files)
+    call(["gcc", "-O0", "-shared", "-fPIC", *(f"r_{name}.c" for name in functions), "-o", "r.so"], folder)
+    library, header = ctypes.CDLL(str(folder / "r.so")), (folder / "r.h").read_text()
+    return {name: partial(answers_of, library, name, header) for name in functions}
+
+
+def sizes_of(name: str, header: str) -> tuple[list[int], list[int]]:
+    """Of the inputs, and of the outputs."""
+    head = header.split(f"void r_{name}(")[1].split(")")[0].split(", ")
+    sizes = [(word.startswith("const"), int(word.split("[")[1][:-1])) for word in head]
+    return [size for is_input, size in sizes if is_input], [size for is_input, size in sizes if not is_input]
+
+
+def answers_of(library: ctypes.CDLL, name: str, header: str, inputs: Sequence[np.ndarray]) -> np.ndarray:
+    """All outputs, one behind the other."""
+    outputs = [np.full(size, 7.0) for size in sizes_of(name, header)[1]]
+    getattr(library, f"r_{name}")(*(ctypes.c_void_p(x.ctypes.data) for x in (*inputs, *outputs)))
+    return np.concatenate(outputs)
+
+
+def spread(run: partial[np.ndarray]) -> None:
+    """What depends on an entry of an input, by differences at finite states, is not finite where that is not; NaN gives
+    NaN. Nothing else is touched, but in dfd, where terms cancel because the last link is symmetric."""
+    rng, (_, name, header) = np.random.default_rng(0), run.args
+    inputs = [rng.uniform(-1.0, 1.0, (16, size)) for size in sizes_of(name, header)[0]]
+    states = [[rows[n] for rows in inputs] for n in range(16)]
+    usual = [run(state) for state in states]
+    assert np.isfinite(usual).all()
+    for k, rows in enumerate(inputs):
+        for entry in range(rows.shape[1]):
+
+            def changed(state: list[np.ndarray], x: float, k: int = k, entry: int = entry) -> np.ndarray:
+                state = [y.copy() for y in state]
+                state[k][entry] = x
+                return run(state)
+
+            depends = np.any([changed(s, s[k][entry] + 0.37) != y for s, y in zip(states, usual, strict=True)], axis=0)
+            for bad in (np.nan, np.inf, -np.inf):
+                got = changed(states[0], bad)
+                finite, where = np.isfinite(got), (name, k, entry, bad)
+                assert not (finite & depends).any() and (name == "dfd" or finite[~depends].all()), where
+                assert not np.isnan(bad) or np.isnan(got[depends]).all(), where
+
+
+@needs("gcc")
+@pytest.mark.parametrize("robot", ["iiwa14", "hyq"])
+def test_what_depends_on_a_bad_number_is_bad(tmp_path: Path, robot: str) -> None:
+    """Of each entry of each input in turn."""
+    if robot == "hyq":
+        runs = exported(tmp_path, condyle.load(robot, floating_base=True), ["fd"])
+    else:
+        options = {"frames": ("iiwa_link_7",), "contacts": (condyle.Contact("iiwa_link_7"),)}
+        runs = exported(tmp_path, condyle.load(robot), ["fd", "dfd", "fk", "cfd"], **options)
+    for run in runs.values():
+        spread(run)
+
+
+@needs("gcc")
+def test_what_users_compute_of_a_bad_number(tmp_path: Path) -> None:
+    """Only what is chosen, and limits at infinity, are numbers (docs/how-to/embedded.md)."""
+    arm = condyle.chain(2)
+    spread(exported(tmp_path / "a", arm.function(smooth, {"q": 2, "x": 2}), ["smooth"])["smooth"])
+    run = exported(tmp_path / "b", arm.function(limited, {"x": 1, "s": 1}), ["limited"])["limited"]
+
+    def of(x: float, s: float) -> list[float]:
+        return run([np.array([x]), np.array([s])]).tolist()
+
+    assert of(np.inf, -1.0) == [2.0, 1.0, 1.0] and of(0.0, np.nan) == [2.0, 0.0, 1.0]
+    assert of(np.inf, 1.0) == [np.inf, 1.0, 1.0]
+    np.testing.assert_array_equal(of(np.nan, -1.0), [2.0, np.nan, np.nan])
 
 
 def test_the_text_is_the_same_again(tmp_path: Path, inverse_dynamics: Path) -> None:

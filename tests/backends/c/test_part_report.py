@@ -19,7 +19,8 @@ REPORT: dict[str, Any] = {
     "part": "cortex-m7",
     "compiler": "gcc 12",
     "flash": {"fd": 5000, "id": 3000},
-    "ram": 0,
+    "ram": 64,
+    "untested": {},
     "functions": {"fd": ROW, "id": {"stack": 400, "work": 0, "instructions": None}},
 }
 GRAPH = """graph: { title: "a.c"
@@ -95,6 +96,7 @@ def test_the_table_has_a_row_a_function() -> None:
         ["id", "3000", "400", "0", "-"],
         ["in", "all", "8000", "480", "64"],
     ]
+    assert table({**REPORT, "untested": {"fd": "no state"}}).splitlines()[-1] == "fd has no test: no state"
 
 
 def test_options_that_do_not_go_together() -> None:

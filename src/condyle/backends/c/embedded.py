@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from condyle.backends.c.export import QUATERNIONS, section, write_case
+from condyle.backends.c.export import QUATERNIONS, section, without_test, write_case, write_untested
 from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
@@ -68,9 +68,9 @@ def export_embedded(
     texts |= {f"{name}_{function}.c": written.text for function, written in singles.items()}
     texts["test.c"] = _test_file(programs, facts, bits, vectors)
     texts["CMakeLists.txt"] = embedded_cmake(name, " ".join(f"{name}_{function}.c" for function in singles), libm)
-    texts["README.md"] = _readme(programs, facts, bits, joints, singles, libm)
+    texts["README.md"] = _readme(programs, facts, bits, joints, singles, libm, vectors)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    return write_owned(out_dir, with_report(name, texts, budget))
+    return write_owned(out_dir, with_report(name, texts, budget, [one for one in singles if one not in vectors]))
 
 
 def single(code: Code, facts: Facts, bits: int, libm: bool) -> Single:
@@ -195,21 +195,24 @@ def write_sizes(e: Emitter, name: str, bits: int) -> None:
 
 def _test_file(programs: Sequence[Code], facts: Facts, bits: int, vectors: Mapping[str, Vectors]) -> str:
     e, tested = Emitter(), [code for code in programs if code.name in vectors]
-    write_bare_head(e, facts.name, bits)
+    write_bare_head(e, facts.name, bits, bool(tested))
     for code in tested:
         _write_case(e, code, facts, bits, vectors[code.name])
-    write_bare_check(e, facts.name, [code.name for code in tested])
+    untested = [code.name for code in programs if code.name not in vectors]
+    write_bare_check(e, facts.name, [code.name for code in tested], untested)
     return e.text()
 
 
-def write_bare_head(e: Emitter, name: str, bits: int) -> None:
-    """Writes what a test without a library begins with: `Wrong` compares an array with what is wanted."""
+def write_bare_head(e: Emitter, name: str, bits: int, compares: bool = True) -> None:
+    """Writes what a test without a library begins with: `Wrong` compares an array with what is wanted, if any is."""
     real = real_of(bits)
     # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
     e(f"/* {name}_check() calls every function on states with known results, and gives how many are wrong.")
     e(" * With CONDYLE_BARE there is no main, and nothing of the C library is used. */")
     e(f'#include "{name}.h"', "#ifndef CONDYLE_BARE", "#include <stdio.h>", "#endif", "")
     e(f"int {name}_check(void);", "")
+    if not compares:
+        return
     with e.block(f"static int Wrong(const {real} *got, const {real} *want, int size, {real} allowed)\n{{"):
         e(f"{real} scale = 0, error = 0;", "int k, bad = 0;")
         with e.block("for (k = 0; k < size; k++) {"):
@@ -220,7 +223,7 @@ def write_bare_head(e: Emitter, name: str, bits: int) -> None:
     e("")
 
 
-def write_bare_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
+def write_bare_check(e: Emitter, name: str, tested: Sequence[str], untested: Sequence[str] = ()) -> None:
     """Writes `NAME_check`, and a main that says which functions are wrong. tested: each FN has a `Test_FN`."""
     with e.block(f"int {name}_check(void)\n{{"):
         e("int wrong = 0;", *(f"wrong += Test_{function}();" for function in tested), "return wrong;")
@@ -228,6 +231,7 @@ def write_bare_check(e: Emitter, name: str, tested: Sequence[str]) -> None:
     with e.block("int main(void)\n{"):
         for function in tested:
             e(f'printf("%-24s %s\\n", "{function}", Test_{function}() ? "WRONG" : "right");')
+        write_untested(e, untested)
         e(f"return {name}_check() != 0;")
     e("#endif")
 
@@ -278,10 +282,12 @@ def _readme(
     joints: Sequence[Coordinates],
     singles: Mapping[str, Single],
     libm: bool,
+    tested: Collection[str],
 ) -> str:
     name, library = facts.name, library_of(facts.name)
+    notes = {code.name: f"{singles[code.name].note}{without_test(code.name, tested)}" for code in programs}
     functions = "\n".join(
-        section(code, facts, _head(code, facts, bits), singles[code.name].note, single=True) for code in programs
+        section(code, facts, _head(code, facts, bits), notes[code.name], single=True) for code in programs
     )
     sources = ", ".join(f"`{name}_{code.name}.c`" for code in programs)
     needs = "`libm`" if libm else "no library, and no header but `stddef.h` and `stdint.h`"
@@ -326,9 +332,10 @@ arm-none-eabi-gcc -mcpu=cortex-m7 -mfpu=fpv5-d16 -mfloat-abi=hard -mthumb -O2 {l
 
 On a machine without a console compile `test.c` with `-DCONDYLE_BARE` and call `{name}_check()`.
 
-Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN or an
-infinity in an input gives NaN in what is computed from it, and no trap. With `-ffp-contract=off` the answers have equal
-bits on all machines with IEEE arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
+Functions allocate no memory, have no recursion, and keep nothing between calls; loops have fixed bounds. A NaN in an
+input gives NaN in what is computed from it, an infinity NaN or infinity (or a limit, as of 1/x), and nothing traps.
+With `-ffp-contract=off` the answers have equal bits on all machines with IEEE
+arithmetic{", but for the functions of `libm`" if libm else ""}. A processor without
 instructions for a `{real_of(bits)}` takes those of its compiler's library (libgcc), and is many times slower.
 {"" if libm else _ACCURACY}"""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,17 @@ from condyle.backends.c.source import (
 )
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.exported_files import write_owned
-from condyle.backends.common.facts import Facts, Vectors, argument_names, bits_of, body_of, described, header, in_ascii
+from condyle.backends.common.facts import (
+    UNTESTED,
+    Facts,
+    Vectors,
+    argument_names,
+    bits_of,
+    body_of,
+    described,
+    header,
+    in_ascii,
+)
 from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_install, write_library
 from condyle.ir.sweep import Code
 from condyle.ir.time_loops import Repeated
@@ -63,13 +73,20 @@ def readme(
     real: str,
     joints: Sequence[Coordinates],
     generated: Mapping[str, Source],
+    tested: Collection[str],
 ) -> str:
     """README.md: the files, how to build, test and install them, each function, the order of the joints."""
     name, library = facts.name, library_of(facts.name)
     sources = ", ".join(f"`{name}_{program.name}.c`" for program in programs)
     ways = {function: plain_head if text.plain else given_head for function, text in generated.items()}
     functions = "\n".join(
-        section(program, facts, ways[program.name](program, f"{name}_{program.name}", real)) for program in programs
+        section(
+            program,
+            facts,
+            ways[program.name](program, f"{name}_{program.name}", real),
+            without_test(program.name, tested).strip(),
+        )
+        for program in programs
     )
     return f"""\
 # {name}: rigid-body dynamics in C
@@ -201,7 +218,7 @@ def export_c(
     texts["test.c"] = _test_file(programs, facts, bits, vectors, made)
     sources = " ".join(f"{name}_{part}.c" for part in ("facts", *made))
     texts["CMakeLists.txt"] = cmake_file(name, sources)
-    texts["README.md"] = readme(programs, facts, real_of(bits), joints, made)
+    texts["README.md"] = readme(programs, facts, real_of(bits), joints, made, vectors)
     texts["robot.json"] = json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n"
     return write_owned(out_dir, texts)
 
@@ -261,14 +278,27 @@ def _test_file(
     # names here have a capital letter, which no exported name has, so NAME_FN cannot be one of them
     e("/* Calls every function on states with known results; exit status 0 if all results agree. */")
     e(f'#include "{facts.name}.h"', "#include <math.h>", "#include <stdio.h>", "")
-    write_compare(e, real)
     tested = [program for program in programs if program.name in vectors]
+    if tested:
+        write_compare(e, real)
     for program in tested:
         _write_case(e, program, facts, bits, vectors[program.name], generated[program.name].plain)
     e("")
     with e.block("int main(void)\n{"):
-        e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested), "return bad;")
+        e("int bad = 0;", *(f"bad |= Test_{program.name}();" for program in tested))
+        write_untested(e, [program.name for program in programs if program.name not in vectors])
+        e("return bad;")
     return e.text()
+
+
+def write_untested(e: Emitter, names: Sequence[str]) -> None:
+    """Writes what the test prints of functions without test vectors."""
+    e(*(f'printf("%-24s %s\\n", "{name}", "no test: {UNTESTED}");' for name in names))
+
+
+def without_test(name: str, tested: Collection[str]) -> str:
+    """What the README says behind a function's note where it has no test vectors."""
+    return "" if name in tested else f" It has no test: {UNTESTED}."
 
 
 def write_compare(e: Emitter, real: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from condyle.backends.c.parts import FLAGS, SUPPORT, Part, compile_for, emulation, instructions, link, part_of, symbols
+from condyle.backends.common.facts import UNTESTED
 from condyle.errors import BuildError, UnsupportedError
 from condyle.runtime.toolchain import run
 
@@ -51,12 +52,14 @@ def budget_of(options: Mapping[str, Any], dtype: str) -> Budget | None:
     return Budget(part_of(part, dtype), *limits)
 
 
-def with_report(name: str, texts: Mapping[str, str], budget: Budget | None) -> dict[str, str]:
+def with_report(
+    name: str, texts: Mapping[str, str], budget: Budget | None, untested: Iterable[str] = ()
+) -> dict[str, str]:
     """The files, and if there is a budget `report.json` and what a bare machine starts with; UnsupportedError if they
-    need more."""
+    need more. untested: functions without test vectors."""
     if budget is None:
         return dict(texts)
-    report = measured(name, texts, budget.part)
+    report = {**measured(name, texts, budget.part), "untested": dict.fromkeys(untested, UNTESTED)}
     check_limits(report, budget.flash, budget.stack)
     start = {file: (SUPPORT / file).read_text() for file in ("bare.c", "bare.ld")}
     page = texts["README.md"] + _page(name, budget.part, report)
@@ -89,9 +92,9 @@ memory; neither is part of the library.
 def measured(name: str, texts: Mapping[str, str], part: Part) -> dict[str, Any]:
     """The report of a project of these files, as `report.json` holds it.
 
-    flash: bytes of code and tables. stack: bytes of the deepest chain of calls. ram: bytes of written variables. work:
-    bytes that the caller lends to a call. instructions: least and most of a call in the project's test, None without an
-    emulator.
+    flash: bytes of code and tables. stack: bytes of the deepest chain of calls. ram: bytes of written variables, and of
+    the largest workspace. work: bytes that the caller lends to a call. instructions: least and most of a call in the
+    project's test, None without an emulator.
     Raises BuildError if the compiler is missing or fails, or if an answer is wrong on the emulator.
     """
     with tempfile.TemporaryDirectory() as place:
@@ -127,7 +130,7 @@ def measured(name: str, texts: Mapping[str, str], part: Part) -> dict[str, Any]:
         "compiler": version.partition("\n")[0],
         "flags": " ".join([*FLAGS, part.flags]),
         "flash": {file.removeprefix(f"{name}_"): flash for file, (flash, _) in sizes.items()},
-        "ram": sum(ram for _, ram in sizes.values()),
+        "ram": sum(ram for _, ram in sizes.values()) + max((row["work"] for row in functions.values()), default=0),
         "functions": functions,
     }
 
@@ -197,4 +200,5 @@ def table(report: Mapping[str, Any]) -> str:
     rows.append(("in all", str(sum(flash.values())), stack, work, ""))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join([f"{row[0]:<{widths[0]}}", *map(str.rjust, row[1:], widths[1:])]).rstrip() for row in rows]
+    lines += [f"{name} has no test: {why}" for name, why in report["untested"].items()]
     return "\n".join([f"{report['part']}: bytes, and instructions a call; {report['compiler']}", *lines])

@@ -175,6 +175,10 @@ class Vectors:
         return dict(self.coarser).get(output, self.tolerance)
 
 
+UNTESTED = "no well-posed state was drawn: at each the answers are not finite, or rounding decides them"
+"""Why a function has no test vectors."""
+
+
 # The comment above an exported function, and the names of its arguments.
 
 

@@ -11,7 +11,7 @@ from condyle.backends.c.part_report import budget_of, check_embedded
 from condyle.backends.common.facts import body_of, held_of
 from condyle.compile.options import DRIVE_OPTIONS
 from condyle.errors import UnsupportedError
-from condyle.exports.known_answers import rollout_vectors, vectors_of
+from condyle.exports.known_answers import rollout_vectors, vectors_of, well_posed
 from condyle.exports.projects import Job, facts_of_job, names_of, order_of
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.ir.sweep import Code
@@ -42,17 +42,16 @@ def write(job: Job) -> list[Path]:
         return _embedded(job)
     check_embedded(False, job.options)
     compiler, order = job.compiler, order_of(job.robot)
-    programs = [
-        *map(compiler.code, job.variants),
-        *(_open(one, compiler.code(one.repeat.function)) for one in job.rollouts),
-    ]
+    codes = [compiler.code(function) for function in job.variants]
+    programs = [*codes, *(_open(one, compiler.code(one.repeat.function)) for one in job.rollouts)]
     held = {program.name: held_of(body_of(program)) for program in programs}
-    vectors = {one.name: vectors_of(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.variants}
-    vectors |= {
-        one.name: rollout_vectors(job.robot, job.compiler, one, job.dtype, held[one.name]) for one in job.rollouts
+    vectors = {
+        one.name: vectors_of(job.robot, compiler, one, job.dtype, held[one.name], code=code)
+        for one, code in zip(job.variants, codes, strict=True)
     }
+    vectors |= {one.name: rollout_vectors(job.robot, compiler, one, job.dtype, held[one.name]) for one in job.rollouts}
     names, bodies = names_of(job.robot, job.bound, job.specifications), len(job.robot.bodies)
-    return export_c(programs, facts_of_job(job), job.out, vectors, names, order, job.dtype, bodies)
+    return export_c(programs, facts_of_job(job), job.out, well_posed(vectors), names, order, job.dtype, bodies)
 
 
 STATES = 2
@@ -71,10 +70,13 @@ def _embedded(job: Job) -> list[Path]:
     if any(one.name == "check" for one in functions):
         raise UnsupportedError("functions: 'check': the test of an embedded project has that name: choose another one")
     codes = [compiler.code(function) for function in functions]
-    vectors = {one.name: vectors_of(job.robot, compiler, one, job.dtype, (), STATES) for one in functions}
+    vectors = {
+        one.name: vectors_of(job.robot, compiler, one, job.dtype, (), STATES, code)
+        for one, code in zip(functions, codes, strict=True)
+    }
     names, bodies = names_of(job.robot, job.bound, functions), len(job.robot.bodies)
     where = names, order_of(job.robot), job.dtype, bodies, "libm" in job.options, budget
-    return export_embedded(codes, facts_of_job(job), job.out, vectors, *where)
+    return export_embedded(codes, facts_of_job(job), job.out, well_posed(vectors), *where)
 
 
 def _open(rollout: OpenRollout, code: Code) -> Repeated:

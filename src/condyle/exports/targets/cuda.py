@@ -6,7 +6,7 @@ from pathlib import Path
 
 from condyle.backends.cuda.cpp.project import export_cuda
 from condyle.compile.options import DRIVE_OPTIONS
-from condyle.exports.known_answers import rollout_vectors, vectors_of
+from condyle.exports.known_answers import rollout_vectors, vectors_of, well_posed
 from condyle.exports.projects import Job, facts_of_job, joints_of, names_of, order_of, variants
 from condyle.functions.open_rollouts import OpenRollout
 from condyle.specification import Function
@@ -19,11 +19,11 @@ def write(job: Job) -> list[Path]:
     steps = [rollout.repeat.function for rollout in job.functions if isinstance(rollout, OpenRollout)]
     whole = variants([*named, *steps])
     functions, programs = job.compiler.gpu_kernels.exported(whole)
-    vectors = {function.name: vectors_of(job.robot, job.compiler, function, "float64") for function in whole}
-    vectors |= {one.name: rollout_vectors(job.robot, job.compiler, one, "float64") for one in job.rollouts}
+    vectors = {function.name: vectors_of(job.robot, job.compiler, function, "float32") for function in whole}
+    vectors |= {one.name: rollout_vectors(job.robot, job.compiler, one, "float32") for one in job.rollouts}
     specifications = [*whole, *(one.function for one in job.rollouts)]
     names, order = names_of(job.robot, job.bound, specifications), order_of(job.robot)
     bodies, facts = len(job.robot.bodies), facts_of_job(job)
     rollouts = [(one.name, one.repeat.function.name, one.repeat, one.function.equation) for one in job.rollouts]
     joints = joints_of(job.robot)
-    return export_cuda(functions, programs, facts, joints, job.out, vectors, names, order, bodies, rollouts)
+    return export_cuda(functions, programs, facts, joints, job.out, well_posed(vectors), names, order, bodies, rollouts)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from condyle.backends.common.exported_files import write_owned
-from condyle.backends.common.facts import Facts, Vectors, in_ascii
+from condyle.backends.common.facts import UNTESTED, Facts, Vectors, in_ascii
 from condyle.backends.common.facts import header as description
 from condyle.backends.common.forms import beyond, write_functions
 from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_install, write_library
@@ -215,9 +215,9 @@ def export_cuda(
     texts = {
         f"{facts.name}.cuh": header(found, facts, joints, bodies, repeated),
         "known.h": known_results(found, vectors, repeated),
-        "example.cu": example(found, facts, {one: vectors[one.name].times for one in repeated}),
+        "example.cu": example(found, facts, vectors, repeated),
         "CMakeLists.txt": cmake(facts),
-        "README.md": readme(found, facts, coordinates, repeated),
+        "README.md": readme(found, facts, coordinates, repeated, vectors),
         "robot.json": json.dumps(robot, indent=1, sort_keys=True, allow_nan=False) + "\n",
     }
     return write_owned(out, texts)
@@ -237,13 +237,15 @@ def _rollouts(plan: Plan, rollouts: Sequence[tuple[str, str, Repeat, str]]) -> l
 def known_results(plan: Plan, vectors: Mapping[str, Vectors], rollouts: Sequence[Rollout] = ()) -> str:
     """known.h: states with results of the reference."""
     e = Emitter()
-    rows = len(vectors[plan.functions[0].name].inputs[0])
+    rows = max((len(case.inputs[0]) for case in vectors.values()), default=1)
     e("/* States with known results, in double. */", "#include <stddef.h>", "", f"namespace {_APART} {{", "")
     e(f"const size_t STATES = {rows};")
     for name, function in (
         *((one.name, one) for one in plan.functions),
         *((one.name, one.function) for one in rollouts),
     ):
+        if name not in vectors:
+            continue
         case = vectors[name]
         names = [f"{name}_{port}" for port in (*function.inputs, *function.outputs)]
         for table, array in zip(names, (*case.inputs, *case.outputs), strict=True):
@@ -252,27 +254,30 @@ def known_results(plan: Plan, vectors: Mapping[str, Vectors], rollouts: Sequence
     return e.text()
 
 
-def example(plan: Plan, facts: Facts, rollouts: Mapping[Rollout, Sequence[int]] | None = None) -> str:
+def example(plan: Plan, facts: Facts, vectors: Mapping[str, Vectors], rollouts: Sequence[Rollout] = ()) -> str:
     """example.cu: calls every function on both types and compares."""
     e = Emitter()
     name = facts.name
+    tested = [one for one in plan.functions if one.name in vectors]
+    repeated = [one for one in rollouts if one.name in vectors]
+    untested = [one.name for one in (*plan.functions, *rollouts) if one.name not in vectors]
     e("/* Calls every function on states with known results; exit status 0 if all results agree. */")
     e(f'#include "{name}.cuh"', '#include "known.h"', "#include <cmath>", "#include <cstdio>", "")
     e(f"namespace {_APART} {{", "")
     e(support("example.cuh"))
-    there_and_back = _inverses(plan)
+    there_and_back = _inverses(tested)
     if there_and_back:
         _write_round_trip(e, *there_and_back, name)
-    for rollout, times in (rollouts or {}).items():
-        write_rollout_case(e, rollout, name, times)
+    for rollout in repeated:
+        write_rollout_case(e, rollout, name, vectors[rollout.name].times)
     e("template <typename T>")
     with e.block(f"bool run({name}::Data<T> *data, size_t n)\n{{"):
         e("bool right = true;")
-        for function in plan.functions:
+        for function in tested:
             _write_call(e, function, name)
         if there_and_back:
             e("right = round_trip(data, n) && right;")
-        e(*(f"right = run_{rollout.name}<T>(n) && right;" for rollout in rollouts or {}))
+        e(*(f"right = run_{rollout.name}<T>(n) && right;" for rollout in repeated))
         e("return right;")
     e("", "template <typename T>")
     with e.block("bool all()\n{"):
@@ -283,6 +288,7 @@ def example(plan: Plan, facts: Facts, rollouts: Mapping[Rollout, Sequence[int]] 
         e(f'return check({name}::free_data(&data), "free_data") && right;')
     e("", f"}}  // namespace {_APART}", "")
     with e.block("int main()\n{"):
+        e(*(f'std::printf("%s: no test: %s\\n", "{one}", "{UNTESTED}");' for one in untested))
         e(f"const bool right = {_APART}::all<double>();", f"return {_APART}::all<float>() && right ? 0 : 1;")
     return e.text()
 
@@ -297,10 +303,10 @@ def _write_call(e: Emitter, function: Exported, name: str) -> None:
         e(f"right = compare({what}) && right;")
 
 
-def _inverses(plan: Plan) -> tuple[Exported, Exported] | None:
+def _inverses(functions: Sequence[Exported]) -> tuple[Exported, Exported] | None:
     """A function of three inputs, the last two as long as each other, and its inverse, where both are exported."""
-    exported = {one.implementation.function: one for one in plan.functions}
-    for function in plan.functions:
+    exported = {one.implementation.function: one for one in functions}
+    for function in functions:
         inverse, sizes = function.implementation.function.inverse, [size for _, size in function.takes]
         back = None if inverse is None else exported.get(inverse)
         if back is not None and len(sizes) == 3 and sizes[1] == sizes[2]:
@@ -368,7 +374,9 @@ number every, 2 every, ... and of the last step are stored; with every = 0 only 
 """
 
 
-def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates], rollouts: Sequence[Rollout] = ()) -> str:
+def readme(
+    plan: Plan, facts: Facts, joints: Sequence[Coordinates], rollouts: Sequence[Rollout], tested: Collection[str]
+) -> str:
     """README.md: the files, how to build, how to call, the order of the joints."""
     name, first = facts.name, plan.functions[0]
     call = first.method
@@ -377,6 +385,9 @@ def readme(plan: Plan, facts: Facts, joints: Sequence[Coordinates], rollouts: Se
     arguments = ", ".join((*first.inputs, *first.outputs))
     table = "\n".join(
         f"| `{f.name}` | `{f.method}` | {_sized(f.takes)} | {_sized(f.answers)} |" for f in plan.functions
+    )
+    untested = "".join(
+        f"\n`{one.name}` has no test: {UNTESTED}.\n" for one in (*plan.functions, *rollouts) if one.name not in tested
     )
     return f"""\
 # {name}.cuh
@@ -426,7 +437,7 @@ of the body's frame, in that frame's axes. In the functions without `_f_ext` the
 {table}
 
 In brackets: the numbers of a state. Matrices are stored row by row.
-{_said(rollouts, name)}
+{untested}{_said(rollouts, name)}
 ## Order of joints
 
 {order(joints)}
