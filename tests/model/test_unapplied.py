@@ -66,6 +66,19 @@ def test_what_is_asked_for_is_applied(tmp_path: Path, options: dict[str, tuple[s
     arm(tmp_path, "rough").compile("numpy", inputs=("damping", "dry_friction"))
 
 
+def test_the_place_is_the_users_line_and_bounds_of_q_apply_limits(tmp_path: Path) -> None:
+    def residual(at, u):
+        return {"residual": [at.q, u]}
+
+    with pytest.warns(ModelWarning, match="limits of 1 joint") as caught:
+        arm(tmp_path, "traced").function(residual, inputs={"q": "nq", "u": "nv"}).compile("numpy")
+    robot = arm(tmp_path, "bounded")
+    with pytest.warns(ModelWarning, match="damping of 1 joint") as bounded:
+        condyle.OptimalControl(robot, residual, knots=2, dt=0.1, bounds={"q": True}).compile()
+    assert [warning.filename for warning in (*caught, *bounded)] == [__file__] * 2
+    assert "limits" not in str(bounded[0].message)
+
+
 def test_actuators_are_said_unless_they_push(tmp_path: Path) -> None:
     servo = condyle.Actuator("servo", {"j": 2.0}, "position", gain=3.0)
     robot = arm(tmp_path, "servo", LIMIT).with_actuators([servo])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -425,7 +426,6 @@ def _narrowed(master: Joint, followers: Sequence[Joint], **limits: float) -> str
 
 Self = TypeVar("Self", bound=RobotData)
 _WHERE = 'docs/how-to/models.md, "What a file says and functions leave out"'
-_CALLER = 3  # of compile or export
 _said: set[str] = set()
 
 
@@ -462,10 +462,13 @@ def unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives = UNB
 
 
 def say_unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives = UNBOUND.drives) -> None:
-    """A ModelWarning with that line, once in a process; its place is the caller of the function that calls this."""
+    """A ModelWarning with that line, once in a process; its place is the line that called the library."""
     line = unapplied(robot, inputs, drives)
     if line and line not in _said:
-        warnings.warn(ModelWarning(line), stacklevel=_CALLER)
+        frame, level = sys._getframe(), 1  # pyright: ignore[reportPrivateUsage]
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith("condyle."):
+            frame, level = frame.f_back, level + 1
+        warnings.warn(ModelWarning(line), stacklevel=level)
         _said.add(line)  # not where the warning was raised as an error: the next call raises it again
 
 

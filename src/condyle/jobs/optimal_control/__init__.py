@@ -22,6 +22,7 @@ from condyle.jobs.optimal_control.problem import NOTHING, TAKEN, TORQUE, Rules, 
 from condyle.jobs.optimal_control.scheduled import Input, Job
 from condyle.jobs.optimal_control.solver import Plan as Plan
 from condyle.jobs.optimal_control.solver import Solver as Solver
+from condyle.model.parts import say_unapplied, without_notes
 from condyle.model.robot import Robot
 from condyle.specification import Bound
 from condyle.specification.ports import ACTIVE, RISING
@@ -114,6 +115,9 @@ class OptimalControl:
         processor's memory.
         """
         robot: Any = self.robot  # a `condyle.Robot`
+        if any(side.quantity == "q" for side in self._sides):  # limits are applied here
+            say_unapplied(robot, ("limits",), self._bound.drives)
+            robot = without_notes(robot)
         dynamics: Dynamics = robot.compile(target, dtype, threads, **self._options)
         return Solver(self, dynamics)
 
