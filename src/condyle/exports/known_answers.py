@@ -18,7 +18,7 @@ from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
 from condyle.ir.interp import run_code
-from condyle.ir.sweep import Code
+from condyle.ir.sweep import Code, Rolled
 from condyle.model.physical import contact_numbers, varied
 from condyle.model.robot import Robot
 from condyle.specification import Function, Port
@@ -44,8 +44,8 @@ def vectors_of(
 ) -> Vectors | None:
     """States with the reference's answers, for the exported test; None where rounding alone decides all answers.
 
-    held: inputs that are one row for all of them. code: what is exported, by which states are judged; by default the
-    reference.
+    held: inputs that are one row for all of them. code: what is exported, by which states of float32 are judged;
+    by default the reference.
     """
 
     def draw(count: int) -> tuple[Rows, float]:
@@ -57,7 +57,9 @@ def vectors_of(
         inputs = {port.name: x.astype(number) for port, x in zip(function.inputs, rows, strict=True)}
         return _reference(compiler, function, inputs)
 
-    judge = None if code is None else partial(_interpreted, code)
+    # of float32 the reference does not say all: it solves quadratic programs in float64
+    by_code = dtype == "float32" and not isinstance(code, Rolled)
+    judge = partial(_interpreted, code) if by_code and code is not None else None
     return _taken(draw, reference, judge, function.outputs, dtype, n)
 
 
