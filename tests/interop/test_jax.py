@@ -161,6 +161,8 @@ def test_torques_may_be_held(fixed):
     assert seen[0].filename == __file__
     with pytest.raises(ShapeError, match="steps=T holds"):
         fixed.far.rollout(*(np.stack([x, x]) for x in (q, v, tau)), 0.01)
+    with pytest.raises(UnsupportedError, match=r"steps=.*which jit and vmap do not trace"):
+        jax.jit(lambda steps: fixed.far.rollout(q, v, tau, 0.01, steps=steps))(4)
 
 
 @pytest.mark.parametrize("target", ["numpy", "c"])

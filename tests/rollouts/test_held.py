@@ -62,8 +62,8 @@ def test_other_inputs_have_a_time_axis_where_they_are_named(robot: Robot, dyn: D
     with pytest.raises(ShapeError, match=rf"disagree: dt {T}, f_ext {T}; steps=7"):
         dyn.rollout(q, v, tau, dt, steps=7, **more)
     same(dyn.rollout(q, v, tiled(tau), 0.01, steps=T, by_time="tau"), dyn.rollout(q, v, tiled(tau), 0.01))
-    for steps in (0, -1, 2.5):
-        with pytest.raises(UnsupportedError, match="give a whole number from 1"):
+    for steps in (0, -1, 2.5, [5], np.array(5)):
+        with pytest.raises(UnsupportedError, match=r"steps=.*; give a whole number"):
             dyn.rollout(q, v, tau, 0.01, steps=steps)
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from inspect import Parameter, Signature
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -186,6 +186,9 @@ def steps_of(timed: Iterable[tuple[str, Any, int]], steps: int | None, called: s
     timed: names of inputs with a time axis, their values, and how many dimensions one step has. ShapeError where they
     disagree, UnsupportedError where nothing says it.
     """
+    if not isinstance(cast("object", steps), Hashable):  # an array, or a traced number of JAX
+        word = "most" if called == "iterate" else "steps"
+        raise UnsupportedError(f"{called}: {word}={steps!r}; give a whole number, which jit and vmap do not trace")
     found = {name: _length(name, value, dims, called) for name, value, dims in timed}
     if len(found) == 1 and steps is None:
         return next(iter(found.values()))
