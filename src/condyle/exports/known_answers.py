@@ -153,7 +153,7 @@ def _changes(judge: Answers, rows: Rows, base: Rows, dtype: str) -> Rows:
     moved: Rows = [np.tile(x, (1 + TRIED, 1)) * (1.0 + eps * sign) for x, sign in zip(rows, signs, strict=True)]
     pairs = zip(judge(moved, dtype), base, strict=True)
     with np.errstate(invalid="ignore"):
-        off = [np.abs(np.reshape(x, (-1, *y.shape)) - y) for x, y in pairs]
+        off = [np.abs(np.reshape(x, (1 + TRIED, *y.shape)) - y) for x, y in pairs]
     return [np.nan_to_num(np.max(x, axis=(0, 2), initial=0.0), nan=np.inf) for x in off]
 
 
