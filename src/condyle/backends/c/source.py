@@ -317,7 +317,11 @@ def write_preamble(e: Emitter, bits: int, apart: bool, ops: Collection[str] = ()
     """
     if freestanding:
         e("#define CD_SCALAR", "#define CD_FREESTANDING")
-    e(f"#define REAL_BITS {bits}", support("vector.h"), *([support("freestanding.h")] if freestanding else []))
+    e(f"#define REAL_BITS {bits}", support("vector.h"))
+    if freestanding or beyond(ops):
+        e(support("bits.h"))
+    if freestanding:
+        e(support("freestanding.h"))
     if beyond(ops):
         e(support("operations.h"))
         write_functions(e, ops, bits, "CD_STATIC real_v", dialect_of(bits), lambda value: operand(value, bits))

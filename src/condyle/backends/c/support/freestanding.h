@@ -1,37 +1,15 @@
 /* What freestanding code has in place of the mathematical library: a square root that is rounded correctly, and angles of
  * any size as a quadrant and a rest. One state is computed at a time. */
+typedef word_v bits_v;
+#define CD_BITS(x) cd_word(x)
+#define CD_REAL(bits) cd_real(bits)
 #if REAL_BITS == 64
-typedef uint64_t bits_v;
-#define CD_FRACTION 52
 #define CD_BIAS 1023
 #define CD_SHIFT 0x1p54
 #else
-typedef uint32_t bits_v;
-#define CD_FRACTION 23
 #define CD_BIAS 127
 #define CD_SHIFT 0x1p24f
 #endif
-
-typedef union {
-    real x;
-    bits_v bits;
-} cd_number;
-
-CD_INLINE bits_v cd_bits_of(real x)
-{
-    cd_number number;
-    number.x = x;
-    return number.bits;
-}
-
-CD_INLINE real cd_number_of(bits_v bits)
-{
-    cd_number number;
-    number.bits = bits;
-    return number.x;
-}
-#define CD_BITS(x) cd_bits_of(x)
-#define CD_REAL(bits) cd_number_of(bits)
 
 /* The machine's instruction where there is one, else a bit of the root at a time: both are rounded correctly. */
 #if !defined(__GNUC__) || defined(CD_SOFT_SQRT)
@@ -63,25 +41,25 @@ CD_INLINE real_v cd_sqrt(real_v x)
 #else
 CD_STATIC real_v cd_sqrt(real_v x)
 {
-    const bits_v hidden = (bits_v)1 << CD_FRACTION;
-    const int small = x < 1 && cd_bits_of(x) < hidden; /* no hidden bit */
-    const bits_v bits = cd_bits_of(small ? x * CD_SHIFT : x);
-    const int odd = !(bits >> CD_FRACTION & 1); /* the exponent's distance from its bias */
-    bits_v m = ((bits & (hidden - 1)) | hidden) << odd << (REAL_BITS - 2 - CD_FRACTION), rest = 0, root = 0;
-    bits_v exponent = (bits >> CD_FRACTION) + CD_BIAS - (bits_v)odd;
+    const bits_v hidden = (bits_v)1 << CD_MANTISSA;
+    const int small = x < 1 && cd_word(x) < hidden; /* no hidden bit */
+    const bits_v bits = cd_word(small ? x * CD_SHIFT : x);
+    const int odd = !(bits >> CD_MANTISSA & 1); /* the exponent's distance from its bias */
+    bits_v m = ((bits & (hidden - 1)) | hidden) << odd << (REAL_BITS - 2 - CD_MANTISSA), rest = 0, root = 0;
+    bits_v exponent = (bits >> CD_MANTISSA) + CD_BIAS - (bits_v)odd;
     int k;
-    if (!(x > 0) || bits >> CD_FRACTION == 2 * CD_BIAS + 1) {
+    if (!(x > 0) || bits >> CD_MANTISSA == 2 * CD_BIAS + 1) {
         return x < 0 ? (x - x) / (x - x) : x; /* zeros, infinity and NaN are their own roots */
     }
-    for (k = 0; k < CD_FRACTION + 2; k++) {
+    for (k = 0; k < CD_MANTISSA + 2; k++) {
         const bits_v next = rest << 2 | m >> (REAL_BITS - 2), least = root << 2 | 1;
         const bits_v fits = next >= least;
         rest = next - (least & ((bits_v)0 - fits));
         root = root << 1 | fits;
         m <<= 2;
     }
-    exponent = exponent / 2 - (small ? (CD_FRACTION + 2) / 2 : 0);
-    return cd_number_of((exponent << CD_FRACTION) + (root >> 1) + (root & 1) - hidden);
+    exponent = exponent / 2 - (small ? (CD_MANTISSA + 2) / 2 : 0);
+    return cd_real((exponent << CD_MANTISSA) + (root >> 1) + (root & 1) - hidden);
 }
 #endif
 
@@ -117,9 +95,9 @@ CD_STATIC void cd_add_product(uint32_t *sum, const uint32_t *a, uint32_t factor,
  * infinity or a NaN has r NaN. */
 CD_STATIC bits_v cd_far(real x, real *r, real *rest)
 {
-    const bits_v bits = cd_bits_of(x), hidden = (bits_v)1 << CD_FRACTION, m = (bits & (hidden - 1)) | hidden;
-    const int exponent = (int)(bits >> CD_FRACTION & (2 * CD_BIAS + 1)), minus = bits >> (REAL_BITS - 1) != 0;
-    const int first = exponent - CD_BIAS - CD_FRACTION + 62; /* bits before it are multiples of 4 in the product */
+    const bits_v bits = cd_word(x), hidden = (bits_v)1 << CD_MANTISSA, m = (bits & (hidden - 1)) | hidden;
+    const int exponent = (int)(bits >> CD_MANTISSA & (2 * CD_BIAS + 1)), minus = bits >> (REAL_BITS - 1) != 0;
+    const int first = exponent - CD_BIAS - CD_MANTISSA + 62; /* bits before it are multiples of 4 in the product */
     uint32_t window[CD_WORDS], turns[CD_WORDS], angle[CD_WORDS], n, sign;
     real scale = (real)(REAL_BITS == 64 ? 0x1p-29 : 0x1p-13);
     int k;

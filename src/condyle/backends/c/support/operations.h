@@ -1,40 +1,14 @@
-/* Operations beyond + - * / and roots, in every lane. A word is a number's bits; `where` is all ones or all zeros. */
+/* Operations beyond + - * / and roots, in every lane. `where` is all ones or all zeros. */
 #if REAL_BITS == 64
-typedef uint64_t word;
-#define CD_MANTISSA 52
 #define CD_WHOLE 0x1p52
 #else
-typedef uint32_t word;
-#define CD_MANTISSA 23
 #define CD_WHOLE 0x1p23f
 #endif
-
 #if LANES > 1
-typedef word word_v __attribute__((vector_size(CD_BYTES)));
 #define CD_WHERE(condition) ((word_v)(condition))
 #else
-typedef word word_v;
 #define CD_WHERE(condition) ((word_v)0 - (word_v)(condition))
 #endif
-
-typedef union {
-    real_v x;
-    word_v w;
-} cd_both;
-
-CD_INLINE word_v cd_word(real_v x)
-{
-    cd_both both;
-    both.x = x;
-    return both.w;
-}
-
-CD_INLINE real_v cd_real(word_v w)
-{
-    cd_both both;
-    both.w = w;
-    return both.x;
-}
 
 CD_INLINE real_v cd_pick(word_v where, real_v a, real_v b)
 {
