@@ -54,13 +54,18 @@ if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.algorithms import unrolled as unrolled
 
 
-def __getattr__(name: str) -> ModuleType:
-    """A file of this folder, imported at its first use: to describe a function imports no algorithm."""
+def file_of(folder: str, name: str) -> ModuleType:
+    """A file of a folder, imported at its first use: to describe a function imports no algorithm."""
+    missing = AttributeError(f"module {folder!r} has no attribute {name!r}")
     if name.startswith("_"):  # what Python asks every module for
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise missing
     try:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{folder}.{name}")
     except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
+        if error.name != f"{folder}.{name}":
             raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+        raise missing from None
+
+
+def __getattr__(name: str) -> ModuleType:
+    return file_of(__name__, name)

@@ -8,9 +8,10 @@ segments (a segment of links a lane). They are written with the primitives of `l
 
 from __future__ import annotations
 
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
+
+from condyle.algorithms import file_of
 
 if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.links.algorithms import chain_segments as chain_segments
@@ -22,12 +23,4 @@ if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
 
 
 def __getattr__(name: str) -> ModuleType:
-    """A file of this folder, imported at its first use: to describe a function imports no algorithm."""
-    if name.startswith("_"):  # what Python asks every module for
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    try:
-        return import_module(f"{__name__}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{__name__}.{name}":
-            raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    return file_of(__name__, name)
