@@ -48,16 +48,16 @@ def main() -> None:
 
 def record(name: str, path: Path = PATH) -> None:
     """Puts the rows of a robot or of a job into the file."""
-    known: Row = json.loads(path.read_text()) if path.exists() else {"robots": {}}
+    kept: Row = json.loads(path.read_text()) if path.exists() else {"robots": {}}
     about = results.certificate()
     about.pop("load")  # counts do not depend on the machine
     if name in JOBS:
         _, parts = JOBS[name]
-        more = {"jobs": known.get("jobs", {}) | {name: {part: job(name, part) for part in parts}}}
+        more = {"jobs": kept.get("jobs", {}) | {name: {part: job(name, part) for part in parts}}}
     else:
-        robots = known["robots"] | {name: {part: measure(name, part) for part in ROBOTS[name]}}
+        robots = kept["robots"] | {name: {part: measure(name, part) for part in ROBOTS[name]}}
         more = {"robots": {robot: robots[robot] for robot in ROBOTS if robot in robots}}
-    results.write(path, {**known, **about, **more})
+    results.write(path, {**kept, **about, **more})
 
 
 def measure(name: str, part: str, functions: tuple[str, ...] = FUNCTIONS) -> Row:
@@ -124,8 +124,8 @@ def follow(folder: str, **options: Any) -> None:
 
     def follow(at: Any, velocity: Any) -> Any:
         J = at.frame("iiwa_link_7").jacobian[:3]
-        found = condyle.qp(J.T @ J + 1e-3 * np.eye(7), -J.T @ velocity, box=(-robot.velocity, robot.velocity))
-        return {"rates": found.x, "status": found.status}
+        plan = condyle.qp(J.T @ J + 1e-3 * np.eye(7), -J.T @ velocity, box=(-robot.velocity, robot.velocity))
+        return {"rates": plan.x, "status": plan.status}
 
     robot.function(follow, {"q": "nq", "velocity": 3}).export("c", folder, name="job", **options)
 

@@ -32,7 +32,7 @@ def test_a_variable_is_read_at_each_turn_of_a_loop() -> None:
 
 
 def test_a_curve_and_a_robot_are_drawn_as_they_are_committed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same signs; their places may differ by rounding."""
+    """The same signs; their positions may differ by rounding."""
     pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'condyle[plots]'")
     monkeypatch.setattr(example_figures, "FOLDER", tmp_path)
     for number, sign in (("06", "<use"), ("01", "<ellipse")):
