@@ -26,9 +26,9 @@ def test_the_page_is_followed(tmp_path: Path) -> None:
             same = text in printed or re.sub(r"[\d.]+|;.*", "", text) in re.sub(r"[\d.]+|;.*", "", printed)
             assert same and ("12.2.1" not in printed or text in printed), printed
         else:
-            command = ["bash", "-euo", "pipefail"] if kind == "sh" else [sys.executable, "-W", "error"]
+            assert kind == "sh"
             done = subprocess.run(
-                [*command, "-c", text],
+                ["bash", "-euo", "pipefail", "-c", text],
                 cwd=tmp_path,
                 env={**os.environ, "PATH": path},
                 capture_output=True,
@@ -38,5 +38,5 @@ def test_the_page_is_followed(tmp_path: Path) -> None:
             )
             assert done.returncode == 0, done.stdout + done.stderr
             printed, ran = done.stdout + done.stderr, ran + 1
-    assert ran == 3 and (tmp_path / "plans" / "two.c").exists()
+    assert ran == 2
     assert len(re.sub(r"```.*?```", "", PAGE.read_text(), flags=re.DOTALL).split()) <= 900
