@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from condyle.cli import COMMANDS
-from condyle.functions.kinematics import KINEMATICS
-from condyle.functions.momentum import MOMENTA
 from tests.processor import slow
 from tests.programs import page_named
 
@@ -98,15 +96,6 @@ def test_programs_of_users_functions_run(target: str, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", "-c", "\n".join(blocks)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("page", ["kinematics", "momentum"])
-def test_page_of_a_family_names_its_functions(page: str) -> None:
-    families = {"kinematics": KINEMATICS, "momentum": MOMENTA}
-    text = page_named(page).read_text()
-    for function in families[page]:
-        calling = ", ".join(port.name for port in function.inputs)
-        assert f"| {function.name} | `{function.method}({calling})` |" in text
 
 
 @pytest.mark.parametrize(

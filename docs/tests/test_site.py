@@ -69,7 +69,7 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("page", ["models", "guide", "coming-from", "large-jobs", "links", "fpga", "drives"])
+@pytest.mark.parametrize("page", ["guide", "coming-from", "large-jobs", "links", "fpga", "drives"])
 def test_programs_of_a_page_run(page: str, tmp_path: Path) -> None:
     if page == "fpga":
         skip_without("iverilog", "make")
