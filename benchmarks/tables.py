@@ -57,9 +57,9 @@ def _machine(path: Path) -> str:
 def page(paths: Sequence[Path]) -> str:
     """All of RESULTS.md."""
     head = (
-        "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file of each machine.\n`panda` has its "
-        'fingers locked (`load("panda")` has nv 8); `talos-reduced` is the file from which\n`load("talos")` is written; '
-        "`-floating` is `floating_base=True`.\n\n"
+        "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file of each machine.\n"
+        '`panda` has its fingers locked (`load("panda")` has nv 8); `talos-reduced` is the file from which\n'
+        '`load("talos")` is written; `-floating` is `floating_base=True`.\n\n'
     )
     return head + ("\n".join(_results(path) for path in paths) or NOTHING)
 
