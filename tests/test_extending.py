@@ -47,8 +47,8 @@ WITHOUT_BLOCKS = {"An instruction set"}
 EXAMPLES = [section for section in SECTIONS if section not in WITHOUT_BLOCKS]
 
 COUNTS = re.compile(r"^Files that each touches: (.*?)\.$", re.MULTILINE | re.DOTALL)
-COUNT = re.compile(r"(an?\s[a-z\s]+?)\s(\d+)(?:,|$)")
-"""An item of the page's list: what is added, and how many files that touches."""
+COUNT = re.compile(r"(\d): ([^;]*)")
+"""An item of the page's list: a number of files, and what touches as many."""
 
 
 def files_of(text: str) -> list[str]:
@@ -62,7 +62,8 @@ def test_each_change_touches_as_many_files_as_the_page_says() -> None:
     for section in EXAMPLES:
         counts[section.lower()] = len(files_of(SECTIONS[section]))
     (listed,) = COUNTS.findall(PAGE)
-    rows = {" ".join(row.split()): int(files) for row, files in COUNT.findall(listed)}
+    parts = COUNT.findall(" ".join(listed.split()))
+    rows = {row: int(files) for files, named in parts for row in named.split(", ")}
     assert [row for row in rows if row not in counts] == [section.lower() for section in sorted(WITHOUT_BLOCKS)]
     assert counts == {row: files for row, files in rows.items() if row in counts}
 
