@@ -51,10 +51,7 @@ STRAIGHT = 256
 """Links up to which serial code is straight: the build of longer ones takes minutes."""
 
 PAGE = results.ROOT / "docs" / "results" / "links.md"
-HEADING = (
-    "# Parallel in the links, measured\n\n"
-    "For readers of [parallel in the links](../explanation/links.md) who want the numbers.\n"
-)
+HEADING = "# Parallel in the links, measured\n\nThe numbers behind [parallel in the links](../explanation/links.md).\n"
 
 Array = np.ndarray
 

@@ -10,6 +10,9 @@ from benchmarks.figures import pyplot, save
 
 STYLE = {"serial_us": ("serial", "o-"), "simd_us": ("one state in each lane", "s-"), "chunks_us": ("segments", "^-")}
 
+SHOWN = (16, 32, 48, 64, 256, 1024)
+"""Lengths of the page."""
+
 
 def draw(found: dict[str, Any], folder: Path) -> None:
     """Three SVG files; without Matplotlib none."""
@@ -50,11 +53,11 @@ def _figure(plots: Any, path: Path, titles: tuple[str, str], across: str, series
 def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
     """docs/results/links.md: one state on each machine, all the rest on the first."""
     found = every[0]
-    cpu, lengths = found["machine"]["cpu"], sorted({row["links"] for row in found["groups"]})
+    lengths = sorted({row["links"] for row in found["groups"]})
     about = (
         "One state on one thread, the call included. A ratio is the time of the fastest serial code (straight machine "
-        "code up to 256 links, rolled loops above) by that of *segments*, one in each lane: least of many times, both "
-        "by turns in one process (`python -m benchmarks.links`). All times are in `benchmarks/results/links-*.json`."
+        "code up to 256 links, rolled loops above) by that of *segments*, one in each lane: least of many times, by "
+        "turns (`python -m benchmarks.links`). Times, and more lengths: `benchmarks/results/links-*.json`."
     )
     lines = [
         about,
@@ -62,8 +65,8 @@ def page(every: Sequence[dict[str, Any]], errors: dict[str, Any]) -> str:
         *_one_state(every),
         *(f"![one state, {dtype}](../figures/links-one-state-{dtype}.svg)" for dtype in found["one_state"]),
         "",
-        *_trees(found.get("limbs", {}), cpu),
-        f"Many states in float32, on {cpu}: from 10 states on, one state in each lane is fastest.",
+        *_trees(found.get("limbs", {})),
+        "Many states in float32, on machine 1: from 10 states on, one state in each lane is fastest.",
         "",
         *(f"![{n} links](../figures/links-groups-{n}.svg)" for n in lengths),
         "",
@@ -85,9 +88,9 @@ def ratios(every: Sequence[dict[str, Any]]) -> dict[str, dict[int, float]]:
 def _one_state(every: Sequence[dict[str, Any]]) -> list[str]:
     """The machines by number, and a row for every function and number type of each, a column for every length."""
     rows = ratios(every)
-    lengths = sorted({links for row in rows.values() for links in row})
+    lengths = [links for links in SHOWN if any(links in row for row in rows.values())]
     lines = [
-        f"{k}. {found['machine']['cpu']}, {found['isa']}, {found['date']}, commit {found['commit'][:10]}"
+        f"{k}. {found['machine']['cpu']}, {found['isa']}, {found['date'][:10]}, commit {found['commit'][:10]}"
         for k, found in enumerate(every, 1)
     ]
     lines += ["", f"| machine, links | {' | '.join(map(str, lengths))} |", "|---" * (len(lengths) + 1) + "|"]
@@ -95,12 +98,12 @@ def _one_state(every: Sequence[dict[str, Any]]) -> list[str]:
     return [*lines, *(f"| {name} | {' | '.join(row)} |" for name, row in cells.items()), ""]
 
 
-def _trees(found: dict[str, Any], cpu: str) -> list[str]:
-    """Ratios of trees on one machine: a line a tree."""
+def _trees(found: dict[str, Any]) -> list[str]:
+    """Ratios of trees on the first machine: a line a tree."""
     if not found:
         return []
     columns = [(function, dtype) for function in ("fd", "id") for dtype in found]
-    lines = [f"Ratios of trees, on {cpu}:", "", f"| tree | {' | '.join(f'{f} {d}' for f, d in columns)} |"]
+    lines = ["Ratios of trees, on machine 1:", "", f"| tree | {' | '.join(f'{f} {d}' for f, d in columns)} |"]
     lines += ["|---" * (len(columns) + 1) + "|"]
     ratio = {(row["tree"], row["function"], dtype): row["ratio"] for dtype, rows in found.items() for row in rows}
     for tree in dict.fromkeys(tree for tree, _, _ in ratio):
@@ -116,8 +119,8 @@ def _beside(found: dict[str, Any]) -> list[str]:
     ns = {name: (of["condyle"]["median"], of["pinocchio"]["median"]) for name, of in found["ns"].items()}
     words = [f"{name} {ours:.0f} and {theirs:.0f} ({theirs / ours:.1f} times)" for name, (ours, theirs) in ns.items()]
     about = (
-        f"{found['states']} states of a chain of {found['links']} links in float64 on one thread, in ns a state: first "
-        f"ours, then Pinocchio's C++ ({found['rival']['compiler']}, `{found['rival']['flags']}`): {', '.join(words)}."
+        f"{found['states']} states of a chain of {found['links']} links in float64 on one thread, ns a state of ours "
+        f"and of Pinocchio's C++ ({found['rival']['compiler']}, `{found['rival']['flags']}`): {', '.join(words)}."
     )
     return [about, ""]
 
@@ -125,10 +128,8 @@ def _beside(found: dict[str, Any]) -> list[str]:
 def _errors(found: dict[str, Any]) -> list[str]:
     """Errors against long double, of the longest robots."""
     about = (
-        "Errors of the largest entry against long double, of the longest robots. Each is the worse of two robots whose "
-        f"numbers float32 holds exactly (`python -m benchmarks.links_errors`, {found['isa']}, {found['date']}, commit "
-        f"{found['commit'][:10]}). `tests/algorithms/parallel/test_functions.py` holds id of chains to 1e-14 and 3e-6, "
-        "fd of chains in float32 to ten times the error of `aba`, and fd of trees in float64 to 1e-13."
+        "Errors of the largest entry against long double, the worse of two robots whose numbers float32 holds exactly "
+        f"(`python -m benchmarks.links_errors`, {found['isa']}, {found['date'][:10]}, commit {found['commit'][:10]})."
     )
     kinds = {kind: found[kind][-1] for kind in ("chains", "trees")}
     columns = [(kind, dtype) for kind in kinds for dtype in ("float64", "float32")]

@@ -28,9 +28,8 @@ Rows = Mapping[str, float]
 
 HEAD = """# Results in pictures
 
-For those who ask how fast each job is. `python -m benchmarks.result_figures` draws the figures from the results files.
-The pages behind the links have all numbers, goals and methods. One thread, float64; a bar of float32 says so. In
-brackets: times as long as Condyle's first bar of the group.
+For those who ask how fast each job is: drawn from the results files by `python -m benchmarks.result_figures`. Least
+times, one thread, float64 if nothing else is said. In brackets: times as long as Condyle's first bar of the group.
 """
 WIDTH, LEFT, BAR, LINE = 600, 148, 270, 21
 COLOURS = (
@@ -79,7 +78,7 @@ def dynamics() -> Chart:
         for robot, entry in robots.items()
         for key, said in calls.items()
     }
-    about = f"Medians, {robots['iiwa14']['batch']} states a call. MuJoCo's finite differences are left out."
+    about = f"Medians, {robots['iiwa14']['batch']} states a call; MuJoCo's finite differences are left out."
     more = "[all functions](speed.md), [all results](../../benchmarks/RESULTS.md)"
     return Chart("dynamics", "Dynamics", "ns a state", groups, about, where(whole, robots), more)
 
@@ -94,7 +93,7 @@ def functions() -> Chart:
         for robot, entry in robots.items()
         for key, said in calls.items()
     }
-    about = "Least times, 256 states a call; packed: arrays that Condyle keeps in its own order."
+    about = "256 states a call; packed: arrays in Condyle's order."
     more = "[eighteen functions](../../benchmarks/FUNCTIONS.md)"
     return Chart("functions", "Kinematics and momentum", "ns a state", groups, about, where(whole, robots), more)
 
@@ -111,7 +110,7 @@ def derivatives() -> Chart:
         f"panda, {said}": rows(entry["ns"], {"Condyle": (key,), "CasADi's C": (f"casadi {key}",)})
         for key, said in calls.items()
     }
-    about = f"Least times, {entry['batch']} states a call."
+    about = f"{entry['batch']} states a call."
     more = "[derivatives](../../benchmarks/DERIVATIVES.md)"
     return Chart("derivatives", "Derivatives", "ns a state", groups, about, where(whole, {"": entry}), more)
 
@@ -126,7 +125,7 @@ def steps() -> Chart:
         "MuJoCo": ("mujoco", "mujoco-batch"),
     }
     groups = {robot: rows(entry["ns"], names) for robot, entry in robots.items()}
-    about = "Least times, 1000 rollouts of 50 steps without contacts, semi-implicit Euler."
+    about = "1000 rollouts of 50 steps without contacts, semi-implicit Euler."
     more = "[steps and rollouts](../../benchmarks/STEPS.md)"
     return Chart("steps", "Rollouts", "ns a step", groups, about, where(whole, robots), more)
 
@@ -142,7 +141,7 @@ def contacts() -> Chart:
         for robot, entry in robots.items()
         for key, (said, theirs) in calls.items()
     }
-    about = "Least times, 256 states a call, all contacts held."
+    about = "256 states a call, all contacts held."
     more = "[contacts](../../benchmarks/CONTACTS.md)"
     return Chart("contacts", "Contacts", "ns a state", groups, about, where(whole, robots), more)
 
@@ -161,7 +160,7 @@ def optimal_control() -> Chart:
         },
         "HyQ, a trot": {name: 1e3 * legs["ms_an_iteration"][key] for name, key in milli.items()},
     }
-    about = "Least times of an iteration of one problem, the same cost and states; crocoddyl's FDDP and ours."
+    about = "An iteration of one problem, the same cost and states; crocoddyl's FDDP and ours."
     more = "[optimal control](../how-to/optimal_control.md)"
     machine = where(whole, {"arm": arm, "legs": legs})
     return Chart("optimal-control", "Optimal control", "us an iteration", groups, about, machine, more)
@@ -178,9 +177,7 @@ def environments() -> Chart:
         }
         for robot in ("go2", "g1")
     }
-    about = (
-        "Least times of a step of 20 ms, 4096 robots. Ours has observation, reward and resets, MuJoCo's physics alone."
-    )
+    about = "A step of 20 ms, 4096 robots. Ours has observation, reward and resets, MuJoCo's physics alone."
     more = "[environments](environments.md)"
     return Chart("environments", "Environments", "ns a step", groups, about, where(whole, {"": entry}), more)
 
@@ -196,7 +193,7 @@ def inverse_kinematics() -> Chart:
         for robot, entry in whole["robots"].items()
         if "pinocchio" in entry["float64"]
     }
-    about = f"Time a target, {whole['targets']} targets a call; the same iteration around Pinocchio's C++."
+    about = f"{whole['targets']} targets a call, time of one; the same iteration around Pinocchio's C++."
     more = "[inverse kinematics](../how-to/inverse_kinematics.md)"
     return Chart("inverse-kinematics", "Inverse kinematics", "us", groups, about, where(whole, {"": whole}), more)
 
@@ -209,7 +206,7 @@ def embedded() -> Chart:
         for robot, parts in whole["robots"].items()
     }
     compiler = whole["robots"]["iiwa14"]["cortex-m7"]["compiler"].split(" (")[0]
-    about = "Most instructions a call of the exported C in float32; nothing here was on a board."
+    about = "Most instructions a call of the exported C in float32, emulated by qemu; nothing was on a board."
     machine = f"Cortex-M7, emulated by qemu, {compiler}, {whole['date'][:10]}"
     more = "[microcontrollers](../how-to/embedded.md)"
     return Chart("embedded", "Microcontrollers", "instructions", groups, about, machine, more)
@@ -276,7 +273,7 @@ def said(chart: Chart) -> str:
 def page(charts: list[Chart]) -> str:
     parts = [
         f"## {chart.title}\n\n{chart.about} More: {chart.more}.\n\n"
-        f"![{chart.title.lower()}: {chart.unit}, {chart.machine}](../figures/results-{chart.name}.svg)\n"
+        f"![{chart.title.lower()}: {chart.unit}](../figures/results-{chart.name}.svg)\n"
         for chart in charts
     ]
     return "\n".join([HEAD, *parts])

@@ -22,19 +22,19 @@ SPEED, RESULTS = ROOT / "docs" / "results" / "speed.md", ROOT / "benchmarks" / "
 FIGURE = ROOT / "docs" / "figures" / "speed.svg"
 HEAD = """# Speed
 
-For those who ask how fast the functions of the equation of motion are: made by `python -m benchmarks.tables`. On your
-machine: `condyle bench ROBOT --against pinocchio,casadi,mujoco --html page.html`. `panda` has its fingers locked
-(`load("panda")` has nv 8); `talos-reduced` is the file from which `load("talos")` is written; `-floating` is
-`floating_base=True`. [All results](../../benchmarks/RESULTS.md): other machines and libraries, batch sizes, float32,
-threads, one state, compile times.
+How fast are the functions of the equation of motion? Made by `python -m benchmarks.tables`. On your machine: `condyle
+bench ROBOT --against pinocchio,casadi,mujoco --html page.html`. [All results](../../benchmarks/RESULTS.md): other
+robots, machines and libraries, batch sizes, float32, threads, one state, compile times.
 
 """
 TITLES = {
     "pinocchio-gcc": "Pinocchio by g++",
     "casadi": "C by CasADi",
-    "mujoco": "MuJoCo (derivatives by finite differences left out)",
+    "mujoco": "MuJoCo (without finite differences)",
 }
 PICTURE = "![nanoseconds a state of Condyle, CasADi, Pinocchio and MuJoCo](../figures/speed.svg)"
+SHOWN = ("iiwa14", "hyq", "hyq-floating", "atlas", "talos-reduced-floating")
+"""Robots of the table: fixed and floating, and the largest; all are in RESULTS.md."""
 NOTHING = "No measurement has been recorded yet.\n"
 
 
@@ -49,14 +49,18 @@ def _machine(path: Path) -> str:
     robots = {name: entry for name, entry in whole["measurements"].get("against", {}).items() if "rivals" in entry}
     if not robots:
         return ""
-    rows = [_line(name, entry) for name, entry in robots.items()]
+    rows = [_line(name, entry) for name, entry in robots.items() if name in SHOWN]
     head = sections.table([whole["machine"]["cpu"], "nv", *sections.FUNCTIONS], rows)
     return "\n".join([*head, _certificate(path, whole, robots), "", _others(robots)]).rstrip() + "\n"
 
 
 def page(paths: Sequence[Path]) -> str:
     """All of RESULTS.md."""
-    head = "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file of each machine.\n\n"
+    head = (
+        "# Results\n\nMade by `python -m benchmarks.tables` from the newest results file of each machine.\n"
+        '`panda` has its fingers locked (`load("panda")` has nv 8); `talos-reduced` is the file from which\n'
+        '`load("talos")` is written; `-floating` is `floating_base=True`.\n\n'
+    )
     return head + ("\n".join(_results(path) for path in paths) or NOTHING)
 
 
@@ -91,7 +95,7 @@ def _others(robots: dict[str, Any]) -> str:
                 if "finite" not in entry["rivals"].get(engine, {}).get("algorithms", {}).get(name, "finite"):
                     found.setdefault(engine, []).append(ns["median"] / cell["ns"]["condyle"]["median"])
     words = [f"{TITLES[engine]} {min(x):.0f} to {max(x):.0f}" for engine, x in found.items() if engine in TITLES]
-    return f"In the same runs others took so many times as long as Condyle: {', '.join(words)}." if words else ""
+    return f"In the same runs, of all robots, others took so many times as long: {', '.join(words)}." if words else ""
 
 
 def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> str:
@@ -103,8 +107,9 @@ def _certificate(path: Path, whole: dict[str, Any], robots: dict[str, Any]) -> s
     where = path.relative_to(ROOT).as_posix()
     return (
         f"Nanoseconds a state of Condyle; in brackets, how many times as long Pinocchio {rival['version']} takes. "
+        f"`-floating` is `floating_base=True`. "
         f"float64, one thread, {batch} states a call, NumPy arrays in and out, medians of CPU time, in turn in one "
-        f"process. {machine['cpu']}, {machine['instructions']}; Pinocchio by {rival['compiler']}, `{rival['flags']}`. "
+        f"process, {machine['instructions']}; Pinocchio by {rival['compiler']}, `{rival['flags']}`. "
         f"{', '.join(dates)}, commit {', '.join(commits)}: [results](../../{where})."
     )
 

@@ -60,6 +60,15 @@ def test_tutorials_are_short() -> None:
         assert len(page.read_text().splitlines()) <= 100, page
 
 
+def test_pages_are_short() -> None:
+    """Words with code; decisions are a record, and the table of functions is written by a program."""
+    pages = [page for page in DOCS.rglob("*.md") if page not in (DECISIONS, DOCS / "reference" / "functions.md")]
+    assert len(pages) > 40
+    words = {page.relative_to(DOCS).as_posix(): len(page.read_text(encoding="utf-8").split()) for page in pages}
+    longest = sorted(words, key=lambda page: -words[page])[:5]
+    assert sum(words.values()) <= 35_000, f"{sum(words.values())} words; the longest pages are {', '.join(longest)}"
+
+
 def run(command: list[str], folder: Path) -> str:
     path = os.pathsep.join([HERE, os.environ["PATH"]])
     done = subprocess.run(

@@ -43,7 +43,7 @@ def test_a_set_is_said_in_few_files():
 
 def test_the_page_says_how_many_files():
     page = (ROOT / "docs" / "explanation" / "extending.md").read_text(encoding="utf-8")
-    (count,) = re.findall(r"^\| an instruction set \| (\d+) \|$", page, re.MULTILINE)
+    (count,) = re.findall(r"(\d): an\s+instruction\s+set\b", page)
     assert int(count) == len(FILES)
 
 
