@@ -11,7 +11,7 @@ from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.thread_kernel import Body, kernel_name, write_entry, write_head
 from condyle.backends.cuda.thread_steps import Group, Guard, Lowered
-from condyle.backends.cuda.trig import literal, write_table
+from condyle.backends.cuda.trig import write_table
 from condyle.ir.program import Program
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
@@ -114,12 +114,11 @@ class _RowsBody(Body):
         if group.count < group.width:
             e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};", f"selp.b32 %k, {bits}, 0, %inside;")
             bits = "%k"
-        e(f"mov.{f} %t, {literal(0.0, self.bits)};" if offset < 0 else "bar.warp.sync 0xFFFFFFFF;")
+        tile = self.tile_to_store(group, offset)
         self.first_row(port, group)
         for k in range(group.width):
             row = k * group.rows
             e(f"and.b32 %bit, {bits}, {1 << row};", "setp.ne.u32 %there, %bit, 0;")
-            if offset >= 0:
-                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            self.stored_entry(tile, offset, row)
             e(f"@%there st.global.{f} [%a], %t;")
             self.next_row(port, group)

@@ -58,7 +58,8 @@ class Staging:
         for start in range(0, array.size, width):
             group = Group(number, start, min(width, array.size - start), width, self.bits)
             self.groups[way, number, start] = group
-            self.sizes[way, number, start] = group.bytes
+            # lanes beyond the last entry of an input store into columns of their own: stores without a predicate
+            self.sizes[way, number, start] = group.bytes(group.width if way == "in" else group.count)
 
     def column(self, key: Key, entry: int) -> int:
         """The byte offset of an entry in its tile."""

@@ -50,8 +50,8 @@ RECIPROCAL = {
 """1 / x from an approximation a: a + a e with e = 1 - x a (Newton). In float64 first a + a (e + e^2).
 
 rcp.rn would branch for subnormal numbers, and the assembler repeats the code behind such a branch. PTX states an error
-of a of at most one unit in the last place in float32; then that of the result is at most 0.50000003 units. In float64 it
-is at most 0.5001 units for relative errors of a up to 2^-17.
+of a of at most one unit in the last place in float32; then that of the result is at most 0.50000003 units. In float64
+it is at most 0.5001 units for relative errors of a up to 2^-17.
 
 0 gives an infinity and an infinity 0, of the same sign; NaN gives NaN. There e is NaN, and min takes 1, or the
 approximation itself is taken. Subnormal numbers count as 0, and |x| from about 2^126, in float64 2^1022, gives 0.
@@ -150,7 +150,7 @@ class Body:
         values = 1 + sum(1 + isinstance(step, SinCos) for step in self.low.steps)
         e = self.e
         e(f".reg .{self.f} %v<{values}>;", f".reg .{self.f} %t, %na, %nc;")
-        e(".reg .b32 %thread, %lane, %warp, %first, %left, %mine, %base, %k;", ".reg .b64 %a;")
+        e(".reg .b32 %thread, %lane, %warp, %first, %left, %mine, %base, %place, %k;", ".reg .b64 %a;")
         e(".reg .pred %done, %there, %inside;", f".reg .b64 %in<{len(self.low.program.inputs) + 1}>;")
         e(f".reg .b64 %stride<{len(self.low.program.inputs) + 1}>;", f".reg .b64 %out<{len(self.outs) + 1}>;")
         for width in self.widths:
@@ -256,29 +256,30 @@ class Body:
         used = [self._operand(value) for value in operands(self.low.program.nodes[node])]
         write_compute(self.e, op, self.new(node), used, self.f)
 
-    def bounds(self, group: Group) -> str:
-        """The number of states from this lane's row on; 0 for a lane beyond the last column."""
-        if group.count == group.width:
-            return f"%left{group.width}"
-        self.e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};")
-        self.e(f"selp.b32 %k, %left{group.width}, 0, %inside;")
-        return "%k"
+    def bounds(self, group: Group, kept: str = "") -> str:
+        """The number of states from this lane's row on; 0 for a lane beyond the last column, and unless the predicate
+        `kept` holds."""
+        left = f"%left{group.width}"
+        if group.count < group.width:
+            self.e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};", f"selp.b32 %k, {left}, 0, %inside;")
+            left = "%k"
+        if kept:
+            self.e(f"selp.b32 %k, {left}, 0, {kept};")
+            left = "%k"
+        return left
 
     def load(self, group: Group, offset: int, row_offset: str = "", kept: str = "") -> None:
         """Loads a tile of an input. row_offset: byte offset of its row. kept: predicate of whether there is a row; else
         zeros."""
         e, f, array = self.e, self.f, group.array
-        left = self.bounds(group)
-        mask = "@%inside " if group.count < group.width else ""
+        left = self.bounds(group, kept)
         self.first_row(f"in{array}", group)
         e(*([f"add.u64 %a, %a, {row_offset};"] if row_offset else ()))
         for k in range(group.width):
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};", f"mov.{f} %t, {literal(0.0, self.bits)};")
-            if kept:
-                e(f"and.pred %there, %there, {kept};")
             e(f"@%there ld.global.nc.{f} %t, [%a];")
-            e(f"{mask}st.shared.{f} [%tile{group.width}+{offset + row * self.item}], %t;")
+            e(f"st.shared.{f} [%tile{group.width}+{offset + row * self.item}], %t;")
             self.next_row(f"in{array}", group)
         e("bar.warp.sync 0xFFFFFFFF;")
 
@@ -294,17 +295,30 @@ class Body:
         """Stores a tile to an output; zeros if offset is negative."""
         e, f, array = self.e, self.f, group.array
         size = self.low.program.arrays[array].size
-        left = self.bounds(group)
-        if offset < 0:
-            e(f"mov.{f} %t, {literal(0.0, self.bits)};")
-        else:
-            e("bar.warp.sync 0xFFFFFFFF;")
+        left, tile = self.bounds(group), self.tile_to_store(group, offset)
         for k in range(group.width):
             row = k * group.rows
             e(f"setp.gt.s32 %there, {left}, {row};")
-            if offset >= 0:
-                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            self.stored_entry(tile, offset, row)
             e(f"@%there st.global.{f} [%out{array}+{(row * size + group.start) * self.item}], %t;")
+
+    def tile_to_store(self, group: Group, offset: int) -> str:
+        """Waits for a complete tile, or sets %t to zero if offset is negative; the register with the address that this
+        lane reads from: lanes beyond the last column read another place."""
+        if offset < 0:
+            self.e(f"mov.{self.f} %t, {literal(0.0, self.bits)};")
+            return ""
+        self.e("bar.warp.sync 0xFFFFFFFF;")
+        if group.count == group.width:
+            return f"%tile{group.width}"
+        self.e(f"selp.b32 %place, %tile{group.width}, %base, %inside;")
+        return "%place"
+
+    def stored_entry(self, tile: str, offset: int, row: int) -> None:
+        """Reads the entry of a row into %t, without a predicate: of two instructions with one predicate the assembler
+        makes a branch."""
+        if offset >= 0:
+            self.e(f"ld.shared.{self.f} %t, [{tile}+{offset + row * self.item}];")
 
 
 def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> None:

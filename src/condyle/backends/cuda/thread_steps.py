@@ -35,9 +35,9 @@ class Group:
         """Numbers from one column of the tile to the next, chosen so that accesses have no bank conflicts."""
         return WARP + max(1, (WARP if self.bits == 32 else WARP // 2) // self.width)
 
-    @property
-    def bytes(self) -> int:
-        return self.count * self.pitch * self.bits // 8
+    def bytes(self, columns: int) -> int:
+        """Bytes of so many columns of the tile."""
+        return columns * self.pitch * self.bits // 8
 
     @property
     def rows(self) -> int:

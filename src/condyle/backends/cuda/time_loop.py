@@ -249,14 +249,13 @@ class _TimeLoopBody(Body):
         """Stores a tile to an output's row, if this step has one."""
         e, f, array = self.e, self.f, group.array
         port, rows = self._port(array), self.kind.rows[self.number[array]]
-        left = self.bounds(group)
+        left = self.bounds(group, f"%kept{port}" if rows else "%ends")
         e(f"add.u64 %a, %out{array}, {group.start * self.item};", *([f"add.u64 %a, %a, %at{port};"] if rows else ()))
-        e("bar.warp.sync 0xFFFFFFFF;" if offset >= 0 else f"mov.{f} %t, {literal(0.0, self.bits)};")
+        tile = self.tile_to_store(group, offset)
         for k in range(group.width):
             row = k * group.rows
-            e(f"setp.gt.s32 %there, {left}, {row};", f"and.pred %there, %there, {f'%kept{port}' if rows else '%ends'};")
-            if offset >= 0:
-                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            e(f"setp.gt.s32 %there, {left}, {row};")
+            self.stored_entry(tile, offset, row)
             e(f"@%there st.global.{f} [%a], %t;", f"add.u64 %a, %a, %pace{port};")
 
     def _carry(self) -> None:

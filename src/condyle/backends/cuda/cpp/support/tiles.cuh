@@ -97,12 +97,13 @@ struct TileOut {
     template <typename Number>
     __device__ __forceinline__ void write(int start, int count, Number number) const
     {
-        const int column = lane % WIDTH;
+        const int column = lane % WIDTH, from = column < count ? column : 0;
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
             const int row = lane / WIDTH + k * (32 / WIDTH);
+            const T x = number(from, row); /* every lane reads: no branch around two instructions */
             if (column < count && row < left) {
-                data[row * SIZE + start + column] = number(column, row);
+                data[row * SIZE + start + column] = x;
             }
         }
     }
