@@ -144,6 +144,7 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "setp.eq": _compare(np.equal),
     "setp.nan": _compare(lambda a, b: np.isnan(a) | np.isnan(b)),
     "setp.lt.and": lambda a, b, p: (a < b) & p,
+    "setp.eq.and": lambda a, b, p: (a == b) & p,
     "cvta.to.global": lambda a: a,
     "mul.wide.u32": lambda a, b: a.astype(np.uint64) * b,
     "cvt.u64.u32": lambda a: a.astype(np.uint64),

@@ -218,12 +218,14 @@ def _narrowed(program: Program, order: Order, bits: int, target: Target, lowered
 
 def _layout(program: Program, bits: int, width: int, target: Target) -> Layout:
     """Inputs that are read as a whole have the widest tiles, others and outputs tiles of `width`; none is wider than
-    needed for its row."""
-    widths_in = (_width(array, WARP if array.size <= target.eager else width) for array in program.inputs)
-    return Layout(bits, tuple(widths_in), tuple(_width(array, width) for array in program.arrays))
+    needed for its row. Where the target has whole rows, rows of up to two tiles are staged as such."""
+    widths_in = (_width(array, WARP if array.size <= target.eager else width, target) for array in program.inputs)
+    return Layout(bits, tuple(widths_in), tuple(_width(array, width, target) for array in program.arrays))
 
 
-def _width(array: Array, most: int) -> int:
+def _width(array: Array, most: int, target: Target) -> int:
+    if target.whole_rows and array.size <= 2 * most:
+        return 0
     width = 1
     while width < min(array.size, most):
         width *= 2

@@ -6,6 +6,8 @@ problems, have the same. Problems that are marked as ended are left as they are.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from condyle.backends.cuda.launches import Part, Text
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
@@ -21,7 +23,7 @@ def over_rows(program: Program, bits: int, target: Target = TARGET) -> Part:
     """The kernel of a Program."""
     texts = tuple(
         Text(kernel_name(low), emit_rows(low, target), low.pool, WARP, low.order, low.slots * bits // 8)
-        for low in lower(expand(program, bits), bits, target)
+        for low in lower(expand(program, bits), bits, replace(target, whole_rows=False))
     )
     return Part(texts, program.inputs, program.arrays)
 

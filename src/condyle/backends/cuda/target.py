@@ -23,7 +23,8 @@ class Target:
     trust: factor on these for a first candidate, because the assembler often finds an order that needs fewer registers.
     dirty: factor on the distance to the next use of a value that would have to be spilled, when a register is chosen to
     be freed. eager: inputs with at most this number of entries are read as a whole at the start.
-    widths: entries of a row that are staged together, the widest first.
+    widths: entries of a row that are staged together, the widest first. whole_rows: whether short rows are staged as a
+    whole, which needs dense rows in device memory.
     shared: bytes of shared memory that every GPU has. pool: bytes for each warp above which a narrower width is tried.
     orders: tried in addition to the trace; few: the only ones for Programs of `many` operations or more.
     longest: derivatives of forward dynamics with more operations are split into several kernels.
@@ -38,6 +39,7 @@ class Target:
     dirty: float = 0.7
     eager: int = 64
     widths: tuple[int, ...] = (32, 16, 8, 4)
+    whole_rows: bool = True
     shared: int = 99 * 1024
     pool: int = 24_000
     orders: tuple[str, ...] = ("rows", "columns", "leaves")

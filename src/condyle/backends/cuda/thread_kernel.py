@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import groupby
 
-from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.thread_steps import (
     Angle,
     Compute,
@@ -23,7 +24,7 @@ from condyle.backends.cuda.thread_steps import (
     Wait,
 )
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
-from condyle.ir.program import constant_of, operands
+from condyle.ir.program import constant_of, input_of, operands
 from condyle.operations import AMOUNTS
 from condyle.text import Emitter
 
@@ -106,7 +107,7 @@ def emit(low: Lowered, target: Target = TARGET) -> str:
     e(".extern .shared .align 16 .b8 pool[];", "")
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(low.program.arrays)), target.most_threads)
     with e.block("{"):
-        Body(e, low).write()
+        _DenseBody(e, low).write()
     return e.text()
 
 
@@ -125,7 +126,8 @@ def write_entry(e: Emitter, name: str, ports: tuple[int, int], threads: int, mor
 
 
 class Body:
-    """The body of a kernel. names: the current register of each value."""
+    """The body of a kernel whose inputs have any stride, in tiles of columns. names: the current register of each
+    value."""
 
     def __init__(self, e: Emitter, low: Lowered) -> None:
         self.e, self.low, self.bits = e, low, low.bits
@@ -133,7 +135,7 @@ class Body:
         self.names: dict[int, str] = {}
         self.count = self.guards = 0
         groups = [step.group for step in low.steps if isinstance(step, (Load, Flush))]
-        self.widths = sorted({group.width for group in groups})
+        self.widths = sorted({group.width for group in groups} - {0})
         self.ins = {g.array: g for s in low.steps if isinstance(s, Load) for g in (s.group,)}
         self.outs = {g.array: g for s in low.steps if isinstance(s, Flush) for g in (s.group,)}
 
@@ -205,9 +207,10 @@ class Body:
         if isinstance(step, Compute):
             self._compute(step.node)
         elif isinstance(step, Take):
-            self.e(f"ld.shared.{self.f} {self.new(step.node)}, [%mine+{step.offset}];")
+            array, _ = input_of(self.low.program.nodes[step.node])
+            self.e(f"ld.shared.{self.f} {self.new(step.node)}, [{_own(self.ins[array])}+{step.offset}];")
         elif isinstance(step, Put):
-            self.e(f"st.shared.{self.f} [%mine+{step.offset}], {self.register(step.node)};")
+            self.e(f"st.shared.{self.f} [{_own(self.outs[step.array])}+{step.offset}], {self.register(step.node)};")
         elif isinstance(step, Spill):
             self.e(f"st.local.{self.f} [%spilled+{step.slot * self.item}], {self.names[step.node]};")
         elif isinstance(step, Reload):
@@ -309,6 +312,8 @@ class Body:
             self.e(f"mov.{self.f} %t, {literal(0.0, self.bits)};")
             return ""
         self.e("bar.warp.sync 0xFFFFFFFF;")
+        if not group.width:
+            return "%mine"
         if group.count == group.width:
             return f"%tile{group.width}"
         self.e(f"selp.b32 %place, %tile{group.width}, %base, %inside;")
@@ -319,6 +324,138 @@ class Body:
         makes a branch."""
         if offset >= 0:
             self.e(f"ld.shared.{self.f} %t, [{tile}+{offset + row * self.item}];")
+
+
+def _own(group: Group) -> str:
+    """The register with the address of this lane's row in tiles of a kind."""
+    return "%mine" if group.width else f"%mine{group.count}"
+
+
+class _DenseBody(Body):
+    """The same with dense rows in device memory: strides are numbers in the code, and short rows are staged as a whole.
+
+    A warp with 32 states copies its rows of dense inputs together. Else, as for one row that serves all states, each
+    lane copies the row of its state, and a lane without a state stores an undefined number.
+    """
+
+    def write(self) -> None:
+        self.declare()
+        self.where()
+        for kind, steps in groupby(self.low.steps, key=type):
+            if kind is Load:
+                self._loads([step for step in steps if isinstance(step, Load)])
+            else:
+                for step in steps:
+                    self.step(step)
+        self.e("ret;")
+
+    def declare(self) -> None:
+        super().declare()
+        self.wholes = sorted({group.count for group in (*self.ins.values(), *self.outs.values()) if not group.width})
+        groups = [step.group for step in self.low.steps if isinstance(step, Load)]
+        self.e(f".reg .{self.f} %x<{1 + sum(group.width + 2 * group.count for group in groups)}>;")
+        self.e(".reg .pred %dense;", ".reg .b64 %from;", ".reg .b32 %few;")
+        self.e(*(f".reg .b32 %mine{count};" for count in self.wholes))
+        self.copies = self.branches = 0
+
+    def inputs(self) -> None:
+        """Computes addresses of this lane's rows in tiles; %dense: whether the warp has 32 states and rows of inputs
+        other than single numbers are dense; %few: the number of its states."""
+        e, item = self.e, self.item
+        for count in self.wholes:
+            e(f"mad.lo.u32 %mine{count}, %lane, {count * item}, %base;")
+            gap = Group(0, 0, count, 0, self.bits).gap
+            if gap < WARP:
+                e(f"shr.u32 %k, %lane, {gap.bit_length() - 1};", f"mad.lo.u32 %mine{count}, %k, {item}, %mine{count};")
+        e(f"min.u32 %few, %left, {WARP};", f"setp.eq.u32 %dense, %few, {WARP};")
+        for array in self.ins:
+            size = self.low.program.inputs[array].size
+            if size > 1:
+                e(f"ld.param.u64 %a, [stride{array}];", f"setp.eq.and.u64 %dense, %a, {size * item}, %dense;")
+
+    def outputs(self) -> None:
+        for array, group in self.outs.items():
+            self.e(f"ld.param.u64 %out{array}, [out{array}];", f"cvta.to.global.u64 %out{array}, %out{array};")
+            self._first(f"%out{array}", group, self.low.program.arrays[array].size)
+
+    def _first(self, base: str, group: Group, size: int) -> None:
+        """Moves an address from the start of an array to the first entry that this lane copies."""
+        e, width, item = self.e, group.width, self.item
+        e(f"add.u32 %k, %first, %row{width};" if width else "mov.u32 %k, %first;")
+        e(f"mul.wide.u32 %a, %k, {size * item};", f"add.u64 {base}, {base}, %a;")
+        e(f"mul.wide.u32 %a, {f'%col{width}' if width else '%lane'}, {item};", f"add.u64 {base}, {base}, %a;")
+
+    def _loads(self, steps: Sequence[Load]) -> None:
+        e, sizes = self.e, [array.size for array in self.low.program.inputs]
+        rows = [step for step in steps if sizes[step.group.array] > 1]
+        if rows:
+            self.branches += 1
+            e(f"@!%dense bra ALONE{self.branches};")
+            for step in rows:
+                self._load_together(step.group, step.offset)
+            e(f"bra LOADED{self.branches};", f"ALONE{self.branches}:")
+            for step in rows:
+                self._load_alone(step.group, step.offset)
+            e(f"LOADED{self.branches}:")
+        for step in steps:
+            if step not in rows:
+                self._load_alone(step.group, step.offset)
+        e("bar.warp.sync 0xFFFFFFFF;")
+
+    def _load_together(self, group: Group, offset: int) -> None:
+        e, f, item, width, size = self.e, self.f, self.item, group.width, self.low.program.inputs[group.array].size
+        e(f"ld.param.u64 %from, [in{group.array}];", "cvta.to.global.u64 %from, %from;")
+        self._first("%from", group, size)
+        inside = ""
+        if group.count < width:
+            e(f"setp.lt.u32 %inside, %col{width}, {group.count};")
+            inside = "@%inside "
+        for number, place in self._accesses(group, size):
+            x = self._copied()
+            e(f"{inside}ld.global.nc.{f} {x}, [%from+{number * item}];")
+            e(f"st.shared.{f} [{self._tile(group)}+{offset + place * item}], {x};")
+
+    def _load_alone(self, group: Group, offset: int) -> None:
+        e, f, item = self.e, self.f, self.item
+        e(f"ld.param.u64 %from, [in{group.array}];", "cvta.to.global.u64 %from, %from;")
+        e("add.u32 %k, %first, %lane;", f"ld.param.u64 %stride{group.array}, [stride{group.array}];")
+        e("cvt.u64.u32 %a, %k;", f"mad.lo.u64 %from, %a, %stride{group.array}, %from;")
+        e("setp.lt.u32 %there, %lane, %few;")
+        for k in range(group.count):
+            x = self._copied()
+            e(f"@%there ld.global.nc.{f} {x}, [%from+{(group.start + k) * item}];")
+            e(f"st.shared.{f} [{_own(group)}+{offset + k * group.pitch * item}], {x};")
+
+    def _copied(self) -> str:
+        """A register for a number that is copied."""
+        self.copies += 1
+        return f"%x{self.copies}"
+
+    @staticmethod
+    def _tile(group: Group) -> str:
+        """The register with the address in a tile of the first entry that this lane copies."""
+        return f"%tile{group.width}" if group.width else "%mine"
+
+    @staticmethod
+    def _accesses(group: Group, size: int) -> list[tuple[int, int]]:
+        """For each access of the whole warp the distance from this lane's first entry, in numbers of the array and of
+        the tile."""
+        if group.width:
+            return [(k * group.rows * size + group.start, k * group.rows) for k in range(group.width)]
+        numbers = range(0, WARP * group.count, WARP)
+        return [(k, k + k // (group.gap * group.count)) for k in numbers]
+
+    def flush(self, group: Group, offset: int) -> None:
+        if group.width:
+            super().flush(group, offset)
+            return
+        e, f, item = self.e, self.f, self.item
+        tile = self.tile_to_store(group, offset)
+        e(f"mul.lo.u32 %k, %few, {group.count};", "sub.u32 %k, %k, %lane;")
+        for number, place in self._accesses(group, group.count):
+            e(f"setp.gt.s32 %there, %k, {number};")
+            self.stored_entry(tile, offset, place)
+            e(f"@%there st.global.{f} [%out{group.array}+{number * item}], %t;")
 
 
 def write_compute(e: Emitter, op: str, to: str, used: Sequence[str], f: str) -> None:

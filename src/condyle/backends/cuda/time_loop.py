@@ -60,7 +60,7 @@ def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> t
     """The texts to choose from, for every loop of a kind."""
     return tuple(
         Text(kernel_name(low), emit(low, kind, target), low.pool, 32, low.order, low.slots * bits // 8)
-        for low in lower(expand(program, bits), bits, target)
+        for low in lower(expand(program, bits), bits, replace(target, whole_rows=False))
     )
 
 
