@@ -279,7 +279,8 @@ class _Run:
             return np.full(self.n, self.values[line.operands[1].strip("[]")], kind)
         address = self._address(line.operands[1]) + number * np.dtype(kind).itemsize
         if space == "const":
-            (table,) = self.kernel.constants.values()
+            name = line.operands[1].strip("[]").partition("+")[0]
+            table = self.kernel.constants["turns" if name.startswith("%") else name]
             return table.view(kind)[address // np.dtype(kind).itemsize]
         if space == "shared":
             return self.shared.load(address, kind, mask)

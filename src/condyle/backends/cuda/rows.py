@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from condyle.backends.cuda.constants import in_memory
 from condyle.backends.cuda.launches import Part, Text
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
@@ -45,7 +46,7 @@ def emit_rows(low: Lowered, target: Target = TARGET) -> str:
     write_entry(e, kernel_name(low), (inputs, outputs), target.most_threads, more)
     with e.block("{"):
         _RowsBody(e, low).write()
-    return e.text()
+    return in_memory(e.text())
 
 
 class _RowsBody(Body):

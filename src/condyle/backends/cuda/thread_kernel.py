@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
+from condyle.backends.cuda.constants import in_memory
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.thread_steps import (
     Angle,
@@ -108,7 +109,7 @@ def emit(low: Lowered, target: Target = TARGET) -> str:
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(low.program.arrays)), target.most_threads)
     with e.block("{"):
         _DenseBody(e, low).write()
-    return e.text()
+    return in_memory(e.text())
 
 
 def write_head(e: Emitter, target: Target) -> None:

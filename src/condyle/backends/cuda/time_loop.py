@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from condyle.backends.common.facts import packed
+from condyle.backends.cuda.constants import in_memory
 from condyle.backends.cuda.launches import Part, Parts, Text, straight
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
@@ -98,7 +99,7 @@ def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(kind.outputs)), target.most_threads, more)
     with e.block("{"):
         _TimeLoopBody(e, low, kind).write()
-    return e.text()
+    return in_memory(e.text())
 
 
 class _TimeLoopBody(Body):
