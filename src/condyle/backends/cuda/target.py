@@ -112,9 +112,9 @@ class Size:
 
     @cached_property
     def thread(self) -> float:
-        """Instructions of a thread, within a third: operations, staged entries, reciprocals, sines."""
+        """Instructions of a thread, within a tenth: operations, staged entries, more for reciprocals and sines."""
         counts = count(self.program)
-        return 800 + self.operations + 5 * self.entries + 85 * counts.div + 30 * counts.sincos
+        return 80 + self.operations + 4.3 * self.entries + 2 * counts.div + 30 * counts.sincos
 
     @cached_property
     def _words(self) -> tuple[int, int]:

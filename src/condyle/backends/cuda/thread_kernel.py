@@ -209,9 +209,11 @@ class Body:
             self._compute(step.node)
         elif isinstance(step, Take):
             array, _ = input_of(self.low.program.nodes[step.node])
-            self.e(f"ld.shared.{self.f} {self.new(step.node)}, [{_own(self.ins[array])}+{step.offset}];")
+            self.e(f"ld.shared.{self.f} {self.new(step.node)}, [{_row_address(self.ins[array])}+{step.offset}];")
         elif isinstance(step, Put):
-            self.e(f"st.shared.{self.f} [{_own(self.outs[step.array])}+{step.offset}], {self.register(step.node)};")
+            self.e(
+                f"st.shared.{self.f} [{_row_address(self.outs[step.array])}+{step.offset}], {self.register(step.node)};"
+            )
         elif isinstance(step, Spill):
             self.e(f"st.local.{self.f} [%spilled+{step.slot * self.item}], {self.names[step.node]};")
         elif isinstance(step, Reload):
@@ -327,7 +329,7 @@ class Body:
             self.e(f"ld.shared.{self.f} %t, [{tile}+{offset + row * self.item}];")
 
 
-def _own(group: Group) -> str:
+def _row_address(group: Group) -> str:
     """The register with the address of this lane's row in tiles of a kind."""
     return "%mine" if group.width else f"%mine{group.count}"
 
@@ -425,7 +427,7 @@ class _DenseBody(Body):
         for k in range(group.count):
             x = self._copied()
             e(f"@%there ld.global.nc.{f} {x}, [%from+{(group.start + k) * item}];")
-            e(f"st.shared.{f} [{_own(group)}+{offset + k * group.pitch * item}], {x};")
+            e(f"st.shared.{f} [{_row_address(group)}+{offset + k * group.pitch * item}], {x};")
 
     def _copied(self) -> str:
         """A register for a number that is copied."""
