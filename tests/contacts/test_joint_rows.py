@@ -259,6 +259,7 @@ def test_legs_that_are_locked_on_the_ground_are_hard() -> None:
     assert np.mean(np.abs(found.v[solved, 6:]) < 1e-11) > 0.6
 
 
+@pytest.mark.slow
 def test_the_impulses_of_contacts_are_all_that_a_start_needs() -> None:
     """Those of joints follow: a second call ends where the first one did."""
     q, v, tau, *rest = on_feet()
@@ -270,6 +271,7 @@ def test_the_impulses_of_contacts_are_all_that_a_start_needs() -> None:
     np.testing.assert_allclose(second.v[solved], first.v[solved], rtol=0, atol=1e-7)  # 10 of what is solved
 
 
+@pytest.mark.slow
 def test_joint_impulses_are_what_is_left_in_the_balance() -> None:
     """And they are zero where no row is."""
     robot, (q, v, tau, *rest) = stiff_quadruped(), on_feet()

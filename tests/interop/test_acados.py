@@ -61,6 +61,7 @@ def test_second_derivatives_through_the_c_interface(case):
     np.testing.assert_allclose(rows[:, :, 4].reshape(3 * N, N), J.T, atol=1e-10 * np.abs(J).max())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_functions_that_acados_generates(case, monkeypatch):
     """Explicit dynamics, forward sensitivities and Hessian, with the expressions and the options that acados has."""

@@ -68,6 +68,7 @@ def test_transposes_of_derivatives(fixed):
     assert np.allclose(jax.jacfwd(lambda bar: vjp(bar).q)(bar), jax.jacrev(lambda bar: vjp(bar).q)(bar))
 
 
+@pytest.mark.slow
 def test_rollouts(floating):
     taus = np.random.default_rng(1).normal(size=(2, 4, floating.robot.nv))
 
@@ -81,6 +82,7 @@ def test_rollouts(floating):
     assert all(np.allclose(x, y) for x, y in zip(mapped, whole, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q_gradient", [slow("ambient"), "tangent"])
 def test_steps_one_after_the_other_have_the_gradient_of_a_rollout(floating, q_gradient):
     far, taus = wrap(floating.dyn, q_gradient), np.random.default_rng(1).normal(size=(3, floating.robot.nv))

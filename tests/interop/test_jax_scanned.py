@@ -47,6 +47,7 @@ def second(case: Case, f: Any, outer: Any, inner: Any) -> Any:
     return jax.jit(outer(inner(lambda *x: (f(*x) ** 2).sum(), 0), (1, 2)))(*of_one(case))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outer", "inner"), [(jax.jacfwd, jax.jacrev), *(slow(*pair) for pair in MORE)])
 def test_second_derivatives_are_those_of_a_scan_of_steps(fixed: Case, outer: Any, inner: Any) -> None:
     rolled, scanned = states(fixed.far, [2, 3])

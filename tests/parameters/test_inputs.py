@@ -194,6 +194,7 @@ def test_named_routes_serve_variants() -> None:
     assert relative(scanned.forward_dynamics(q, v, tau, f_ext=f_ext), want) < 1e-9
 
 
+@pytest.mark.slow
 def test_steps_and_rollouts_take_them() -> None:
     robot = robot_named("tree-1")
     numbers = other_numbers(robot)

@@ -81,6 +81,7 @@ def slides(x: object, u: object) -> object:
     return {"x": x + 0.1 * u, "cost": x @ x + u @ u}  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_a_users_function_with_a_sum(tmp_path: Path) -> None:
     f = condyle.function(slides, inputs={"x": 3, "u": 3})

@@ -53,6 +53,7 @@ def test_compiles_without_a_word_and_is_right(tmp_path: Path, compiler: str, mac
     assert call(["./check"], tmp_path).count("right") == 3
 
 
+@pytest.mark.slow
 @needs("cmake")
 def test_cmake(tmp_path: Path) -> None:
     project(tmp_path)
@@ -65,6 +66,7 @@ LIBRARY = {"sincos", "memcpy", "memset", "memmove", "fma", "fmod"} | {row.c for 
 """What exported code may call, also with an f behind it; none of it allocates."""
 
 
+@pytest.mark.slow
 @needs("nm")
 @pytest.mark.parametrize("machine", [slow("-march=native"), "-DCD_SCALAR"])
 def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
@@ -78,6 +80,7 @@ def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
         assert {name.rstrip("f") for name in wanted} <= LIBRARY, source
 
 
+@pytest.mark.slow
 def test_loops_have_no_table_that_nothing_reads(tmp_path: Path) -> None:
     condyle.export(condyle.chain(40), "c", tmp_path, ("fd",), name="arm")
     call([COMPILERS[0], *STRICT, "-fsyntax-only", "arm_fd.c"], tmp_path)

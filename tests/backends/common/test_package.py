@@ -93,6 +93,7 @@ def test_pkg_config(place: Path, tmp_path: Path) -> None:
     call([str(tmp_path / "app")], tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_project(tmp_path: Path) -> None:
     """add_subdirectory gives the same target, and neither builds the test nor registers it."""
     project = second(tmp_path / "second", lists(0, "main.c", "add_subdirectory(arm)\nenable_testing()"))

@@ -54,6 +54,7 @@ def build_example(folder: Path, work: Path) -> Path:
     return work / "example"
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_the_example_runs_and_is_right(project: Path, tmp_path: Path) -> None:
     said = call([str(build_example(project, tmp_path))], tmp_path)
@@ -62,6 +63,7 @@ def test_the_example_runs_and_is_right(project: Path, tmp_path: Path) -> None:
     assert "WRONG" not in said
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_an_iteration_is_written_out(tmp_path: Path) -> None:
     """Its example runs it on states with known answers; float32 ends where rounding says so, within its tolerance."""
@@ -78,6 +80,7 @@ def test_an_iteration_is_written_out(tmp_path: Path) -> None:
     assert "WRONG" not in said and re.search(r"iterate_roots iterations +double +right", said)
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_the_example_finds_a_wrong_answer(tmp_path: Path) -> None:
     condyle.export(robot("iiwa14"), "cuda", tmp_path, functions=("m",))
@@ -119,6 +122,7 @@ def test_no_model_text_outside_robot_json(tmp_path: Path) -> None:
         assert ("vil" in written) == (path.name == "robot.json")
 
 
+@pytest.mark.slow
 def test_long_functions_are_stages() -> None:
     quadruped = planned(robot("hyq", True), ("dfd",))
     (dfd,), written = quadruped.functions, text(quadruped, Facts(19, 18))
@@ -152,6 +156,7 @@ def test_nvrtc_compiles_the_kernels(arch: str) -> None:
     assert image[:4] == b"\x7fELF"
 
 
+@pytest.mark.slow
 def test_nvrtc_compiles_a_humanoid() -> None:
     assert by_nvrtc(text(planned(robot("atlas"), ("id",)), Facts(30, 30, name="atlas")), "atlas", ("id",), "sm_90")
 

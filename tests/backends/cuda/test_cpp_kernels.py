@@ -208,6 +208,7 @@ BARRIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", BARRIERS)
 def test_the_shim_notices_a_missing_barrier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
     from tests.backends.cuda import exported

@@ -69,6 +69,7 @@ def test_the_papers_format_is_less_accurate_where_entries_are_small(iiwa) -> Non
     assert theirs["minv"]["Minv_relative"] > 5.0 * ours["minv"]["Minv_relative"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "robot", [every_joint(), slow(condyle.load("hyq", floating_base=True))], ids=["every_joint", "hyq"]
 )

@@ -182,6 +182,7 @@ def test_torques_are_held_to_their_box() -> None:
     assert held.formats[Word("tau", 0)].frac < free.formats[Word("tau", 0)].frac
 
 
+@pytest.mark.slow
 def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
     robot = condyle.load("iiwa14")
     boxes = ({"v": 2, "a": 5}, {"v": 10, "a": 100})
@@ -201,6 +202,7 @@ def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
     assert bench(ROBOT, fpga.accelerator(ROBOT, options), 10).startswith("right")
 
 
+@pytest.mark.slow
 def test_silent_saturation_changes_the_flag_alone(bench) -> None:
     acc, silent = (fpga.accelerator(ROBOT, fpga.Options(overflow=how)) for how in ("flag", "silent"))
     states = fpga.consistent(ROBOT, fpga.sampled(ROBOT, 30, 6))

@@ -55,6 +55,7 @@ def test_external_forces(bench: Bench, functions: tuple[str, ...]) -> None:
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(acc.plan.functions)} tasks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ii", [slow(1), slow(2), 5])
 def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) -> None:
     robot = condyle.chain(2, 0)
@@ -69,6 +70,7 @@ def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) ->
             assert cycles == acc.interval(function) * gaps, function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "pipeline", "ii"),
     [
