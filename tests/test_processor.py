@@ -61,8 +61,8 @@ def test_what_is_listed_as_a_repeat_is_there() -> None:
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{name}: correct tests/repeats.txt"
 
 
-def test_cases_beyond_a_tests_second_are_repeats() -> None:
-    seconds = {"tests/a.py::t[b-1]": 0.9, "tests/a.py::t[c[2]]": 0.2, "tests/a.py::t[d]": 0.1, "tests/a.py::u": 9.0}
+def test_cases_beyond_the_time_of_their_test_are_repeats() -> None:
+    seconds = {"tests/a.py::t[b-1]": 0.3, "tests/a.py::t[c[2]]": 0.2, "tests/a.py::t[d]": 0.1, "tests/a.py::u": 9.0}
     seconds |= {"tests/a.py::long[x]": 4.0, "tests/a.py::long[y]": 4.1, "docs/b.py::t[x]": 5.0, "docs/b.py::t[y]": 5.0}
     _, *lines = repeats_text(seconds).splitlines()
     assert lines == ["a.py::long", "    y", "a.py::t", "    b-1"]

@@ -248,6 +248,7 @@ def test_a_robot_on_its_feet_balances_impulses_of_contacts_and_joints() -> None:
     assert np.sum(np.abs(u) < 1e-12) > 20 and slides.sum() > 100
 
 
+@pytest.mark.slow
 def test_legs_that_are_locked_on_the_ground_are_hard() -> None:
     """At rest, with more friction in the joints than the robot weighs. Joints are right for the impulses of contacts:
     the rest is what the residual says."""
@@ -296,6 +297,7 @@ def dyn_of_starts(sweeps: int | None, target: str = "cpu", dtype: str = "float64
     return stiff_quadruped().compile(target, dtype=dtype, contacts=FEET, inputs=given, sweeps=sweeps, **ROWS)
 
 
+@pytest.mark.slow
 def test_a_sweep_from_a_solution_stays_there() -> None:
     """The start of both kinds of rows: without that of the joints one sweep leads away."""
     args = on_feet()

@@ -103,6 +103,7 @@ def test_all_of_it_is_finite(name: str) -> None:
             assert all(np.isfinite(x).all() for x in answers), dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [slow("float64"), "float32"])
 def test_a_stretched_leg(dtype: str) -> None:
     case, at = straight()

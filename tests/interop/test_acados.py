@@ -38,6 +38,7 @@ def called(folder, function, *given, sources=("arm.o",), links=()):
     return np.array(done.stdout.split(), float)
 
 
+@pytest.mark.slow
 def test_values_and_first_derivatives_through_the_c_interface(case):
     dyn, folder, args = case
     a = dyn.forward_dynamics(*args)

@@ -117,6 +117,7 @@ def test_a_users_function_is_one_function():
         np.testing.assert_allclose(np.array(got).ravel(), np.ravel(want), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_export_is_one_file_that_external_loads(tmp_path):
     robot = two_links()
     frame = list(robot.frames)[-1]

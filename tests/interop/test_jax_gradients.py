@@ -102,6 +102,7 @@ def test_steps_one_after_the_other_have_the_gradient_of_a_rollout(floating, q_gr
     assert np.isfinite(forward) and np.isfinite(bent[0]).all()
 
 
+@pytest.mark.slow
 def test_third_derivatives_are_there_or_said():
     f = condyle.function(lambda x: {"y": (x**4).sum()}, {"x": 2}).compile(threads=1)
     far, x = wrap(f), jnp.array([1.0, 2.0])

@@ -122,6 +122,7 @@ def test_a_hessian_of_forward_dynamics_by_what_moves_the_mass_matrix(target: str
     assert relative(np.einsum("nij,nj->ni", H, direction), expected) < 1e-6  # of central differences
 
 
+@pytest.mark.slow
 def test_derivatives_by_parameters() -> None:
     """The regressor is the Jacobian of id; that of fd is -M^-1 Y; cotangents are products with it."""
     robot = robot_named("floating-2")

@@ -140,5 +140,6 @@ def test_a_signals_handler_forks_in_a_batch(deepest: int) -> None:
     program(FORKS.format(deepest=deepest, child=child, expected="()"))
 
 
+@pytest.mark.slow
 def test_a_signals_handler_forks_in_a_batch_and_ends_the_child() -> None:
     program(FORKS.format(deepest=1, child="raise KeyError", expected="KeyError"))

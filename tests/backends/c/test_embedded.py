@@ -60,6 +60,7 @@ def test_right_and_bare(tmp_path: Path, robot: str, dtype: str) -> None:
         bare(tmp_path, source, "-O2")
 
 
+@pytest.mark.slow
 @needs("gcc", "nm")
 def test_loops_over_joints(tmp_path: Path) -> None:
     """With a product of matrices between them."""

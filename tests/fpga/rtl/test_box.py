@@ -197,6 +197,7 @@ def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
                 assert error <= 1.3 * known[function][name], (function, name)
 
 
+@pytest.mark.slow
 def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
     options = fpga.Options(box={"v": 30.0, f"v.{SECOND}": 0.1, "a": 200.0, "tau": {SECOND: 5.0}})
     assert bench(ROBOT, fpga.accelerator(ROBOT, options), 10).startswith("right")
