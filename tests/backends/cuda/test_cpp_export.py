@@ -79,6 +79,18 @@ def test_an_iteration_is_written_out(tmp_path: Path) -> None:
 
 
 @needs_gpp
+def test_answers_of_contacts_have_tolerances_of_their_own(tmp_path: Path) -> None:
+    """The residual of a solution is rounding alone: its tolerance goes by the impulse."""
+    leg = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+    condyle.export(leg, "cuda", tmp_path, ("cfric",), name="iiwa14", contacts=(condyle.Contact("link0"),))
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert re.findall(r"cfric_f_ext (\w+) +(\w+) +(\w+)", said) == [
+        (answer, dtype, "right") for dtype in ("double", "float") for answer in ("v_next", "impulse", "residual")
+    ]
+    assert said.count(" right ") == 2 * (3 + 3) and "WRONG" not in said
+
+
+@needs_gpp
 def test_the_example_finds_a_wrong_answer(tmp_path: Path) -> None:
     condyle.export(robot("iiwa14"), "cuda", tmp_path, functions=("m",))
     known = (tmp_path / "known.h").read_text()

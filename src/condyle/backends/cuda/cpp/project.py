@@ -356,7 +356,7 @@ def cmake(facts: Facts) -> str:
     name, library = facts.name, library_of(facts.name)
     e = Emitter()
     write_library(e, name, ABI, "CXX", "INTERFACE")
-    e(f"target_compile_features({library} INTERFACE cxx_std_17)", "")
+    e(f"target_compile_features({library} INTERFACE cxx_std_17 cuda_std_17)", "")
     write_install(e, name, f"{name}.cuh")
     e("", "# the example, if this is the top-level project and there is a CUDA compiler")
     e("include(CheckLanguage)", "check_language(CUDA)")
@@ -364,7 +364,6 @@ def cmake(facts: Facts) -> str:
         with e.block("if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)", "endif()"):
             e("set(CMAKE_CUDA_ARCHITECTURES 80)  # with PTX, which drivers compile for later GPUs")
         e("enable_language(CUDA)", "enable_testing()", f"add_executable({library}_example example.cu)")
-        e(f"target_compile_features({library}_example PRIVATE cuda_std_17)")
         e(f"target_link_libraries({library}_example PRIVATE {library})")
         e(f"add_test(NAME {library}_example COMMAND {library}_example)")
     return e.text()
