@@ -12,6 +12,7 @@ import pytest
 import condyle
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.errors import UnsupportedError
+from condyle.jobs.optimal_control import OptimalControl
 from tests.backends.cuda.exported import SHIM
 from tests.backends.cuda.test_cpp_export import STRICT, build_example, by_nvrtc, needs_gpp
 from tests.programs import call
@@ -138,3 +139,6 @@ def test_steps_and_rollouts_with_contacts_of_a_robot_that_floats(tmp_path: Path)
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="'rollout' is not one of"):
         condyle.export(condyle.load("iiwa14"), "verilog", tmp_path, ("rollout",))
+    job = OptimalControl(LEG, lambda at, u: {"residual": u}, knots=2, dt=0.1)
+    with pytest.raises(UnsupportedError, match=r"OptimalControl write projects of their own: call its export\(...\)"):
+        condyle.export(LEG, "cuda", tmp_path, [job])

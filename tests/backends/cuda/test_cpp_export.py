@@ -91,6 +91,19 @@ def test_answers_of_contacts_have_tolerances_of_their_own(tmp_path: Path) -> Non
 
 
 @needs_gpp
+def test_inputs_may_have_names_that_the_header_has(tmp_path: Path) -> None:
+    """Entry 0 of x is x0 in a body, which is an input here; others are names of its functions and arguments."""
+
+    def sums(x: Any, x0: Any, t: Any, sin: Any, stream: Any, scratch: Any, launch: Any) -> dict[str, Any]:
+        return {"y": np.sin(x) + x0 * t + sin * stream, "rows": scratch + launch}
+
+    names = ("x", "x0", "t", "sin", "stream", "scratch", "launch")
+    condyle.function(sums, inputs=dict.fromkeys(names, 2)).export("cuda", tmp_path, name="iiwa14", rollout={})
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * (2 + 2) and "WRONG" not in said
+
+
+@needs_gpp
 def test_the_example_finds_a_wrong_answer(tmp_path: Path) -> None:
     condyle.export(robot("iiwa14"), "cuda", tmp_path, functions=("m",))
     known = (tmp_path / "known.h").read_text()
