@@ -125,11 +125,11 @@ def test_a_users_function_with_contacts_and_forces_of_a_robot_that_floats(tmp_pa
 @needs_gpp
 @pytest.mark.slow
 def test_steps_and_rollouts_with_contacts_of_a_robot_that_floats(tmp_path: Path) -> None:
-    """With flags of contacts and forces: a step, its derivatives A and B, and a rollout."""
+    """With flags of contacts and forces: a step, its derivatives A, B and E, and a rollout."""
     condyle.export(LEG, "cuda", tmp_path, ("dstep", "rollout"), name="iiwa14", contacts=(FOOT,))
     said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
-    assert said.count(" right ") == 2 * 12 and "WRONG" not in said
-    for answer in ("dstep_f_ext_active A ", "dstep_f_ext_active B ", "rollout_f_ext_active v_next "):
+    assert said.count(" right ") == 2 * 13 and "WRONG" not in said
+    for answer in ("dstep_active A ", "dstep_active B ", "dstep_f_ext_active E ", "rollout_f_ext_active v_next "):
         assert said.count(answer) == 2
     header = (tmp_path / "iiwa14.cuh").read_text()
     for arch in ARCHITECTURES[:2]:
