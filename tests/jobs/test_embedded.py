@@ -157,6 +157,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         problem(knots=4).export("c", tmp_path, part="cortex-m7")
     with pytest.raises(UnsupportedError, match="flash and stack are limits on a processor"):
         problem(knots=4).export("c", tmp_path, embedded=True, stack=100)
+    with pytest.raises(UnsupportedError, match=r"target 'cuda' writes no schedules.*export 'c'"):
+        problem(knots=4).export("cuda", tmp_path)
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import condyle
 from condyle.backends.c.export import export_c
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, Vectors
-from condyle.backends.common.readme import Coordinates
+from condyle.backends.common.readme import Coordinates, counted
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from condyle.operations import OPERATIONS
@@ -178,6 +178,7 @@ def test_the_readme_has_files_functions_and_joints(tmp_path: Path) -> None:
     assert all(f"`{file.name}`" in page for file in files if file.name != "README.md")
     assert "int arm_id(size_t n, const double *" in page
     assert "Condyle 0.1.0 from robot `abc123`" in page
+    assert "\n2 functions of one robot" in page and counted(1) == "1 function"
     assert page.split("|---|---|---|---|---|")[-1].strip().splitlines()[:4] == [
         "| 0 | `shoulder_1` | free | 0 to 6 | 0 to 5 |",
         "| 1 | (see `robot.json`) | revolute | 7 | 6 |",

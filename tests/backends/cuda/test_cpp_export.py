@@ -44,7 +44,7 @@ def test_the_readme_has_files_calls_and_joints(project: Path) -> None:
     assert all(f"`{name}`" in page for name in FILES - {"README.md"})
     assert robot("iiwa14").fingerprint in page
     assert "| `dfd` | `forward_dynamics_derivatives` | q [7], v [7], tau [7] | da_dq [49]," in page
-    assert page.endswith("| 6 | `iiwa_joint_7` | revolute | 6 | 6 |\n")
+    assert "| 6 | `iiwa_joint_7` | revolute | 6 | 6 |\n\nA free joint has" in page
 
 
 def build_example(folder: Path, work: Path) -> Path:
@@ -81,6 +81,31 @@ def test_an_iteration_is_written_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@needs_gpp
+def test_answers_of_contacts_have_tolerances_of_their_own(tmp_path: Path) -> None:
+    """The residual of a solution is rounding alone: its tolerance goes by the impulse."""
+    leg = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+    condyle.export(leg, "cuda", tmp_path, ("cfric",), name="iiwa14", contacts=(condyle.Contact("link0"),))
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert re.findall(r"cfric_f_ext (\w+) +(\w+) +(\w+)", said) == [
+        (answer, dtype, "right") for dtype in ("double", "float") for answer in ("v_next", "impulse", "residual")
+    ]
+    assert said.count(" right ") == 2 * (3 + 3) and "WRONG" not in said
+
+
+@needs_gpp
+def test_inputs_may_have_names_that_the_header_has(tmp_path: Path) -> None:
+    """Entry 0 of x is x0 in a body, which is an input here; others are names of its functions and arguments."""
+
+    def sums(x: Any, x0: Any, t: Any, sin: Any, stream: Any, scratch: Any, launch: Any) -> dict[str, Any]:
+        return {"y": np.sin(x) + x0 * t + sin * stream, "rows": scratch + launch}
+
+    names = ("x", "x0", "t", "sin", "stream", "scratch", "launch")
+    condyle.function(sums, inputs=dict.fromkeys(names, 2)).export("cuda", tmp_path, name="iiwa14", rollout={})
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * (2 + 2) and "WRONG" not in said
+
+
 @needs_gpp
 def test_the_example_finds_a_wrong_answer(tmp_path: Path) -> None:
     condyle.export(robot("iiwa14"), "cuda", tmp_path, functions=("m",))
