@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -273,12 +272,13 @@ class FakeDriver(Streams):
 
     def cuLaunchKernel(
         self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int,
-        parameters: tuple[Sequence[int], Sequence[Any]], extra: int,
+        parameters: int, extra: int,
     ) -> Any:  # fmt: skip
         assert (gy, gz, by, bz, extra) == (1, 1, 1, 1, 0)
         assert self.depth
-        values, types = parameters
-        assert [ctypes.sizeof(kind) for kind in types] == ([4, 4] + [8] * len(values))[: len(values)]
+        count = len(self.kernels[function].parameters)
+        places = (ctypes.c_void_p * count).from_address(parameters)
+        values = [ctypes.c_uint64.from_address(place).value for place in places]
         if shared > self.limits[function] or bx > self._threads(function):
             return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
         run = self.kernels[function], gx, bx, shared, values, self.memory
