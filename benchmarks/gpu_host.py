@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import condyle
 from benchmarks import results
 from benchmarks.bench import pinned
+from condyle.calls.gpu import GpuDynamics
 from condyle.functions import FUNCTIONS
 from condyle.runtime.cuda import driver as drivers
 from condyle.runtime.cuda.arrays import DeviceArray
@@ -129,7 +130,7 @@ def least_us(work: Callable[[], object]) -> float:
 
 def rows() -> Iterator[dict[str, Any]]:
     for dtype in ("float32", "float64"):
-        dyn = condyle.load(ROBOT).compile(target="cuda", dtype=dtype, kernels="thread")
+        dyn = cast("GpuDynamics", condyle.load(ROBOT).compile(target="cuda", dtype=dtype, kernels="thread"))
         for name, method in METHODS.items():
             inputs, outputs = dyn.binder(FUNCTIONS[name]).specs
             for kind, make in makers(dtype).items():
@@ -152,7 +153,7 @@ def main() -> None:
         for row in rows():
             print(*row.values(), flush=True)
             found["rows"].append(row)
-        dyn = condyle.load(ROBOT).compile(target="cuda")
+        dyn = cast("GpuDynamics", condyle.load(ROBOT).compile(target="cuda"))
         found["on_us"] = least_us(lambda: dyn.on(STREAM))
     results.write(results.FOLDER / "gpu_host.json", found)
 

@@ -15,7 +15,7 @@ from condyle.calls.dynamics import Array, Dynamics, Out
 from condyle.compile.options import whole
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import function_of
-from condyle.runtime.cuda.arrays import ASKED, Arrays, DeviceArray, Layout, check_device, shape_of
+from condyle.runtime.cuda.arrays import Arrays, DeviceArray, Layout, shape_of
 from condyle.runtime.cuda.driver import Gpu, gpu, handle_of, is_captured, pinned_arrays, wait
 from condyle.runtime.packed import Packed
 from condyle.specification import Function
@@ -133,8 +133,7 @@ class GpuDynamics(Dynamics):
         if not any(arrays.layouts[:count]):
             return super().call(function, args, out, ranges)
         if None in arrays.layouts:
-            args = [self._there(x) for x in args]
-            arrays = Arrays([*args, *results])
+            arrays = Arrays([*map(self._there, args), *results])
         function = function if isinstance(function, Function) else function_of(function)
         return cast("tuple[Array, ...]", self._device_call(function, arrays, count, None if out is None else results))
 
@@ -150,13 +149,11 @@ class GpuDynamics(Dynamics):
         device, addresses = kernel.gpu, arrays.addresses
         with device.current():
             stream, captured = self._ordered(device, arrays, count)
-            if ASKED in arrays.layouts:
+            if arrays.lenders:
                 arrays.borrow(-1 if captured else stream or 1)
             key = count, results is None, *arrays.layouts
             plan = kernel.plans.get(key) or kernel.keep(key, self._plan(function, kernel, *key))
-            for address, where, size, name in zip(addresses, arrays.devices, plan.sizes, plan.names, strict=True):
-                if size and where != device.index and (where is not None or not device.holds(address)):
-                    check_device(device, address, where, name)
+            arrays.check_devices(device, plan.sizes, plan.names)
             if results is None:
                 if captured:
                     raise UnsupportedError(CAPTURED)
@@ -217,7 +214,7 @@ class GpuDynamics(Dynamics):
 
         While it is captured nothing is waited for: the graph's owner sees to the order. count: of inputs.
         """
-        named = set(arrays.streams) - {None}
+        named = {origin for origin in arrays.streams if origin is not None}
         stream = self._stream if self._stream is not None else max(named, default=0)
         if is_captured(device, stream):
             return stream, True

@@ -6,7 +6,7 @@ import contextlib
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from condyle.runtime.cuda.stage import allocate, free_released
 # The structures are spelled out with ctypes: a package for it would be needed for the way in only.
 
 
+DLPACK = "__dlpack_device__"
 CUDA, CUDA_MANAGED = 2, 13
 FLOAT = 2
 NUMBER_KINDS = {0: "int", 1: "uint", FLOAT: "float", 4: "bfloat", 5: "complex", 6: "bool"}
@@ -103,7 +104,7 @@ _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, cty
 
 def on_cuda(value: object) -> bool:
     """Whether the array says by DLPack that it lies on a GPU of CUDA."""
-    where = getattr(value, "__dlpack_device__", None)
+    where = getattr(value, DLPACK, None)
     return where is not None and int(cast("Callable[[], tuple[int, int]]", where)()[0]) in (CUDA, CUDA_MANAGED)
 
 
@@ -198,7 +199,7 @@ class DeviceArray:
         self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
     ) -> None:
         self._gpu, self.shape, self.dtype = gpu, shape, dtype
-        self.layout: Layout = shape, None, dtype.str, False
+        self.layout: Layout = shape, None, f"<f{dtype.itemsize}", False
         self.device, self.nbytes = gpu.index, math.prod(shape) * dtype.itemsize
         self.address = allocate(gpu, self.nbytes, stream) if self.nbytes else 0
         self._streams: dict[int, object] = {}
@@ -296,7 +297,7 @@ class Arrays:
     """The arrays of one call as they describe themselves, in lists. devices, streams: None where one is silent.
 
     layouts: None for what does not lie on a GPU; the error of an owner that refuses. Those that lend themselves by
-    DLPack, which asks for a stream, are filled in by `borrow`.
+    DLPack, which asks for a stream, are filled in by `borrow`; lenders: whether there are any.
     """
 
     def __init__(self, values: Sequence[object]) -> None:
@@ -305,15 +306,16 @@ class Arrays:
         self.layouts: list[Layout | Exception | None] = []
         self.devices: list[int | None] = []
         self.streams: list[int | None] = []
-        self._holders: list[object] = []
+        self.lenders, self._holders = False, list[object]()
         for value in values:
             address, layout, device, stream = 0, None, None, None
             if isinstance(value, DeviceArray):
                 address, layout, device, stream = value.address, value.layout, value.device, value.stream
             elif not isinstance(value, np.ndarray):
                 try:
-                    if on_cuda(value):
-                        layout = ASKED
+                    where = getattr(value, DLPACK, None)
+                    if where is not None and where()[0] in (CUDA, CUDA_MANAGED):
+                        layout, self.lenders = ASKED, True
                     elif (found := getattr(value, INTERFACE, None)) is not None:
                         strides, stream = found.get("strides"), found.get("stream")
                         address, read_only = found["data"]
@@ -336,6 +338,15 @@ class Arrays:
                     self._holders.append(holder)
                 except Exception as error:
                     self.layouts[k] = error.with_traceback(None)
+
+    def check_devices(self, gpu: Gpu, sizes: Sequence[int], names: Sequence[str]) -> None:
+        """DeviceError for an array that does not lie on this GPU; the driver is asked where its owner is silent."""
+        attempt, key, index = gpu.driver.attempt, gpu.ordinal, gpu.index
+        for address, where, size, name in zip(self.addresses, self.devices, sizes, names, strict=True):
+            if where == index or not size:
+                continue
+            if where is not None or attempt("cuPointerGetAttribute", key, address) != (0, index):
+                _refuse_device(gpu, address, where, name)
 
 
 def shape_of(
@@ -376,12 +387,11 @@ def _dense(shape: Sequence[int], strides: Sequence[int] | None, item: int) -> bo
     return True
 
 
-def check_device(gpu: Gpu, address: int, where: int | None, name: str) -> None:
-    """DeviceError for an array that does not lie on this GPU; the driver is asked where its owner is silent."""
+def _refuse_device(gpu: Gpu, address: int, where: int | None, name: str) -> NoReturn:
+    """What the driver says of an address once more, as an error."""
     if where is None:
         try:
             where = gpu.driver.number("cuPointerGetAttribute", gpu.ordinal, address)
         except DeviceError as error:
             raise DeviceError(f"{name} does not point into memory of a GPU: {error}") from error
-    if where != gpu.index:
-        raise DeviceError(f"{name} is on GPU {where}, expected {gpu.index}: move it, or compile(device={where})")
+    raise DeviceError(f"{name} is on GPU {where}, expected {gpu.index}: move it, or compile(device={where})")

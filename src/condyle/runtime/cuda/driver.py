@@ -72,7 +72,10 @@ class Driver:
 
     def __call__(self, name: str, *arguments: object) -> tuple[Any, ...]:
         """The values of one driver call; DeviceError if it failed."""
-        answer = self.attempt(name, *arguments)
+        try:
+            answer = getattr(self._api, name)(*arguments)
+        except RuntimeError as error:
+            raise _lacking(name) from error
         if answer[0]:
             word = getattr(answer[0], "name", str(answer[0]))
             raise DeviceError(f"{name}: {word}: {CURES.get(word, 'the driver refused')}")
@@ -90,8 +93,8 @@ class Driver:
         """The status of one driver call, then its values, which mean something if the status is 0."""
         try:
             return getattr(self._api, name)(*arguments)
-        except RuntimeError as error:  # the bindings did not find it
-            raise DeviceError(f"the driver is too old, it has no {name}: install one for CUDA 12 or later") from error
+        except RuntimeError as error:
+            raise _lacking(name) from error
 
     def number(self, name: str, *arguments: object) -> int:
         """The only value of a call, as a number."""
@@ -107,6 +110,11 @@ class Driver:
     def value(self, kind: str, *arguments: object) -> Any:
         """A new structure or number of the driver's type `kind`."""
         return getattr(self._api, kind)(*arguments)
+
+
+def _lacking(name: str) -> DeviceError:
+    """Of a function that the bindings did not find."""
+    return DeviceError(f"the driver is too old, it has no {name}: install one for CUDA 12 or later")
 
 
 @cache
@@ -255,10 +263,6 @@ class Gpu:
             self.driver("cuFuncSetAttribute", function, key, most)
         key = self.driver.constant("CUfunction_attribute", "CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK")
         return Function(function, name, self.driver.number("cuFuncGetAttribute", key, function), shared_bytes)
-
-    def holds(self, address: int) -> bool:
-        """Whether an address is of memory of this GPU."""
-        return self.driver.attempt("cuPointerGetAttribute", self.ordinal, address) == (0, self.index)
 
     def launch(
         self, function: Function, grid: int, block: int, shared_bytes: int, stream: int, values: Sequence[int]
