@@ -276,9 +276,9 @@ class FakeDriver(Streams):
     ) -> Any:  # fmt: skip
         assert (gy, gz, by, bz, extra) == (1, 1, 1, 1, 0)
         assert self.depth
-        count = len(self.kernels[function].parameters)
-        places = (ctypes.c_void_p * count).from_address(parameters)
-        values = [ctypes.c_uint64.from_address(place).value for place in places]
+        kinds = [ctypes.c_uint32] * 2 + [ctypes.c_uint64] * (len(self.kernels[function].parameters) - 2)
+        places = (ctypes.c_void_p * len(kinds)).from_address(parameters)
+        values = [kind.from_address(place).value for kind, place in zip(kinds, places, strict=True)]
         if shared > self.limits[function] or bx > self._threads(function):
             return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
         run = self.kernels[function], gx, bx, shared, values, self.memory
