@@ -220,6 +220,11 @@ class Gpu:
         return int(cast(int, self._context))
 
     @cached_property
+    def no_capture(self) -> tuple[int, object]:
+        """What the driver answers where it is asked whether a stream is captured, and it is not."""
+        return 0, self.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
+
+    @cached_property
     def ordinal(self) -> object:
         """What the driver is asked for: the number of the GPU that an address is of."""
         return self.driver.constant("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
@@ -324,12 +329,11 @@ class Stream(Enum):
 
 def state_of(gpu: Gpu, stream: int) -> Stream:
     """The state of a stream. A destroyed one is GONE only where the driver notices it."""
-    status, *values = gpu.driver.attempt("cuStreamIsCapturing", stream)
-    if status:
-        implicit = gpu.driver.constant("CUresult", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT")
-        return Stream.CAPTURED if status == implicit else Stream.GONE
-    none = gpu.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
-    return Stream.READY if values[0] == none else Stream.CAPTURED
+    answer = gpu.driver.attempt("cuStreamIsCapturing", stream)
+    if answer == gpu.no_capture:
+        return Stream.READY
+    implicit = gpu.driver.constant("CUresult", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT")
+    return Stream.CAPTURED if answer[0] in (0, implicit) else Stream.GONE
 
 
 def is_captured(gpu: Gpu, stream: int) -> bool:
