@@ -5,8 +5,9 @@ What was checked once is not checked again for the same layouts; what depends on
 
 from __future__ import annotations
 
+import gc
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +28,14 @@ SOURCE = str(Path(condyle.__file__).parent)
 METHODS = {"id": "inverse_dynamics", "dfd": "forward_dynamics_derivatives"}
 OUTPUTS = {"id": [(7,)], "dfd": [(7, 7)] * 3}
 N, STREAM = 6, 5
+
+
+@pytest.fixture(autouse=True)
+def no_collection() -> Iterator[None]:
+    """What other tests left ends at another time: it would be counted."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def functions_called(work: Callable[[], object]) -> int:
