@@ -4,7 +4,7 @@ __device__ __forceinline__ void sine_cosine(double x, double &sine, double &cosi
 
 /* 1 / x by the approximation of the GPU and Newton steps: rounded to nearest or next to it, without branches for
  * subnormal numbers, which count as 0. 0 and infinity give each other, NaN gives NaN. */
-__device__ __forceinline__ float reciprocal(float x)
+__device__ __forceinline__ float op_rcp(float x)
 {
 #ifdef __CUDA_ARCH__
     float a, e;
@@ -15,7 +15,7 @@ __device__ __forceinline__ float reciprocal(float x)
     return 1.0f / x;
 #endif
 }
-__device__ __forceinline__ double reciprocal(double x)
+__device__ __forceinline__ double op_rcp(double x)
 {
 #ifdef __CUDA_ARCH__
     double a;
