@@ -257,8 +257,10 @@ class _Run:
         return np.full(self.n, int(operand, 0), kind)
 
     def _write(self, name: str, value: Lanes, mask: Lanes) -> None:
-        old = self.registers.get(name)
-        if mask is not self.everyone and old is not None and not mask.all():
+        if mask is not self.everyone and not mask.all():
+            old = self.registers.get(name)
+            if old is None:  # undefined: all ones, a NaN
+                old = np.full(value.nbytes, 0xFF if value.dtype != np.bool_ else 1, np.uint8).view(value.dtype)
             value = np.where(mask, value, old.view(value.dtype) if old.dtype != value.dtype else old)
         self.registers[name] = value
 
@@ -277,7 +279,8 @@ class _Run:
             return np.full(self.n, self.values[line.operands[1].strip("[]")], kind)
         address = self._address(line.operands[1]) + number * np.dtype(kind).itemsize
         if space == "const":
-            (table,) = self.kernel.constants.values()
+            name = line.operands[1].strip("[]").partition("+")[0]
+            table = self.kernel.constants["turns" if name.startswith("%") else name]
             return table.view(kind)[address // np.dtype(kind).itemsize]
         if space == "shared":
             return self.shared.load(address, kind, mask)

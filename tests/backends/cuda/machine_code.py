@@ -26,23 +26,23 @@ MOST_CODE = 2_500  # instructions of a group's kernel: 40 kB, whatever the funct
 LOCAL = {
     # bits, floating: id, fd, m, minv, did, dfd, difd
     "sm_90": {
-        (32, False): (0, 0, 0, 0, 400, 400, 400),
+        (32, False): (0, 0, 0, 0, 300, 0, 0),
         (32, True): (0, 700, 0, 1400, 600, 0, 800),
-        (64, False): (200, 800, 0, 600, 1800, 1100, 400),
+        (64, False): (0, 900, 0, 600, 1800, 1200, 400),
         (64, True): (800, 3200, 0, 3800, 2500, 0, 2000),
     },
     "sm_80": {
-        (32, False): (0, 0, 0, 200, 2400, 400, 400),
-        (32, True): (0, 1200, 0, 3000, 4500, 0, 1000),
-        (64, False): (600, 800, 100, 1500, 9000, 1600, 800),
-        (64, True): (1300, 3000, 300, 8000, 13000, 0, 6200),
+        (32, False): (0, 0, 0, 0, 300, 300, 0),
+        (32, True): (0, 1200, 0, 3000, 700, 0, 1000),
+        (64, False): (600, 800, 100, 600, 1700, 1600, 800),
+        (64, True): (1300, 3000, 300, 8000, 2500, 0, 6200),
     },
 }
 LOCAL["sm_120"] = LOCAL["sm_90"]
 """Bytes a thread in local memory at most, spilled by us and by the assembler together, of every robot. That of
 sm_80 needs more registers for the same text (see the README of the target)."""
 REGISTERS = 65_536  # of a multiprocessor
-LINKED = {(32, False): (0, 5200), (32, True): (800, 5700), (64, False): (3000, 17_500), (64, True): (3600, 17_700)}
+LINKED = {(32, False): (0, 5200), (32, True): (800, 5700), (64, False): (1600, 19_500), (64, True): (3600, 17_700)}
 """The same of kernels whose lanes are links, by bits and whether it is sm_80: in blocks of up to 256 threads, and in
 larger ones, which leave fewer registers for each."""
 

@@ -82,8 +82,32 @@ def _compare(function: Callable[[Lanes, Lanes], Lanes]) -> Callable[..., Lanes]:
     return lambda a, b: function(a, b)
 
 
-def _rcp(a: Lanes) -> Lanes:
-    return np.ones(1, a.dtype) / a
+def _flushed(a: Lanes) -> Lanes:
+    """Subnormal numbers as zeros with their sign."""
+    return np.where(np.abs(a) < np.finfo(a.dtype).tiny, np.copysign(a.dtype.type(0), a), a)
+
+
+def _fma_flushed(a: Lanes, b: Lanes, c: Lanes) -> Lanes:
+    return _flushed(fma(_flushed(a), _flushed(b), _flushed(c)))
+
+
+def approximate_rcp(a: Lanes) -> Lanes:
+    """As bad as it may be. PTX states at most one unit in the last place for float32: the second nearest number.
+
+    For float64 it states that the upper 32 bits of a make those of the result, and no bound: too large by four units of
+    the last of these bits, less than 2^-17.
+    """
+    a = _flushed(a)
+    if a.dtype == np.float32:
+        exact = 1 / a.astype(np.float64)
+        near = exact.astype(np.float32)
+        worse = np.nextafter(near, np.where(near > exact, np.float32(-np.inf), np.float32(np.inf)))
+    else:
+        upper = np.uint64(0xFFFFFFFF00000000)
+        near = 1 / (a.view(np.uint64) & upper).view(np.float64)
+        near = np.where(np.isnan(a), a, near)
+        worse = ((near.view(np.uint64) & upper) + np.uint64(4 << 32)).view(np.float64)
+    return _flushed(np.where(np.isfinite(near) & (near != 0), worse, near))
 
 
 MEANING: dict[str, Callable[..., Lanes]] = {
@@ -99,7 +123,8 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "rem": lambda a, b: a % b,
     "mad.lo": lambda a, b, c: a * b + c,
     "fma": fma,
-    "rcp": _rcp,
+    "fma.ftz": _fma_flushed,
+    "rcp.approx.ftz": approximate_rcp,
     "sqrt": np.sqrt,
     "cvt.rmi": np.floor,
     "cvt.rni": np.rint,
@@ -119,6 +144,7 @@ MEANING: dict[str, Callable[..., Lanes]] = {
     "setp.eq": _compare(np.equal),
     "setp.nan": _compare(lambda a, b: np.isnan(a) | np.isnan(b)),
     "setp.lt.and": lambda a, b, p: (a < b) & p,
+    "setp.eq.and": lambda a, b, p: (a == b) & p,
     "cvta.to.global": lambda a: a,
     "mul.wide.u32": lambda a, b: a.astype(np.uint64) * b,
     "cvt.u64.u32": lambda a: a.astype(np.uint64),

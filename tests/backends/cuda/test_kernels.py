@@ -170,6 +170,28 @@ def test_outputs_that_are_inputs_constants_or_nothing(bits: int) -> None:
     same(program, straight(program, bits), bits)
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_rows_of_every_kind(bits: int) -> None:
+    """Whole rows with and without gaps, tiles, single numbers; warps with all 32 states and with fewer; dense rows, and
+    one row for all states."""
+    sizes = (1, 2, 7, 12, 32, 36, 49, 64, 70)
+    nodes: list[tuple[str, int] | tuple[str, int, int]] = []
+    outputs: list[Output] = []
+    for array, size in enumerate(sizes):
+        for entry in range(size):
+            nodes += [("input", array, entry), ("neg", len(nodes))]
+            outputs.append(Output(array, entry, len(nodes) - 1))
+    arrays = [tuple(Array(f"{name}{size}", (size,)) for size in sizes) for name in "xy"]
+    program = Program("copies", arrays[0], arrays[1], tuple(nodes), tuple(outputs))
+    what = dataclasses.replace(made(robot("iiwa14"), "id", bits), inputs=arrays[0], outputs=arrays[1])
+    what = dataclasses.replace(what, launches=(straight(program, bits),))
+    rng = np.random.default_rng(0)
+    rows = [rng.uniform(-1, 1, (77, size)).astype(f"f{bits // 8}") for size in sizes]
+    for given in (rows, [rows[0][:1], *rows[1:]], [*rows[:3], rows[3][:1], *rows[4:]]):
+        for got, x in zip(simulate(what, given), given, strict=True):
+            np.testing.assert_array_equal(got, np.broadcast_to(-x, (77, x.shape[1])))
+
+
 def same(program: Program, part: Part, bits: int) -> None:
     """The part computes what the Program means."""
     inputs = states(program, 37, f"float{bits}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from condyle.backends.common.chunks import TRACE, by_key, depth_first, orders
 from condyle.backends.cuda.schedule import Layout, schedule
 from condyle.backends.cuda.target import TARGET, WARP, Target
-from condyle.backends.cuda.thread_steps import Lowered, Order
+from condyle.backends.cuda.thread_steps import Lowered, Order, SinCos, Wait
 from condyle.ir.program import Array, Program, operands
 from condyle.operations import LEAVES
 from condyle.passes.dce import dce
@@ -163,7 +164,7 @@ def _listed(
 
 
 def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]:
-    """The candidates: the first is taken if the assembler spills nothing, else the one that moves the fewest bytes.
+    """The candidates: the first for which the assembler spills nothing is taken, else the one that moves fewest bytes.
 
     The chosen order spills the fewest numbers; of several, it needs the smallest part of a multiprocessor. If no plain
     order fits into registers, those of low register pressure are tried too.
@@ -176,13 +177,22 @@ def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]
     if trusting.peak > values:
         found += _orders(program, target, pressed=True)
         trusting, order = _best(program, found, bits, wide)
-    if trusting.peak <= values:
-        return [_narrowed(program, order, bits, wide, trusting)]
-    own, own_order = _best(program, found, bits, target)
+    own, own_order = _best(program, found, bits, target) if trusting.peak > values else (trusting, order)
     chosen = [_narrowed(program, own_order, bits, target, own)]
-    if trusting.traffic == 0 and len(program) < target.many:
+    if trusting.peak > values and trusting.traffic == 0 and len(program) < target.many:
         chosen.insert(0, _narrowed(program, order, bits, wide, trusting))
+    if bits == 64 and own.peak > target.spare64:
+        chosen.append(_spare(program, own_order, target))
     return chosen
+
+
+def _spare(program: Program, order: Order, target: Target) -> Lowered:
+    """Schedules float64 with registers to spare for the assembler, which cannot compute many sines at once either."""
+    target = replace(target, values64=target.spare64)
+    layout = _layout(program, 64, target.widths[0], target)
+    low = _narrowed(program, order, 64, target, schedule(program, order, layout, target))
+    steps = ((Wait(), step) if isinstance(step, SinCos) else (step,) for step in low.steps)
+    return replace(low, steps=tuple(chain.from_iterable(steps)))
 
 
 def _best(program: Program, orders: Sequence[Order], bits: int, target: Target) -> tuple[Lowered, Order]:
@@ -218,12 +228,14 @@ def _narrowed(program: Program, order: Order, bits: int, target: Target, lowered
 
 def _layout(program: Program, bits: int, width: int, target: Target) -> Layout:
     """Inputs that are read as a whole have the widest tiles, others and outputs tiles of `width`; none is wider than
-    needed for its row."""
-    widths_in = (_width(array, WARP if array.size <= target.eager else width) for array in program.inputs)
-    return Layout(bits, tuple(widths_in), tuple(_width(array, width) for array in program.arrays))
+    needed for its row. Where the target has whole rows, rows of up to two tiles are staged as such."""
+    widths_in = (_width(array, WARP if array.size <= target.eager else width, target) for array in program.inputs)
+    return Layout(bits, tuple(widths_in), tuple(_width(array, width, target) for array in program.arrays))
 
 
-def _width(array: Array, most: int) -> int:
+def _width(array: Array, most: int, target: Target) -> int:
+    if target.whole_rows and array.size <= 2 * most:
+        return 0
     width = 1
     while width < min(array.size, most):
         width *= 2

@@ -6,12 +6,15 @@ problems, have the same. Problems that are marked as ended are left as they are.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from condyle.backends.cuda.constants import in_memory
 from condyle.backends.cuda.launches import Part, Text
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
 from condyle.backends.cuda.thread_kernel import Body, kernel_name, write_entry, write_head
 from condyle.backends.cuda.thread_steps import Group, Guard, Lowered
-from condyle.backends.cuda.trig import literal, write_table
+from condyle.backends.cuda.trig import write_table
 from condyle.ir.program import Program
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
@@ -21,7 +24,7 @@ def over_rows(program: Program, bits: int, target: Target = TARGET) -> Part:
     """The kernel of a Program."""
     texts = tuple(
         Text(kernel_name(low), emit_rows(low, target), low.pool, WARP, low.order, low.slots * bits // 8)
-        for low in lower(expand(program, bits), bits, target)
+        for low in lower(expand(program, bits), bits, replace(target, whole_rows=False))
     )
     return Part(texts, program.inputs, program.arrays)
 
@@ -43,7 +46,7 @@ def emit_rows(low: Lowered, target: Target = TARGET) -> str:
     write_entry(e, kernel_name(low), (inputs, outputs), target.most_threads, more)
     with e.block("{"):
         _RowsBody(e, low).write()
-    return e.text()
+    return in_memory(e.text())
 
 
 class _RowsBody(Body):
@@ -114,12 +117,11 @@ class _RowsBody(Body):
         if group.count < group.width:
             e(f"setp.lt.u32 %inside, %col{group.width}, {group.count};", f"selp.b32 %k, {bits}, 0, %inside;")
             bits = "%k"
-        e(f"mov.{f} %t, {literal(0.0, self.bits)};" if offset < 0 else "bar.warp.sync 0xFFFFFFFF;")
+        tile = self.tile_to_store(group, offset)
         self.first_row(port, group)
         for k in range(group.width):
             row = k * group.rows
             e(f"and.b32 %bit, {bits}, {1 << row};", "setp.ne.u32 %there, %bit, 0;")
-            if offset >= 0:
-                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            self.stored_entry(tile, offset, row)
             e(f"@%there st.global.{f} [%a], %t;")
             self.next_row(port, group)

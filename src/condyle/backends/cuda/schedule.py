@@ -49,16 +49,18 @@ class Staging:
         self.entries: dict[int, list[tuple[Key, int]]] = {}
         self._written: dict[Key, set[int]] = {}
         for output in program.outputs:
-            key = ("out", output.array, output.index - output.index % widths_out[output.array])
+            key = ("out", output.array, _start(output.index, widths_out[output.array]))
             self.entries.setdefault(output.node, []).append((key, output.index))
             self._written.setdefault(key, set()).add(output.index)
         self._count = {key: len(entries) for key, entries in self._written.items()}
 
     def _cut(self, way: str, number: int, array: Array, width: int) -> None:
-        for start in range(0, array.size, width):
-            group = Group(number, start, min(width, array.size - start), width, self.bits)
+        step = width or max(1, array.size)
+        for start in range(0, array.size, step):
+            group = Group(number, start, min(step, array.size - start), width, self.bits)
             self.groups[way, number, start] = group
-            self.sizes[way, number, start] = group.bytes
+            # lanes beyond the last entry of an input store into columns of their own: stores without a predicate
+            self.sizes[way, number, start] = group.bytes(group.width if way == "in" else group.count)
 
     def column(self, key: Key, entry: int) -> int:
         """The byte offset of an entry in its tile."""
@@ -73,7 +75,7 @@ class Staging:
 
     def source(self, array: int, entry: int) -> tuple[Key, int]:
         """The group of an entry of an input, and its byte offset in the tile."""
-        key = ("in", array, entry - entry % self.widths_in[array])
+        key = ("in", array, _start(entry, self.widths_in[array]))
         return key, self.column(key, entry)
 
     def is_whole(self, key: Key) -> bool:
@@ -121,6 +123,11 @@ class Staging:
         return offsets, size, waits
 
 
+def _start(entry: int, width: int) -> int:
+    """The first entry of the group of an entry."""
+    return entry - entry % width if width else 0
+
+
 def _gap(spans: Sequence[tuple[int, int]], need: int) -> int:
     """The first offset where `need` bytes are free."""
     offset = 0
@@ -136,7 +143,7 @@ NEVER = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a Program's rows are staged: bits of a number, and the entries of a group for each input and output."""
+    """How a Program's rows are staged: bits of a number, and `Group.width` for each input and output."""
 
     bits: int
     widths_in: tuple[int, ...]

@@ -19,11 +19,13 @@ class Target:
     """Parameters; the same PTX is for all GPUs.
 
     ptx, oldest: version of PTX, and the oldest architecture.
-    values32, values64: most numbers in registers of a thread; more are spilled to local memory.
+    values32, values64: most numbers in registers of a thread; more are spilled to local memory. spare64: the same of
+    float64 where the assembler spills too.
     trust: factor on these for a first candidate, because the assembler often finds an order that needs fewer registers.
     dirty: factor on the distance to the next use of a value that would have to be spilled, when a register is chosen to
     be freed. eager: inputs with at most this number of entries are read as a whole at the start.
-    widths: entries of a row that are staged together, the widest first.
+    widths: entries of a row that are staged together, the widest first. whole_rows: whether short rows are staged as a
+    whole, which needs dense rows in device memory.
     shared: bytes of shared memory that every GPU has. pool: bytes for each warp above which a narrower width is tried.
     orders: tried in addition to the trace; few: the only ones for Programs of `many` operations or more.
     longest: derivatives of forward dynamics with more operations are split into several kernels.
@@ -34,10 +36,12 @@ class Target:
     oldest: str = "sm_80"
     values32: int = 245
     values64: int = 110
+    spare64: int = 86
     trust: float = 1.7
     dirty: float = 0.7
     eager: int = 64
     widths: tuple[int, ...] = (32, 16, 8, 4)
+    whole_rows: bool = True
     shared: int = 99 * 1024
     pool: int = 24_000
     orders: tuple[str, ...] = ("rows", "columns", "leaves")
@@ -108,9 +112,9 @@ class Size:
 
     @cached_property
     def thread(self) -> float:
-        """Instructions of a thread, within a third: operations, staged entries, reciprocals, sines."""
+        """Instructions of a thread, within a tenth: operations, staged entries, more for reciprocals and sines."""
         counts = count(self.program)
-        return 800 + self.operations + 5 * self.entries + 85 * counts.div + 30 * counts.sincos
+        return 80 + self.operations + 4.3 * self.entries + 2 * counts.div + 30 * counts.sincos
 
     @cached_property
     def _words(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@ tile.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
@@ -21,7 +22,8 @@ from condyle.operations import LEAVES, TRIGONOMETRIC, Node
 class Group:
     """Entries `start` to `start + count` of one input or output, staged together.
 
-    width: number of lanes for a row, a power of two, at least count. bits: of the number type.
+    width: number of lanes for a row, a power of two, at least count. 0: the tile has whole rows one after the other, as
+    they are in device memory, so that each access of the warp copies adjacent numbers. bits: of the number type.
     """
 
     array: int
@@ -32,12 +34,21 @@ class Group:
 
     @property
     def pitch(self) -> int:
-        """Numbers from one column of the tile to the next, chosen so that accesses have no bank conflicts."""
+        """Numbers from one entry of a state to the next, chosen so that accesses have no bank conflicts."""
+        if not self.width:
+            return 1
         return WARP + max(1, (WARP if self.bits == 32 else WARP // 2) // self.width)
 
     @property
-    def bytes(self) -> int:
-        return self.count * self.pitch * self.bits // 8
+    def gap(self) -> int:
+        """Whole rows from one gap of one number to the next. Without gaps, the same entry of two rows would be in the
+        same bank."""
+        return WARP // math.gcd(self.count, WARP)
+
+    def bytes(self, columns: int) -> int:
+        """Bytes of so many columns of the tile, or of whole rows."""
+        numbers = columns * self.pitch if self.width else WARP * self.count + (WARP - 1) // self.gap
+        return numbers * self.bits // 8
 
     @property
     def rows(self) -> int:

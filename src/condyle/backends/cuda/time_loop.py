@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from condyle.backends.common.facts import packed
+from condyle.backends.cuda.constants import in_memory
 from condyle.backends.cuda.launches import Part, Parts, Text, straight
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET, WARP, Target
@@ -60,7 +61,7 @@ def texts(program: Program, kind: Kind, bits: int, target: Target = TARGET) -> t
     """The texts to choose from, for every loop of a kind."""
     return tuple(
         Text(kernel_name(low), emit(low, kind, target), low.pool, 32, low.order, low.slots * bits // 8)
-        for low in lower(expand(program, bits), bits, target)
+        for low in lower(expand(program, bits), bits, replace(target, whole_rows=False))
     )
 
 
@@ -98,7 +99,7 @@ def emit(low: Lowered, kind: Kind, target: Target = TARGET) -> str:
     write_entry(e, kernel_name(low), (len(low.program.inputs), len(kind.outputs)), target.most_threads, more)
     with e.block("{"):
         _TimeLoopBody(e, low, kind).write()
-    return e.text()
+    return in_memory(e.text())
 
 
 class _TimeLoopBody(Body):
@@ -249,14 +250,13 @@ class _TimeLoopBody(Body):
         """Stores a tile to an output's row, if this step has one."""
         e, f, array = self.e, self.f, group.array
         port, rows = self._port(array), self.kind.rows[self.number[array]]
-        left = self.bounds(group)
+        left = self.bounds(group, f"%kept{port}" if rows else "%ends")
         e(f"add.u64 %a, %out{array}, {group.start * self.item};", *([f"add.u64 %a, %a, %at{port};"] if rows else ()))
-        e("bar.warp.sync 0xFFFFFFFF;" if offset >= 0 else f"mov.{f} %t, {literal(0.0, self.bits)};")
+        tile = self.tile_to_store(group, offset)
         for k in range(group.width):
             row = k * group.rows
-            e(f"setp.gt.s32 %there, {left}, {row};", f"and.pred %there, %there, {f'%kept{port}' if rows else '%ends'};")
-            if offset >= 0:
-                e(f"@%there ld.shared.{f} %t, [%tile{group.width}+{offset + row * self.item}];")
+            e(f"setp.gt.s32 %there, {left}, {row};")
+            self.stored_entry(tile, offset, row)
             e(f"@%there st.global.{f} [%a], %t;", f"add.u64 %a, %a, %pace{port};")
 
     def _carry(self) -> None:

@@ -138,7 +138,7 @@ def write_guard(e: Emitter, place: int, count: int, label: str, bits: int) -> No
     f, step = f"f{bits}", 4 * bits
     e(f"setp.gt.{f} %far, %big, {literal(REACH, bits)};", "vote.sync.any.pred %far, %far, 0xFFFFFFFF;")
     e(f"@!%far bra {label}_NEAR;", f"add.u32 %row, %mine, {place};")
-    e(f"mov.u32 %left_rows, {count};", f"{label}_NEXT:", f"ld.shared.{f} %x, [%row];")
+    e(f"mov.u32 %left_rows, {count};", f"{label}_NEXT:", '.pragma "nounroll";', f"ld.shared.{f} %x, [%row];")
     _reduce(e, bits)
     e(f"st.shared.{f} [%row], %x;", f"add.u32 %row, %row, {step};", "sub.u32 %left_rows, %left_rows, 1;")
     e("setp.ne.u32 %again, %left_rows, 0;", f"@%again bra {label}_NEXT;", f"{label}_NEAR:")

@@ -17,7 +17,7 @@ from condyle.specification import Function
 from condyle.text import Emitter
 
 ENDLESS = 1 << 30
-UNBOUNDED = replace(TARGET, values32=ENDLESS, values64=ENDLESS, trust=1.0)
+UNBOUNDED = replace(TARGET, values32=ENDLESS, values64=ENDLESS, trust=1.0, whole_rows=False)
 """The C++ compiler allocates registers; orders are chosen as for PTX."""
 
 PRODUCT = product.NAME

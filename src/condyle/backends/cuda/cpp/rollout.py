@@ -211,7 +211,8 @@ class Body:
             node = self.nodes[step.node]
             names = [self._operand(used) for used in operands(node)]
             self.names[step.node] = f"t{step.node}"
-            self.e(f"const T t{step.node} = {DIALECT.spell(node[0], names)};")
+            value = f"op_rcp({names[0]})" if node[0] == "rcp" else DIALECT.spell(node[0], names)
+            self.e(f"const T t{step.node} = {value};")
         elif isinstance(step, Take):
             self._take(step)
         elif isinstance(step, Put):

@@ -24,7 +24,7 @@ from condyle.backends.cuda.group.schedule import (
     Word,
 )
 from condyle.backends.cuda.target import TARGET, WARP, Target
-from condyle.backends.cuda.thread_kernel import write_entry, write_head
+from condyle.backends.cuda.thread_kernel import write_compute, write_entry, write_head
 from condyle.backends.cuda.trig import literal, registers, write_angle, write_guard, write_sincos, write_table
 from condyle.text import Emitter
 
@@ -124,7 +124,11 @@ class _Body:
 
     def write(self) -> None:
         e, f, n = self.e, self.f, len(self.grouped.program.inputs)
-        e(f".reg .b32 %w<{4 * UNROLL}>;", f".reg .b{self.bits} %o<16>, %change;", f".reg .{f} %f<8>, %value, %second;")
+        e(
+            f".reg .b32 %w<{4 * UNROLL}>;",
+            f".reg .b{self.bits} %o<16>, %change;",
+            f".reg .{f} %f<8>, %value, %second, %na, %nc;",
+        )
         e(".reg .b32 %thread, %lane, %warp, %first, %left, %mine, %base, %k, %at, %to, %entry, %rest;")
         e(".reg .b64 %a, %table, %place;", ".reg .pred %done, %there, %special, %kind;")
         e(f".reg .b64 %in<{n + 1}>, %out<{len(self.grouped.program.arrays) + 1}>;", *registers(self.bits))
@@ -252,9 +256,11 @@ class _Body:
         e(f"and.b32 %k, %w{own}, 2;", "setp.ne.u32 %special, %k, 0;", f"@!%special bra SUM{j};")
         e(f"and.b32 %k, %w{own + 1}, 2;", f"and.b32 %at, %w{own + 2}, 2;", "add.u32 %at, %at, %at;")
         e("or.b32 %k, %k, %at;")
-        for kind, number in ((RCP, 0), (SQRT, 2)):
-            if kind in self.kinds:
-                e(f"setp.eq.u32 %kind, %k, {number};", f"@%kind {kind}.rn.{f} %value, %f0;")
+        if RCP in self.kinds:
+            write_compute(e, "rcp", "%second", ["%f0"], f)
+            e("setp.eq.u32 %kind, %k, 0;", f"@%kind mov.{f} %value, %second;")
+        if SQRT in self.kinds:
+            e("setp.eq.u32 %kind, %k, 2;", f"@%kind sqrt.rn.{f} %value, %f0;")
         if SINCOS in self.kinds:
             e("setp.eq.u32 %kind, %k, 4;", f"@!%kind bra SUM{j};")
             write_angle(e, 0, "%f0", True, self.bits)

@@ -47,62 +47,70 @@ struct Warp {
 /* Numbers from one column of a tile to the next, chosen so that accesses to float have no bank conflicts. */
 __host__ __device__ constexpr int pitch(int width) { return 32 + 32 / width; }
 
-/* The rows of a warp's states; WIDTH adjacent entries of all of them are read together into a tile. */
+/* The rows of a warp's states; WIDTH adjacent entries of all of them are read together into a tile. `from` and `to`: the
+ * first entry that this lane copies, in the rows and in a tile, which has columns for all lanes. */
 template <typename T, int WIDTH>
 struct TileIn {
-    const T *data;
-    T *pool;
-    size_t stride;
-    int lane, left;
+    static constexpr int STEP = 32 / WIDTH;
+    const T *from, *own;
+    T *to;
+    size_t step;
+    int column, left;
     __device__ __forceinline__ TileIn(Rows<T> rows, const Warp<T> &warp)
-        : data(rows.data + warp.first * rows.stride), pool(warp.pool), stride(rows.stride), lane(warp.lane),
-          left(warp.left)
+        : from(rows.data + (warp.first + warp.lane / WIDTH) * rows.stride + warp.lane % WIDTH),
+          own(warp.pool + warp.lane), to(warp.pool + warp.lane % WIDTH * pitch(WIDTH) + warp.lane / WIDTH),
+          step(STEP * rows.stride), column(warp.lane % WIDTH), left(warp.left - warp.lane / WIDTH)
     {
     }
     __device__ __forceinline__ void load(int start, int count, int place) const
     {
-        const int column = lane % WIDTH;
+        const int rest = column < count ? left : 0;
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
-            const int row = lane / WIDTH + k * (32 / WIDTH);
-            if (column < count) {
-                pool[place + column * pitch(WIDTH) + row] = row < left ? data[row * stride + start + column] : T(0);
-            }
+            to[place + k * STEP] = k * STEP < rest ? from[k * step + start] : T(0);
         }
         __syncwarp();
     }
-    __device__ __forceinline__ T get(int, int place) const { return pool[place + lane]; }
+    __device__ __forceinline__ T get(int, int place) const { return own[place]; }
 };
 
-/* Output rows of SIZE entries of a warp's states; WIDTH adjacent entries are written when their tile is complete. */
+/* Output rows of SIZE entries of a warp's states; WIDTH adjacent entries are written when their tile is complete. `to`
+ * and `from`: the first entry that this lane copies, in the rows and in a tile. */
 template <typename T, int WIDTH, int SIZE>
 struct TileOut {
-    T *data, *pool;
-    int lane, left;
+    static constexpr int STEP = 32 / WIDTH;
+    T *to, *own;
+    const volatile T *from;
+    int column, left;
     __device__ __forceinline__ TileOut(T *rows, const Warp<T> &warp)
-        : data(rows + warp.first * SIZE), pool(warp.pool), lane(warp.lane), left(warp.left)
+        : to(rows + (warp.first + warp.lane / WIDTH) * SIZE + warp.lane % WIDTH), own(warp.pool + warp.lane),
+          from(warp.pool + warp.lane % WIDTH * pitch(WIDTH) + warp.lane / WIDTH), column(warp.lane % WIDTH),
+          left(warp.left - warp.lane / WIDTH)
     {
     }
-    __device__ __forceinline__ void put(int, int place, T x) const { pool[place + lane] = x; }
+    __device__ __forceinline__ void put(int, int place, T x) const { own[place] = x; }
     __device__ __forceinline__ void wait() const { __syncwarp(); }
+    /* Lanes beyond the last column read the first one; a volatile load stays outside the branch of a store. */
     __device__ __forceinline__ void flush(int start, int count, int place) const
     {
         __syncwarp();
-        write(start, count, [this, place](int column, int row) { return pool[place + column * pitch(WIDTH) + row]; });
+        const volatile T *const tile = from + (column < count ? place : place - column * pitch(WIDTH));
+        const int rest = column < count ? left : 0;
+#pragma unroll
+        for (int k = 0; k < WIDTH; k++) {
+            const T x = tile[k * STEP];
+            if (k * STEP < rest) {
+                to[k * STEP * SIZE + start] = x;
+            }
+        }
     }
     __device__ __forceinline__ void zero(int start, int count) const
     {
-        write(start, count, [](int, int) { return T(0); });
-    }
-    template <typename Number>
-    __device__ __forceinline__ void write(int start, int count, Number number) const
-    {
-        const int column = lane % WIDTH;
+        const int rest = column < count ? left : 0;
 #pragma unroll
         for (int k = 0; k < WIDTH; k++) {
-            const int row = lane / WIDTH + k * (32 / WIDTH);
-            if (column < count && row < left) {
-                data[row * SIZE + start + column] = number(column, row);
+            if (k * STEP < rest) {
+                to[k * STEP * SIZE + start] = T(0);
             }
         }
     }
