@@ -52,7 +52,7 @@ their sum.
 """
 TIMES = """## Times
 
-`python -m benchmarks.gpu` measures them on a machine with a GPU. It takes less than ten minutes.
+`python -m benchmarks.gpu` measures them on a machine with a GPU.
 """
 MEASURED = (
     "kernels in a CUDA graph, beside the lower bounds of their times",
@@ -62,9 +62,23 @@ MEASURED = (
 )
 FOOT = """## On a machine with a GPU
 
-`python -m benchmarks.gpu` also runs `compute-sanitizer` and GRiD where they are installed. `pytest -m gpu` runs the
-tests that need a GPU, and fails where there is none. `condyle check ROBOT --target cuda` compares one robot with the
-reference.
+```sh
+python -m benchmarks.gpu prepare   # without a GPU: what the runs take along, in .gpu
+python -m benchmarks.gpu run 1     # correctness, then times: at most five minutes
+python -m benchmarks.gpu run 2     # other libraries, CUDA's tools, GRiD, MJX: at most five minutes
+python -m benchmarks.gpu keep      # the receipt and the times, in benchmarks/results
+python -m benchmarks.gpu check     # without a GPU: whether the pages say what the receipt says of this tree
+```
+
+The first run compares every function, robot, base, number type and form with the processor. Arrays are unaligned and
+between guards, and answers are NaN before the call. Each part is a process with a limit, whose rows are written as they
+come. A tool or a package that is not there is left out, and the rows say so.
+
+A *receipt* has the hashes of the kernels that ran, of their inputs and of their answers. A kernel of this tree that it
+does not have is listed in [On a GPU](../docs/how-to/gpu.md) as not run.
+
+`pytest -m gpu` runs the tests that need a GPU, and fails where there is none. `condyle check ROBOT --target cuda`
+compares one robot with the reference.
 """
 
 

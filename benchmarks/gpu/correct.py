@@ -1,0 +1,369 @@
+"""Whether a GPU computes what target "cpu" does: every function, robot, base, number type and form.
+
+Arrays lie between guards at odd addresses, and all bits of answers are 1 before the call. Rows of the same state must
+have the same bits in every form and in a batch of any size.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import condyle
+from benchmarks import results
+from benchmarks.gpu.arrays import PERIOD, Floats, Reference, called, hash_of, hold_rows
+from benchmarks.gpu.prepare import TRAVELS
+from benchmarks.gpu.session import Row, Session
+from condyle.backends.cuda.kernel import CudaFunction
+from condyle.calls.gpu import GpuDynamics
+from condyle.cli import main as command
+from condyle.cli.bound import contacts_of, frames_of
+from condyle.cli.check import solvable, weak
+from condyle.errors import UnsupportedError
+from condyle.functions import DEFAULT, FUNCTIONS, function_of
+from condyle.specification import Function
+from condyle.specification.ports import F_EXT
+
+ROBOTS = tuple(f"{name}{base}" for name in ("atlas", "tree", "hyq", "iiwa14") for base in ("-floating", ""))
+DTYPES = ("float32", "float64")
+THREAD, AUTO = "thread", "auto"
+FORMS = (THREAD, "group32", AUTO, "group16", "group8", "group4", "group2")
+OF_ALL = (THREAD, "group32", AUTO)
+PARTITIONS = {
+    "dfd": ("thread split", "thread fused", "group8 split", "group32 fused", "group16 completely-fused"),
+    "difd": ("thread split", "group4 split", "group32 completely-fused"),
+}
+DERIVATIVES = ("vjp_fd", "jvp_fd", "vjp_step")
+OTHERS = (*(name for name in FUNCTIONS if name not in DEFAULT), *DERIVATIVES)
+STEPS = 50
+NOT_AGAIN = "every_form or named_forms or reference or sanitizer or rollouts"
+"""Tests of a GPU that do what the parts here do."""
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much of a robot is checked. forms: of the functions of DEFAULT; all others have those of `of_all`.
+
+    few: numbers of states of forms but thread and auto. names: of functions, by default all.
+    """
+
+    forms: Sequence[str] = FORMS
+    of_all: Sequence[str] = OF_ALL
+    few: Sequence[int] = (1, 33, 300)
+    many: Sequence[int] = (1, 31, 33, 300, 4099, 65_537)
+    names: Sequence[str] | None = None
+
+
+def robot_of(name: str) -> condyle.Robot:
+    """A bundled robot, "tree" (of all types of joints) or a number (a chain of so many links), and "-floating"."""
+    plain, floating = name.removesuffix("-floating"), name.endswith("-floating")
+    if plain.isdigit():
+        return condyle.chain(int(plain), rng=1)
+    if plain == "tree":
+        return condyle.random_tree(12, 58, floating_base=floating)
+    return condyle.load(plain, floating_base=floating)
+
+
+@dataclass
+class Case:
+    """A robot with the frame and the contact at its tip, its functions, and what they should answer."""
+
+    name: str
+    names: Sequence[str] | None = None
+    robot: condyle.Robot = field(init=False)
+    frames: tuple[str, ...] = field(init=False)
+    contacts: tuple[condyle.Contact, ...] = field(init=False)
+    functions: list[Function] = field(init=False)
+    reference: Reference = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.robot = robot_of(self.name)
+        nothing = Namespace(frames=(), contacts=())
+        self.frames, self.contacts = frames_of(self.robot, nothing), contacts_of(self.robot, nothing)
+        if self.contacts and weak(self.robot, self.contacts).all():
+            self.contacts = ()
+        there = [one for one in FUNCTIONS.values() if not one.needs.drives]
+        named = [one for one in there if self.contacts or "contacts" not in one.options]
+        named += [function_of(name) for name in DERIVATIVES]
+        every = solvable(self.robot, named)  # inputs are drawn for all, so that they are the same whatever is named
+        self.functions = [one for one in every if self.names is None or one.name in self.names]
+        self.reference = Reference(self.robot, PERIOD, every, self.frames, self.contacts)
+        self.reference.load(TRAVELS / "reference" / f"{self.name}.npz")
+
+    def compiled(self, dtype: str, **options: Any) -> GpuDynamics:
+        return on_gpu(self.robot, dtype, frames=self.frames, contacts=self.contacts, **options)
+
+
+def on_gpu(robot: condyle.Robot, dtype: str, **options: Any) -> GpuDynamics:
+    dyn = robot.compile(target="cuda", dtype=dtype, **options)
+    assert isinstance(dyn, GpuDynamics)
+    return dyn
+
+
+def functions(session: Session, name: str, dtype: str, amount: Amount = Amount()) -> None:
+    """Every function of a robot in one number type; forms of one function must give the same bits."""
+    case, bits = Case(name, amount.names), dict[str, list[Floats]]()
+
+    def check(function: Function, form: str, dyn: GpuDynamics) -> None:
+        sizes = (1,) if session.without_gpu else amount.many if form in (THREAD, AUTO) else amount.few
+        key = {"what": "function", "robot": name, "dtype": dtype, "function": str(function), "form": form}
+        work = Compared(session, case.reference, dyn, function, sizes, bits)
+        session.check(key, work, may_lack=form not in (THREAD, AUTO) or function.name not in DEFAULT)
+
+    for form in amount.forms:
+        if form == AUTO and session.without_gpu:  # its kernels are those of the others
+            continue
+        dyn = case.compiled(dtype, kernels=form)
+        for function in case.functions:
+            if function.name in DEFAULT or form in amount.of_all:
+                check(function, form, dyn)
+    dyn = case.compiled(dtype, kernels=THREAD)
+    for function in case.functions if THREAD in amount.of_all else ():
+        if function.name in DEFAULT and function.taking(F_EXT).has_forces:
+            forced = function.taking(F_EXT)
+            key = {"what": "function", "robot": name, "dtype": dtype, "function": f"{function} f_ext", "form": THREAD}
+            work = Compared(session, forced_reference(case, forced), dyn, forced, amount.few, {})
+            session.check(key, work)
+    for word, forms in PARTITIONS.items():
+        for form in forms if word in map(str, case.functions) and len(amount.forms) == len(FORMS) else ():
+            check(FUNCTIONS[word], form, case.compiled(dtype, kernels={word: form}))
+
+
+def forced_reference(case: Case, function: Function) -> Reference:
+    return Reference(case.robot, PERIOD, (function,), case.frames, case.contacts)
+
+
+@dataclass
+class Compared:
+    """One function in one form, for several numbers of states. bits: first rows of other forms, by function."""
+
+    session: Session
+    reference: Reference
+    dyn: GpuDynamics
+    function: Function
+    sizes: Sequence[int]
+    bits: dict[str, list[Floats]]
+
+    def __call__(self) -> Row:
+        reference, worst, limit, few = self.reference, 0.0, 0.0, list[Floats]()
+        for n in self.sizes:
+            found = reference.in_place(self.dyn, self.session.gpu, self.function, n)
+            for array in found:
+                hold_rows(array)
+            few = [array[:PERIOD].copy() for array in found]
+            error, limit = reference.limits(self.function, few)
+            assert error <= limit, f"{n} states: error {error:.1e}, allowed {limit:.1e}"
+            worst = max(worst, error)
+            name = f"{self.function.name} in {launches(self.dyn, self.function, n)}"  # sums have other orders
+            before = self.bits.get(name, few)
+            for a, b in zip(few, before, strict=True):
+                rows = min(len(a), len(b))
+                assert np.array_equal(a[:rows], b[:rows]), f"{n} states: other bits than in another form or batch"
+            if len(few[0]) >= len(before[0]):
+                self.bits[name] = few
+        answers = {"answers": hash_of(few), "inputs": reference.hash_of_inputs()}
+        return {"sizes": list(self.sizes), "error": worst, "allowed": limit, **answers}
+
+
+def launches(dyn: GpuDynamics, function: Function, n: int) -> int:
+    """Of how many kernels a call with n states is."""
+    kernel = dyn.kernel(function)
+    assert isinstance(kernel, CudaFunction)
+    return len(kernel.kernel(n).launches)
+
+
+def near(found: Sequence[Any], wanted: Sequence[Any], allowed: float) -> Row:
+    """The worst difference relative to the largest entry of each answer; AssertionError if it is more than allowed."""
+    arrays = [np.asarray(x) for x in found]
+    errors = [
+        float(np.abs(x - y).max() / max(1.0, float(np.abs(y).max())))
+        for x, y in zip(arrays, map(np.asarray, wanted), strict=True)
+    ]
+    error = float(np.max(errors))  # unlike max, keeps NaN
+    assert error <= allowed, f"error {error:.1e}, allowed {allowed:.1e}"
+    return {"error": error, "allowed": allowed, "answers": hash_of(arrays)}
+
+
+def growing(dtype: str, steps: int = STEPS) -> float:
+    """Roundings of steps, each of which later steps may make 1000 times as large."""
+    return 1e3 * steps * float(np.finfo(dtype).eps)
+
+
+def rollouts(
+    session: Session, dtype: str, robots: Sequence[str] = ("iiwa14", "hyq-floating", "tree"), n: int = 1000
+) -> None:
+    """The loop over time inside the kernel, beside that of target "cpu"; then the derivatives of one."""
+    for name in robots:
+        robot, rng = robot_of(name), np.random.default_rng(3)
+        q, v = robot.random_state(n, rng)
+        tau = rng.uniform(-1, 1, (n, STEPS, robot.nv))
+        bars = [rng.normal(size=(n, robot.nv)) for _ in range(2)]
+        rolled = Rolled(session, robot, dtype, [x.astype("float32") for x in (q, v, tau, np.full(n, 1e-3), *bars)])
+        for kept, axis in (("", (STEPS,)), ("_every_3", (-(-STEPS // 3),)), ("_last", ())):
+            function = f"rollout_{STEPS}_by_tau{kept}_of_step"
+            key = {"what": "rollout", "robot": name, "dtype": dtype, "function": function, "form": AUTO}
+            session.check(key, partial(rolled.forwards, function, axis))
+        if name == robots[0]:
+            function = f"vjp_rollout_{STEPS}_by_tau_last_of_step"
+            key = {"what": "rollout", "robot": name, "dtype": dtype, "function": function, "form": AUTO}
+            session.check(key, partial(rolled.back, function))
+
+
+@dataclass
+class Rolled:
+    """Rollouts of a robot. inputs: q, v, tau, dt, and cotangents of the last q and v."""
+
+    session: Session
+    robot: condyle.Robot
+    dtype: str
+    inputs: Sequence[Floats]
+
+    def forwards(self, function: str, axis: tuple[int, ...]) -> Row:
+        """With guarded arrays on the GPU. axis: that of time of the answers."""
+        shapes = [(len(self.inputs[0]), *axis, size) for size in (self.robot.nq, self.robot.nv)]
+        dyn = on_gpu(self.robot, self.dtype)
+        found = called(dyn, self.session.gpu, function, exactly(self.inputs[:4], self.dtype), shapes)
+        return self.near(found, function, self.inputs[:4])
+
+    def back(self, function: str) -> Row:
+        """Of some states, with arrays of the processor."""
+        some = [x[:32] for x in self.inputs]
+        found = on_gpu(self.robot, self.dtype).call(function, exactly(some, self.dtype))
+        return self.near(found, function, some)
+
+    def near(self, found: Sequence[Floats], function: str, inputs: Sequence[Floats]) -> Row:
+        return near(found, self.robot.compile(target="cpu").call(function, exactly(inputs)), growing(self.dtype))
+
+
+def exactly(arrays: Sequence[Floats], dtype: str = "float64") -> list[Floats]:
+    """The same numbers in another type."""
+    return [x.astype(dtype) for x in arrays]
+
+
+def links(session: Session, dtype: str, chains: Sequence[int] = (3, 34, 200), sizes: Sequence[int] = (1, 70)) -> None:
+    """A lane is a link: several states a warp, one a block, and chunks of a chain."""
+    for count in chains:
+        robot = robot_of(str(count))
+        known = solvable(robot, [FUNCTIONS[name] for name in DEFAULT])
+        reference, dyn = Reference(robot, PERIOD, known), on_gpu(robot, dtype, links="scan")
+        for function in known:
+            key = {
+                "what": "links",
+                "robot": f"chain {count}",
+                "dtype": dtype,
+                "function": str(function),
+                "form": "scan",
+            }
+            session.check(key, Compared(session, reference, dyn, function, sizes, {}))
+
+
+def tracking(at: Any, goal: Any, u: Any) -> dict[str, Any]:
+    """A cost, and what an acceleration by the torques is."""
+    effort = u - at.generalized_gravity()
+    cost = ((at.q - goal) ** 2).sum() + 1e-2 * (at.v**2).sum() + 1e-4 * (effort**2).sum()
+    return {"cost": cost, "a": at.forward_dynamics(u)}
+
+
+def users(session: Session, dtype: str, name: str = "iiwa14", n: int = 1000) -> None:
+    """A function in NumPy, its Jacobian and its Hessian."""
+    robot, rng = robot_of(name), np.random.default_rng(5)
+    q, v = robot.random_state(n, rng)
+    inputs = [x.astype("float32") for x in (q, v, rng.normal(size=(n, robot.nq)), rng.normal(size=(n, robot.nv)))]
+    made = robot.function(tracking, inputs={"q": "nq", "v": "nv", "goal": robot.nq, "u": "nv"})
+    cpu, there = made.compile(), made.compile("cuda", dtype)
+    allowed = 1e3 * float(np.finfo(dtype).eps) * 100.0  # of a condition number of some hundreds
+    calls: dict[str, Callable[[Any], Callable[..., Any]]] = {
+        "value": lambda f: f,
+        "jacobian": lambda f: f.jacobian(by=("q", "u")),
+        "hessian": lambda f: f.hessian(of="cost"),
+    }
+    for word, of in calls.items():
+        key = {"what": "user's function", "robot": name, "dtype": dtype, "function": word, "form": AUTO}
+
+        def work(of: Callable[[Any], Callable[..., Any]] = of) -> Row:
+            found, wanted = of(there)(*exactly(inputs, dtype)), of(cpu)(*exactly(inputs))
+            return near(*(x if isinstance(x, tuple) else (x,) for x in (found, wanted)), allowed)
+
+        session.check(key, work)
+
+
+def running(at: Any, u: Any, goal: Any) -> dict[str, Any]:
+    return {"residual": [at.q - goal, 0.1 * at.v, 0.01 * u]}
+
+
+def last(at: Any, goal: Any) -> dict[str, Any]:
+    return {"residual": [10.0 * (at.q - goal), at.v]}
+
+
+def jobs(session: Session, robots: Sequence[str] = ("2", "iiwa14"), knots: int = 10) -> None:
+    """Schedules of OptimalControl: plans from two states, and a step after each."""
+    for name in robots:
+        robot = robot_of(name)
+        bounds = {"u": (-20.0, 20.0)} if robot.nv < 3 else {"u": (-300.0, 300.0)}
+        settings: dict[str, Any] = {"knots": knots, "dt": 0.05, "inputs": {"goal": robot.nq}, "bounds": bounds}
+        job = condyle.OptimalControl(robot, running, last, **settings)
+        q, v, goal = np.stack([np.full(robot.nq, x) for x in (0.1, 0.3)]), np.zeros(robot.nv), np.full(robot.nq, 0.4)
+
+        def plans(solver: Any, q: Floats = q, v: Floats = v, goal: Floats = goal) -> list[Any]:
+            plan = solver.solve(q, v, goal=goal)
+            after = solver.step(plan, q + 0.01, v, goal=goal)
+            return [getattr(one, answer) for one in (plan, after) for answer in ("q", "v", "u", "cost")]
+
+        def work(job: condyle.OptimalControl = job, plans: Callable[[Any], list[Any]] = plans) -> Row:
+            # sums in another order, in some tens of iterations
+            return near(plans(job.compile("cuda")), plans(job.compile(threads=1)), 1e-8)
+
+        key = {"what": "schedule", "robot": name, "dtype": "float64", "function": "optimal control", "form": AUTO}
+        session.check(key, work)
+
+
+def header(session: Session, robots: Sequence[str] = ("iiwa14", "hyq")) -> None:
+    """The exported header: its example compares all functions with answers that it knows."""
+    for name in robots:
+        key = {"what": "header", "robot": name, "dtype": "both", "function": "all", "form": "export"}
+        session.check(key, lambda name=name: exported(session, name), may_lack=True)
+
+
+def exported(session: Session, name: str) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        assert command(["export", name, "--target", "cuda", "--out", folder]) == 0
+        text = b"".join(path.read_bytes() for path in sorted(Path(folder).rglob("*.cuh")))
+        row: Row = {"texts": [hashlib.sha256(text).hexdigest()[:16]]}
+        if session.without_gpu:
+            return row
+        if shutil.which("nvcc") is None:
+            raise UnsupportedError("nvcc is not on the PATH; it comes with the CUDA toolkit")
+        for words in (
+            ["nvcc", "-std=c++17", f"-arch={session.gpu.arch}", "example.cu", "-o", "example"],
+            ["./example"],
+        ):
+            done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+            said = (done.stdout + done.stderr)[-300:]
+            assert done.returncode == 0, f"{words[0]}: exit status {done.returncode}: {said}"
+        return row
+
+
+def tests(session: Session) -> None:
+    """Streams, graphs, pinned arrays, memory: `pytest -m gpu` without what the other parts check."""
+    if not session.without_gpu:
+        session.check({"what": "tests", "function": "pytest -m gpu"}, tested)
+
+
+def tested() -> Row:
+    words = ["-m", "pytest", "-q", "-m", "gpu", "-p", "no:cacheprovider", "tests/gpu", "-k", f"not ({NOT_AGAIN})"]
+    done = subprocess.run([sys.executable, *words], cwd=results.ROOT, capture_output=True, text=True, check=False)
+    said = re.sub(r"\s+", " ", done.stdout[-300:])
+    assert done.returncode == 0, f"exit status {done.returncode}: {said}"
+    return {"said": said[-100:]}
