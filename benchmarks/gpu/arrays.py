@@ -21,7 +21,7 @@ from condyle.specification import Function
 Floats = NDArray[np.floating]
 GUARD = 65
 """Numbers before and after an array. It is odd, so addresses are multiples of one number and of no more."""
-PERIOD = 61
+PERIOD = 37
 """States that are different. It is a prime, so that each place in a warp, a block and a group has another one."""
 
 
@@ -138,10 +138,13 @@ class Reference:
         """Of n states: the same ones again and again."""
         return [np.resize(x.astype(dtype), (n, *x.shape[1:])) for x in self.exact.arguments(function)]
 
+    def shapes(self, function: Function, n: int) -> list[tuple[int, ...]]:
+        """Of the answers for n states."""
+        return [(n, *port.shape(self.exact.sizes)) for port in function.outputs]
+
     def in_place(self, dyn: GpuDynamics, gpu: Gpu, function: Function, n: int) -> list[Floats]:
         """The answers of a call for n states, with guarded arrays."""
-        shapes = [(n, *port.shape(self.exact.sizes)) for port in function.outputs]
-        return called(dyn, gpu, function, self.inputs(function, str(dyn.dtype), n), shapes)
+        return called(dyn, gpu, function, self.inputs(function, str(dyn.dtype), n), self.shapes(function, n))
 
     def answers(self, function: Function) -> tuple[Floats, ...]:
         if function.name not in self._answers:

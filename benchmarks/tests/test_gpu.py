@@ -102,7 +102,9 @@ def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[np.ndarray], None
 ONES = np.full(4, 0xFF, np.uint8).view(np.float32)[0]
 WRONG: dict[str, Callable[[np.ndarray], None]] = {
     "error": lambda whole: np.multiply(whole[65:-65], 1.001, out=whole[65:-65]),
-    "other bits than row 0": lambda whole: whole.__setitem__(65 + 2 * 61, np.nextafter(whole[65], np.float32(9))),
+    "other bits than row 0": lambda whole: whole.__setitem__(
+        65 + 2 * arrays.PERIOD, np.nextafter(whole[65], np.float32(9))
+    ),
     "1 of 140 numbers were not written": lambda whole: whole.__setitem__(-66, ONES),
     "1 numbers beside the array": lambda whole: whole.__setitem__(-65, 0.0),
     "1 of 140 numbers are NaN": lambda whole: whole.__setitem__(66, np.nan),
