@@ -57,15 +57,21 @@ CORRECT: Stage = (
     Part("header", correct.header, 120),
     Part("tests", correct.tests, 150),
 )
+TIMES: Stage = (
+    *(
+        Part(f"times {name} {dtype}", partial(times.forms, name=name, dtype=dtype), 118)
+        for dtype in correct.DTYPES
+        for name in times.CASES
+    ),
+    Part("times of calls", times.calls, 118),
+    Part("times of rollouts", times.rollouts, 118),
+    Part("times of links", times.links, 118),
+)
 RUNS: dict[str, Sequence[Stage]] = {
     "1": (
         (Part("start", times.start, 15),),
         CORRECT,
-        (Part("times float32", partial(times.forms, dtype="float32"), 60),),
-        (Part("calls", times.calls, 10),),
-        (Part("times float64", partial(times.forms, dtype="float64"), 25),),
-        (Part("times rollouts", times.rollouts, 15),),
-        (Part("times links", times.links, 10),),
+        TIMES,
     ),
     "2": (
         (Part("PyTorch", libraries.pytorch, 35),),

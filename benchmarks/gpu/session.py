@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import itertools
 import json
@@ -59,6 +60,13 @@ class Session:
     def say(self, row: Row) -> None:
         """Adds a row at once, in one piece, so that it stays whatever becomes of this process."""
         write(self.rows, {**self.about, **row})
+
+    @contextmanager
+    def alone(self) -> Generator[None, None, None]:
+        """No other part that asks for the same uses the GPU meanwhile: some make their kernels while another times."""
+        with self.rows.with_suffix(".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
     def check(self, key: Row, work: Callable[[], Row], may_lack: bool = False) -> None:
         """One row of what is called `key`: what `work` answers, or "bad" and why, and hashes of the kernels it made.

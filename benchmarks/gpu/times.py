@@ -29,6 +29,7 @@ from condyle.backends.cuda.kernel import CudaFunction, CudaKernel
 from condyle.calls.gpu import GpuDynamics
 from condyle.cli.bound import Sampling
 from condyle.cli.states import draw
+from condyle.compile.gpu import GpuFunction
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.functions.repeat import repeat
@@ -38,8 +39,8 @@ from condyle.specification import Function
 
 CASES = {"iiwa14": ("id", "fd", "minv", "did", "dfd"), "hyq": ("id", "dfd"), "atlas": ("id", "fd", "did", "dfd")}
 FORMS = {
-    "float32": ("auto", "thread", "group32", "group16", "group8", "thread split", "group32 split"),
-    "float64": ("auto", "thread", "group32"),
+    "float32": ("thread", "group32", "group16", "group8", "thread split", "group32 split"),
+    "float64": ("thread", "group32"),
 }
 SPLIT = ("dfd", "difd")
 SIZES = (1, 16, 128, 256, 1024, 4096, 16_384, 65_536, 1 << 20)
@@ -47,6 +48,8 @@ MOST_OF_GROUPS = 65_536
 ROTATED, SETS = 150 << 20, 32
 """Bytes of inputs and outputs that are used in turn, three times the second cache of an H200; the most sets of them."""
 MOST_BYTES = 20 << 30
+STATES = 1 << 22
+"""Of a graph, in all calls together."""
 PACKAGES = ("condyle", "numpy", "cuda-bindings", "nvidia-nvjitlink", "torch", "jax", "cupy-cuda13x", "mujoco-mjx")
 GOALS = {
     ("iiwa14", "id", 1 << 20): 18e3, ("iiwa14", "fd", 1 << 20): 12e3, ("iiwa14", "dfd", 1 << 20): 3e3,
@@ -99,6 +102,11 @@ class Timed:
         assert isinstance(chosen, CudaFunction)
         return chosen.kernel(n)
 
+    def automatic(self, function: str) -> GpuFunction:
+        """It knows the form that would be chosen if none were named."""
+        compiler = self.dyn._compiler
+        return GpuFunction(compiler.gpu_kernels, function_of(function), self.dtype, self.gpu.multiprocessors)
+
     def inputs(self, function: str, n: int) -> list[np.ndarray]:
         """Of n states, of which up to 1024 are different."""
         called = FUNCTIONS[function]
@@ -106,13 +114,14 @@ class Timed:
         return [np.resize(array, (n, *array.shape[1:])) for array in few]
 
     def kernel_us(self, function: str, n: int, sets: int = 1) -> float:
-        return graph_us(self.gpu, self.dyn, function_of(function), self.inputs(function, n), self.plan, sets)
+        plan = replace(self.plan, launches=max(2, min(self.plan.launches, STATES // n)))
+        return graph_us(self.gpu, self.dyn, function_of(function), self.inputs(function, n), plan, sets)
 
     def row(self, function: str, n: int, machine: Machine) -> Row:
         """One function of n states."""
         kernel = self.sized(function, n)
         size, code = n * (kernel.sizes.inputs + kernel.sizes.outputs), gpu_time.code_bytes(kernel)
-        about: Row = {"robot": self.name, "dtype": self.dtype, "function": function, "n": n}
+        about: Row = {"n": n}
         if kernel.sizes.resident(n) > MOST_BYTES:
             return {**about, "left_out": f"takes {kernel.sizes.resident(n) >> 20} MiB"}
         sets = max(1, min(SETS, self.plan.launches, -(-ROTATED // size)))
@@ -188,22 +197,24 @@ def machine_of(gpu: Gpu, plan: Plan) -> Machine:
         return Machine.of(gpu, plan.copied)
 
 
-def forms(session: Session, dtype: str, plan: Plan = WHOLE) -> None:
-    """Every form and size of the functions that matter; large batches first."""
+def forms(session: Session, name: str, dtype: str, plan: Plan = WHOLE) -> None:
+    """Every form and size of the functions of a robot that matter; large batches first. "auto": the form it chooses."""
     machine = machine_of(session.gpu, plan)
-    for name, functions in plan.cases.items():
-        for function, form in itertools.product(functions, FORMS[dtype]):
-            if "split" in form and function not in SPLIT:
-                continue
-            timed = Timed(name, session.gpu, plan, dtype, {"kernels": {function: form}})
-            for n in sorted(plan.sizes, reverse=True):
-                about = {"what": "kernel", "form": form}
-                if not form.startswith("group") or n <= MOST_OF_GROUPS:
-                    try:
-                        session.say({**about, **timed.row(function, n, machine)})
-                    except UnsupportedError as error:
-                        session.say({**about, "robot": name, "function": function, "left_out": str(error)[:200]})
-                        break
+    for function, form in itertools.product(plan.cases[name], FORMS[dtype]):
+        if "split" in form and function not in SPLIT:
+            continue
+        timed = Timed(name, session.gpu, plan, dtype, {"kernels": {function: form}})
+        about = {"what": "kernel", "robot": name, "dtype": dtype, "function": function, "form": form}
+        try:
+            timed.sized(function, 1)
+        except UnsupportedError as error:
+            session.say({**about, "left_out": str(error)[:200]})
+            continue
+        for n in sorted(plan.sizes, reverse=True):
+            if not form.startswith("group") or n <= MOST_OF_GROUPS:
+                auto = str(timed.automatic(function).form(n))
+                with session.alone():
+                    session.say({**about, "auto": auto, **timed.row(function, n, machine)})
 
 
 def calls(
@@ -216,8 +227,10 @@ def calls(
     timed = Timed(of[0], session.gpu, plan)
     for function, n in itertools.product(of[1], sizes):
         about = {"what": "call", "robot": of[0], "dtype": "float32", "function": function, "n": n}
-        row = {**about, **timed.host_us(function, n), "goal_out_us": CALL_US}
-        session.say({**row, **timed.whole_calls(function, n)})
+        timed.sized(function, n)
+        with session.alone():
+            row = {**about, **timed.host_us(function, n), "goal_out_us": CALL_US}
+            session.say({**row, **timed.whole_calls(function, n)})
 
 
 def links(session: Session, plan: Plan = WHOLE, robots: Sequence[str] = CHAINS) -> None:
@@ -225,8 +238,10 @@ def links(session: Session, plan: Plan = WHOLE, robots: Sequence[str] = CHAINS) 
     for name, function in itertools.product(robots, DEFAULT):
         timed = Timed(name, session.gpu, plan, options={"links": "scan"})
         core = timed.robot.compile(target="cpu", links="auto", dtype="float32", threads=1).function(function)
-        host, us = timed.inputs(function, 1), timed.kernel_us(function, 1)
-        cpu = gpu_time.on_host(lambda core=core, host=host: core(*host), plan.launches)
+        host, _ = timed.inputs(function, 1), timed.sized(function, 1)
+        with session.alone():
+            us = timed.kernel_us(function, 1)
+            cpu = gpu_time.on_host(lambda core=core, host=host: core(*host), plan.launches)
         about = {"what": "links", "robot": name, "dtype": "float32", "function": function, "n": 1}
         session.say(
             {**about, "us": us, "cpu_us": cpu, "ratio": cpu / us, "goal_ratio": 5.0 if name == CHAINS[0] else 0.0}
@@ -247,7 +262,9 @@ def rollouts(session: Session, plan: Plan = WHOLE, n: int = 65_536) -> None:
         dyn: Any = made.compile("cuda", "float32").dynamics
         function = repeat(made.specification, STEPS, ("tau",), last=True, summed=summed)
         host = [np.resize(x, (n, *x.shape[1:])).astype("float32") for x in given]
-        us = graph_us(session.gpu, dyn, function, [*host, np.full(1, 1e-3, "float32")], replace(plan, launches=3))
+        dyn.kernel(function).kernel(n)
+        with session.alone():
+            us = graph_us(session.gpu, dyn, function, [*host, np.full(1, 1e-3, "float32")], replace(plan, launches=3))
         row = {"what": "rollout", "robot": name, "dtype": "float32", "n": n, "steps": STEPS, "us": us}
         session.say({**row, "million_s": n * STEPS / us, "goal_million_s": ROLLED[name]})
 

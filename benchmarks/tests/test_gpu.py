@@ -146,21 +146,22 @@ def test_an_error_of_the_driver_ends_the_part(session: Session) -> None:
 
 def test_times(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a millisecond a graph, says the driver that computes."""
-    monkeypatch.setitem(times.FORMS, "float32", ("auto", "group32", "thread split"))
+    monkeypatch.setitem(times.FORMS, "float32", ("thread", "group32", "thread split"))
     monkeypatch.setattr(times, "DEFAULT", ("fd",))
     monkeypatch.setitem(times.GOALS, (CHAIN, "id", 40), 1e3)
     times.start(session, PLAN)
-    times.forms(session, "float32", PLAN)
+    times.forms(session, CHAIN, "float32", PLAN)
     times.links(session, PLAN, ("3",))
     times.calls(session, PLAN, (3,), (CHAIN, ("id",)))
     machine, *found = rows(session)
     assert machine["versions"]["numpy"] and machine["copy_gb_s"] > 0
     timed = [row for row in found if row["what"] == "kernel"]
     assert [(row["function"], row["form"], row["n"]) for row in timed] == [
-        (function, form, n) for function in ("id", "minv") for form in ("auto", "group32") for n in (40, 3)
+        (function, form, n) for function in ("id", "minv") for form in ("thread", "group32") for n in (40, 3)
     ]
     assert all(row["us"] == row["again"] == 500 / 2 and row["floor_us"] > 0 for row in timed)
     assert timed[0]["goal_million_s"] == 1e3
+    assert all(row["auto"].startswith(("thread", "group")) for row in timed)
     assert sum(row["what"] == "links" for row in found) == 1
     assert all(row[f"{what}_us"] > 0 for row in found[-1:] for what in ("out", "new", "copies", "pinned", "staged"))
 
