@@ -15,7 +15,7 @@ from benchmarks import results
 from benchmarks.sections import FUNCTIONS, table
 
 Row = dict[str, Any]
-CODE, EXPORT = results.FOLDER / "gpu_code.json", results.FOLDER / "gpu_export.json"
+CODE, EXPORT, CLOCKED = (results.FOLDER / f"gpu_{word}.json" for word in ("code", "export", "times"))
 PATH = results.ROOT / "benchmarks" / "GPU.md"
 TITLES = {"iiwa14": "iiwa14", "hyq": "HyQ", "atlas": "Atlas"}
 STEPPED = ("id", "fd", "minv", "did", "dfd")
@@ -23,6 +23,8 @@ PRODUCT, PARTS = "condyle_product", ("minv", "fd", "did")
 WARP_CONSTANTS = 128
 """Bytes of shared memory that a warp has beside those of its states."""
 UNMEASURED = "unmeasured"
+BATCHES = (256, 4096, 65_536, 1 << 20)
+"""Of which the page has times."""
 HEAD = """# GPU counts
 
 What the kernels of [the GPU target](../docs/how-to/gpu.md) take, counted in their machine code. Made by
@@ -90,10 +92,32 @@ def page() -> str:
         *[MEMORY, *_memory(code["kernels"], export["kernels"])],
         *[BUILDS, *_builds(export["builds"])],
         *[STEPS, *_steps(code["kernels"])],
-        *[TIMES, *table(["what", "time"], [[what, UNMEASURED] for what in MEASURED])],
+        *[TIMES, *times(json.loads(CLOCKED.read_text())["rows"] if CLOCKED.exists() else [])],
         FOOT,
     ]
     return "\n".join(text).rstrip() + "\n"
+
+
+def times(rows: Sequence[Row]) -> list[str]:
+    """Of each function and batch the fastest form. rows: of results/gpu_times.json, none where nothing was timed."""
+    timed = [row for row in rows if row.get("what") == "kernel" and "us" in row and row["n"] in BATCHES]
+    if not timed:
+        return table(["what", "time"], [[what, UNMEASURED] for what in MEASURED])
+    best: dict[tuple[Any, ...], Row] = {}
+    for row in timed:
+        key = row["robot"], row["dtype"], row["function"], row["n"]
+        best[key] = min(row, best.get(key, row), key=lambda one: one["us"])
+    cells = [
+        [
+            f"{TITLES.get(row['robot'], row['robot'])} {row['function']}, {row['dtype']}",
+            *(_many(row["n"]), row["form"], row["auto"], f"{row['us']:.3g}", f"{row['floor_us'] / row['us']:.0%}"),
+            *(f"{row['million_s']:.4g}", f"{row['goal_million_s']:.4g}" if "goal_million_s" in row else ""),
+        ]
+        for row in best.values()
+    ]
+    cards = sorted({f"{row['card']}, driver {row['driver']}, commit {row['commit']}" for row in timed})
+    heads = ["robot, function, type", "states", "fastest form", "`auto`", "µs", "lower bound over it"]
+    return [f"On {'; '.join(cards)}.", "", *table([*heads, "million states a second", "goal"], cells)]
 
 
 def _sources(code: Row, export: Row) -> list[str]:
