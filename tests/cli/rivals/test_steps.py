@@ -54,6 +54,14 @@ def worst(rival: Rival, function: str, arrays: list[Array], expected: tuple[Arra
     return max(float(np.max(np.abs(a - b)) / np.max(np.abs(b))) for a, b in zip(out, expected, strict=True))
 
 
+@pytest.mark.parametrize("name", ["mujoco", "mujoco-batch"])
+def test_a_robot_that_mujoco_refuses_is_an_error_with_its_words(name: str) -> None:
+    """An inertia of atlas is below what MuJoCo takes for positive."""
+    pytest.importorskip("mujoco", reason=WITHOUT_MUJOCO)
+    with pytest.raises(UnsupportedError, match=r"MuJoCo refuses 'atlas': .*positive eigenvalues"):
+        rivals.opened(name, condyle.load("atlas"))
+
+
 @pytest.mark.parametrize(("name", "floating", "allowed"), ARMS)
 def test_mujoco_steps_as_we_do(name: str, floating: bool, allowed: float) -> None:
     pytest.importorskip("mujoco", reason=WITHOUT_MUJOCO)

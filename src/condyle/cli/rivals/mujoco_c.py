@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 PACKAGES = "'mujoco>=4'"
 
 
+def _model_of(mujoco: Any, robot: Robot) -> Any:
+    try:
+        return mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
+    except ValueError as error:
+        raise UnsupportedError(f"MuJoCo refuses {robot.name!r}: {error}") from error
+
+
 class MujocoRollout:
     """One robot; batch: by `mujoco.batch` instead, which keeps only the last state."""
 
@@ -38,7 +45,7 @@ class MujocoRollout:
         self._mujoco, self._module = (rival.package(name, PACKAGES) for name in ("mujoco", module))
         self._robot, self._threads, self._batch = robot, threads, batch
         self.name = "mujoco-batch" if batch else "mujoco-rollout"
-        self._model = self._mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
+        self._model = _model_of(self._mujoco, robot)
         self.algorithms = {"rollout": "mujoco.batch" if batch else "mujoco.rollout"}
         self.about = {
             "version": metadata.version("mujoco"),
@@ -229,7 +236,7 @@ class MjxRollout:
         self._jax: Any = jax
         self._mjx: Any = mjx
         self._robot = robot
-        self._model: Any = mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
+        self._model = _model_of(mujoco, robot)
         self.algorithms = {"rollout": "mjx.step in jax.lax.scan, jax.vmap and jax.jit"}
         self.about = {"version": metadata.version("mujoco-mjx"), "jax": metadata.version("jax")}
 
