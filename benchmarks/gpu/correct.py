@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -67,6 +67,7 @@ class Amount:
     few: Sequence[int] = (1, 33, 300)
     many: Sequence[int] = (1, 31, 33, 300, 4099, 65_537)
     names: Sequence[str] | None = None
+    partitions: Mapping[str, Sequence[str]] = field(default_factory=lambda: PARTITIONS)
 
 
 def robot_of(name: str) -> condyle.Robot:
@@ -116,36 +117,42 @@ def on_gpu(robot: condyle.Robot, dtype: str, **options: Any) -> GpuDynamics:
 
 
 def functions(session: Session, name: str, dtype: str, amount: Amount = Amount()) -> None:
-    """Every function of a robot in one number type; forms of one function must give the same bits."""
+    """Functions of a robot in one number type, by worth; forms of one function must give the same bits."""
     case, bits = Case(name, amount.names), dict[str, list[Floats]]()
-
-    def check(function: Function, form: str, dyn: GpuDynamics) -> None:
-        sizes = (1,) if session.without_gpu else amount.many if form in (THREAD, AUTO) else amount.few
-        key = {"what": "function", "robot": name, "dtype": dtype, "function": str(function), "form": form}
-        work = Compared(session, case.reference, dyn, function, sizes, bits)
-        session.check(key, work, may_lack=form not in (THREAD, AUTO) or function.name not in DEFAULT)
-
-    for form in amount.forms:
+    kernels, dyn = None, None
+    for function, form, words in variants(case, amount):
         if form == AUTO and session.without_gpu:  # its kernels are those of the others
             continue
-        dyn = case.compiled(dtype, kernels=form)
-        for function in case.functions:
-            if function.name in DEFAULT or form in amount.of_all:
-                check(function, form, dyn)
-    dyn = case.compiled(dtype, kernels=THREAD)
-    for function in case.functions if THREAD in amount.of_all else ():
+        if dyn is None or words != kernels:
+            kernels, dyn = words, case.compiled(dtype, kernels=words)
+        usual, is_forced = form in (THREAD, AUTO), function.has_forces
+        sizes = (1,) if session.without_gpu else amount.many if usual and not is_forced else amount.few
+        reference = case.reference
+        if is_forced:
+            reference = Reference(case.robot, PERIOD, (function,), case.frames, case.contacts)
+        said = f"{function.without_forces} f_ext" if is_forced else str(function)
+        key = {"what": "function", "robot": name, "dtype": dtype, "function": said, "form": form}
+        work = Compared(session, reference, dyn, function, sizes, {} if is_forced else bits)
+        session.check(key, work, may_lack=not usual or function.without_forces.name not in DEFAULT)
+
+
+def variants(case: Case, amount: Amount) -> Iterator[tuple[Function, str, str | dict[str, str]]]:
+    """Each function in each form, and the `kernels` to compile for."""
+
+    def of(forms: Iterable[str]) -> Iterator[tuple[Function, str, str]]:
+        for form in forms:
+            for function in case.functions:
+                if function.name in DEFAULT or form in amount.of_all:
+                    yield function, form, form
+
+    yield from of(form for form in amount.forms if form in amount.of_all)
+    for function in case.functions:
         if function.name in DEFAULT and function.taking(F_EXT).has_forces:
-            forced = function.taking(F_EXT)
-            key = {"what": "function", "robot": name, "dtype": dtype, "function": f"{function} f_ext", "form": THREAD}
-            work = Compared(session, forced_reference(case, forced), dyn, forced, amount.few, {})
-            session.check(key, work)
-    for word, forms in PARTITIONS.items():
-        for form in forms if word in map(str, case.functions) and len(amount.forms) == len(FORMS) else ():
-            check(FUNCTIONS[word], form, case.compiled(dtype, kernels={word: form}))
-
-
-def forced_reference(case: Case, function: Function) -> Reference:
-    return Reference(case.robot, PERIOD, (function,), case.frames, case.contacts)
+            yield function.taking(F_EXT), THREAD, THREAD
+    for word, forms in amount.partitions.items():
+        for form in forms if word in map(str, case.functions) else ():
+            yield FUNCTIONS[word], form, {word: form}
+    yield from of(form for form in amount.forms if form not in amount.of_all)
 
 
 @dataclass

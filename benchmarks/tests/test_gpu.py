@@ -30,7 +30,9 @@ from tests.gpu.conftest import fake
 __all__ = ["fake"]
 
 CHAIN = "2"
-SOME = correct.Amount(("thread", "group32"), ("thread",), few=(1, 33), many=(1, 70), names=(*DEFAULT, "step", "dstep"))
+SOME = correct.Amount(
+    ("thread", "group32"), ("thread",), few=(1, 33), many=(1, 70), names=(*DEFAULT, "step", "dstep"), partitions={}
+)
 PLAN = times.Plan((3, 40), launches=2, repeats=1, copied=1024, cases={CHAIN: ("id", "minv")})
 
 
@@ -114,7 +116,7 @@ WRONG: dict[str, Callable[[np.ndarray], None]] = {
 @pytest.mark.parametrize("said", WRONG)
 def test_a_wrong_answer_is_noticed(session: Session, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     planted(monkeypatch, WRONG[said])
-    amount = correct.Amount(("thread",), (), few=(), many=(70,), names=DEFAULT)
+    amount = correct.Amount(("thread",), (), few=(), many=(70,), names=("id",), partitions={})
     correct.functions(session, CHAIN, "float32", amount)
     assert said in next(row for row in rows(session) if row["function"] == "id")["bad"]
 
@@ -361,7 +363,7 @@ def test_kernels_without_a_gpu_have_the_texts_of_those_with_one(
     fake: FakeDriver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So that a receipt can be compared."""
-    amount = correct.Amount(("thread", "group32"), (), few=(1,), many=(1,), names=DEFAULT)
+    amount = correct.Amount(("thread", "group32"), (), few=(1,), many=(1,), names=("fd", "dfd"))
     with_gpu, without = Session("one", tmp_path / "1"), Session("one", tmp_path / "2", for_arch="")
     correct.functions(with_gpu, CHAIN, "float32", amount)
     monkeypatch.setattr(drivers, "driver", drivers.driver)  # is put back
