@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import condyle
 from condyle.calls.gpu import GpuDynamics
-from condyle.cli.check import allowed, answers, independent, worst_of
+from condyle.cli.check import allowed, independent, worst_of
 from condyle.cli.states import States, draw
 from condyle.runtime.cuda.arrays import DeviceArray
 from condyle.runtime.cuda.driver import Gpu
@@ -148,12 +148,12 @@ class Reference:
 
     def answers(self, function: Function) -> tuple[Floats, ...]:
         if function.name not in self._answers:
-            self._answers[function.name] = answers(self._dynamics, function, self.exact)
+            self._answers[function.name] = self._dynamics.call(function, self.exact.arguments(function))
         return self._answers[function.name]
 
     @cached_property
     def _dynamics(self) -> condyle.Dynamics:
-        return self._robot.compile(target="cpu", **self._bound)  # type: ignore[arg-type]
+        return self._robot.compile(target="cpu", threads=1, **self._bound)  # type: ignore[arg-type]
 
     @cached_property
     def condition(self) -> float:

@@ -46,8 +46,8 @@ PARTITIONS = {
     "dfd": ("thread split", "thread fused", "group8 split", "group32 fused", "group16 completely-fused"),
     "difd": ("thread split", "group4 split", "group32 completely-fused"),
 }
-DERIVATIVES = ("vjp_fd", "jvp_fd", "vjp_step")
-OTHERS = (*(name for name in FUNCTIONS if name not in DEFAULT), *DERIVATIVES)
+DERIVATIVES, ON_CONTACTS = ("vjp_fd", "jvp_fd", "vjp_step"), ("step_active", "dstep_active")
+OTHERS = (*(name for name in FUNCTIONS if name not in DEFAULT), *DERIVATIVES, *ON_CONTACTS)
 STEPS = 50
 MOST_BYTES = 1 << 30
 """Of answers; larger batches are left out."""
@@ -100,7 +100,7 @@ class Case:
             self.contacts = ()
         there = [one for one in FUNCTIONS.values() if not one.needs.drives]
         named = [one for one in there if self.contacts or "contacts" not in one.options]
-        named += [function_of(name) for name in DERIVATIVES]
+        named += map(function_of, (*DERIVATIVES, *(ON_CONTACTS if self.contacts else ())))
         every = solvable(self.robot, named)  # inputs are drawn for all, so that they are the same whatever is named
         self.functions = [one for one in every if self.names is None or one.name in self.names]
         self.reference = Reference(self.robot, PERIOD, every, self.frames, self.contacts)
@@ -256,7 +256,9 @@ class Rolled:
         return self.near(found, function, some)
 
     def near(self, found: Sequence[Floats], function: str, inputs: Sequence[Floats]) -> Row:
-        return near(found, self.robot.compile(target="cpu").call(function, exactly(inputs)), growing(self.dtype))
+        return near(
+            found, self.robot.compile(target="cpu", threads=1).call(function, exactly(inputs)), growing(self.dtype)
+        )
 
 
 def exactly(arrays: Sequence[Floats], dtype: str = "float64") -> list[Floats]:

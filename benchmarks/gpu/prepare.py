@@ -103,6 +103,7 @@ def unpack(folder: Path = TRAVELS, source: Path = results.ROOT / "src") -> None:
         set_cache(place / "cache")
     paths = [str(source), str(results.ROOT), str(folder / "packages"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # many parts run beside each other
     try:
         import_module("condyle.runtime._native")
     except ImportError:

@@ -65,8 +65,10 @@ def test_functions(session: Session) -> None:
 
 def test_contacts(session: Session) -> None:
     """A point at the tip of an arm that can move in three directions."""
-    correct.functions(session, "4", "float64", replace(SOME, forms=("thread",), many=(33,), names=("cfd", "cjac")))
-    assert [(row["function"], row.get("bad")) for row in rows(session)] == [("cfd", None), ("cjac", None)]
+    correct.functions(
+        session, "4", "float64", replace(SOME, forms=("thread",), many=(33,), names=("cfd", "step_active"))
+    )
+    assert [(row["function"], row.get("bad")) for row in rows(session)] == [("cfd", None), ("step_active", None)]
 
 
 def test_the_tree_of_all_joints() -> None:
@@ -290,6 +292,35 @@ def test_a_part_in_a_process_of_its_own(tmp_path: Path, capsys: pytest.CaptureFi
     (row,) = read(path)
     assert (row["part"], row["ended"]) == ("start", "exit status 1")
     assert "DeviceError" in capsys.readouterr().out
+
+
+CHECKING = """
+from pathlib import Path
+from benchmarks.gpu import correct
+from benchmarks.gpu.session import Session
+from condyle.runtime.cuda import driver as drivers
+from tests.backends.cuda.fake_driver import FakeDriver
+driver = drivers.Driver(FakeDriver())
+drivers.driver = lambda: driver
+amount = correct.Amount(("thread",), ("thread",), few=(1,), many=(1, 70), names=("id", "m"), partitions={})
+for _ in range(int(sys.argv[2])):
+    correct.functions(Session(sys.argv[1], Path(sys.argv[3])), "2", "float32", amount)
+"""
+
+
+@pytest.mark.slow  # processes that compile
+def test_checks_in_processes_of_which_one_is_killed(tmp_path: Path) -> None:
+    """All rows that it had written can be read, and the other part is not disturbed."""
+    path = tmp_path / "run1.jsonl"
+    both = Part("once", lambda _: None, 60), Part("for ever", lambda _: None, 12)
+    command = lambda one: [*program(CHECKING), one.name, "1" if one.name == "once" else "100000", str(path)]  # noqa: E731
+    assert parts.run([both], path, command) == 1
+    found = [row for row in read(path) if "ended" not in row]
+    assert len([row for row in found if row["part"] == "once"]) == 3  # id, m, id with forces
+    assert len([row for row in found if row["part"] == "for ever"]) > 3
+    assert all(row["card"] == "Fake GPU" and row["kernels"] and "bad" not in row for row in found)
+    assert receipt.keep(tmp_path, tmp_path / "receipt.json", tmp_path / "times.json") == 0
+    assert len(receipt.load(tmp_path / "receipt.json")) == 3
 
 
 # The receipt
