@@ -41,10 +41,10 @@ def compiled(cache_of_this_run: None) -> Callable[..., Dynamics]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    gc.set_threshold(10_000)  # Programs are many objects that stay: a sixth of the time goes into looking at them
+    gc.set_threshold(50_000)  # Programs are many objects that stay: a sixth of the time goes into looking at them
     os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], HERE])
     os.environ.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0")  # JAX compiles around our calls, each once
-    config.pluginmanager.register(Processor())
+    config.pluginmanager.register(Processor(config.option.renew_repeats))
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -70,10 +70,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Before tests are selected by their marks."""
     for item in items:
-        if item.nodeid in repeats():
+        if item.nodeid in repeats() and not config.option.renew_repeats:
             item.add_marker("slow")
 
 
@@ -99,6 +99,9 @@ def small_heap() -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the texts in tests/golden")
+    parser.addoption(
+        "--renew-repeats", action="store_true", help="run every quick case, and write tests/repeats.txt anew"
+    )
 
 
 @pytest.fixture

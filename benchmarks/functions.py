@@ -29,10 +29,15 @@ from condyle.cli.rivals.numbers import agreement
 from condyle.cli.rivals.rival import Rival
 from condyle.cli.states import States, draw
 from condyle.compile.options import bound_of
-from condyle.functions import DEFAULT, FUNCTIONS, function_of
+from condyle.functions import function_of
 from condyle.specification import Bound
 
 TIPS = {"panda": "panda_hand_tcp", "hyq-floating": "rh_lowerleg"}
+NAMES = (
+    *("fk", "fv", "fa", "jac", "djac", "integrate", "difference", "com", "jcom", "h", "dh", "cmm", "ke", "pe"),
+    *("g", "nle", "cor", "reg"),
+)
+"""Steps, contacts and joint forces have benchmarks of their own."""
 RIVAL = "pinocchio"
 ONE = ("fk", "jac")
 
@@ -128,9 +133,8 @@ def main() -> int:
 
 
 def run(robots: list[str], functions: tuple[str, ...], quick: bool) -> None:
-    names = functions or tuple(name for name in FUNCTIONS if name not in DEFAULT)
     for case in chosen(robots):
-        found = measure(Framed(case, names, QUICK if quick else FULL))
+        found = measure(Framed(case, functions or NAMES, QUICK if quick else FULL))
         if quick:
             continue
         before = results.read(SOURCE).get("functions", {}).get(case.name, {}) if SOURCE.exists() else {}

@@ -8,12 +8,15 @@ from __future__ import annotations
 import resource
 from collections.abc import Generator, Mapping
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
 
-SUITE_S = 660.0  # the goal of the README's test command; 854 s on 2 cores of an EPYC 25/17, 2026-11-28
-TEST_S = 6.0  # one test that is not marked slow
+SUITE_S = 400.0  # what the README's test command may take
+TEST_S = 3.0  # one test that is not marked slow
+CASES_S = 0.4  # the cases of one test, together
+REPEATS = Path(__file__).parent / "repeats.txt"
 SMOKE_S = 60.0  # the smoke tests together: half a minute on two cores, and what collects them
 NAME = "processor_s"
 
@@ -25,17 +28,32 @@ def slow(*values: object) -> object:
 
 @cache
 def repeats() -> frozenset[str]:
-    """Names of the tests in `tests/repeats.txt`, with their cases."""
+    """Names of the cases in `tests/repeats.txt`."""
     names: set[str] = set()
     test = ""
-    for line in (Path(__file__).parent / "repeats.txt").read_text(encoding="utf-8").splitlines():
+    for line in REPEATS.read_text(encoding="utf-8").splitlines():
         if line.startswith("    "):
-            names.discard(test)
             names.add(f"{test}[{line[4:]}]")
         elif not line.startswith("#"):
             test = f"tests/{line}"
-            names.add(test)
     return frozenset(names)
+
+
+def repeats_text(seconds: Mapping[str, float]) -> str:
+    """`tests/repeats.txt` by the seconds of tests that are not marked slow: of each test the shortest cases stay quick
+    whose sum is at most CASES_S, at least one."""
+    cases: dict[str, list[tuple[float, str]]] = {}
+    for name, spent in seconds.items():
+        test, bracket, case = name.partition("[")
+        if bracket and test.startswith("tests/"):
+            cases.setdefault(test.removeprefix("tests/"), []).append((spent, case[:-1]))
+    lines = ["# Written by `pytest -n auto --renew-repeats`: slow cases, since others of their test use up its time."]
+    for test in sorted(cases):
+        order = sorted(cases[test])
+        left = [case for sum_s, (_, case) in zip(accumulate(s for s, _ in order), order) if sum_s > CASES_S]
+        if left := sorted(set(left) - {order[0][1]}):
+            lines += [test, *(f"    {case}" for case in left)]
+    return "\n".join(lines) + "\n"
 
 
 def used() -> float:
@@ -46,7 +64,8 @@ def used() -> float:
 class Processor:
     """The pytest plugin: workers measure, the process that says the results adds up."""
 
-    def __init__(self) -> None:
+    def __init__(self, renew: bool = False) -> None:
+        self.renew = renew
         self.begun = used()
         self.seconds: dict[str, float] = {}
         self.slow: set[str] = set()
@@ -76,6 +95,9 @@ class Processor:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         for line in summary(self.seconds, self.slow, self.smoke) if self.seconds else ():
             terminalreporter.write_line(line)
+        if self.renew:
+            quick = {name: spent for name, spent in self.seconds.items() if name not in self.slow}
+            REPEATS.write_text(repeats_text(quick), encoding="utf-8")
 
 
 def summary(seconds: Mapping[str, float], slow: set[str], smoke: set[str]) -> list[str]:

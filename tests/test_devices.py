@@ -41,6 +41,7 @@ def pytest_says(tmp_path: Path, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_every_test_of_a_gpu_is_collected(tmp_path: Path) -> None:
     status, said = pytest_says(tmp_path, "-m", "gpu", "--collect-only")
     assert status == 0, said[-3000:]
@@ -51,6 +52,7 @@ def test_every_test_of_a_gpu_is_collected(tmp_path: Path) -> None:
     assert all("[real" in name or "sanitizer" in name for name in names)
 
 
+@pytest.mark.slow
 def test_without_a_gpu_they_fail_only_where_one_is_asked_for(tmp_path: Path) -> None:
     which = ("tests/gpu/test_real.py", "-k", "streams and real")
     status, said = pytest_says(tmp_path, "-m", "gpu", *which)

@@ -118,6 +118,7 @@ def test_segments_on_the_processor(dtype: str) -> None:
     assert [line.split()[0] for line in lines if "in segments" in line] == ["id", "fd"]  # the rest is serial
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["cpu", slow("numpy")])
 def test_what_runs_for_a_long_chain_is_known_at_once(target: str) -> None:
     dyn = condyle.chain(2000, rng=4).compile(links="auto", target=target)
@@ -183,6 +184,7 @@ def test_auto_takes_what_was_measured_to_be_faster(monkeypatch: pytest.MonkeyPat
     massless().compile(target="numpy", links="auto").forward_dynamics([0.3, 0.4], [0.5, -0.6], [0.7, 0.8])
 
 
+@pytest.mark.slow
 @needs_machine
 def test_auto_scans_one_state_of_a_long_chain_on_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     isa = cpu_target.supported()[0].name

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.processor import NAME, SMOKE_S, SUITE_S, TEST_S, Processor, repeats, summary, used
+from tests.processor import NAME, SMOKE_S, SUITE_S, TEST_S, Processor, repeats, repeats_text, summary, used
 from tests.where import ROOT
 
 
@@ -61,6 +61,15 @@ def test_what_is_listed_as_a_repeat_is_there() -> None:
         assert f"def {test}(" in (ROOT / file).read_text(encoding="utf-8"), f"{name}: correct tests/repeats.txt"
 
 
+def test_cases_beyond_the_time_of_their_test_are_repeats() -> None:
+    seconds = {"tests/a.py::t[b-1]": 0.3, "tests/a.py::t[c[2]]": 0.2, "tests/a.py::t[d]": 0.1, "tests/a.py::u": 9.0}
+    seconds |= {"tests/a.py::long[x]": 4.0, "tests/a.py::long[y]": 4.1, "docs/b.py::t[x]": 5.0, "docs/b.py::t[y]": 5.0}
+    _, *lines = repeats_text(seconds).splitlines()
+    assert lines == ["a.py::long", "    y", "a.py::t", "    b-1"]
+
+
 def test_what_is_listed_as_a_repeat_is_slow(request: pytest.FixtureRequest) -> None:
+    if request.config.option.renew_repeats:
+        return  # every case runs
     listed = [item for item in request.session.items if item.nodeid in repeats()]
     assert all(item.get_closest_marker("slow") for item in listed)

@@ -90,6 +90,7 @@ def test_shorter_robots_stay_straight() -> None:
         assert isinstance(compiler.code(FUNCTIONS["difd"]), Program)
 
 
+@pytest.mark.slow
 def test_a_target_without_loops_is_given_straight_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(routing, "LONGEST", 0)
     compiler = compiler_of(humanoid(42, mimic=True))

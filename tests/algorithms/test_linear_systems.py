@@ -31,6 +31,7 @@ def backward_error(A: np.ndarray, x: np.ndarray, b: np.ndarray) -> float:
     return float((rest / sizes).max())
 
 
+@pytest.mark.slow
 def test_symmetric_systems_of_every_size() -> None:
     """Backward stable: 10 n roundings."""
     for n in range(1, 65):
@@ -70,7 +71,7 @@ def test_a_panel_is_an_orthogonal_factor_and_a_triangle() -> None:
 
 def test_singular_states_spoil_no_other() -> None:
     A, b = RNG.normal(size=(5, 6, 6)), RNG.normal(size=(5, 6))
-    A[2], A[3, 4], S = 0.0, A[3, 1], A @ A.swapaxes(1, 2)
+    A[2], A[3, 4], S = 0.0, 0.0, A @ A.swapaxes(1, 2)
     S[1, 5, 5] = -1.0
     with np.errstate(all="ignore"):
         x, y = together(Eliminated(scalars(A)).solve(scalars(b))), together(Cholesky(scalars(S)).solve(scalars(b)))

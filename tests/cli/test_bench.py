@@ -38,6 +38,7 @@ def test_the_c_target_runs(run, pendulum) -> None:
     assert "float32" in ran.out
 
 
+@pytest.mark.slow
 def test_html_is_one_page_that_fetches_nothing(run, pendulum, tmp_path) -> None:
     pytest.importorskip("matplotlib", reason="plots need matplotlib: pip install 'condyle[plots]'")
     page = tmp_path / "report.html"
@@ -133,6 +134,7 @@ def test_a_rival_stands_in_the_table_with_its_ratio(run, pendulum) -> None:
     assert second[5:] == ["-", "-"]
 
 
+@pytest.mark.slow
 def test_functions_go_by_their_methods_names_too(run) -> None:
     pytest.importorskip("mujoco", reason="needs the mujoco package: pip install 'condyle[bench]'")
     names = "step,step_derivatives,rollout"

@@ -48,7 +48,7 @@ def test_options_of_load(run, pendulum) -> None:
     assert (about["gravity"], about["nv"]) == ([-1.0, 0.0, 2.5], 1)
     assert run("info", path, "--mimic", "independent", "--json").json["nv"] == 2
     assert run("info", path, "--snap", "0", "--json").json["fingerprint"] != about["fingerprint"]
-    assert run("info", path).status == 0
+    assert "\nwarning: physics: " in run("info", path).out
     strict = run("info", path, "--strict")
     assert strict.status == 1 and "principal moments" in strict.err
 
@@ -77,6 +77,8 @@ def test_what_mjcf_has_beside_the_tree_is_left_out(run, tmp_path) -> None:
     assert refused.status == 2 and "unmodelled='ignore'" in refused.err
     about = run("info", str(path), "--unmodelled", "ignore", "--json").json
     assert (about["nv"], len(about["warnings"])) == (1, 1)
+    told = run("info", str(path), "--unmodelled", "ignore")
+    assert told.out.splitlines()[-1] == about["warnings"][0] and about["warnings"][0].startswith("note: ")
 
 
 def test_closures_are_listed(run, tmp_path) -> None:

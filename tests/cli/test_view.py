@@ -111,7 +111,7 @@ def test_meshes_that_are_left_out_are_said(run, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("condyle.view.serve", lambda *given: said.append(len(given[-1])) or FakePage())
     ran = run("view", str(robot_with(tmp_path, 'filename="none.stl"')), "--meshes", "--no-browser")
     assert ran.status == 0, ran.err
-    assert "warning: note: " in ran.err and "mesh 'none.stl', which does not exist: it is not drawn" in ran.err
+    assert "\nnote: " in f"\n{ran.err}" and "mesh 'none.stl', which does not exist: it is not drawn" in ran.err
     assert said == [1]
 
 

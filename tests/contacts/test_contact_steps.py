@@ -122,6 +122,7 @@ def test_a_heavy_body_on_a_light_one(ratio: float) -> None:
     assert np.abs(found.v).max() < THERE and found.residual < THERE
 
 
+@pytest.mark.slow
 def test_a_box_on_many_points_moves_as_on_four() -> None:
     """Points between the corners change nothing: 8 points, and a body that slides, tilts and rests."""
     rng, n = np.random.default_rng(1), 50

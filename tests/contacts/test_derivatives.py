@@ -74,6 +74,7 @@ def changes(along: list[Array]) -> dict[str, Array]:
     return {f"d{key}": dx for key, dx in zip(OPEN, along, strict=True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tree-3", slow("tree-1"), slow("tree-9"), slow("plane")])
 def test_by_numbers_of_the_robot_and_its_contacts(name: str) -> None:
     """jvp, vjp, and blocks of the jacobian: inertias, gains, anchors."""

@@ -248,6 +248,7 @@ def test_a_robot_on_its_feet_balances_impulses_of_contacts_and_joints() -> None:
     assert np.sum(np.abs(u) < 1e-12) > 20 and slides.sum() > 100
 
 
+@pytest.mark.slow
 def test_legs_that_are_locked_on_the_ground_are_hard() -> None:
     """At rest, with more friction in the joints than the robot weighs. Joints are right for the impulses of contacts:
     the rest is what the residual says."""
@@ -259,6 +260,7 @@ def test_legs_that_are_locked_on_the_ground_are_hard() -> None:
     assert np.mean(np.abs(found.v[solved, 6:]) < 1e-11) > 0.6
 
 
+@pytest.mark.slow
 def test_the_impulses_of_contacts_are_all_that_a_start_needs() -> None:
     """Those of joints follow: a second call ends where the first one did."""
     q, v, tau, *rest = on_feet()
@@ -270,6 +272,7 @@ def test_the_impulses_of_contacts_are_all_that_a_start_needs() -> None:
     np.testing.assert_allclose(second.v[solved], first.v[solved], rtol=0, atol=1e-7)  # 10 of what is solved
 
 
+@pytest.mark.slow
 def test_joint_impulses_are_what_is_left_in_the_balance() -> None:
     """And they are zero where no row is."""
     robot, (q, v, tau, *rest) = stiff_quadruped(), on_feet()
@@ -294,6 +297,7 @@ def dyn_of_starts(sweeps: int | None, target: str = "cpu", dtype: str = "float64
     return stiff_quadruped().compile(target, dtype=dtype, contacts=FEET, inputs=given, sweeps=sweeps, **ROWS)
 
 
+@pytest.mark.slow
 def test_a_sweep_from_a_solution_stays_there() -> None:
     """The start of both kinds of rows: without that of the joints one sweep leads away."""
     args = on_feet()

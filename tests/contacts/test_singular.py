@@ -83,6 +83,7 @@ def test_rows_that_agree(name: str, target: str) -> None:
     assert apart(a, exact(case, at)) < (WEAK if name == "crowded" else CONSISTENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["points", slow("planes"), slow("twice"), slow("crowded")])
 def test_all_of_it_is_finite(name: str) -> None:
     """Every answer and both number types, rows that contradict each other too."""
@@ -102,6 +103,7 @@ def test_all_of_it_is_finite(name: str) -> None:
             assert all(np.isfinite(x).all() for x in answers), dtype
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [slow("float64"), "float32"])
 def test_a_stretched_leg(dtype: str) -> None:
     case, at = straight()

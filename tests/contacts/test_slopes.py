@@ -118,6 +118,7 @@ def test_the_kernel_of_a_gpu_has_the_same() -> None:
             assert apart(np.asarray(found), want) < BY_MATRIX
 
 
+@pytest.mark.slow
 def test_armature_moves_the_filter_too() -> None:
     """Columns of the jacobian by numbers that M is made of are those of a jvp."""
     case, given = DEPENDENT["tree-2"], state("tree-2")

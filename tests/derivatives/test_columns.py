@@ -65,6 +65,7 @@ def test_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         compiler.straight(function_of("jacobian_id"))
 
 
+@pytest.mark.slow
 def test_a_long_chain_answers_in_time() -> None:
     """100 links: nothing is traced that grows with their square."""
     robot = condyle.chain(100)

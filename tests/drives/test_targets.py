@@ -137,6 +137,7 @@ def test_every_route(name: str, function: str, route: str) -> None:
         assert worst(routed.function(function)(**given), dyn.function(function)(**given)) < ACCURACY["float64"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["numpy", "cpu"])
 @pytest.mark.parametrize("links", ["scan", "auto"])
 def test_links_in_parallel_have_no_drives_and_leave_them_to_serial_code(links: str, target: str) -> None:

@@ -63,6 +63,13 @@ def test_few_good_states_are_taken_more_than_once() -> None:
     assert len(case.inputs[0]) == 4 and len(np.unique(case.inputs[0])) == 2
 
 
+def test_answers_that_are_zero_are_not_taken_alone() -> None:
+    """The second answer is 0 at the first states, as the impulse of a contact that opens; others are taken too."""
+    first = np.random.default_rng(0).uniform(-1.0, 1.0, 4)
+    case = states(lambda x: [x + 2.0, np.maximum(x - np.max(first), 0.0)], X, Y)
+    assert len(case.inputs[0]) == 4 and (case.outputs[1] > 0.0).all()
+
+
 def test_a_residual_does_not_count_and_nothing_else_is_no_test() -> None:
     assert states(lambda x: [x + 2.0, 1e-9 * np.sin(1e9 * x)], Y, RESIDUAL).tolerance_of(0) < 1e-4
     assert states(lambda x: [np.sin(1e9 * x)], Y) is None

@@ -115,6 +115,8 @@ def test_errors(tmp_path: Path) -> None:
     robot, entry = condyle.load("iiwa14"), described(recursion(), Example({}, {}))
     with pytest.raises(UnsupportedError, match="target='fortran'"):
         export_schedules(robot, "fortran", tmp_path, [entry], {})
+    with pytest.raises(UnsupportedError, match=r"compile\('cuda'\)\.solve"):
+        export_schedules(robot, "cuda", tmp_path, [entry], {})
     (tmp_path / "README.md").write_text("mine")
     with pytest.raises(UnsupportedError, match=r"README\.md"):
         export_schedules(robot, "c", tmp_path, [entry], {})

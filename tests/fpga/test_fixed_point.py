@@ -68,6 +68,7 @@ WORDS = (*EVERY, "27", "32", "18x18", "12x8", "q8.20")
 TREE = condyle.random_tree(2, 3, floating_base=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("robot", "word"), [(ball_and_plane(), "27x18"), *(slow(TREE, word) for word in WORDS)], ids=str
 )

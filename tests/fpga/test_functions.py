@@ -75,6 +75,7 @@ def test_a_function_made_of_others_needs_no_plan_of_its_own(tmp_path: Path) -> N
         assert simulate(tmp_path, "rig", ("+stall_in=40", "+stall_out=40")).startswith("right: 24 tasks")
 
 
+@pytest.mark.slow
 def test_five_bits_of_code(tmp_path: Path) -> None:
     robot = condyle.random_tree(1, 3, types=("revolute",), floating_base=True)
     with registered(INVERSE_AGAIN), registered(replace(INVERSE_AGAIN, name="third", method="third")):

@@ -141,6 +141,7 @@ def exported(target: str, folder: Path, *more: str) -> None:
     assert main([*command, "--frames", "iiwa_link_7", *more]) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", slow("float32")])
 def test_c_projects_pass_their_own_tests(dtype: str, tmp_path: Path) -> None:
     exported("c", tmp_path, "--dtype", dtype)

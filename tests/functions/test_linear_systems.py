@@ -74,6 +74,7 @@ def test_derivatives_are_differences(kind: str) -> None:
     assert close(bent, (gradient(h) - gradient(-h)) / (2 * h), 1e-5)
 
 
+@pytest.mark.slow
 def test_derivatives_of_large_systems_factor_once() -> None:
     A, b = drawn("solve", 27)
     dA, db, bar = RNG.normal(size=A.shape), RNG.normal(size=b.shape), RNG.normal(size=b.shape)

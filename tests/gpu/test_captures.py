@@ -51,6 +51,7 @@ def test_a_graph_is_captured_and_launched_again(fake: FakeDriver) -> None:
         same(tuple(out.host for out in outs), wanted("did", changed))
 
 
+@pytest.mark.slow
 def test_scratch_goes_with_its_graph(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many graphs are captured, only those that are there hold memory."""
     monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # a piece of 11 states

@@ -83,8 +83,8 @@ def test_every_row_is_in_one_launch_of_allowed_size(
     monkeypatch.setattr("condyle.backends.cuda.kernel.SCRATCH_BYTES", 1 << 60)
     monkeypatch.setattr(fake, "cuMemAllocFromPoolAsync", lambda size, pool, stream: (0, 1 << 50), raising=False)
     monkeypatch.setattr(fake, "cuMemFreeAsync", lambda address, stream: (0,), raising=False)
-    zero = [0] * len(parts.inputs)
-    kernel.on_device(n, zero, [False] * len(zero), [0] * len(parts.outputs), 0)
+    shared = [False] * len(parts.inputs)
+    kernel.launches_of(n, shared)([0] * len((*parts.inputs, *parts.outputs)), 0)
     first = parts.launches[0]
     stride = first.reads[0].size * 4
     pieces = launched[kernel.launches[0].text.name]
@@ -101,7 +101,7 @@ def test_no_states_are_no_launch(fake: FakeDriver) -> None:
     kernel = CudaKernel(formed("difd", 1, "split"), drivers.gpu(0), np.dtype("float32"))
     none = [0] * len(kernel.parts.inputs)
     with kernel.gpu.current():
-        kernel.on_device(0, none, [False] * len(none), [0] * len(kernel.parts.outputs), 0)
+        kernel.launches_of(0, [False] * len(none))([*none, *[0] * len(kernel.parts.outputs)], 0)
     kernel(0, [np.zeros((0, 7), np.float32)] * len(none), [np.zeros((0, 7), np.float32)] * 2, 1)
     assert planned(kernel, 0, none) == []
     assert "cuLaunchKernel" not in fake.calls

@@ -19,6 +19,7 @@ from tests.test_links import massless
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
 
 
+@pytest.mark.slow
 def test_from_anywhere(fake: FakeDriver) -> None:
     """From the processor's memory and on the GPU; with external forces too."""
     robot = condyle.chain(3, rng=2)

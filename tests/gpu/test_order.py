@@ -83,6 +83,7 @@ def test_pinned_arrays(fake: FakeDriver) -> None:
     assert [array.shape for array in dyn.pinned("dfd", 0)] == [(0, 7)] * 3 + [(0, 7, 7)] * 3
 
 
+@pytest.mark.slow
 def test_pinned_and_other_arrays_in_transfers(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every mixture, also rows that are not dense, in many transfers."""
     monkeypatch.setattr(kernels, "LEAST_TRANSFER", 1_000)

@@ -79,6 +79,7 @@ def test_what_is_too_long_goes_step_by_step(
     assert fake.calls.count("cuLaunchKernel") >= STEPS
 
 
+@pytest.mark.slow
 def test_a_base_that_spins(fake: FakeDriver) -> None:
     """A free base and a planar joint: steps, A and B, and a rollout."""
     robot = condyle.random_tree(1, 1, types=("planar",), floating_base=True)

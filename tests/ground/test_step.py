@@ -139,6 +139,7 @@ def test_second_derivatives_are_those_of_first_ones() -> None:
     assert np.array_equal(H, H.T)
 
 
+@pytest.mark.slow
 def test_a_gpu_computes_the_same(plane: UserFunction) -> None:
     """A thread a state, as PTX that is interpreted."""
     kernels = plane.compile(target="cuda").dynamics._compiler.gpu_kernels

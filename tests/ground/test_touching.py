@@ -222,6 +222,7 @@ def test_what_is_no_number_spoils_its_own_state_only() -> None:
         assert np.array_equal(np.delete(x, 2, 0), np.delete(y, 2, 0))
 
 
+@pytest.mark.slow
 def test_derivatives_see_arms_and_gaps() -> None:
     """Of a ball that slips, and of a capsule that falls on one end, against differences."""
     for kind, pose, height in (("sphere", LEVEL, 0.1), ("capsule", about((0.0, 1.0, 0.0), 1.2), 0.104)):

@@ -68,7 +68,8 @@ class FakeXla:
         self.launches.append(Launch(function, grid, block, shared, stream, tuple(values)))
         self.driver.depth += 1
         try:
-            answer = self.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, (values, kinds), 0)
+            places = ctypes.cast(at, ctypes.c_void_p).value
+            answer = self.driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, places, 0)
         finally:
             self.driver.depth -= 1
         return int(answer[0])

@@ -38,6 +38,7 @@ def called(folder, function, *given, sources=("arm.o",), links=()):
     return np.array(done.stdout.split(), float)
 
 
+@pytest.mark.slow
 def test_values_and_first_derivatives_through_the_c_interface(case):
     dyn, folder, args = case
     a = dyn.forward_dynamics(*args)
@@ -61,6 +62,7 @@ def test_second_derivatives_through_the_c_interface(case):
     np.testing.assert_allclose(rows[:, :, 4].reshape(3 * N, N), J.T, atol=1e-10 * np.abs(J).max())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_functions_that_acados_generates(case, monkeypatch):
     """Explicit dynamics, forward sensitivities and Hessian, with the expressions and the options that acados has."""

@@ -117,6 +117,7 @@ def test_a_users_function_is_one_function():
         np.testing.assert_allclose(np.array(got).ravel(), np.ravel(want), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_export_is_one_file_that_external_loads(tmp_path):
     robot = two_links()
     frame = list(robot.frames)[-1]
@@ -183,6 +184,7 @@ def test_what_is_refused():
         _ = wrap(robot.compile(target="numpy")).forwards
 
 
+@pytest.mark.slow
 def test_a_map_of_steps_is_differentiated_twice():
     robot = two_links()
     F = wrap(robot.compile(target="numpy")).step
@@ -193,6 +195,7 @@ def test_a_map_of_steps_is_differentiated_twice():
     assert np.abs(np.array(H)).max() > 0
 
 
+@pytest.mark.slow
 def test_numbers_and_routes_are_those_of_compile():
     robot = two_links()
     dyn = robot.compile(target="numpy", inputs=("gravity", "inertias"), routes={"fd": "aba"})
@@ -224,6 +227,7 @@ def test_derivatives_of_a_step_take_numbers_too():
     np.testing.assert_allclose(found, want, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_numbers_of_a_robot_with_quaternions():
     robot = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
     dyn = robot.compile(target="numpy", inputs=("gravity", "inertias"))
@@ -239,6 +243,7 @@ def test_numbers_of_a_robot_with_quaternions():
     np.testing.assert_allclose(found[4], want.da_dgravity, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_long_functions_are_several_in_c(monkeypatch):
     """The same numbers to the bit, answers that are constants and inputs among them."""
 

@@ -12,6 +12,7 @@ pytest.importorskip("casadi")
 from condyle.interop.casadi import wrap
 
 
+@pytest.mark.slow
 def test_functions_of_contacts_and_steps_with_flags() -> None:
     robot = condyle.chain(2, 0)
     dyn = robot.compile(contacts=[condyle.Contact(robot.body_names[-1])])

@@ -25,6 +25,7 @@ else:
 """
 
 
+@pytest.mark.slow
 def test_a_saved_function_is_never_another_robots(tmp_path):
     """CasADi saves the path and the name; in the next process both led to the library that was loaded first there."""
     path = tmp_path / "saved.casadi"

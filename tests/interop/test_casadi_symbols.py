@@ -52,6 +52,7 @@ def both(F, sizes):
     return ca.Function("both", [*x, lam], [y, ca.jacobian(y, z), ca.hessian(ca.dot(lam, y), z)[0]])
 
 
+@pytest.mark.slow
 def test_jacobian_and_hessian_of_fd_are_those_of_symbols():
     robot = condyle.chain(4, rng=2)
     ours, own = (both(F, [4] * 3) for F in (wrap(robot.compile(threads=1)).forward_dynamics, lagrange(robot)))

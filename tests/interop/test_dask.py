@@ -123,6 +123,7 @@ def test_a_block_is_one_task_with_what_makes_its_states(dyn):
     assert np.array_equal(fused.compute(scheduler="sync"), want)
 
 
+@pytest.mark.slow
 def test_worker_processes_and_one_that_dies(dyn, states, tmp_path):
     parent, flag = os.getpid(), tmp_path / "died"
 

@@ -74,6 +74,7 @@ def test_third_derivatives_agree_with_differences(fixed):
     assert np.allclose(third, differences(second, q, along), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_tangents_of_a_floating_base_are_those_of_its_entries(floating):
     """Along a curve of configurations, and in reverse by the transpose."""
     robot, far = floating.robot, floating.far
@@ -216,6 +217,7 @@ def test_copies_and_pickles(fixed):
         assert np.array_equal(far.forward_dynamics(*fixed.one), want)
 
 
+@pytest.mark.slow
 def test_program_of_the_page_runs(tmp_path: Path) -> None:
     page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "jax.md"
     code = "".join(re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL))

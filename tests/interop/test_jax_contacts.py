@@ -48,6 +48,7 @@ def test_gradients_are_those_of_the_vjp() -> None:
     assert np.allclose(jax.grad(cost)(tau), want, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_steps_take_flags() -> None:
     q, v, tau, active = state()
     want = DYN.step(q, v, tau, 1e-3, active=active)

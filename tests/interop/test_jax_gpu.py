@@ -90,6 +90,7 @@ def test_answers_are_those_of_the_processor(arm: Case, xla: FakeXla) -> None:
     assert xla.driver.calls.count("cuMemAllocFromPoolAsync") == 0
 
 
+@pytest.mark.slow
 def test_derivatives_are_calls_too(arm: Case, xla: FakeXla) -> None:
     loss = lambda *x: (arm.far.forward_dynamics(*x) ** 2).sum()  # noqa: E731
     bar = 2 * arm.dyn.forward_dynamics(*arm.args)

@@ -68,6 +68,7 @@ def test_transposes_of_derivatives(fixed):
     assert np.allclose(jax.jacfwd(lambda bar: vjp(bar).q)(bar), jax.jacrev(lambda bar: vjp(bar).q)(bar))
 
 
+@pytest.mark.slow
 def test_rollouts(floating):
     taus = np.random.default_rng(1).normal(size=(2, 4, floating.robot.nv))
 
@@ -81,6 +82,7 @@ def test_rollouts(floating):
     assert all(np.allclose(x, y) for x, y in zip(mapped, whole, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q_gradient", [slow("ambient"), "tangent"])
 def test_steps_one_after_the_other_have_the_gradient_of_a_rollout(floating, q_gradient):
     far, taus = wrap(floating.dyn, q_gradient), np.random.default_rng(1).normal(size=(3, floating.robot.nv))
@@ -100,6 +102,7 @@ def test_steps_one_after_the_other_have_the_gradient_of_a_rollout(floating, q_gr
     assert np.isfinite(forward) and np.isfinite(bent[0]).all()
 
 
+@pytest.mark.slow
 def test_third_derivatives_are_there_or_said():
     f = condyle.function(lambda x: {"y": (x**4).sum()}, {"x": 2}).compile(threads=1)
     far, x = wrap(f), jnp.array([1.0, 2.0])

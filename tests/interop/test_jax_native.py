@@ -34,6 +34,7 @@ def tip(offset):
     return wrap(tool_arm(offset).compile(frames=("tool",)))
 
 
+@pytest.mark.slow
 def test_a_number_is_of_one_function_for_ever():
     """The same function has the same number, another one never has it, also after the first one is gone."""
     numbers = {}
@@ -184,6 +185,7 @@ STAYS = False
 """Then the answers are the same, and may be gathered."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "devices"),
     [(SHARDED, 4), ("STAYS = True" + PLAIN_JIT, 2), (WITHOUT_THE_NAME + PLAIN_JIT, 2)],

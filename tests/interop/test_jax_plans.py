@@ -45,6 +45,13 @@ def test_plans_and_their_gradients_are_those_of_the_solver() -> None:
         assert np.allclose(found[name], getattr(want, name), rtol=1e-10, atol=1e-12), name
 
 
+def test_most_is_that_of_the_solver() -> None:
+    """Too few iterations: the same plan so far, and `solved` says so."""
+    job, values = solver(), state()
+    answers = wrap(job).solve(**values, most=1)
+    assert np.array_equal(answers.q, job.solve(**values, most=1).q) and np.all(answers.solved == 0.0)
+
+
 def test_vmap_has_the_gradients_of_each_problem() -> None:
     far, values = wrap(solver()), state()
 
@@ -63,6 +70,9 @@ def test_what_does_not_fit_is_refused() -> None:
         far.solve(**{name: x for name, x in state().items() if name != "weight"})
     with pytest.raises(UnsupportedError, match="a solver that compile"):
         wrap(solver().problem)
+    for options, words in (({"most": 0}, "most=0"), ({"most": 2.5}, "most=2.5"), ({"tolerance": -1.0}, "tolerance=-1")):
+        with pytest.raises(UnsupportedError, match=words):
+            far.solve(**state(), **options)
     jax.config.update("jax_enable_x64", False)
     try:
         with pytest.raises(DTypeError, match="single precision"):

@@ -47,6 +47,7 @@ def second(case: Case, f: Any, outer: Any, inner: Any) -> Any:
     return jax.jit(outer(inner(lambda *x: (f(*x) ** 2).sum(), 0), (1, 2)))(*of_one(case))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("outer", "inner"), [(jax.jacfwd, jax.jacrev), *(slow(*pair) for pair in MORE)])
 def test_second_derivatives_are_those_of_a_scan_of_steps(fixed: Case, outer: Any, inner: Any) -> None:
     rolled, scanned = states(fixed.far, [2, 3])
@@ -58,6 +59,7 @@ def test_first_derivatives_are_those_of_a_scan_of_steps(fixed: Case) -> None:
         assert all(map(same, *(jax.jit(mode(f, (0, 1, 2)))(*of_one(fixed)) for f in states(fixed.far, [2, 3]))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("q_gradient", [slow("ambient"), "tangent"])
 def test_quaternions(q_gradient: str) -> None:
     case = Case(condyle.random_tree(1, 1, types=("revolute",), floating_base=True))
@@ -78,6 +80,7 @@ def test_hessian_of_a_cost_is_that_of_differences(fixed: Case) -> None:
     )
 
 
+@pytest.mark.slow
 def test_many_states_and_one_for_all(floating: Case) -> None:
     """Batches of two dimensions, an initial velocity for all, tangents of some inputs alone."""
     n, nv, far = 3, floating.robot.nv, floating.far

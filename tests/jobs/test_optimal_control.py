@@ -93,6 +93,7 @@ def test_a_linear_problem_has_the_gains_of_its_riccati_equation(integrator: str)
     np.testing.assert_allclose([plan.q[-1, 0], plan.v[-1, 0]], x, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_form_of_joints_is_the_dense_one_where_joints_turn() -> None:
     """Rounding of gains of about 20 is 1e-13; the last robot's planar joint has the dense form alone."""
     cases: list[tuple[int, tuple[str, ...], bool]] = [

@@ -57,6 +57,7 @@ def test_the_checker_accepts_ipopt_s_answers_and_refuses_others() -> None:
         assert check(i, best.q, best.v, best.u, flipped).stationarity > 1e-2
 
 
+@pytest.mark.slow
 def test_the_checker_s_slope_is_that_of_the_cost_of_a_rollout() -> None:
     hopper = control_problems.hopper()
     problem = replace(hopper, knots=7, flags=hopper.flags[12:19])  # from the air, with the landing

@@ -153,6 +153,7 @@ def test_words_that_name_no_column(words: object) -> None:
         condyle.export(driven("zoo"), "c", "unused", regressor=words)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_other_targets_have_the_columns() -> None:
     robot, bound = driven("hand_floating"), {"regressor": REGRESSOR, "friction_velocity": W}
     q, v, a, _ = states(robot)

@@ -122,6 +122,7 @@ def test_a_hessian_of_forward_dynamics_by_what_moves_the_mass_matrix(target: str
     assert relative(np.einsum("nij,nj->ni", H, direction), expected) < 1e-6  # of central differences
 
 
+@pytest.mark.slow
 def test_derivatives_by_parameters() -> None:
     """The regressor is the Jacobian of id; that of fd is -M^-1 Y; cotangents are products with it."""
     robot = robot_named("floating-2")
@@ -194,6 +195,7 @@ def test_named_routes_serve_variants() -> None:
     assert relative(scanned.forward_dynamics(q, v, tau, f_ext=f_ext), want) < 1e-9
 
 
+@pytest.mark.slow
 def test_steps_and_rollouts_take_them() -> None:
     robot = robot_named("tree-1")
     numbers = other_numbers(robot)

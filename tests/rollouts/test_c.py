@@ -158,6 +158,7 @@ def test_every_loop_equals_calls_to_the_bit(data: st.DataObject) -> None:
     same(found, wanted)
 
 
+@pytest.mark.slow
 def test_gradients_go_backward_in_c() -> None:
     dyn, robot = compiled(), robot_of(False)
     given, rng = states(robot, 6, 4), np.random.default_rng(3)

@@ -113,6 +113,7 @@ def test_the_documents_say_what_is_by_time(made: tuple[Path, ctypes.CDLL]) -> No
     assert "rows = ceil(steps / every)" in said and f"| `tau` | in | n x steps x {nv} |" in said
 
 
+@pytest.mark.slow
 def test_a_users_function_with_a_network(tmp_path: Path) -> None:
     f = condyle.function(controlled, inputs={"x": 14, "u": 14, "w0": (40, 14), "w1": (14, 40)})
     f.export("c", tmp_path, name="net", rollout={"by_time": ("u",), "sum": ("cost",)})

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.errors import UnsupportedError
+from condyle.jobs.optimal_control import OptimalControl
 from tests.backends.cuda.exported import SHIM
-from tests.backends.cuda.test_cpp_export import STRICT, build_example, needs_gpp
+from tests.backends.cuda.test_cpp_export import STRICT, build_example, by_nvrtc, needs_gpp
 from tests.programs import call
 
 MAIN = """\
@@ -81,6 +85,7 @@ def slides(x: object, u: object) -> object:
     return {"x": x + 0.1 * u, "cost": x @ x + u @ u}  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_a_users_function_with_a_sum(tmp_path: Path) -> None:
     f = condyle.function(slides, inputs={"x": 3, "u": 3})
@@ -90,6 +95,51 @@ def test_a_users_function_with_a_sum(tmp_path: Path) -> None:
     assert "cost[n][1]" in (tmp_path / "iiwa14.cuh").read_text()
 
 
+LEG = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+FOOT = condyle.Contact("link0")
+
+
+def hops(at: Any, tau: Any, active: Any, dt: Any, f_ext: Any) -> dict[str, Any]:
+    """A step of a robot that floats, with a foot that is held at some steps, and what it costs."""
+    a, force = at.constrained_forward_dynamics(tau, active, f_ext=f_ext)
+    after = at.stepped(at.v + dt * a, dt)
+    return {"q": after.q, "v": after.v, "cost": tau @ tau + np.sum(force * force)}
+
+
+@needs_gpp
+def test_a_users_function_with_contacts_and_forces_of_a_robot_that_floats(tmp_path: Path) -> None:
+    """It agrees with the reference, and NVRTC compiles it and its rollout, whose flags change with time."""
+    inputs = {"q": "nq", "v": "nv", "tau": "nv", "active": 1, "dt": (), "f_ext": ("n_bodies", 6)}
+    f = LEG.function(hops, inputs=inputs, contacts=(FOOT,))
+    f.export("cuda", tmp_path, name="iiwa14", rollout={"by_time": ("tau", "active"), "sum": ("cost",)})
+    page = (tmp_path / "README.md").read_text()
+    assert (
+        "tau [steps * 7], active [steps * 1], dt [1], f_ext [12] | q_next [rows * 8], v_next [rows * 7], cost" in page
+    )
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * (3 + 3) and "WRONG" not in said
+    header = (tmp_path / "iiwa14.cuh").read_text()
+    for arch in ARCHITECTURES[:2]:
+        assert by_nvrtc(header, "iiwa14", ("hops", "rollout_hops"), arch)[:4] == b"\x7fELF"
+
+
+@needs_gpp
+@pytest.mark.slow
+def test_steps_and_rollouts_with_contacts_of_a_robot_that_floats(tmp_path: Path) -> None:
+    """With flags of contacts and forces: a step, its derivatives A, B and E, and a rollout."""
+    condyle.export(LEG, "cuda", tmp_path, ("dstep", "rollout"), name="iiwa14", contacts=(FOOT,))
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * 13 and "WRONG" not in said
+    for answer in ("dstep_active A ", "dstep_active B ", "dstep_f_ext_active E ", "rollout_f_ext_active v_next "):
+        assert said.count(answer) == 2
+    header = (tmp_path / "iiwa14.cuh").read_text()
+    for arch in ARCHITECTURES[:2]:
+        assert by_nvrtc(header, "iiwa14", ("dstep_active", "rollout_f_ext_active"), arch)[:4] == b"\x7fELF"
+
+
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError, match="'rollout' is not one of"):
         condyle.export(condyle.load("iiwa14"), "verilog", tmp_path, ("rollout",))
+    job = OptimalControl(LEG, lambda at, u: {"residual": u}, knots=2, dt=0.1)
+    with pytest.raises(UnsupportedError, match=r"OptimalControl write projects of their own: call its export\(...\)"):
+        condyle.export(LEG, "cuda", tmp_path, [job])

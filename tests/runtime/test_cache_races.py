@@ -11,6 +11,8 @@ import textwrap
 import time
 from pathlib import Path
 
+import pytest
+
 from condyle.runtime import cache
 from tests.runtime.test_cache import Maker, get, root
 
@@ -27,6 +29,7 @@ def race(number: int, failures: object) -> None:
             cache.clear()
 
 
+@pytest.mark.slow
 def test_eight_processes_race(root: Path) -> None:
     context = multiprocessing.get_context("spawn")
     failures = context.Queue()

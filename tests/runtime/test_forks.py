@@ -41,12 +41,14 @@ COMPILING = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", ["c", "cpu"])
 def test_a_fork_while_another_thread_compiles(target: str) -> None:
     """The thread that holds the lock is not in the child."""
     program(COMPILING.format(target=target, meanwhile="entered.set(); leave.wait(40)", child="pass"))
 
 
+@pytest.mark.slow
 def test_a_fork_while_another_thread_imports(tmp_path: Path) -> None:
     """Nor is the one that holds a module's lock: the fork waits until that import is done."""
     (tmp_path / "slowly.py").write_text("import time, __main__\n__main__.entered.set()\ntime.sleep(1)\ndone = True\n")
@@ -130,6 +132,7 @@ FORKS = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deepest", [1, 2])
 def test_a_signals_handler_forks_in_a_batch(deepest: int) -> None:
     """The child goes on with the batch and does what its parent's workers had; so does a child's child."""
@@ -137,5 +140,6 @@ def test_a_signals_handler_forks_in_a_batch(deepest: int) -> None:
     program(FORKS.format(deepest=deepest, child=child, expected="()"))
 
 
+@pytest.mark.slow
 def test_a_signals_handler_forks_in_a_batch_and_ends_the_child() -> None:
     program(FORKS.format(deepest=1, child="raise KeyError", expected="KeyError"))

@@ -132,6 +132,7 @@ def test_a_thousand_small_calls_start_no_worker() -> None:
     """)
 
 
+@pytest.mark.slow
 def test_workers_start_when_wanted_and_no_more_than_that() -> None:
     program("raise SystemExit(workers(-1) != 2)", limit=2, threads=9)
     program("raise SystemExit(workers(-1) != 2)", limit=9, threads=3)

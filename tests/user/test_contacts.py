@@ -76,6 +76,7 @@ def test_a_state_offers_functions_of_contacts(quadruped: condyle.Robot, contacts
         np.testing.assert_allclose(output, dyn.step(q, v, tau, 1e-3, active=flags).v, 1e-9, 1e-9)
 
 
+@pytest.mark.slow
 def test_a_compiled_function_is_that_of_its_own_contacts(quadruped: condyle.Robot) -> None:
     """The same function and the same robot, other contacts: kernels are kept between runs by what they depend on."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import condyle
 
@@ -28,6 +29,7 @@ def test_a_state_moves_to_another() -> None:
     assert np.allclose(by_q[..., 2], (f(q + move, v, v) - f(q - move, v, v)) / 2e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_state_is_stepped_by_an_acceleration_of_ones_own() -> None:
     """With that of forward dynamics it is `step`, with its derivatives, in every way to compute it."""
     robot = condyle.random_tree(3, 4, types=("planar", "revolute"), floating_base=True)

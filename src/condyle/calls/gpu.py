@@ -9,17 +9,19 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from condyle.backends.cuda.kernel import CudaFunction, Sizes
+from condyle.backends.cuda.kernel import CudaFunction, Plan, Sizes
 from condyle.backends.cuda.target import KNOWN_MULTIPROCESSORS
 from condyle.calls.dynamics import Array, Dynamics, Out
 from condyle.compile.options import whole
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.functions import function_of
-from condyle.runtime.cuda.arrays import DeviceArray, View, fresh, is_device_array, stream_of, view_of
-from condyle.runtime.cuda.driver import gpu, handle_of, is_captured, pinned_arrays, wait
+from condyle.runtime.cuda.arrays import Arrays, DeviceArray, Layout, shape_of
+from condyle.runtime.cuda.driver import Gpu, gpu, handle_of, is_captured, pinned_arrays, wait
 from condyle.runtime.packed import Packed
 from condyle.specification import Function
 from condyle.trace.time_loops import time_loop
+
+CAPTURED = "this stream is being captured into a graph, which needs arrays that stay: pass out="
 
 
 class GpuDynamics(Dynamics):
@@ -49,7 +51,8 @@ class GpuDynamics(Dynamics):
         vars(bound).update(vars(self), _copies=self._copies)
         bound._stream, bound._owner = handle_of(stream), stream
         bound._derivatives, bound._rolled = {}, None  # each calls the object that it is of
-        bound._shadow_methods()
+        if self._numbers:
+            bound._shadow_methods()
         return bound
 
     def explain(self, n: int = 1, functions: Sequence[str | Function] | None = None) -> str:
@@ -123,43 +126,74 @@ class GpuDynamics(Dynamics):
         ranges: bool = True,
     ) -> tuple[Array, ...]:
         """As in `Dynamics`; numbers of arrays that lie on the GPU are not looked at."""
-        if not any(is_device_array(value) for value in args):
+        results: list[Any] = []
+        if out is not None:
+            results = [*out] if isinstance(out, (tuple, list)) else [out]
+        count, arrays = len(args), Arrays([*args, *results])
+        if not any(arrays.layouts[:count]):
             return super().call(function, args, out, ranges)
-        return cast("tuple[Array, ...]", self._device_call(function_of(function), args, out))
+        if None in arrays.layouts:
+            arrays = Arrays([*map(self._there, args), *results])
+        function = function if isinstance(function, Function) else function_of(function)
+        return cast("tuple[Array, ...]", self._device_call(function, arrays, count, None if out is None else results))
 
-    def _device_call(self, function: Function, args: Sequence[object], out: object) -> tuple[object, ...]:
-        method = function.called
-        given = [self._there(x) for x in args]
-        inputs, outputs = self.binder(function).specs
-        if len(given) != len(inputs):
-            raise ShapeError(f"{method}: {len(given)} arguments given, expected {len(inputs)}")
+    def _device_call(
+        self, function: Function, arrays: Arrays, count: int, results: list[Any] | None
+    ) -> tuple[object, ...]:
+        """arrays: `count` inputs, then the results, if there are some already."""
         kernel = self.kernel(function)
         if not isinstance(kernel, CudaFunction):
             raise UnsupportedError(
-                f"{method}: its kernels are called from the processor's memory: pass arrays that lie there"
+                f"{function.called}: its kernels are called from the processor's memory: pass arrays that lie there"
             )
-        with kernel.gpu.current():
-            results: list[Any] = [] if out is None else [out]
-            if isinstance(out, (tuple, list)):
-                results = [*cast("Sequence[Any]", out)]
-            stream, lent = self._ordered(kernel, given, results)
-            views = [view_of(x, spec, self.dtype, kernel.gpu, lent) for x, spec in zip(given, inputs, strict=True)]
-            batch = _batch(method, views, [len(spec.dims) for spec in inputs])
-            shapes = [batch + spec.dims for spec in outputs]
-            if out is None:
-                results = [fresh(kernel.gpu, shape, self.dtype, stream, self._owner) for shape in shapes]
-            elif len(results) != len(outputs):
-                raise ShapeError(f"{method}: out has {len(results)} arrays, expected {len(outputs)}")
-            into = [
-                view_of(x, spec, self.dtype, kernel.gpu, lent, True) for x, spec in zip(results, outputs, strict=True)
-            ]
-            _check_out(method, into, shapes, views)
-            n = math.prod(batch)
-            if n and outputs[0].size:
-                rows = [n * spec.size * self.dtype.itemsize for spec in inputs]
-                shared = [view.bytes < size for view, size in zip(views, rows, strict=True)]
-                kernel.on_device(n, [v.address for v in views], shared, [v.address for v in into], stream)
+        device, addresses = kernel.gpu, arrays.addresses
+        with device.current():
+            stream, captured = self._ordered(device, arrays, count)
+            if arrays.lenders:
+                arrays.borrow(-1 if captured else stream or 1)
+            key = count, results is None, *arrays.layouts
+            plan = kernel.plans.get(key) or kernel.keep(key, self._plan(function, kernel, *key))
+            arrays.check_devices(device, plan.sizes, plan.names)
+            if results is None:
+                if captured:
+                    raise UnsupportedError(CAPTURED)
+                results = [DeviceArray(device, shape, kernel.dtype, stream, self._owner) for shape in plan.shapes]
+                addresses += [x.address for x in results]
+            elif plan.apart != addresses:
+                _check_apart(function.called, addresses, plan.sizes, count)
+                plan.apart = addresses
+            if plan.launches is not None:
+                plan.launches(addresses, stream)
         return tuple(results)
+
+    def _plan(
+        self, function: Function, kernel: CudaFunction, count: int, fresh: bool, *layouts: Layout | Exception | None
+    ) -> Plan:
+        """The checks that depend on nothing but layouts, and the launches.
+
+        layouts: of `count` inputs, then, if the outputs are not to be fresh arrays, of what `out=` has.
+        """
+        method, dtype = function.called, kernel.dtype
+        inputs, outputs = self.binder(function).specs
+        if count != len(inputs):
+            raise ShapeError(f"{method}: {count} arguments given, expected {len(inputs)}")
+        given = [shape_of(layout, spec, dtype) for layout, spec in zip(layouts, inputs, strict=False)]
+        batch = _batch(method, given, [len(spec.dims) for spec in inputs])
+        n, shapes = math.prod(batch), [batch + spec.dims for spec in outputs]
+        shared = [math.prod(shape) < n * spec.size for shape, spec in zip(given, inputs, strict=True)]
+        names = [spec.name for spec in inputs]
+        if not fresh:
+            into = layouts[count:]
+            if len(into) != len(outputs):
+                raise ShapeError(f"{method}: out has {len(into)} arrays, expected {len(outputs)}")
+            given += [shape_of(layout, spec, dtype, True) for layout, spec in zip(into, outputs, strict=True)]
+            names += [spec.name for spec in outputs]
+            for k, (shape, expected) in enumerate(zip(given[len(inputs) :], shapes, strict=True)):
+                if shape != expected:
+                    raise ShapeError(f"{method}: out[{k}] has shape {shape}, expected {expected}")
+        sizes = [math.prod(shape) * dtype.itemsize for shape in given]
+        launches = kernel.kernel(n).launches_of(n, shared) if n and outputs[0].size else None
+        return Plan(shapes, names, sizes, launches)
 
     def _there(self, value: object) -> object:
         """On the GPU, what stands for an input that was not given: it is copied once; all others as they are."""
@@ -170,32 +204,32 @@ class GpuDynamics(Dynamics):
         if id(array) not in self._copies:
             device = gpu(self._compiler.device)
             with device.current():
-                copy = fresh(device, array.shape, self.dtype, 0)
+                copy = DeviceArray(device, array.shape, self.dtype, 0)
                 device.driver("cuMemcpyHtoD", copy.address, array.ctypes.data, copy.nbytes)
             self._copies[id(array)] = copy
         return self._copies[id(array)]
 
-    def _ordered(self, kernel: CudaFunction, arguments: Sequence[object], results: Sequence[object]) -> tuple[int, int]:
-        """The stream to use, which waits for others that arrays name, and what DLPack is told of it.
+    def _ordered(self, device: Gpu, arrays: Arrays, count: int) -> tuple[int, bool]:
+        """The stream to use, which waits for others that arrays name, and whether it is captured.
 
-        While it is captured nothing is waited for: the graph's owner sees to the order.
+        While it is captured nothing is waited for: the graph's owner sees to the order. count: of inputs.
         """
-        origins = [(value, stream_of(value)) for value in (*arguments, *results)]
-        named = [stream for _, stream in origins if stream is not None]
+        named = {origin for origin in arrays.streams if origin is not None}
         stream = self._stream if self._stream is not None else max(named, default=0)
-        if is_captured(kernel.gpu, stream):
-            return stream, -1
-        late = {
-            origin
-            for value, origin in origins
-            if origin is not None and not (isinstance(value, DeviceArray) and value.is_ready_in(stream))
-        }
-        wait(kernel.gpu, stream, late)
-        for values, use in ((arguments, DeviceArray.used_in), (results, DeviceArray.written_in)):
-            for value in values:
-                if isinstance(value, DeviceArray):
-                    use(value, stream, self._owner)
-        return stream, stream or 1
+        if is_captured(device, stream):
+            return stream, True
+        if named - {stream}:
+            late = {
+                origin
+                for value, origin in zip(arrays.values, arrays.streams, strict=True)
+                if origin is not None and not (isinstance(value, DeviceArray) and value.is_ready_in(stream))
+            }
+            wait(device, stream, late)
+        for k, value in enumerate(arrays.values):
+            if isinstance(value, DeviceArray):
+                use = DeviceArray.used_in if k < count else DeviceArray.written_in
+                use(value, stream, self._owner)
+        return stream, False
 
     def direct(
         self, function: Function, slow: object, result: object = None, shares: bool = True, positional: int = 0
@@ -203,8 +237,8 @@ class GpuDynamics(Dynamics):
         """No native callable in front: it serves code on the processor."""
 
 
-def _batch(method: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int, ...]:
-    batches = [view.shape[: len(view.shape) - d] for view, d in zip(views, dims, strict=True)]
+def _batch(method: str, shapes: Sequence[tuple[int, ...]], dims: Sequence[int]) -> tuple[int, ...]:
+    batches = [shape[: len(shape) - d] for shape, d in zip(shapes, dims, strict=True)]
     batch = max(batches, key=lambda one: (math.prod(one) != 1, len(one)))
     if any(one != batch and math.prod(one) != 1 for one in batches):
         listed = ", ".join(map(str, batches))
@@ -212,10 +246,9 @@ def _batch(method: str, views: Sequence[View], dims: Sequence[int]) -> tuple[int
     return batch
 
 
-def _check_out(method: str, into: Sequence[View], shapes: Sequence[tuple[int, ...]], views: Sequence[View]) -> None:
-    for k, (view, shape) in enumerate(zip(into, shapes, strict=True)):
-        if view.shape != shape:
-            raise ShapeError(f"{method}: out[{k}] has shape {view.shape}, expected {shape}")
-        for other in (*views, *into[:k]):
-            if view.address < other.address + other.bytes and other.address < view.address + view.bytes:
-                raise ShapeError(f"{method}: out[{k}] overlaps an input or another output")
+def _check_apart(method: str, addresses: Sequence[int], sizes: Sequence[int], inputs: int) -> None:
+    """ShapeError for an output that lies over an input or another output."""
+    ends = [address + size for address, size in zip(addresses, sizes, strict=True)]
+    for k in range(inputs, len(addresses)):
+        if any(addresses[k] < ends[j] and addresses[j] < ends[k] for j in range(k)):
+            raise ShapeError(f"{method}: out[{k - inputs}] overlaps an input or another output")

@@ -208,9 +208,14 @@ def load(arguments: argparse.Namespace) -> Loaded:
 def load_aloud(arguments: argparse.Namespace) -> Loaded:
     """The same; its warnings go to stderr."""
     loaded = load(arguments)
-    for warning in loaded.warnings:
-        say(f"warning: {warning}")
+    for line in loaded.warnings:
+        say(titled(line))
     return loaded
+
+
+def titled(line: str) -> str:
+    """A line of a warning, with what it is in front; a note says so itself."""
+    return line if line.startswith("note: ") else f"warning: {line}"
 
 
 def show_snapped(robot: condyle.Robot) -> None:

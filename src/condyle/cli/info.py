@@ -25,6 +25,7 @@ from condyle.cli.common import (
     show_snapped,
     snapped_json,
     table,
+    titled,
 )
 from condyle.cli.export import functions
 from condyle.errors import UnsupportedError
@@ -262,8 +263,8 @@ def _print(loaded: Loaded) -> None:
         show("\n" + table(("held frame", "kind", "held on"), held))
     show(f"\ntarget cpu: {machine.instructions()}, {machine.compiler()}")
     show_snapped(robot)
-    for warning in loaded.warnings:
-        show(f"warning: {warning}")
+    for line in loaded.warnings:
+        show(titled(line))
 
 
 def _finite(numbers: Sequence[float]) -> list[Json]:

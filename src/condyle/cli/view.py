@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from condyle.cli.common import Loaded, add_robot, load_aloud, say, show, show_json, words
+from condyle.cli.common import Loaded, add_robot, load_aloud, say, show, show_json, titled, words
 from condyle.errors import ModelWarning, UnsupportedError
 from condyle.specification.integrators import LAYERS, THEMES, VIEWS
 
@@ -163,7 +163,7 @@ def _aloud() -> Generator[None]:
         yield
     for one in caught:
         for line in str(one.message).split("\n"):
-            say(f"warning: {line}")
+            say(titled(line))
 
 
 def _draw(loaded: Loaded, arguments: argparse.Namespace, chosen: dict[str, Any]) -> int:

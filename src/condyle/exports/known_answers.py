@@ -133,11 +133,13 @@ def _taken(
         change = _changes(judge or answers, rows, right if judge is None else judge(rows, "float64"), dtype)
         most = max(USELESS[dtype], allowed)
         relative = _relative(ports, right, change, most)
-        if (relative <= allowed).all():
+        if (relative <= allowed).all() and all(np.any(x) or not x.size for x in right):
             break
-    order = np.argsort(np.maximum(relative, allowed), kind="stable")[:n]
+    # an answer may be next to 0, as the impulse of a contact that opens: other states are better
+    silent = np.array([np.max(np.abs(x), axis=1, initial=0.0) <= most * _usual(x) for x in right])
+    order = np.lexsort((silent.sum(axis=0), np.maximum(relative, allowed)))[:n]
     order = order[SAFE * relative[order] <= most]
-    if not len(order):
+    if not len(order) or any(np.any(x) and zero[order].all() for x, zero in zip(right, silent, strict=True)):
         return None
     order = np.resize(order, n)  # fewer are taken again
     right, change = [x[order] for x in right], [x[order] for x in change]

@@ -84,6 +84,8 @@ def _function_of(target: str, plans: Mapping[str, Function], name: object) -> Fu
     there = ", ".join(map(repr, plans or FUNCTIONS))
     if function is None:
         also = "" if plans else ", nor a derivative of one such as 'vjp_fd'"
+        if not isinstance(name, str):
+            also += "; a function of yours and an OptimalControl write projects of their own: call its export(...)"
         raise UnsupportedError(f"functions: {name!r} is not one of {there}{also}")
     if function.repeat is not None:
         raise UnsupportedError(

@@ -23,6 +23,17 @@ from condyle.specification import UNBOUND, Bound, Function
 TARGETS = ("c",)
 
 
+def check_target(target: str) -> None:
+    """UnsupportedError for a target that has no schedules."""
+    if target == "cuda":
+        raise UnsupportedError(
+            "target 'cuda' writes no schedules, such as those of OptimalControl: export 'c', which solves a problem a "
+            "call on the processor; for many problems on a GPU call compile('cuda').solve(...); a solver of your own "
+            "has the header of condyle.export(robot, 'cuda', out, ('dstep', 'rollout'))"
+        )
+    check_choice("target", target, TARGETS)
+
+
 def export_schedules(
     robot: Robot,
     target: str,
@@ -51,7 +62,7 @@ def export_schedules(
     Errors: UnsupportedError for another target, a name, a number type, a fixed or an example's number that is not
     finite, and a folder that cannot be written.
     """
-    check_choice("target", target, TARGETS)
+    check_target(target)
     folder, number = folder_of(out), "float64" if dtype is None else dtype_name(dtype)
     budget = budget_of(check_embedded(embedded, limits or {}), number)
     compiler = compiler_of(robot, name=prefix_of(robot) if name is None else name, bound=bound)

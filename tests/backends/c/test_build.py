@@ -62,6 +62,7 @@ def test_toy_agrees(dtype: str) -> None:
         np.testing.assert_allclose(got, want, rtol=0, atol=1e-15 if dtype == "float64" else 1e-6)
 
 
+@pytest.mark.slow
 def test_every_width_of_rows(dtype: str) -> None:
     """Sizes around the number of lanes, with many outputs and with one."""
     for width, side in ((1, 1), (7, 3), (8, 5), (9, 9), (17, 7)):

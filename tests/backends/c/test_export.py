@@ -13,7 +13,7 @@ import condyle
 from condyle.backends.c.export import export_c
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, Vectors
-from condyle.backends.common.readme import Coordinates
+from condyle.backends.common.readme import Coordinates, counted
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from condyle.operations import OPERATIONS
@@ -53,6 +53,7 @@ def test_compiles_without_a_word_and_is_right(tmp_path: Path, compiler: str, mac
     assert call(["./check"], tmp_path).count("right") == 3
 
 
+@pytest.mark.slow
 @needs("cmake")
 def test_cmake(tmp_path: Path) -> None:
     project(tmp_path)
@@ -65,6 +66,7 @@ LIBRARY = {"sincos", "memcpy", "memset", "memmove", "fma", "fmod"} | {row.c for 
 """What exported code may call, also with an f behind it; none of it allocates."""
 
 
+@pytest.mark.slow
 @needs("nm")
 @pytest.mark.parametrize("machine", [slow("-march=native"), "-DCD_SCALAR"])
 def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
@@ -78,6 +80,7 @@ def test_nothing_is_allocated(tmp_path: Path, machine: str) -> None:
         assert {name.rstrip("f") for name in wanted} <= LIBRARY, source
 
 
+@pytest.mark.slow
 def test_loops_have_no_table_that_nothing_reads(tmp_path: Path) -> None:
     condyle.export(condyle.chain(40), "c", tmp_path, ("fd",), name="arm")
     call([COMPILERS[0], *STRICT, "-fsyntax-only", "arm_fd.c"], tmp_path)
@@ -175,6 +178,7 @@ def test_the_readme_has_files_functions_and_joints(tmp_path: Path) -> None:
     assert all(f"`{file.name}`" in page for file in files if file.name != "README.md")
     assert "int arm_id(size_t n, const double *" in page
     assert "Condyle 0.1.0 from robot `abc123`" in page
+    assert "\n2 functions of one robot" in page and counted(1) == "1 function"
     assert page.split("|---|---|---|---|---|")[-1].strip().splitlines()[:4] == [
         "| 0 | `shoulder_1` | free | 0 to 6 | 0 to 5 |",
         "| 1 | (see `robot.json`) | revolute | 7 | 6 |",

@@ -73,6 +73,7 @@ def test_float64_has_equal_bits_where_there_are_instructions_for_it(tmp_path: Pa
     assert np.allclose(here.reshape(4, 7), robot.compile(target="numpy").inverse_dynamics(q, v, v), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @needs_parts
 def test_nothing_is_undefined_and_nothing_is_written(tmp_path: Path) -> None:
     """The link of the report has no library and fatal warnings; here each object alone, contracted or not."""

@@ -16,6 +16,7 @@ from tests.programs import call, needs
 
 pytestmark = needs("cmake")
 needs_gpp = needs("g++")
+needs_nvcc = needs("nvcc")
 needs_pkg_config = needs("pkg-config")
 ARM = condyle.chain(2)
 # a force along the first joint's lever changes its torque; both calls are linked
@@ -93,6 +94,7 @@ def test_pkg_config(place: Path, tmp_path: Path) -> None:
     call([str(tmp_path / "app")], tmp_path)
 
 
+@pytest.mark.slow
 def test_a_folder_of_another_project(tmp_path: Path) -> None:
     """add_subdirectory gives the same target, and neither builds the test nor registers it."""
     project = second(tmp_path / "second", lists(0, "main.c", "add_subdirectory(arm)\nenable_testing()"))
@@ -127,5 +129,36 @@ def test_the_cuda_header_is_a_package_too(tmp_path: Path) -> None:
     text += "target_compile_definitions(app PRIVATE SHIM_ROBOT=arm)\n"
     project = second(tmp_path / "second", text, "main.cpp", CUDA_MAIN)
     call(configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}"), tmp_path)
+    call(["cmake", "--build", str(project / "build")], tmp_path)
+    call([str(project / "build" / "app")], tmp_path)
+
+
+CUDA_PROJECT = f"""
+cmake_minimum_required(VERSION 3.18)
+project(second CUDA)
+find_package(arm {ABI} CONFIG REQUIRED)
+add_executable(app main.cu)
+target_link_libraries(app PRIVATE arm::arm)
+"""
+CUDA_ROLLOUT = """
+#include <arm.cuh>
+int main()
+{
+    arm::Rows<float> q{nullptr, 2}, tau{nullptr, 20}, dt{nullptr, 0};
+    return arm::rollout_launch<float>(0, 10, 0, q, q, tau, dt, nullptr, nullptr) == cudaSuccess ? 0 : 1;
+}
+"""
+
+
+@needs_nvcc
+@pytest.mark.slow
+def test_a_project_in_cuda_alone_finds_the_header(tmp_path: Path) -> None:
+    """Its sources become C++17, whatever it asks for; a launch of no states needs no GPU."""
+    condyle.export(ARM, "cuda", tmp_path / "export", ("rollout",), name="arm")
+    call(configured(tmp_path / "export", tmp_path / "build", "-DCMAKE_CUDA_COMPILER="), tmp_path)
+    call(["cmake", "--install", str(tmp_path / "build"), "--prefix", str(tmp_path / "place")], tmp_path)
+    project = second(tmp_path / "second", CUDA_PROJECT, "main.cu", CUDA_ROLLOUT)
+    standard = "-DCMAKE_CUDA_STANDARD=14", "-DCMAKE_CUDA_ARCHITECTURES=80"
+    call(configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}", *standard), tmp_path)
     call(["cmake", "--build", str(project / "build")], tmp_path)
     call([str(project / "build" / "app")], tmp_path)

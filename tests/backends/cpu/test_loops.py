@@ -128,6 +128,7 @@ def test_code_does_not_grow_with_the_robot() -> None:
     assert made[1].numbers[0] - 2 * FRONT < 11 * (made[0].numbers[0] - 2 * FRONT)
 
 
+@pytest.mark.slow
 def test_long_robots_need_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("condyle.backends.c.build.build", None)
     robot = condyle.chain(300, 0)

@@ -70,6 +70,7 @@ def agree(found: list[np.ndarray], expected: list[np.ndarray], tolerance: float)
         assert np.abs(x.reshape(y.shape) - y).max() <= tolerance * np.abs(y).max()
 
 
+@pytest.mark.slow
 def test_every_target_agrees_with_the_reference(
     case: tuple[Robot, Segmented, list[np.ndarray], list[np.ndarray]],
 ) -> None:

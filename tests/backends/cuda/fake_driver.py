@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -273,12 +272,13 @@ class FakeDriver(Streams):
 
     def cuLaunchKernel(
         self, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int, stream: int,
-        parameters: tuple[Sequence[int], Sequence[Any]], extra: int,
+        parameters: int, extra: int,
     ) -> Any:  # fmt: skip
         assert (gy, gz, by, bz, extra) == (1, 1, 1, 1, 0)
         assert self.depth
-        values, types = parameters
-        assert [ctypes.sizeof(kind) for kind in types] == ([4, 4] + [8] * len(values))[: len(values)]
+        kinds = [ctypes.c_uint32] * 2 + [ctypes.c_uint64] * (len(self.kernels[function].parameters) - 2)
+        places = (ctypes.c_void_p * len(kinds)).from_address(parameters)
+        values = [kind.from_address(place).value for kind, place in zip(kinds, places, strict=True)]
         if shared > self.limits[function] or bx > self._threads(function):
             return (CUresult.CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,)
         run = self.kernels[function], gx, bx, shared, values, self.memory

@@ -74,6 +74,7 @@ def test_launches(kernels: GpuKernels, lanes: int) -> None:
     assert {array.name for array in function.launches(Form(1, "split")).scratch} == {"inverse", "a", "by_q", "by_v"}
 
 
+@pytest.mark.slow
 @needs("g++")
 def test_export(kernels: GpuKernels, tmp_path: Path) -> None:
     """A product that is left over, and quantities in arrays of a thread's own."""

@@ -44,7 +44,7 @@ def test_the_readme_has_files_calls_and_joints(project: Path) -> None:
     assert all(f"`{name}`" in page for name in FILES - {"README.md"})
     assert robot("iiwa14").fingerprint in page
     assert "| `dfd` | `forward_dynamics_derivatives` | q [7], v [7], tau [7] | da_dq [49]," in page
-    assert page.endswith("| 6 | `iiwa_joint_7` | revolute | 6 | 6 |\n")
+    assert "| 6 | `iiwa_joint_7` | revolute | 6 | 6 |\n\nA free joint has" in page
 
 
 def build_example(folder: Path, work: Path) -> Path:
@@ -54,6 +54,7 @@ def build_example(folder: Path, work: Path) -> Path:
     return work / "example"
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_the_example_runs_and_is_right(project: Path, tmp_path: Path) -> None:
     said = call([str(build_example(project, tmp_path))], tmp_path)
@@ -62,6 +63,7 @@ def test_the_example_runs_and_is_right(project: Path, tmp_path: Path) -> None:
     assert "WRONG" not in said
 
 
+@pytest.mark.slow
 @needs_gpp
 def test_an_iteration_is_written_out(tmp_path: Path) -> None:
     """Its example runs it on states with known answers; float32 ends where rounding says so, within its tolerance."""
@@ -76,6 +78,32 @@ def test_an_iteration_is_written_out(tmp_path: Path) -> None:
     assert "iterate_roots: user roots until done > 0, at most 8 times" in header
     said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
     assert "WRONG" not in said and re.search(r"iterate_roots iterations +double +right", said)
+
+
+@pytest.mark.slow
+@needs_gpp
+def test_answers_of_contacts_have_tolerances_of_their_own(tmp_path: Path) -> None:
+    """The residual of a solution is rounding alone: its tolerance goes by the impulse."""
+    leg = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+    condyle.export(leg, "cuda", tmp_path, ("cfric",), name="iiwa14", contacts=(condyle.Contact("link0"),))
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert re.findall(r"cfric_f_ext (\w+) +(\w+) +(\w+)", said) == [
+        (answer, dtype, "right") for dtype in ("double", "float") for answer in ("v_next", "impulse", "residual")
+    ]
+    assert said.count(" right ") == 2 * (3 + 3) and "WRONG" not in said
+
+
+@needs_gpp
+def test_inputs_may_have_names_that_the_header_has(tmp_path: Path) -> None:
+    """Entry 0 of x is x0 in a body, which is an input here; others are names of its functions and arguments."""
+
+    def sums(x: Any, x0: Any, t: Any, sin: Any, stream: Any, scratch: Any, launch: Any) -> dict[str, Any]:
+        return {"y": np.sin(x) + x0 * t + sin * stream, "rows": scratch + launch}
+
+    names = ("x", "x0", "t", "sin", "stream", "scratch", "launch")
+    condyle.function(sums, inputs=dict.fromkeys(names, 2)).export("cuda", tmp_path, name="iiwa14", rollout={})
+    said = call([str(build_example(tmp_path, tmp_path))], tmp_path)
+    assert said.count(" right ") == 2 * (2 + 2) and "WRONG" not in said
 
 
 @needs_gpp
@@ -119,6 +147,7 @@ def test_no_model_text_outside_robot_json(tmp_path: Path) -> None:
         assert ("vil" in written) == (path.name == "robot.json")
 
 
+@pytest.mark.slow
 def test_long_functions_are_stages() -> None:
     quadruped = planned(robot("hyq", True), ("dfd",))
     (dfd,), written = quadruped.functions, text(quadruped, Facts(19, 18))
@@ -152,6 +181,7 @@ def test_nvrtc_compiles_the_kernels(arch: str) -> None:
     assert image[:4] == b"\x7fELF"
 
 
+@pytest.mark.slow
 def test_nvrtc_compiles_a_humanoid() -> None:
     assert by_nvrtc(text(planned(robot("atlas"), ("id",)), Facts(30, 30, name="atlas")), "atlas", ("id",), "sm_90")
 

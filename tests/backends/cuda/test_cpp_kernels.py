@@ -50,6 +50,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bool], L
 Libraries = Callable[[str, bool], Library]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "floating"), robots(ARM))
 def test_every_function(library: Libraries, name: str, floating: bool) -> None:
     """All seven in both types against the reference, in any order and batch; one test, so that one worker compiles."""
@@ -208,6 +209,7 @@ BARRIERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", BARRIERS)
 def test_the_shim_notices_a_missing_barrier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str) -> None:
     from tests.backends.cuda import exported

@@ -174,6 +174,7 @@ def test_schedule_keeps_its_promises(program: Program, lanes: int) -> None:
     assert all(held[slot] == node for node, slot in slots.items() if slot >= made.dump)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lanes", [slow(1), 16])
 def test_partitionings_agree(lanes: int) -> None:
     """Plancher's three are one function."""

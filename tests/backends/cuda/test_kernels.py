@@ -107,6 +107,7 @@ def test_every_joint_type() -> None:
         check(one, "dfd", 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", [slow("dfd"), "difd"])
 def test_split_is_the_same_function(function: str) -> None:
     """Both ways to launch it, on a robot that fits into one kernel."""

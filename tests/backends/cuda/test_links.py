@@ -236,6 +236,7 @@ def test_inverse_dynamics_of_a_state_depends_on_nothing_else() -> None:
     np.testing.assert_array_equal(np.delete(spoilt, 4, 0), np.delete(all_, 4, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "count"),
     [("tree", 13), slow("chain", 16), slow("star", 19)],

@@ -45,6 +45,7 @@ def test_operands_that_need_most_come_first() -> None:
     assert most_first(Uses.from_program(program, inner), inner)[5] == [4, 3]
 
 
+@pytest.mark.slow
 def test_a_humanoid_fits() -> None:
     """Atlas's fd: no depth-first order comes below 245 values, one of these does by a third."""
     program = code(robot("atlas"), "fd", False)

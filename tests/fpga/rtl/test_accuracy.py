@@ -69,6 +69,7 @@ def test_the_papers_format_is_less_accurate_where_entries_are_small(iiwa) -> Non
     assert theirs["minv"]["Minv_relative"] > 5.0 * ours["minv"]["Minv_relative"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "robot", [every_joint(), slow(condyle.load("hyq", floating_base=True))], ids=["every_joint", "hyq"]
 )
@@ -172,6 +173,7 @@ def test_a_quaternion_that_is_not_unit_raises_the_flag_of_a_step() -> None:
     assert not evaluate(plan, "fd", task_of(plan, "fd", states)).over.any()
 
 
+@pytest.mark.slow
 def test_a_given_base_moves_as_told() -> None:
     """The joints alone are solved for, and what is said of the base's own force counts for nothing."""
     robot = condyle.random_tree(3, 3, types=("revolute",), floating_base=True)

@@ -21,6 +21,7 @@ def two_turns(robot: condyle.Robot, plan: Plan, n: int) -> dict[str, np.ndarray]
     return fpga.consistent(robot, {**states, "q": q})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["27x18", slow("32"), slow("q16.16")])
 def test_angles_of_two_turns_are_right_without_a_flag(word: str) -> None:
     robot = condyle.load("ur5e")

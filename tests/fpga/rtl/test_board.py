@@ -50,6 +50,7 @@ endmodule
 """
 
 
+@pytest.mark.slow
 @needs("iverilog")
 def test_the_serial_top_of_an_ecp5_answers_to_the_bit(tmp_path, monkeypatch) -> None:
     """What serial.py sends comes back as it expects, byte by byte; a task of an unknown code is among them."""

@@ -83,6 +83,7 @@ def test_answers_without_words(tmp_path, functions: tuple[str, ...]) -> None:
     assert ran(folder, *STALLS).startswith("right: ")
 
 
+@pytest.mark.slow
 @needs("verilator")
 @pytest.mark.parametrize("boundary", [slow(Boundary(32)), Boundary(64, float32=True, async_clock=True)], ids=str)
 def test_verilator_has_nothing_to_say(tmp_path, boundary: Boundary) -> None:
@@ -135,6 +136,7 @@ def test_the_bench_sees_a_bug_planted_in_the_cutting_of_streams(tmp_path, plante
     assert "WRONG" in ran(folder, *plusargs)
 
 
+@pytest.mark.slow
 @needs_iverilog
 @pytest.mark.parametrize(
     ("robot", "options", "float32"),

@@ -182,6 +182,7 @@ def test_torques_are_held_to_their_box() -> None:
     assert held.formats[Word("tau", 0)].frac < free.formats[Word("tau", 0)].frac
 
 
+@pytest.mark.slow
 def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
     robot = condyle.load("iiwa14")
     boxes = ({"v": 2, "a": 5}, {"v": 10, "a": 100})
@@ -196,11 +197,13 @@ def test_a_wide_box_costs_neither_accuracy_nor_units() -> None:
                 assert error <= 1.3 * known[function][name], (function, name)
 
 
+@pytest.mark.slow
 def test_the_verilog_is_right_in_a_box_of_ones_own(bench) -> None:
     options = fpga.Options(box={"v": 30.0, f"v.{SECOND}": 0.1, "a": 200.0, "tau": {SECOND: 5.0}})
     assert bench(ROBOT, fpga.accelerator(ROBOT, options), 10).startswith("right")
 
 
+@pytest.mark.slow
 def test_silent_saturation_changes_the_flag_alone(bench) -> None:
     acc, silent = (fpga.accelerator(ROBOT, fpga.Options(overflow=how)) for how in ("flag", "silent"))
     states = fpga.consistent(ROBOT, fpga.sampled(ROBOT, 30, 6))

@@ -55,6 +55,7 @@ def test_external_forces(bench: Bench, functions: tuple[str, ...]) -> None:
     assert bench(robot, acc, 12, *STALLS).startswith(f"right: {12 * len(acc.plan.functions)} tasks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ii", [slow(1), slow(2), 5])
 def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) -> None:
     robot = condyle.chain(2, 0)
@@ -69,6 +70,7 @@ def test_latency_and_interval_are_what_the_report_says(bench: Bench, ii: int) ->
             assert cycles == acc.interval(function) * gaps, function
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "pipeline", "ii"),
     [
@@ -87,6 +89,7 @@ def test_operators_with_more_registers(bench: Bench, word: str, pipeline: int, i
     assert f"latency {latency}," in bench(robot, acc, 10, f"+only={code}", f"+sparse={latency}", "+tasks=25")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("functions", [("did", "minv"), slow(("dfd", "rk4"))])
 def test_shared_branches_and_narrow_multipliers_with_more_registers(bench: Bench, functions) -> None:
     """Sums that take turns; products cut for multipliers of 18 x 18 bits."""
@@ -96,6 +99,7 @@ def test_shared_branches_and_narrow_multipliers_with_more_registers(bench: Bench
     assert bench(robot, cut, 6, *STALLS).startswith(f"right: {6 * len(functions)} tasks")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("functions", "ii", "f_ext"), [(("rk4",), 1, None), (("euler", "rk4"), 3, 5.0), slow(("dfd", "rk4"), 2, None)]
 )

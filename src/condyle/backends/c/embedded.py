@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from condyle.backends.c.export import QUATERNIONS, section, without_test, write_case, write_untested
+from condyle.backends.c.export import section, without_test, write_case, write_untested
 from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
@@ -24,7 +24,7 @@ from condyle.backends.common.facts import (
     header,
 )
 from condyle.backends.common.forms import literal
-from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_library
+from condyle.backends.common.readme import QUATERNIONS, Coordinates, birth, counted, library_of, order, write_library
 from condyle.ir.count import tally
 from condyle.ir.segments import Iteration, Segmented
 from condyle.ir.sweep import Code
@@ -294,7 +294,7 @@ def _readme(
     return f"""\
 # {name}: rigid-body dynamics for a microcontroller
 
-{len(programs)} functions of one robot, nq = {facts.nq}, nv = {facts.nv}, every number a `{real_of(bits)}`.
+{counted(len(programs))} of one robot, nq = {facts.nq}, nv = {facts.nv}, every number a `{real_of(bits)}`.
 {birth(facts)}
 
 | file | what it is |

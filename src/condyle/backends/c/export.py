@@ -33,7 +33,16 @@ from condyle.backends.common.facts import (
     header,
     in_ascii,
 )
-from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_install, write_library
+from condyle.backends.common.readme import (
+    QUATERNIONS,
+    Coordinates,
+    birth,
+    counted,
+    library_of,
+    order,
+    write_install,
+    write_library,
+)
 from condyle.ir.sweep import Code
 from condyle.ir.time_loops import Repeated
 from condyle.text import Emitter
@@ -91,7 +100,7 @@ def readme(
     return f"""\
 # {name}: rigid-body dynamics in C
 
-{len(programs)} functions of one robot, nq = {facts.nq}, nv = {facts.nv}, every number a `{real}`.
+{counted(len(programs))} of one robot, nq = {facts.nq}, nv = {facts.nv}, every number a `{real}`.
 {birth(facts)}
 
 | file | what it is |
@@ -140,12 +149,6 @@ units, such as N m or N, the first is that of a rotation, the second that of a t
 {order(joints)}
 
 {QUATERNIONS}"""
-
-
-QUATERNIONS = """\
-A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
-spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
-"""
 
 
 def _rollouts(programs: Sequence[Code | Repeated], name: str) -> str:

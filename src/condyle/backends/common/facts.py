@@ -187,7 +187,7 @@ _TAKEN = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
 restrict return short signed sizeof static struct switch typedef union unsigned void volatile while n work in out
 in_stride out_stride k w rows real LANES raw status T class delete namespace new operator template this typename warp
-in_step out_step steps every
+in_step out_step steps every stream scratch launch
 """
 
 

@@ -36,6 +36,17 @@ def order(joints: Sequence[Coordinates]) -> str:
     return "\n".join(["| joint | name | type | in q | in v, a, tau |", "|---|---|---|---|---|", *rows])
 
 
+QUATERNIONS = """\
+A free joint has x y z qx qy qz qw in q, and in v the linear, then the angular velocity, in the body's own axes. A
+spherical joint has qx qy qz qw in q, and in v the angular velocity in the body's own axes.
+"""
+
+
+def counted(n: int) -> str:
+    """How many functions, in words."""
+    return f"{n} function{'s' if n > 1 else ''}"
+
+
 def plain(name: str) -> str:
     """The name if it is a plain word. No other text of a model file is written, because a page may be shown as HTML."""
     return f"`{name}`" if _PLAIN.fullmatch(name) else "(see `robot.json`)"

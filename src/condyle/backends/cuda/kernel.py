@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
+from itertools import cycle
 from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple, Protocol, TypeVar, cast
@@ -255,38 +256,15 @@ class CudaKernel:
         n, k = rows.stop - rows.start, len(inputs)
         given = slot.send([array if len(array) == 1 else array[rows] for array in inputs], pinned[:k])
         taken = slot.places([n * self._bytes(array) for array in self.parts.outputs], "out")
-        scratch = slot.places([n * self._bytes(array) for array in self.parts.scratch], "scratch")
-        self._enqueue(n, [*given, *taken, *scratch], [len(array) == 1 for array in inputs], slot.stream)
+        free_released(self.gpu)
+        launches = self.launches_of(n, [len(array) == 1 for array in inputs])
+        launches.put([*given, *taken], slot.memory.get("scratch", 0), slot.stream)
         slot.receive([output[rows] for output in outputs], pinned[k:])
 
-    def on_device(
-        self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
-    ) -> None:
-        """Puts the launches in a stream, given addresses of dense arrays. shared: whether an input is one row for all
-        states."""
-        piece = self.sizes.piece(n)
-        with scratch(self.gpu, piece * self.sizes.scratch, stream) as address:
-            addresses: list[int] = []
-            for array in self.parts.scratch:
-                addresses.append(address)
-                address += piece * self._bytes(array)
-            moving = [0 if one else self._bytes(array) for one, array in zip(shared, self.parts.inputs, strict=True)]
-            moving += map(self._bytes, self.parts.outputs)
-            for start in range(0, n, piece):
-                at = [base + start * size for base, size in zip((*inputs, *outputs), moving, strict=True)]
-                self._enqueue(min(piece, n - start), [*at, *addresses], shared, stream)
-
-    def _enqueue(self, n: int, addresses: Sequence[int], shared: Sequence[bool], stream: int) -> None:
-        """Launches all kernels. addresses: those of inputs, outputs and scratch."""
-        free_released(self.gpu)
-        arrays = (*self.parts.inputs, *self.parts.outputs, *self.parts.scratch)
-        known = dict(zip((array.name for array in arrays), addresses, strict=True))
-        strides = {array.name: self._bytes(array) for array in arrays}
-        strides |= {array.name: 0 for array, one in zip(self.parts.inputs, shared, strict=True) if one}
-        for one in self.launches:
-            grid, block = one.shape(n, self.gpu.multiprocessors)
-            values = one.values(n, known, strides)
-            self.gpu.launch(one.function, grid, block, one.text.shared_bytes(block), stream, values)
+    def launches_of(self, n: int, shared: Sequence[bool]) -> Launches:
+        """The launches for n states. shared: whether an input is one row for all states."""
+        strides = [0 if one else self._bytes(array) for one, array in zip(shared, self.parts.inputs, strict=True)]
+        return Launches(self, n, strides)
 
     def _bytes(self, array: Array) -> int:
         return array.size * self.dtype.itemsize
@@ -350,7 +328,7 @@ def image_of(part: Part, gpu: Gpu) -> tuple[Text, bytes]:
     return part.texts[-1], part.texts[-1].ptx.encode("ascii") + b"\0"
 
 
-# The launches of a call whose addresses are known later, and are then put in without Python (XLA).
+# The launches of a call whose addresses are known later; XLA puts them in without Python.
 
 
 class At(NamedTuple):
@@ -376,7 +354,7 @@ def scratch_bytes(kernel: CudaKernel, n: int) -> int:
 
 
 def planned(kernel: CudaKernel, n: int, strides: Sequence[int]) -> list[Planned]:
-    """The launches of `CudaKernel.on_device` for n states, in order.
+    """The launches of a call with n states, in order.
 
     strides: bytes between the rows of each input; 0: one row for all states.
     """
@@ -407,6 +385,50 @@ def _planned_launch(kernel: CudaKernel, number: int, n: int, places: dict[str, A
     return Planned(int(cast(int, launch.function.handle)), grid, block, shared, numbers)
 
 
+class Launches:
+    """The launches for n states, in order, that lack nothing but addresses. strides: see `planned`."""
+
+    def __init__(self, kernel: CudaKernel, n: int, strides: Sequence[int]) -> None:
+        self._gpu, self._scratch = kernel.gpu, scratch_bytes(kernel, n)
+        functions = [launch.function for launch in kernel.launches]
+        self._planned = [(function, one) for one, function in zip(planned(kernel, n, strides), cycle(functions))]
+
+    def __call__(self, addresses: Sequence[int], stream: int) -> None:
+        """Puts them in a stream, with scratch of its own. addresses: of inputs and outputs, dense arrays."""
+        if self._gpu.released:
+            free_released(self._gpu)
+        if not self._scratch:
+            self.put(addresses, 0, stream)
+            return
+        with scratch(self._gpu, self._scratch, stream) as address:
+            self.put(addresses, address, stream)
+
+    def put(self, addresses: Sequence[int], scratch: int, stream: int) -> None:
+        """The same with scratch that lies at an address."""
+        buffers = [*addresses, scratch, 0]  # the last is of parameters that are numbers
+        for function, (_, grid, block, shared_bytes, values) in self._planned:
+            given = [buffers[port] + value for port, value in values]
+            self._gpu.launch(function, grid, block, shared_bytes, stream, given)
+
+
+MOST_PLANS = 256
+
+
+@dataclass(slots=True)
+class Plan:
+    """What calls with arrays of the same layouts share. shapes: of outputs. launches: None where nothing is computed.
+
+    names, sizes: of the arrays that are given, inputs then outputs; sizes in bytes. apart: addresses of these arrays
+    where outputs were seen not to overlap.
+    """
+
+    shapes: Sequence[tuple[int, ...]]
+    names: Sequence[str]
+    sizes: Sequence[int]
+    launches: Launches | None
+    apart: Sequence[int] = ()
+
+
 # A function on one GPU, in the form that is chosen for each batch size.
 
 
@@ -431,8 +453,16 @@ class CudaFunction:
         self._forms: dict[int, Form] = {}
         self._kernels: dict[Form, CudaKernel] = {}
         self._rows: Loaded | None = None
+        self.plans: dict[object, Plan] = {}
         self._guard = Guard()
         self.description = f"CUDA, {gpu.arch}"
+
+    def keep(self, key: object, plan: Plan) -> Plan:
+        """Keeps a plan in `plans` for the next call with arrays of these layouts."""
+        if len(self.plans) >= MOST_PLANS:
+            self.plans.clear()
+        self.plans[key] = plan
+        return plan
 
     def kernel(self, n: int) -> CudaKernel:
         """The kernel for n states, in the form that was chosen for the first batch with the same next power of two."""
@@ -459,9 +489,3 @@ class CudaFunction:
 
     def __call__(self, n: int, inputs: Sequence[Rows], outputs: Sequence[Rows], threads: int) -> None:
         self.kernel(n)(n, inputs, outputs, threads)
-
-    def on_device(
-        self, n: int, inputs: Sequence[int], shared: Sequence[bool], outputs: Sequence[int], stream: int
-    ) -> None:
-        """See `CudaKernel.on_device`."""
-        self.kernel(n).on_device(n, inputs, shared, outputs, stream)

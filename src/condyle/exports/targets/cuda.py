@@ -19,7 +19,7 @@ def write(job: Job) -> list[Path]:
     steps = [rollout.repeat.function for rollout in job.functions if isinstance(rollout, OpenRollout)]
     whole = variants([*named, *steps])
     functions, programs = job.compiler.gpu_kernels.exported(whole)
-    vectors = {function.name: vectors_of(job.robot, job.compiler, function, "float32") for function in whole}
+    vectors = {one.name: vectors_of(job.robot, job.compiler, one, "float32", code=programs.get(one)) for one in whole}
     vectors |= {one.name: rollout_vectors(job.robot, job.compiler, one, "float32") for one in job.rollouts}
     specifications = [*whole, *(one.function for one in job.rollouts)]
     names, order = names_of(job.robot, job.bound, specifications), order_of(job.robot)

@@ -8,7 +8,7 @@ from typing import Any
 
 from condyle.errors import DTypeError
 from condyle.interop.plans import Answers, Plans
-from condyle.jobs.optimal_control.solver import Solver
+from condyle.jobs.optimal_control.solver import Solver, checked
 
 jax: Any = import_module("jax")
 jnp: Any = import_module("jax.numpy")
@@ -26,7 +26,7 @@ class JaxSolver:
 
     def solve(self, q: Any, v: Any, *, most: int = 100, tolerance: float = 1e-6, **inputs: Any) -> Answers:
         """As `Solver.solve`: a named tuple q, v, u, cost, solved. Derivatives are those of `Solver.vjp`."""
-        dtype = self._plans.solver.dtype
+        most, dtype = checked(most, tolerance), self._plans.solver.dtype  # not in the callback, whose errors JAX hides
         if dtype == "float64" and not jax.config.jax_enable_x64:
             raise DTypeError(
                 "solve: JAX is in single precision, and this solver is float64: "

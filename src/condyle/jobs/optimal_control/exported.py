@@ -11,8 +11,8 @@ import numpy as np
 
 from condyle.backends.c.schedule import Entry, Example, Meaning
 from condyle.compile.kernels.scheduled import scheduled
-from condyle.compile.options import check_choice, whole
-from condyle.exports.schedules import export_schedules
+from condyle.compile.options import whole
+from condyle.exports.schedules import check_target, export_schedules
 from condyle.ir.schedule import Schedule
 from condyle.jobs.optimal_control.iteration import ASKED, STATE
 from condyle.jobs.optimal_control.scheduled import LAST, Job, Problem
@@ -38,7 +38,7 @@ def export(
     **limits: Any,
 ) -> list[Path]:
     """See `OptimalControl.export`."""
-    check_choice("target", target, ("c",))
+    check_target(target)
     dtype, shift = dtype_name(dtype), whole("shift", shift, 0)
     job = problem.job(dtype, 1 if embedded else WIDTH[dtype])
     solve, step = job.schedule("cold", exported="solve"), job.schedule("plan", shift, exported="step")

@@ -135,6 +135,13 @@ class Prepared(NamedTuple):
     call: Callable[..., Any]
 
 
+def checked(most: int, tolerance: float) -> int:
+    """`most`; UnsupportedError for options of `Solver.solve` that are none."""
+    if not (np.isfinite(tolerance) and tolerance > 0.0):
+        raise UnsupportedError(f"solve: tolerance={tolerance!r}, expected a number above 0")
+    return whole("most", most, 1)
+
+
 class Solver:
     """A problem of optimal control on one target; see `OptimalControl.compile`."""
 
@@ -187,9 +194,7 @@ class Solver:
         A problem that fails has its best plan so far, and a status that says why; it harms no other.
         Errors: ShapeError, DTypeError, StateError, UnsupportedError.
         """
-        if not (np.isfinite(tolerance) and tolerance > 0.0):
-            raise UnsupportedError(f"solve: tolerance={tolerance!r}, expected a number above 0")
-        most = whole("most", most, 1)
+        most = checked(most, tolerance)
         begin: Begin = "cold" if start is None else "plan" if isinstance(start, Plan) else "guess"
         arrays: dict[str, Any] = {"q": q, "v": v, "asked": self._row(float(tolerance), float(most), 0.0)}
         if isinstance(start, Plan):

@@ -6,15 +6,14 @@ import contextlib
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import NamedTuple, NoReturn, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError, UnsupportedError
+from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
 from condyle.runtime.arrays import ArraySpec
-from condyle.runtime.cuda.driver import Gpu, Released, handle_of, is_captured, wait
+from condyle.runtime.cuda.driver import Gpu, Released, handle_of, wait
 from condyle.runtime.cuda.stage import allocate, free_released
 
 # DLPack: arrays of other libraries lent to us, and ours lent to them, without a copy (dmlc.github.io/dlpack).
@@ -22,6 +21,7 @@ from condyle.runtime.cuda.stage import allocate, free_released
 # The structures are spelled out with ctypes: a package for it would be needed for the way in only.
 
 
+DLPACK = "__dlpack_device__"
 CUDA, CUDA_MANAGED = 2, 13
 FLOAT = 2
 NUMBER_KINDS = {0: "int", 1: "uint", FLOAT: "float", 4: "bfloat", 5: "complex", 6: "bool"}
@@ -78,21 +78,21 @@ class Lender(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Lent:
-    """An array as its owner describes it. strides: bytes, None for C order. device: None where the owner is silent."""
+Layout = tuple[tuple[int, ...], "tuple[int, ...] | None", str, bool]
+"""Of an array: shape; strides in bytes, None for C order; number type, where NumPy has it as its typestr; read-only."""
+
+
+class Lent(NamedTuple):
+    """An array lent by DLPack. holder: what must live while the address is used."""
 
     address: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...] | None
-    dtype: str
-    read_only: bool
-    device: int | None = None
-    stream: int | None = None
+    layout: Layout
+    device: int
+    holder: object
 
 
 _name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+_pointer: Callable[[object, bytes], int] = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
     ("PyCapsule_GetPointer", ctypes.pythonapi)
 )
 _valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
@@ -104,32 +104,38 @@ _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, cty
 
 def on_cuda(value: object) -> bool:
     """Whether the array says by DLPack that it lies on a GPU of CUDA."""
-    where = getattr(value, "__dlpack_device__", None)
+    where = getattr(value, DLPACK, None)
     return where is not None and int(cast("Callable[[], tuple[int, int]]", where)()[0]) in (CUDA, CUDA_MANAGED)
 
 
-def borrow(value: Lender, stream: int) -> tuple[Lent, object]:
-    """What the array is, ready in this stream (-1: as it is), and the capsule, to be kept while it is in use."""
+def borrow(value: Lender, stream: int) -> Lent:
+    """What the array is, ready in this stream (-1: as it is); its holder is the capsule."""
     try:
         capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
     except TypeError:  # older than DLPack 1.0
         capsule = value.__dlpack__(stream=stream)
-    name = _name(capsule)
-    if name not in (PLAIN, VERSIONED):
-        raise DTypeError(f"a DLPack capsule named {name!r}: expected {PLAIN!r} or {VERSIONED!r}, not used before")
-    address = cast(int, _pointer(capsule, name))
-    versioned = name == VERSIONED
-    found = ManagedVersioned.from_address(address) if versioned else Managed.from_address(address)
-    return _lent_dlpack(found.tensor, bool(versioned and found.flags & READ_ONLY)), capsule
+    try:
+        found = ManagedVersioned.from_address(_pointer(capsule, VERSIONED))
+        read_only = found.flags & READ_ONLY != 0
+    except ValueError:  # the capsule has another name
+        name = _name(capsule)
+        if name != PLAIN:
+            expected = f"expected {PLAIN!r} or {VERSIONED!r}, not used before"
+            raise DTypeError(f"a DLPack capsule named {name!r}: {expected}") from None
+        found, read_only = Managed.from_address(_pointer(capsule, PLAIN)), False
+    return _lent_dlpack(found.tensor, read_only, capsule)
 
 
-def _lent_dlpack(tensor: Tensor, read_only: bool) -> Lent:
-    kind, bits, lanes = tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes
-    dtype = f"{NUMBER_KINDS.get(kind, f'kind {kind} of ')}{bits}" + (f" x {lanes}" if lanes != 1 else "")
-    shape = tuple(int(tensor.shape[k]) for k in range(tensor.ndim))
-    strides = tuple(int(tensor.strides[k]) * (bits // 8) for k in range(tensor.ndim)) if tensor.strides else None
-    address = int(tensor.data or 0) + int(tensor.byte_offset)
-    return Lent(address, shape, strides, dtype, read_only, int(tensor.device.number))
+def _lent_dlpack(tensor: Tensor, read_only: bool, capsule: object) -> Lent:
+    number, dims = tensor.dtype, tensor.ndim
+    kind, bits, lanes = number.code, number.bits, number.lanes
+    dtype = f"<f{bits // 8}"
+    if kind != FLOAT or lanes != 1:
+        dtype = f"{NUMBER_KINDS.get(kind, f'kind {kind} of ')}{bits}" + (f" x {lanes}" if lanes != 1 else "")
+    steps, item = tensor.strides, bits // 8
+    strides = tuple([step * item for step in steps[:dims]]) if steps else None
+    layout = tuple(tensor.shape[:dims]), strides, dtype, read_only
+    return Lent((tensor.data or 0) + tensor.byte_offset, layout, tensor.device.number, capsule)
 
 
 _lent_out: dict[int, tuple[object, ...]] = {}
@@ -193,7 +199,8 @@ class DeviceArray:
         self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
     ) -> None:
         self._gpu, self.shape, self.dtype = gpu, shape, dtype
-        self.nbytes = math.prod(shape) * dtype.itemsize
+        self.layout: Layout = shape, None, f"<f{dtype.itemsize}", False
+        self.device, self.nbytes = gpu.index, math.prod(shape) * dtype.itemsize
         self.address = allocate(gpu, self.nbytes, stream) if self.nbytes else 0
         self._streams: dict[int, object] = {}
         self._lent = False
@@ -208,7 +215,8 @@ class DeviceArray:
     def used_in(self, stream: int, owner: object = None) -> None:
         """Work that uses it is in this stream, after what made it."""
         self._ready.add(stream)
-        self._streams[stream] = owner if owner is not None else self._streams.get(stream)
+        if owner is not None or stream not in self._streams:
+            self._streams[stream] = owner
 
     def is_ready_in(self, stream: int) -> bool:
         """Whether this stream waits for it already; not if it was lent, since borrowers may write it anew."""
@@ -267,27 +275,8 @@ class DeviceArray:
                 free_released(self._gpu)
 
 
-def fresh(
-    gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
-) -> DeviceArray:
-    """A new array; UnsupportedError while a graph is captured from the stream, which would own the memory."""
-    if is_captured(gpu, stream):
-        raise UnsupportedError("this stream is being captured into a graph, which needs arrays that stay: pass out=")
-    return DeviceArray(gpu, shape, dtype, stream, owner)
-
-
 INTERFACE = "__cuda_array_interface__"
 DTYPES = ("float32", "float64")
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """An array somewhere on the GPU: address, shape; lender: what must live while the address is used."""
-
-    address: int
-    shape: tuple[int, ...]
-    bytes: int
-    lender: object
 
 
 def is_device_array(value: object) -> bool:
@@ -300,74 +289,91 @@ def is_device_array(value: object) -> bool:
         return True
 
 
-def stream_of(value: object) -> int | None:
-    """The stream in which an array is ready, where it says so; DLPack asks for ours instead."""
-    if isinstance(value, DeviceArray):
-        return value.stream
-    if not is_device_array(value) or _lends(value):
-        return None
-    stream = _interface(value).stream
-    return 0 if stream == 1 else stream
+ASKED: Layout = (), None, "", False
+"""Of an array that has not answered yet."""
 
 
-def view_of(
-    value: object, spec: ArraySpec, dtype: np.dtype[np.floating], gpu: Gpu, stream: int, writable: bool = False
-) -> View:
-    """A dense array of this dtype on this GPU; DTypeError, ShapeError or DeviceError that name the argument.
+class Arrays:
+    """The arrays of one call as they describe themselves, in lists. devices, streams: None where one is silent.
 
-    stream: the one it will be used in, as DLPack numbers them.
+    layouts: None for what does not lie on a GPU; the error of an owner that refuses. Those that lend themselves by
+    DLPack, which asks for a stream, are filled in by `borrow`; lenders: whether there are any.
     """
-    if not is_device_array(value):
+
+    def __init__(self, values: Sequence[object]) -> None:
+        self.values = values
+        self.addresses: list[int] = []
+        self.layouts: list[Layout | Exception | None] = []
+        self.devices: list[int | None] = []
+        self.streams: list[int | None] = []
+        self.lenders, self._holders = False, list[object]()
+        for value in values:
+            address, layout, device, stream = 0, None, None, None
+            if isinstance(value, DeviceArray):
+                address, layout, device, stream = value.address, value.layout, value.device, value.stream
+            elif not isinstance(value, np.ndarray):
+                try:
+                    where = getattr(value, DLPACK, None)
+                    if where is not None and where()[0] in (CUDA, CUDA_MANAGED):
+                        layout, self.lenders = ASKED, True
+                    elif (found := getattr(value, INTERFACE, None)) is not None:
+                        strides, stream = found.get("strides"), found.get("stream")
+                        address, read_only = found["data"]
+                        strides = None if strides is None else tuple(strides)
+                        address, stream = int(address or 0), 0 if stream == 1 else stream and int(stream)
+                        layout = tuple(found["shape"]), strides, str(found["typestr"]), read_only
+                except Exception as error:  # whatever the other library raises
+                    layout, stream = error.with_traceback(None), None  # a traceback would hold all arrays
+            self.addresses.append(address)
+            self.layouts.append(layout)
+            self.devices.append(device)
+            self.streams.append(stream)
+
+    def borrow(self, stream: int) -> None:
+        """Those that lend themselves by DLPack, ready in a stream, as it numbers them, for as long as this object."""
+        for k, value in enumerate(self.values):
+            if self.layouts[k] is ASKED:
+                try:
+                    self.addresses[k], self.layouts[k], self.devices[k], holder = borrow(cast(Lender, value), stream)
+                    self._holders.append(holder)
+                except Exception as error:
+                    self.layouts[k] = error.with_traceback(None)
+
+    def check_devices(self, gpu: Gpu, sizes: Sequence[int], names: Sequence[str]) -> None:
+        """DeviceError for an array that does not lie on this GPU; the driver is asked where its owner is silent."""
+        attempt, key, index = gpu.driver.attempt, gpu.ordinal, gpu.index
+        for address, where, size, name in zip(self.addresses, self.devices, sizes, names, strict=True):
+            if where == index or not size:
+                continue
+            if where is not None or attempt("cuPointerGetAttribute", key, address) != (0, index):
+                _refuse_device(gpu, address, where, name)
+
+
+def shape_of(
+    layout: Layout | Exception | None, spec: ArraySpec, dtype: np.dtype[np.floating], writable: bool = False
+) -> tuple[int, ...]:
+    """The shape of a dense array of this dtype; DTypeError, ShapeError or DeviceError that name the argument."""
+    if layout is None:
         raise DTypeError(f"{spec.name} is not on the GPU while other arguments are: pass all of them there, or none")
-    lent, lender = _lent(value, spec.name, stream)
-    if lent.dtype != str(dtype):
-        other = f', or compile(dtype="{lent.dtype}")' if lent.dtype in DTYPES else ""
-        raise DTypeError(f"{spec.name} is {lent.dtype}, expected {dtype}: convert it{other}")
-    shape = lent.shape
+    if isinstance(layout, CondyleError):
+        raise type(layout)(f"{spec.name}: {layout}") from layout
+    if isinstance(layout, Exception):
+        raise DeviceError(
+            f"{spec.name} does not lend its memory ({layout}); if a gradient is recorded, pass {spec.name}.detach()"
+        ) from layout
+    shape, strides, typed, read_only = layout
+    with contextlib.suppress(TypeError):  # NumPy does not know all that others have
+        typed = str(np.dtype(typed))
+    if typed != str(dtype):
+        other = f', or compile(dtype="{typed}")' if typed in DTYPES else ""
+        raise DTypeError(f"{spec.name} is {typed}, expected {dtype}: convert it{other}")
     if shape[len(shape) - len(spec.dims) :] != spec.dims or len(shape) < len(spec.dims):
         raise ShapeError(f"{spec.name} has shape {shape}, expected {spec.expected}")
-    if not _dense(shape, lent.strides, dtype.itemsize):
+    if not _dense(shape, strides, dtype.itemsize):
         raise ShapeError(f"{spec.name} is not contiguous on the GPU: pass a contiguous copy")
-    if writable and lent.read_only:
+    if writable and read_only:
         raise ShapeError(f"{spec.name} is read-only")
-    size = math.prod(shape) * dtype.itemsize
-    if size:
-        _check_device(lent, spec.name, gpu)
-    return View(lent.address, shape, size, lender)
-
-
-def _lent(value: object, name: str, stream: int) -> tuple[Lent, object]:
-    if isinstance(value, DeviceArray):
-        return Lent(value.address, value.shape, None, str(value.dtype), False), value
-    try:
-        if _lends(value):
-            return borrow(cast(Lender, value), stream)
-        return _interface(value), value
-    except CondyleError as error:
-        raise type(error)(f"{name}: {error}") from error
-    except Exception as error:  # whatever the other library raises
-        raise DeviceError(
-            f"{name} does not lend its memory ({error}); if a gradient is recorded, pass {name}.detach()"
-        ) from error
-
-
-def _lends(value: object) -> bool:
-    return not isinstance(value, DeviceArray) and on_cuda(value)
-
-
-def _interface(value: object) -> Lent:
-    found = cast("dict[str, object]", getattr(value, INTERFACE))
-    address, read_only = cast("tuple[int, bool]", found["data"])
-    strides = cast("Sequence[int] | None", found.get("strides"))
-    stream = cast("int | None", found.get("stream"))
-    return Lent(
-        int(address or 0),
-        tuple(cast("Sequence[int]", found["shape"])),
-        None if strides is None else tuple(strides),
-        str(np.dtype(str(found["typestr"]))),
-        read_only,
-        stream=None if stream is None else int(stream),
-    )
+    return shape
 
 
 def _dense(shape: Sequence[int], strides: Sequence[int] | None, item: int) -> bool:
@@ -381,13 +387,11 @@ def _dense(shape: Sequence[int], strides: Sequence[int] | None, item: int) -> bo
     return True
 
 
-def _check_device(lent: Lent, name: str, gpu: Gpu) -> None:
-    where = lent.device
+def _refuse_device(gpu: Gpu, address: int, where: int | None, name: str) -> NoReturn:
+    """What the driver says of an address once more, as an error."""
     if where is None:
-        key = gpu.driver.constant("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
         try:
-            where = gpu.driver.number("cuPointerGetAttribute", key, lent.address)
+            where = gpu.driver.number("cuPointerGetAttribute", gpu.ordinal, address)
         except DeviceError as error:
             raise DeviceError(f"{name} does not point into memory of a GPU: {error}") from error
-    if where != gpu.index:
-        raise DeviceError(f"{name} is on GPU {where}, expected {gpu.index}: move it, or compile(device={where})")
+    raise DeviceError(f"{name} is on GPU {where}, expected {gpu.index}: move it, or compile(device={where})")

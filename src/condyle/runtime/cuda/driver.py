@@ -7,15 +7,15 @@ import ctypes
 import math
 import os
 import weakref
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Generator, Mapping, Sequence, Set
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
+from struct import Struct
 from types import ModuleType
-from typing import Any, NamedTuple, Protocol, SupportsInt, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,40 +68,53 @@ class Driver:
     def __init__(self, api: ModuleType | Api) -> None:
         self._api = api
         self._pid = os.getpid()
+        self._constants: dict[tuple[str, str], object] = {}
 
-    def __call__(self, name: str, *arguments: object) -> tuple[object, ...]:
+    def __call__(self, name: str, *arguments: object) -> tuple[Any, ...]:
         """The values of one driver call; DeviceError if it failed."""
-        status, values = self.attempt(name, *arguments)
-        if int(status) != 0:
-            word = getattr(status, "name", str(status))
+        try:
+            answer = getattr(self._api, name)(*arguments)
+        except RuntimeError as error:
+            raise _lacking(name) from error
+        if answer[0]:
+            word = getattr(answer[0], "name", str(answer[0]))
             raise DeviceError(f"{name}: {word}: {CURES.get(word, 'the driver refused')}")
-        return values
+        return answer[1:]
 
-    def attempt(self, name: str, *arguments: object) -> tuple[SupportsInt, tuple[object, ...]]:
-        """The status of one driver call, and its values, which mean something if the status is 0."""
+    def check_process(self) -> None:
+        """DeviceError in a child of the process that started the driver."""
         if os.getpid() != self._pid:
             raise DeviceError(
                 "this process was forked after CUDA had started, which CUDA does not allow: start workers with "
                 'multiprocessing.get_context("spawn"), or use the GPU only after the fork'
             )
+
+    def attempt(self, name: str, *arguments: object) -> tuple[Any, ...]:
+        """The status of one driver call, then its values, which mean something if the status is 0."""
         try:
-            status, *values = getattr(self._api, name)(*arguments)
-        except RuntimeError as error:  # the bindings did not find it
-            raise DeviceError(f"the driver is too old, it has no {name}: install one for CUDA 12 or later") from error
-        return status, tuple(values)
+            return getattr(self._api, name)(*arguments)
+        except RuntimeError as error:
+            raise _lacking(name) from error
 
     def number(self, name: str, *arguments: object) -> int:
         """The only value of a call, as a number."""
         (value,) = self(name, *arguments)
-        return int(cast(int, value))
+        return int(value)
 
     def constant(self, kind: str, name: str) -> object:
         """A member of an enumeration."""
-        return getattr(getattr(self._api, kind), name)
+        if (kind, name) not in self._constants:
+            self._constants[kind, name] = getattr(getattr(self._api, kind), name)
+        return self._constants[kind, name]
 
     def value(self, kind: str, *arguments: object) -> Any:
         """A new structure or number of the driver's type `kind`."""
         return getattr(self._api, kind)(*arguments)
+
+
+def _lacking(name: str) -> DeviceError:
+    """Of a function that the bindings did not find."""
+    return DeviceError(f"the driver is too old, it has no {name}: install one for CUDA 12 or later")
 
 
 @cache
@@ -135,6 +148,31 @@ class Function:
     most_shared: int
 
 
+class Parameters:
+    """Memory from which the driver reads the parameters of a launch: 64 bits each, of shorter ones the lower half."""
+
+    def __init__(self, count: int) -> None:
+        self.numbers = (ctypes.c_uint64 * count)()
+        size, start = ctypes.sizeof(ctypes.c_uint64), ctypes.addressof(self.numbers)
+        self._places = (ctypes.c_void_p * count)(*range(start, start + count * size, size))
+        self.address = ctypes.addressof(self._places)
+        self.fill = partial(Struct(f"={count}Q").pack_into, self.numbers, 0)
+
+
+class Current:
+    """`with gpu.current():`, see there."""
+
+    def __init__(self, driver: Driver, context: object) -> None:
+        self._driver, self._context = driver, context
+
+    def __enter__(self) -> None:
+        self._driver.check_process()
+        self._driver("cuCtxPushCurrent", self._context)
+
+    def __exit__(self, *raised: object) -> None:
+        self._driver("cuCtxPopCurrent")
+
+
 class Released(NamedTuple):
     """Memory that nobody holds any more, and the streams in which it was used.
 
@@ -150,6 +188,7 @@ class Gpu:
     """One GPU: its primary context, which other libraries of this process share. released: memory to be freed."""
 
     def __init__(self, driver: Driver, index: int) -> None:
+        driver.check_process()
         count = driver.number("cuDeviceGetCount")
         if not 0 <= index < count:
             raise DeviceError(f"device={index}: this machine has {count} GPUs, numbered from 0")
@@ -171,12 +210,24 @@ class Gpu:
             )
         self.toolkit = version // 1000
         (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
+        self._current = Current(driver, self._context)
+        self._parameters: defaultdict[int, list[Parameters]] = defaultdict(list)
         self.released: deque[Released] = deque()
 
     @property
     def context(self) -> int:
         """The address of its primary context."""
         return int(cast(int, self._context))
+
+    @cached_property
+    def no_capture(self) -> tuple[int, object]:
+        """What the driver answers where it is asked whether a stream is captured, and it is not."""
+        return 0, self.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
+
+    @cached_property
+    def ordinal(self) -> object:
+        """What the driver is asked for: the number of the GPU that an address is of."""
+        return self.driver.constant("CUpointer_attribute", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL")
 
     @property
     def name(self) -> str:
@@ -201,14 +252,9 @@ class Gpu:
         key = self.driver.constant("CUdevice_attribute", f"CU_DEVICE_ATTRIBUTE_{name}")
         return self.driver.number("cuDeviceGetAttribute", key, self._device)
 
-    @contextmanager
-    def current(self) -> Generator[None, None, None]:
+    def current(self) -> Current:
         """This GPU is the one that driver calls of this thread mean."""
-        self.driver("cuCtxPushCurrent", self._context)
-        try:
-            yield
-        finally:
-            self.driver("cuCtxPopCurrent")
+        return self._current
 
     def function(self, image: bytes, name: str, shared_bytes: int) -> Function:
         """A kernel of a module, ready to be launched with up to so many bytes of shared memory a block."""
@@ -228,7 +274,7 @@ class Gpu:
     ) -> None:
         """Puts a kernel in the stream; DeviceError before that, if it asks for more than there is.
 
-        values: n and a zero of 32 bits each, then numbers of 64 bits.
+        values: its parameters, numbers of up to 64 bits.
         """
         if grid > MOST_BLOCKS or block > function.most_threads or shared_bytes > function.most_shared:
             raise DeviceError(
@@ -236,9 +282,14 @@ class Gpu:
                 f"{self.arch} allows {MOST_BLOCKS}, {function.most_threads} and {function.most_shared}: "
                 "pass fewer states at once, or report it"
             )
-        types = (*(ctypes.c_uint32 for _ in values[:2]), *(ctypes.c_uint64 for _ in values[2:]))
-        parameters = (tuple(values), types)
-        self.driver("cuLaunchKernel", function.handle, grid, 1, 1, block, 1, 1, shared_bytes, stream, parameters, 0)
+        unused = self._parameters[len(values)]
+        try:
+            taken = unused.pop()
+        except IndexError:  # other threads have them
+            taken = Parameters(len(values))
+        taken.fill(*values)
+        self.driver("cuLaunchKernel", function.handle, grid, 1, 1, block, 1, 1, shared_bytes, stream, taken.address, 0)
+        unused.append(taken)  # the driver has read them
 
 
 @cache
@@ -278,18 +329,16 @@ class Stream(Enum):
 
 def state_of(gpu: Gpu, stream: int) -> Stream:
     """The state of a stream. A destroyed one is GONE only where the driver notices it."""
-    status, values = gpu.driver.attempt("cuStreamIsCapturing", stream)
-    if status == gpu.driver.constant("CUresult", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT"):
-        return Stream.CAPTURED
-    if int(status):
-        return Stream.GONE
-    none = gpu.driver.constant("CUstreamCaptureStatus", "CU_STREAM_CAPTURE_STATUS_NONE")
-    return Stream.READY if values[0] == none else Stream.CAPTURED
+    answer = gpu.driver.attempt("cuStreamIsCapturing", stream)
+    if answer == gpu.no_capture:
+        return Stream.READY
+    implicit = gpu.driver.constant("CUresult", "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT")
+    return Stream.CAPTURED if answer[0] in (0, implicit) else Stream.GONE
 
 
 def is_captured(gpu: Gpu, stream: int) -> bool:
     """Whether a graph is captured from this stream; never from stream 0."""
-    return stream != 0 and state_of(gpu, stream) == Stream.CAPTURED
+    return stream != 0 and state_of(gpu, stream) is Stream.CAPTURED
 
 
 def wait(gpu: Gpu, stream: int, others: Set[int]) -> None:

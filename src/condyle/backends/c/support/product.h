@@ -2,6 +2,7 @@
  * to 3) and terms; then the first lines of some that are taken together, the columns, and k of left[line, k]
  * right[k, column]. Sums stay in 16 registers, beside factors. */
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* at -O1 it unrolls nothing, and would say so */
 #define CD_UNROLL _Pragma("unroll")
 #elif defined(__GNUC__)
 #define CD_UNROLL _Pragma("GCC unroll 8")

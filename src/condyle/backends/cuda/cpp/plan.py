@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -113,7 +114,20 @@ def plan(functions: Sequence[Composed], programs: Mapping[Function, Program]) ->
 def _kernel(program: Program) -> Kernel:
     (low,) = lower(program, 32, UNBOUNDED)
     inputs, outputs = argument_names(program.inputs, "in"), argument_names(program.arrays, "out")
+    if _clash([*inputs, *outputs]):
+        inputs, outputs = ([f"{way}{k}_" for k in range(len(x))] for way, x in (("in", inputs), ("out", outputs)))
     return Kernel(low, tuple(inputs), tuple(outputs))
+
+
+_IN_BODIES = re.compile(r"t\d*|(sin|cos|op)(_.*)?|sqrt|floor|rint|sine_cosine|(In|Out)\d+")
+"""What bodies call, and what they call their numbers, but for entry 3 of x, which is x3."""
+
+
+def _clash(names: Sequence[str]) -> bool:
+    """Whether a body with these arguments would give one name to two things."""
+    return any(map(_IN_BODIES.fullmatch, names)) or any(
+        name.startswith(other) and name[len(other) :].isdigit() for name in names for other in names
+    )
 
 
 # The host side of a header: launches on device pointers, buffers in host and device memory, calls with copies.

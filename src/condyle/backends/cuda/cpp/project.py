@@ -12,7 +12,15 @@ from condyle.backends.common.exported_files import write_owned
 from condyle.backends.common.facts import UNTESTED, Facts, Vectors, in_ascii
 from condyle.backends.common.facts import header as description
 from condyle.backends.common.forms import beyond, write_functions
-from condyle.backends.common.readme import Coordinates, birth, library_of, order, write_install, write_library
+from condyle.backends.common.readme import (
+    QUATERNIONS,
+    Coordinates,
+    birth,
+    library_of,
+    order,
+    write_install,
+    write_library,
+)
 from condyle.backends.cuda.cpp.plan import Exported, Kernel, Plan, plan, write_calls, write_data, write_launch
 from condyle.backends.cuda.cpp.rollout import (
     DIALECT,
@@ -269,12 +277,12 @@ def example(plan: Plan, facts: Facts, vectors: Mapping[str, Vectors], rollouts: 
     if there_and_back:
         _write_round_trip(e, *there_and_back, name)
     for rollout in repeated:
-        write_rollout_case(e, rollout, name, vectors[rollout.name].times)
+        write_rollout_case(e, rollout, name, vectors[rollout.name])
     e("template <typename T>")
     with e.block(f"bool run({name}::Data<T> *data, size_t n)\n{{"):
         e("bool right = true;")
         for function in tested:
-            _write_call(e, function, name)
+            _write_call(e, function, name, vectors[function.name])
         if there_and_back:
             e("right = round_trip(data, n) && right;")
         e(*(f"right = run_{rollout.name}<T>(n) && right;" for rollout in repeated))
@@ -293,14 +301,14 @@ def example(plan: Plan, facts: Facts, vectors: Mapping[str, Vectors], rollouts: 
     return e.text()
 
 
-def _write_call(e: Emitter, function: Exported, name: str) -> None:
+def _write_call(e: Emitter, function: Exported, name: str, case: Vectors) -> None:
     for given, size in function.takes:
         e(f"fill(data->h_{given}, n, {function.name}_{given}, {size});")
     with e.block(f'if (!check({name}::{function.method}(data, n), "{function.method}")) {{'):
         e("return false;")
-    for made, size in function.answers:
+    for k, (made, size) in enumerate(function.answers):
         what = f'"{function.name} {made}", data->h_{made}, n, {function.name}_{made}, {size}'
-        e(f"right = compare({what}) && right;")
+        e(f"right = compare({what}, {case.tolerance_of(k)!r}) && right;")
 
 
 def _inverses(functions: Sequence[Exported]) -> tuple[Exported, Exported] | None:
@@ -348,7 +356,7 @@ def cmake(facts: Facts) -> str:
     name, library = facts.name, library_of(facts.name)
     e = Emitter()
     write_library(e, name, ABI, "CXX", "INTERFACE")
-    e(f"target_compile_features({library} INTERFACE cxx_std_17)", "")
+    e(f"target_compile_features({library} INTERFACE cxx_std_17 cuda_std_17)", "")
     write_install(e, name, f"{name}.cuh")
     e("", "# the example, if this is the top-level project and there is a CUDA compiler")
     e("include(CheckLanguage)", "check_language(CUDA)")
@@ -356,7 +364,6 @@ def cmake(facts: Facts) -> str:
         with e.block("if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)", "endif()"):
             e("set(CMAKE_CUDA_ARCHITECTURES 80)  # with PTX, which drivers compile for later GPUs")
         e("enable_language(CUDA)", "enable_testing()", f"add_executable({library}_example example.cu)")
-        e(f"target_compile_features({library}_example PRIVATE cuda_std_17)")
         e(f"target_link_libraries({library}_example PRIVATE {library})")
         e(f"add_test(NAME {library}_example COMMAND {library}_example)")
     return e.text()
@@ -365,12 +372,19 @@ def cmake(facts: Facts) -> str:
 def _said(rollouts: Sequence[Rollout], robot: str) -> str:
     if not rollouts:
         return ""
-    names = ", ".join(f"`{robot}::{one.name}_launch`" for one in rollouts)
+    rows = [(one.name, one.shapes, len(one.function.inputs)) for one in rollouts]
+    table = "\n".join(
+        f"| `{robot}::{x}_launch` | {_sized(arrays[:k])} | {_sized(arrays[k:])} |" for x, arrays, k in rows
+    )
     return f"""
-Rollouts repeat a function in one kernel, with a thread for each state: {names}. The output `X_next` of a step is the
-input X of the next step; the header says which inputs have a row for each of the `steps` steps. The results of steps
-number every, 2 every, ... and of the last step are stored; with every = 0 only those of the last step. Rollouts have no
-`Data`: you allocate their arrays.
+Rollouts repeat a function in one kernel, with a thread for each state. The output `X_next` of a step is the input X of
+the next step. The results of steps number every, 2 every, ... and of the last step are stored: rows = ceil(steps /
+every); with every = 0 only those of the last step, rows = 1. Rollouts have no `Data`: you allocate their arrays, which
+stand behind `n, steps, every`.
+
+| call | inputs | outputs |
+|---|---|---|
+{table}
 """
 
 
@@ -441,8 +455,9 @@ In brackets: the numbers of a state. Matrices are stored row by row.
 ## Order of joints
 
 {order(joints)}
-"""
+
+{QUATERNIONS}"""
 
 
-def _sized(arrays: Sequence[tuple[str, int]]) -> str:
+def _sized(arrays: Sequence[tuple[str, int | str]]) -> str:
     return ", ".join(f"{name} [{size}]" for name, size in arrays)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from condyle.backends.common.facts import Vectors
 from condyle.backends.common.forms import Dialect
 from condyle.backends.cuda.cpp.plan import Exported
 from condyle.backends.cuda.thread_steps import Compute, Flush, Group, Load, Lowered, Put, SinCos, Step, Take, Wait
@@ -119,9 +120,9 @@ def write_rollout_launch(e: Emitter, rollout: Rollout) -> None:
     e("")
 
 
-def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, times: Sequence[int]) -> None:
-    """Writes `run_NAME` of the example: a rollout on states with known results. times: (steps, every)."""
-    of, (steps, every) = rollout.function, times
+def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, case: Vectors) -> None:
+    """Writes `run_NAME` of the example: a rollout on states with known results."""
+    of, (steps, every) = rollout.function, case.times
     inputs = len(of.inputs)
     names = [name for name, _ in rollout.shapes]
     sizes = [size.replace("steps", str(steps)).replace("rows", str(-(-steps // every))) for _, size in rollout.shapes]
@@ -131,6 +132,8 @@ def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, times: Sequence
         e(f"const double *const known[] = {{{', '.join(f'{rollout.name}_{name}' for name in names)}}};")
         said = ", ".join(f'"{rollout.name} {name}"' for name in names)
         e(f"const char *const said[] = {{{said}}};")
+        allowed = ", ".join(repr(case.tolerance_of(k)) for k in range(len(of.outputs)))
+        e(f"const double allowed[] = {{{allowed}}};")
         e(f"T *host[{len(names)}], *device[{len(names)}];", "bool right = true;")
         with e.block(f"for (int k = 0; k < {len(names)}; k++) {{"):
             e("host[k] = device[k] = nullptr;")
@@ -149,7 +152,7 @@ def write_rollout_case(e: Emitter, rollout: Rollout, robot: str, times: Sequence
             e(f'right = check({robot}::download(host[k], device[k], n * sizes[k], cudaStream_t(0)), "download");')
         e('right = right && check(cudaStreamSynchronize(0), "cudaStreamSynchronize");')
         with e.block(f"for (int k = {inputs}; k < {len(names)} && right; k++) {{"):
-            e("right = compare(said[k], host[k], n, known[k], sizes[k]);")
+            e(f"right = compare(said[k], host[k], n, known[k], sizes[k], allowed[k - {inputs}]);")
         with e.block(f"for (int k = 0; k < {len(names)}; k++) {{"):
             e('right = check(cudaFreeHost(host[k]), "cudaFreeHost") && right;')
             e('right = check(cudaFree(device[k]), "cudaFree") && right;')
