@@ -106,7 +106,7 @@ def times(rows: Sequence[Row]) -> list[str]:
     best: dict[tuple[Any, ...], Row] = {}
     for row in timed:
         key = row["robot"], row["dtype"], row["function"], row["n"]
-        best[key] = min(row, best.get(key, row), key=lambda one: one["us"])
+        best[key] = min(row, best.get(key, row), key=lambda timed_row: timed_row["us"])
     cells = [
         [
             f"{TITLES.get(row['robot'], row['robot'])} {row['function']}, {row['dtype']}",

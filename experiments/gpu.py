@@ -29,10 +29,10 @@ def times(robot: str, functions: Sequence[str], batches: Sequence[int], plan: Pl
 
 def row(timed: Timed, function: str, n: int) -> dict[str, float]:
     """Of one batch."""
-    found = {KERNEL: timed.kernel_us(function, n)}
+    us = {KERNEL: timed.kernel_us(function, n)}
     if n * timed.sized(function, n).sizes.all <= MOST_HOST:
-        found[WHOLE] = timed.whole_calls(function, n)[WHOLE]
-    return found
+        us[WHOLE] = timed.whole_calls(function, n)[WHOLE]
+    return us
 
 
 def us(row: Mapping[str, Any] | None, function: str, n: int, what: str = KERNEL) -> str:

@@ -64,14 +64,14 @@ class Guarded:
 
     def numbers(self) -> Floats:
         """What is there; AssertionError where a number was not written, or one beside the array was."""
-        found: Floats = np.zeros(self.count, self.dtype)
+        answers: Floats = np.zeros(self.count, self.dtype)
         with self.gpu.current():
-            self.gpu.driver("cuMemcpyDtoHAsync", found.ctypes.data, self.address, found.nbytes, 0)
+            self.gpu.driver("cuMemcpyDtoHAsync", answers.ctypes.data, self.address, answers.nbytes, 0)
             self.gpu.driver("cuStreamSynchronize", 0)
-        untouched = found.view(f"u{self.dtype.itemsize}") == np.iinfo(f"u{self.dtype.itemsize}").max
+        untouched = answers.view(f"u{self.dtype.itemsize}") == np.iinfo(f"u{self.dtype.itemsize}").max
         beside = 2 * GUARD - int(untouched[:GUARD].sum()) - int(untouched[-GUARD:].sum())
         assert not beside, f"{beside} numbers beside the array were written"
-        inside = found[GUARD:-GUARD]
+        inside = answers[GUARD:-GUARD]
         missing = int(untouched[GUARD:-GUARD].sum())
         assert not missing, f"{missing} of {inside.size} numbers were not written"
         wrong = int(np.isnan(inside).sum())
@@ -102,9 +102,9 @@ def called(
             array.free()
 
 
-def hold_rows(found: Floats) -> None:
+def hold_rows(answers: Floats) -> None:
     """Rows of the same state have the same bits; AssertionError with the first that has not."""
-    rows = found.reshape(len(found), -1).view(f"u{found.itemsize}")
+    rows = answers.reshape(len(answers), -1).view(f"u{answers.itemsize}")
     first, count = rows[:PERIOD], len(rows) // PERIOD
     if count == 0:
         return
@@ -160,20 +160,20 @@ class Reference:
         """The largest condition number of M."""
         return float(np.linalg.cond(self._dynamics.mass_matrix(self.exact.quantities["q"])).max())
 
-    def limits(self, function: Function, found: Sequence[Floats]) -> tuple[float, float]:
+    def limits(self, function: Function, answers: Sequence[Floats]) -> tuple[float, float]:
         """The error of the first rows of the answers, as many as were computed, and what is allowed."""
-        n = len(found[0])
-        error = float(np.max(worst_of(function, found, [x[:n] for x in self.answers(function)])))  # type: ignore[arg-type]
-        return error, allowed(function, str(found[0].dtype), self.condition)
+        n = len(answers[0])
+        error = float(np.max(worst_of(function, answers, [x[:n] for x in self.answers(function)])))  # type: ignore[arg-type]
+        return error, allowed(function, str(answers[0].dtype), self.condition)
 
-    def hold(self, function: Function, found: Sequence[Floats]) -> None:
+    def hold(self, function: Function, answers: Sequence[Floats]) -> None:
         """AssertionError where the answers are not accurate."""
-        error, limit = self.limits(function, found)
+        error, limit = self.limits(function, answers)
         assert error <= limit, f"{function}: error {error:.1e}, allowed {limit:.1e}"
 
     def save(self, path: Path, functions: Sequence[Function]) -> None:
         """The answers and the condition number of M."""
-        rows = {f"{one.name} {k}": x for one in functions for k, x in enumerate(self.answers(one))}
+        rows = {f"{function.name} {k}": x for function in functions for k, x in enumerate(self.answers(function))}
         path.parent.mkdir(parents=True, exist_ok=True)
         np.savez_compressed(path, condition=self.condition, inputs=self.hash_of_inputs(), **rows)  # type: ignore[arg-type]
 

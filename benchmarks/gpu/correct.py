@@ -98,11 +98,11 @@ class Case:
         self.frames, self.contacts = frames_of(self.robot, nothing), contacts_of(self.robot, nothing)
         if self.contacts and weak(self.robot, self.contacts).all():
             self.contacts = ()
-        there = [one for one in FUNCTIONS.values() if not one.needs.drives]
-        named = [one for one in there if self.contacts or "contacts" not in one.options]
+        there = [function for function in FUNCTIONS.values() if not function.needs.drives]
+        named = [function for function in there if self.contacts or "contacts" not in function.options]
         named += map(function_of, (*DERIVATIVES, *(ON_CONTACTS if self.contacts else ())))
         every = solvable(self.robot, named)  # inputs are drawn for all, so that they are the same whatever is named
-        self.functions = [one for one in every if self.names is None or one.name in self.names]
+        self.functions = [function for function in every if self.names is None or function.name in self.names]
         self.reference = Reference(self.robot, PERIOD, every, self.frames, self.contacts)
         self.reference.load(TRAVELS / "reference" / f"{self.name}.npz")
 
@@ -139,20 +139,20 @@ def functions(session: Session, name: str, dtype: str, amount: Amount = Amount()
 def variants(case: Case, amount: Amount) -> Iterator[tuple[Function, str, str | dict[str, str]]]:
     """Each function in each form, and the `kernels` to compile for."""
 
-    def of(forms: Iterable[str]) -> Iterator[tuple[Function, str, str]]:
+    def in_forms(forms: Iterable[str]) -> Iterator[tuple[Function, str, str]]:
         for form in forms:
             for function in case.functions:
                 if function.name in DEFAULT or form in amount.of_all:
                     yield function, form, form
 
-    yield from of(form for form in amount.forms if form in amount.of_all)
+    yield from in_forms(form for form in amount.forms if form in amount.of_all)
     for function in case.functions:
         if function.name in DEFAULT and function.taking(F_EXT).has_forces:
             yield function.taking(F_EXT), THREAD, THREAD
     for word, forms in amount.partitions.items():
         for form in forms if word in map(str, case.functions) else ():
             yield FUNCTIONS[word], form, {word: form}
-    yield from of(form for form in amount.forms if form not in amount.of_all)
+    yield from in_forms(form for form in amount.forms if form not in amount.of_all)
 
 
 @dataclass
@@ -171,10 +171,10 @@ class Compared:
         state = self.dyn.dtype.itemsize * sum(map(math.prod, reference.shapes(self.function, 1)))
         sizes = [n for n in self.sizes if n * state <= MOST_BYTES]
         for n in sizes:
-            found = reference.in_place(self.dyn, self.session.gpu, self.function, n)
-            for array in found:
+            answers = reference.in_place(self.dyn, self.session.gpu, self.function, n)
+            for array in answers:
                 hold_rows(array)
-            few = [array[:PERIOD].copy() for array in found]
+            few = [array[:PERIOD].copy() for array in answers]
             error, limit = reference.limits(self.function, few)
             assert error <= limit, f"{n} states: error {error:.1e}, allowed {limit:.1e}"
             worst = max(worst, error)
@@ -196,9 +196,9 @@ def launches(dyn: GpuDynamics, function: Function, n: int) -> int:
     return len(kernel.kernel(n).launches)
 
 
-def near(found: Sequence[Any], wanted: Sequence[Any], allowed: float) -> Row:
+def near(answers: Sequence[Any], wanted: Sequence[Any], allowed: float) -> Row:
     """The worst difference relative to the largest entry of each answer; AssertionError if it is more than allowed."""
-    arrays = [np.asarray(x) for x in found]
+    arrays = [np.asarray(x) for x in answers]
     errors = [
         float(np.abs(x - y).max() / max(1.0, float(np.abs(y).max())))
         for x, y in zip(arrays, map(np.asarray, wanted), strict=True)
@@ -246,18 +246,18 @@ class Rolled:
         """With guarded arrays on the GPU. axis: that of time of the answers."""
         shapes = [(len(self.inputs[0]), *axis, size) for size in (self.robot.nq, self.robot.nv)]
         dyn = on_gpu(self.robot, self.dtype)
-        found = called(dyn, self.session.gpu, function, exactly(self.inputs[:4], self.dtype), shapes)
-        return self.near(found, function, self.inputs[:4])
+        answers = called(dyn, self.session.gpu, function, exactly(self.inputs[:4], self.dtype), shapes)
+        return self.near(answers, function, self.inputs[:4])
 
     def back(self, function: str) -> Row:
         """Of some states, with arrays of the processor."""
         some = [x[:32] for x in self.inputs]
-        found = on_gpu(self.robot, self.dtype).call(function, exactly(some, self.dtype))
-        return self.near(found, function, some)
+        answers = on_gpu(self.robot, self.dtype).call(function, exactly(some, self.dtype))
+        return self.near(answers, function, some)
 
-    def near(self, found: Sequence[Floats], function: str, inputs: Sequence[Floats]) -> Row:
+    def near(self, answers: Sequence[Floats], function: str, inputs: Sequence[Floats]) -> Row:
         return near(
-            found, self.robot.compile(target="cpu", threads=1).call(function, exactly(inputs)), growing(self.dtype)
+            answers, self.robot.compile(target="cpu", threads=1).call(function, exactly(inputs)), growing(self.dtype)
         )
 
 
@@ -270,9 +270,9 @@ def links(session: Session, dtype: str, chains: Sequence[int] = (3, 34, 200), si
     """A lane is a link: several states a warp, one a block, and chunks of a chain."""
     for count in chains:
         robot = robot_of(str(count))
-        known = solvable(robot, [FUNCTIONS[name] for name in DEFAULT])
-        reference, dyn = Reference(robot, PERIOD, known), on_gpu(robot, dtype, links="scan")
-        for function in known:
+        functions = solvable(robot, [FUNCTIONS[name] for name in DEFAULT])
+        reference, dyn = Reference(robot, PERIOD, functions), on_gpu(robot, dtype, links="scan")
+        for function in functions:
             key = {
                 "what": "links",
                 "robot": f"chain {count}",
@@ -295,20 +295,20 @@ def users(session: Session, dtype: str, name: str = "iiwa14", n: int = 1000) -> 
     robot, rng = robot_of(name), np.random.default_rng(5)
     q, v = robot.random_state(n, rng)
     inputs = [x.astype("float32") for x in (q, v, rng.normal(size=(n, robot.nq)), rng.normal(size=(n, robot.nv)))]
-    made = robot.function(tracking, inputs={"q": "nq", "v": "nv", "goal": robot.nq, "u": "nv"})
-    cpu, there = made.compile(), made.compile("cuda", dtype)
+    tracked = robot.function(tracking, inputs={"q": "nq", "v": "nv", "goal": robot.nq, "u": "nv"})
+    cpu, there = tracked.compile(), tracked.compile("cuda", dtype)
     allowed = 1e3 * float(np.finfo(dtype).eps) * 100.0  # of a condition number of some hundreds
     calls: dict[str, Callable[[Any], Callable[..., Any]]] = {
         "value": lambda f: f,
         "jacobian": lambda f: f.jacobian(by=("q", "u")),
         "hessian": lambda f: f.hessian(of="cost"),
     }
-    for word, of in calls.items():
+    for word, derived in calls.items():
         key = {"what": "user's function", "robot": name, "dtype": dtype, "function": word, "form": AUTO}
 
-        def work(of: Callable[[Any], Callable[..., Any]] = of) -> Row:
-            found, wanted = of(there)(*exactly(inputs, dtype)), of(cpu)(*exactly(inputs))
-            return near(*(x if isinstance(x, tuple) else (x,) for x in (found, wanted)), allowed)
+        def work(derived: Callable[[Any], Callable[..., Any]] = derived) -> Row:
+            answers, wanted = derived(there)(*exactly(inputs, dtype)), derived(cpu)(*exactly(inputs))
+            return near(*(x if isinstance(x, tuple) else (x,) for x in (answers, wanted)), allowed)
 
         session.check(key, work)
 
@@ -333,7 +333,7 @@ def jobs(session: Session, robots: Sequence[str] = ("2", "iiwa14"), knots: int =
         def plans(solver: Any, q: Floats = q, v: Floats = v, goal: Floats = goal) -> list[Any]:
             plan = solver.solve(q, v, goal=goal)
             after = solver.step(plan, q + 0.01, v, goal=goal)
-            return [getattr(one, answer) for one in (plan, after) for answer in ("q", "v", "u", "cost")]
+            return [getattr(solved, answer) for solved in (plan, after) for answer in ("q", "v", "u", "cost")]
 
         def work(job: condyle.OptimalControl = job, plans: Callable[[Any], list[Any]] = plans) -> Row:
             # sums in another order, in some tens of iterations

@@ -220,9 +220,9 @@ def beside_mjx(session: Session, name: str, n: int) -> Row:
     robot, rounded = robot_of(name), np.float32
     q, v = robot.random_state(n, 0)
     tau, dyn, maps = 0.1 * np.ones_like(v), on_gpu(robot, "float32"), frames(robot, q, v)
-    given = [rounded(x) for x in (q, v, tau, np.full(1, DT))]
+    inputs = [rounded(x) for x in (q, v, tau, np.full(1, DT))]
     function = repeat(FUNCTIONS["step"], STEPS, (), last=True)
-    ours, us = dyn.call(function, given), graph_us(session.gpu, dyn, function, given, replace(WHOLE, launches=3))
+    ours, us = dyn.call(function, inputs), graph_us(session.gpu, dyn, function, inputs, replace(WHOLE, launches=3))
     model = mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
     model.opt.timestep = DT
     model = module.put_model(model)

@@ -90,7 +90,7 @@ Command = Callable[[Part], Sequence[str]]
 
 def part(name: str, rows: Path, for_arch: str | None = None) -> int:
     """One part in this process. for_arch: see `Session`."""
-    parts = {one.name: one for stages in RUNS.values() for stage in stages for one in stage}
+    parts = {part.name: part for stages in RUNS.values() for stage in stages for part in stage}
     if for_arch is not None:
         without_gpu()
     parts[name].function(Session(name, rows, for_arch))
@@ -99,12 +99,12 @@ def part(name: str, rows: Path, for_arch: str | None = None) -> int:
 
 def command_of(rows: Path, *more: str) -> Command:
     """What runs a part in a process of its own."""
-    return lambda one: [sys.executable, "-m", "benchmarks.gpu", "part", one.name, str(rows), *more]
+    return lambda part: [sys.executable, "-m", "benchmarks.gpu", "part", part.name, str(rows), *more]
 
 
 def texts(for_arch: str = "") -> list[Row]:
     """The kernels of this tree, made by a driver that does nothing: rows of the parts that check."""
-    patient = [one._replace(seconds=3600.0) for one in CORRECT]
+    patient = [part._replace(seconds=3600.0) for part in CORRECT]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "texts.jsonl"
         if run([patient], path, command_of(path, "--for-arch", for_arch), most=os.cpu_count() or 1):
@@ -139,17 +139,17 @@ def run(stages: Sequence[Stage], rows: Path, command: Command | None = None, mos
         if ended[0]["part"] == START and ended[0]["ended"] != WELL:
             print(rows.with_suffix(".log").read_text()[-500:])
             break
-    found = read(rows)
-    wrong = [row for row in found if row.get("bad")]
+    written = read(rows)
+    wrong = [row for row in written if row.get("bad")]
     for row in wrong[:20]:
         print("WRONG", *(row.get(key, "") for key in ("part", "robot", "dtype", "function", "form", "bad")))
     for row in ended:
         print(f"{row['part']:32} {row['ended']:28} {row['rows']:5} rows {row['seconds']:6.1f} s")
-    for row in found:
+    for row in written:
         if goals := [key.removeprefix("goal_") for key in row if key.startswith("goal_")]:
             said = ", ".join(f"{key} {row[key]:.4g}, goal {row[f'goal_{key}']:.4g}" for key in goals if key in row)
             print(*(row.get(key, "") for key in ("what", "robot", "function", "form", "n")), said)
-    print(f"{len(found)} rows in {rows}, {len(wrong)} wrong, {time.monotonic() - begin:.0f} s")
+    print(f"{len(written)} rows in {rows}, {len(wrong)} wrong, {time.monotonic() - begin:.0f} s")
     return int(bool(wrong) or any(row["ended"] != WELL for row in ended))
 
 
@@ -160,23 +160,23 @@ def run_stage(stage: Stage, rows: Path, command: Command, most: int) -> list[Row
         try:
             while waiting or running:
                 while waiting and len(running) < most:
-                    one = waiting.pop(0)
+                    part = waiting.pop(0)
                     process = subprocess.Popen(
-                        command(one), cwd=results.ROOT, stdout=log, stderr=log, start_new_session=True
+                        command(part), cwd=results.ROOT, stdout=log, stderr=log, start_new_session=True
                     )
-                    running.append((one, process, time.monotonic()))
+                    running.append((part, process, time.monotonic()))
                 time.sleep(0.02)
                 for item in list(running):
-                    one, process, begin = item
+                    part, process, begin = item
                     seconds = time.monotonic() - begin
-                    if process.poll() is None and seconds < one.seconds:
+                    if process.poll() is None and seconds < part.seconds:
                         continue
                     ended = f"exit status {process.poll()}"
                     if process.poll() is None:
                         kill(process)
-                        ended = f"killed after {one.seconds:.0f} s"
-                    count = sum(row["part"] == one.name for row in read(rows))
-                    said.append({"part": one.name, "ended": ended, "seconds": seconds, "rows": count})
+                        ended = f"killed after {part.seconds:.0f} s"
+                    count = sum(row["part"] == part.name for row in read(rows))
+                    said.append({"part": part.name, "ended": ended, "seconds": seconds, "rows": count})
                     write(rows, said[-1])
                     running.remove(item)
         finally:
@@ -194,4 +194,4 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 def longest(stages: Sequence[Stage]) -> float:
     """Seconds that the stages may take."""
-    return sum(max(one.seconds for one in stage) for stage in stages)
+    return sum(max(part.seconds for part in stage) for stage in stages)

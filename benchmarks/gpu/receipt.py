@@ -30,19 +30,19 @@ def key_of(row: Row) -> tuple[str, ...]:
 
 def keep(folder: Path, receipt: Path = RECEIPT, times: Path = TIMES) -> int:
     """Makes both files from the rows of both runs; rows of earlier runs stay until the same is run again."""
-    found = [row for path in sorted(folder.glob("run*.jsonl")) for row in read(path)]
-    if not found:
+    written = [row for path in sorted(folder.glob("run*.jsonl")) for row in read(path)]
+    if not written:
         raise SystemExit(f"{folder} has no run1.jsonl or run2.jsonl")
-    for row in found:
+    for row in written:
         row["commit"] = short(row["commit"]) if "commit" in row else ""
-    checked = [row for row in found if isinstance(row.get("kernels"), list) and "us" not in row]
+    checked = [row for row in written if isinstance(row.get("kernels"), list) and "us" not in row]
     rows = {key_of(row): row for row in load(receipt)} | {
         key_of(row): {word: row[word] for word in (*KEY, *KEPT) if word in row} for row in checked
     }
     write(receipt, list(rows.values()))
-    write(times, [row for row in found if row not in checked])
+    write(times, [row for row in written if row not in checked])
     wrong = sum("bad" in row for row in rows.values())
-    print(f"{receipt.name}: {len(rows)} rows, {wrong} wrong; {times.name}: {len(found) - len(checked)} rows")
+    print(f"{receipt.name}: {len(rows)} rows, {wrong} wrong; {times.name}: {len(written) - len(checked)} rows")
     return int(wrong > 0)
 
 
@@ -101,7 +101,7 @@ def listed(rows: Iterable[Row], tree: Sequence[Row]) -> list[str]:
             lines.append(f"{name}: all")
             continue
         forms = grouped(those, lambda row: row["function"])
-        functions = (f"{one} ({', '.join(row['form'] for row in some)})" for one, some in forms.items())
+        functions = (f"{name} ({', '.join(row['form'] for row in some)})" for name, some in forms.items())
         lines.append(f"{name}: {', '.join(functions)}")
     return lines
 

@@ -99,11 +99,11 @@ def write(path: Path, row: Row) -> None:
 
 def read(path: Path) -> list[Row]:
     """The rows of a file; lines that are not whole are left out."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         with suppress(ValueError):
-            found.append(json.loads(line))
-    return found
+            rows.append(json.loads(line))
+    return rows
 
 
 @contextmanager

@@ -168,10 +168,10 @@ class Timed:
 def placed(gpu: Gpu, dyn: GpuDynamics, function: Function, host: Sequence[Any], sets: int) -> list[tuple[Any, Any]]:
     """Sets of inputs on the GPU, and of answers, which were computed once."""
     with gpu.current():
-        given: list[Any] = [[upload(gpu, array) for array in host] for _ in range(sets)]
-        made = [(arrays, dyn.call(function, arrays)) for arrays in given]
+        inputs: list[Any] = [[upload(gpu, array) for array in host] for _ in range(sets)]
+        sets_there = [(arrays, dyn.call(function, arrays)) for arrays in inputs]
         gpu.driver("cuStreamSynchronize", 0)
-    return made
+    return sets_there
 
 
 def graph_us(gpu: Gpu, dyn: GpuDynamics, function: Function, host: Sequence[Any], plan: Plan, sets: int = 1) -> float:
@@ -221,12 +221,12 @@ def calls(
     session: Session,
     plan: Plan = WHOLE,
     sizes: Sequence[int] = (256, 65_536),
-    of: tuple[str, Sequence[str]] = ("iiwa14", ("id", "dfd")),
+    subject: tuple[str, Sequence[str]] = ("iiwa14", ("id", "dfd")),
 ) -> None:
-    """What a call costs the processor, and whole calls with arrays of the processor. of: a robot and functions."""
-    timed = Timed(of[0], session.gpu, plan)
-    for function, n in itertools.product(of[1], sizes):
-        about = {"what": "call", "robot": of[0], "dtype": "float32", "function": function, "n": n}
+    """What a call costs the processor, and whole calls with arrays of the processor. subject: a robot and functions."""
+    timed = Timed(subject[0], session.gpu, plan)
+    for function, n in itertools.product(subject[1], sizes):
+        about = {"what": "call", "robot": subject[0], "dtype": "float32", "function": function, "n": n}
         timed.sized(function, n)
         with session.alone():
             row = {**about, **timed.host_us(function, n), "goal_out_us": CALL_US}
@@ -255,13 +255,13 @@ def rollouts(session: Session, plan: Plan = WHOLE, n: int = 65_536) -> None:
     tau = np.random.default_rng(1).uniform(-1.0, 1.0, (len(q), STEPS, arm.nv))
     with_cost = arm.function(tracked, inputs={"q": "nq", "v": "nv", "tau": arm.nv, "dt": ()})
     on_ground = steps_ground.PLANE.step(legs.robot)
-    for name, made, summed, given in (
+    for name, step, summed, arrays in (
         ("panda with cost", with_cost, ("cost",), (q, v, tau)),
         ("hyq on the ground", on_ground, (), steps_ground.standing(legs)),
     ):
-        dyn: Any = made.compile("cuda", "float32").dynamics
-        function = repeat(made.specification, STEPS, ("tau",), last=True, summed=summed)
-        host = [np.resize(x, (n, *x.shape[1:])).astype("float32") for x in given]
+        dyn: Any = step.compile("cuda", "float32").dynamics
+        function = repeat(step.specification, STEPS, ("tau",), last=True, summed=summed)
+        host = [np.resize(x, (n, *x.shape[1:])).astype("float32") for x in arrays]
         dyn.kernel(function).kernel(n)
         with session.alone():
             us = graph_us(session.gpu, dyn, function, [*host, np.full(1, 1e-3, "float32")], replace(plan, launches=3))

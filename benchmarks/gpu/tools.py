@@ -142,8 +142,8 @@ def beside_grid(session: Session, name: str) -> Row:
         words = [program("nvcc"), "-std=c++17", "-O3", f"-arch={session.gpu.arch}", f"-I{source.parent}"]
         ran([*words, str(Path(__file__).with_name("grid.cu")), "-o", str(out)])
         lines = ran([str(out), str(inputs), folder]).splitlines()
-        answers = {one: np.fromfile(Path(folder) / one, "float32") for one in GRID}
-    errors = {one: differs(answers[one], wanted) for one, wanted in expected(robot.compile(), q, v, tau).items()}
+        answers = {name: np.fromfile(Path(folder) / name, "float32") for name in GRID}
+    errors = {name: differs(answers[name], wanted) for name, wanted in expected(robot.compile(), q, v, tau).items()}
     for (function, n), rows in fastest(lines).items():
         ours = Timed(name, session.gpu, Plan()).kernel_us(function, n)
         row = {"what": "GRiD", "robot": name, "dtype": "float32", "function": function, "n": n, "us": ours}
@@ -176,11 +176,11 @@ def expected(dyn: Any, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> dict[st
     }
 
 
-def differs(found: np.ndarray, wanted: np.ndarray) -> float | str:
+def differs(answers: np.ndarray, wanted: np.ndarray) -> float | str:
     """How far GRiD's answers are from ours, of the largest."""
-    if found.size != wanted.size or np.isnan(found).any():
-        return f"{found.size} numbers of {wanted.size}, {np.isnan(found).sum()} NaN"
-    return float(np.abs(found.reshape(wanted.shape) - wanted).max() / np.abs(wanted).max())
+    if answers.size != wanted.size or np.isnan(answers).any():
+        return f"{answers.size} numbers of {wanted.size}, {np.isnan(answers).sum()} NaN"
+    return float(np.abs(answers.reshape(wanted.shape) - wanted).max() / np.abs(wanted).max())
 
 
 if __name__ == "__main__":

@@ -52,11 +52,11 @@ def about(row: Row) -> tuple[Any, ...]:
 def test_functions(session: Session) -> None:
     """Functions of DEFAULT and some others, with forces too, in two forms; rows say what was computed where."""
     correct.functions(session, CHAIN, "float32", SOME)
-    found = rows(session)
-    assert not [row for row in found if {"bad", "left_out"} & set(row)]
+    written = rows(session)
+    assert not [row for row in written if {"bad", "left_out"} & set(row)]
     done = {("dfd", "thread"), ("dfd", "group32"), ("dstep", "thread"), ("fd f_ext", "thread")}
-    assert done <= {about(row) for row in found}
-    row = next(row for row in found if about(row) == ("fd", "thread"))
+    assert done <= {about(row) for row in written}
+    row = next(row for row in written if about(row) == ("fd", "thread"))
     assert (row["card"], row["arch"], row["sizes"], row["part"]) == ("Fake GPU", "sm_90", [1, 70], "a part")
     assert 0 < row["error"] <= row["allowed"] < 1e-3
     assert row["commit"] and row["driver"] and len(row["inputs"]) == len(row["answers"]) == 16
@@ -87,10 +87,10 @@ def test_rollouts_links_and_users(session: Session, monkeypatch: pytest.MonkeyPa
     correct.rollouts(session, "float32", (CHAIN,), 5)
     correct.links(session, "float64", (3,), (2,))
     correct.users(session, "float64", CHAIN, 5)
-    found = rows(session)
-    assert not [row for row in found if "bad" in row]
-    assert {row["what"] for row in found} == {"rollout", "links", "user's function"}
-    assert all(row["kernels"] and row["answers"] for row in found)
+    written = rows(session)
+    assert not [row for row in written if "bad" in row]
+    assert {row["what"] for row in written} == {"rollout", "links", "user's function"}
+    assert all(row["kernels"] and row["answers"] for row in written)
 
 
 def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[np.ndarray], None]) -> None:
@@ -162,17 +162,17 @@ def test_times(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     times.forms(session, CHAIN, "float32", PLAN)
     times.links(session, PLAN, ("3",))
     times.calls(session, PLAN, (3,), (CHAIN, ("id",)))
-    machine, *found = rows(session)
+    machine, *written = rows(session)
     assert machine["versions"]["numpy"] and machine["copy_gb_s"] > 0
-    timed = [row for row in found if row["what"] == "kernel"]
+    timed = [row for row in written if row["what"] == "kernel"]
     assert [(row["function"], row["form"], row["n"]) for row in timed] == [
         (function, form, n) for function in ("id", "minv") for form in ("thread", "group32") for n in (40, 3)
     ]
     assert all(row["us"] == row["again"] == 500 / 2 and row["floor_us"] > 0 for row in timed)
     assert timed[0]["goal_million_s"] == 1e3
     assert all(row["auto"].startswith(("thread", "group")) for row in timed)
-    assert sum(row["what"] == "links" for row in found) == 1
-    assert all(row[f"{what}_us"] > 0 for row in found[-1:] for what in ("out", "new", "copies", "pinned", "staged"))
+    assert sum(row["what"] == "links" for row in written) == 1
+    assert all(row[f"{what}_us"] > 0 for row in written[-1:] for what in ("out", "new", "copies", "pinned", "staged"))
 
 
 def test_what_is_not_installed_is_left_out(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,9 +185,9 @@ def test_what_is_not_installed_is_left_out(session: Session, monkeypatch: pytest
     libraries.mjx(session, ("iiwa14",), 2)
     tools.sanitize(session, "racecheck")
     tools.grid(session, "iiwa14")
-    found = rows(session)
-    assert all(row["left_out"] for row in found)
-    said = " ".join(row["left_out"] for row in found)
+    written = rows(session)
+    assert all(row["left_out"] for row in written)
+    said = " ".join(row["left_out"] for row in written)
     assert all(word in said for word in ("torch", "cupy", "jax", "ncu", "compute-sanitizer", "nvcc", "--grid"))
 
 
@@ -268,9 +268,9 @@ def test_parts_that_end_well_badly_or_never(tmp_path: Path, capsys: pytest.Captu
               (("well", "badly", "never"), ("later",))]  # fmt: skip
     status = parts.run(stages, path, lambda part: [*program(texts[part.name]), part.name])
     assert status == 1
-    found = read(path)
-    assert sorted(row["part"] for row in found if "ended" not in row) == sorted(texts)
-    ended = {row["part"]: (row["ended"], row["rows"]) for row in found if "ended" in row}
+    written = read(path)
+    assert sorted(row["part"] for row in written if "ended" not in row) == sorted(texts)
+    ended = {row["part"]: (row["ended"], row["rows"]) for row in written if "ended" in row}
     assert ended == {
         "well": ("exit status 0", 1), "badly": ("exit status 3", 1),
         "never": ("killed after 2 s", 1), "later": ("exit status 0", 1),
@@ -318,12 +318,12 @@ def test_checks_in_processes_of_which_one_is_killed(tmp_path: Path) -> None:
     """All rows that it had written can be read, and the other part is not disturbed."""
     path = tmp_path / "run1.jsonl"
     both = Part("once", lambda _: None, 60), Part("for ever", lambda _: None, 12)
-    command = lambda one: [*program(CHECKING), one.name, "1" if one.name == "once" else "100000", str(path)]  # noqa: E731
+    command = lambda part: [*program(CHECKING), part.name, "1" if part.name == "once" else "100000", str(path)]  # noqa: E731
     assert parts.run([both], path, command) == 1
-    found = [row for row in read(path) if "ended" not in row]
-    assert len([row for row in found if row["part"] == "once"]) == 3  # id, m, id with forces
-    assert len([row for row in found if row["part"] == "for ever"]) > 3
-    assert all(row["card"] == "Fake GPU" and row["kernels"] and "bad" not in row for row in found)
+    written = [row for row in read(path) if "ended" not in row]
+    assert len([row for row in written if row["part"] == "once"]) == 3  # id, m, id with forces
+    assert len([row for row in written if row["part"] == "for ever"]) > 3
+    assert all(row["card"] == "Fake GPU" and row["kernels"] and "bad" not in row for row in written)
     assert receipt.keep(tmp_path, tmp_path / "receipt.json", tmp_path / "times.json") == 0
     assert len(receipt.load(tmp_path / "receipt.json")) == 3
 
@@ -407,9 +407,9 @@ def test_kernels_without_a_gpu_have_the_texts_of_those_with_one(
     correct.functions(without, CHAIN, "float32", amount)
     correct.jobs(without, (CHAIN,), 3)
     drivers.gpu.cache_clear()
-    found, texts = ({receipt.key_of(row): row["kernels"] for row in read(tmp_path / name)} for name in "12")
+    written, texts = ({receipt.key_of(row): row["kernels"] for row in read(tmp_path / name)} for name in "12")
     assert len(texts.pop(("schedule", CHAIN, "float64", "optimal control", "auto"))) > 10
-    assert found == texts and all(found.values())
+    assert written == texts and all(written.values())
 
 
 # What travels
@@ -449,8 +449,8 @@ def test_answers_are_taken_along(tmp_path: Path) -> None:
     first = arrays.Reference(correct.robot_of(CHAIN), functions=(function,))
     first.save(tmp_path / "kept.npz", (function,))
     again, other = (arrays.Reference(correct.robot_of(name), functions=(function,)) for name in (CHAIN, "3"))
-    for one in (again, other):
-        one.load(tmp_path / "kept.npz")
+    for reference in (again, other):
+        reference.load(tmp_path / "kept.npz")
     assert not other._answers
     for kept, made_anew in zip(again._answers["did"], first.answers(function), strict=True):
         np.testing.assert_array_equal(kept, made_anew)
