@@ -22,7 +22,7 @@ import condyle
 from benchmarks import gpu_time, steps_common, steps_ground
 from benchmarks.gpu.arrays import upload
 from benchmarks.gpu.correct import STEPS, on_gpu, robot_of
-from benchmarks.gpu.session import Row, Session
+from benchmarks.gpu.session import Row, Session, card
 from benchmarks.gpu_time import Machine
 from benchmarks.robots import Case
 from condyle.backends.cuda.kernel import CudaFunction, CudaKernel
@@ -214,7 +214,9 @@ def forms(session: Session, name: str, dtype: str, plan: Plan = WHOLE) -> None:
             if not form.startswith("group") or n <= MOST_OF_GROUPS:
                 auto = str(timed.automatic(function).form(n))
                 with session.alone():
-                    session.say({**about, "auto": auto, **timed.row(function, n, machine)})
+                    row = timed.row(function, n, machine)
+                    clocks = card(session.gpu) if n == max(plan.sizes) else {}  # while it is warm
+                session.say({**about, "auto": auto, **row, **clocks})
 
 
 def calls(
