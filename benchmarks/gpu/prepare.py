@@ -1,7 +1,8 @@
 """What travels to a machine with a GPU, in one folder that git ignores, and how it is unpacked there.
 
 modules: compiled modules of the package for that machine's Python. reference: answers of target "cpu". cache.tar.xz:
-kernels, assembled by this Python's nvJitLink, which should have the version of that machine. grid: headers that GRiD generated, ROBOT/grid.cuh. packages: what its Python lacks.
+kernels, assembled by this Python's nvJitLink, which should have the version of that machine. grid: headers that GRiD
+generated, ROBOT/grid.cuh. packages: what its Python lacks.
 """
 
 from __future__ import annotations
