@@ -105,6 +105,7 @@ def unpack(folder: Path = TRAVELS, source: Path = results.ROOT / "src") -> None:
     paths = [str(source), str(results.ROOT), str(folder / "packages"), os.environ.get("PYTHONPATH", "")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # many parts run beside each other
+    sys.path.insert(0, str(source))
     try:
         import_module("condyle.runtime._native")
     except ImportError:

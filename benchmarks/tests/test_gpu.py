@@ -423,6 +423,7 @@ def test_prepare_and_unpack(
     (grid / "iiwa14" / "grid.cuh").write_text("text")
     environment = dict[str, str]()
     monkeypatch.setattr(prepare, "os", SimpleNamespace(environ=environment, pathsep=":"))
+    monkeypatch.setattr(sys, "path", [*sys.path])
     options = SimpleNamespace(python="no-such-python", arch="sm_90", grid=grid, packages=None)
 
     def assemble(arch: str) -> None:
