@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
+from benchmarks import results
 from condyle.calls.gpu import GpuDynamics
 from condyle.cli.check import allowed, independent, worst_of
 from condyle.cli.states import States, draw
@@ -175,20 +176,24 @@ class Reference:
         """The answers and the condition number of M."""
         rows = {f"{function.name} {k}": x for function in functions for k, x in enumerate(self.answers(function))}
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(path, condition=self.condition, inputs=self.hash_of_inputs(), **rows)  # type: ignore[arg-type]
+        np.savez_compressed(path, condition=self.condition, by=self._origin(), **rows)  # type: ignore[arg-type]
 
     def load(self, path: Path) -> None:
-        """What was saved, if it is of the same inputs."""
+        """What was saved, if it is of the same inputs and by the same code."""
         if not path.exists():
             return
         with np.load(path) as kept:
-            if str(kept["inputs"]) != self.hash_of_inputs():
+            if str(kept["by"]) != self._origin():
                 return
+            self._answers.clear()
             self.condition = float(kept["condition"])
             for name in sorted(kept.files):
                 function, _, number = name.rpartition(" ")
                 if number.isdigit():
                     self._answers[function] = (*self._answers.get(function, ()), kept[name])
+
+    def _origin(self) -> str:
+        return f"{self.hash_of_inputs()} {results.code_hash()}"
 
     def hash_of_inputs(self) -> str:
         """sha256 of all inputs, 16 digits."""

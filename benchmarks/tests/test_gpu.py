@@ -444,8 +444,8 @@ def test_prepare_and_unpack(
     assert prepare.prepare(options, references, assemble, folder) == 1  # type: ignore[arg-type]
 
 
-def test_answers_are_taken_along(tmp_path: Path) -> None:
-    """Only where they are of the same inputs."""
+def test_answers_are_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only where they are of the same inputs, and of the same code."""
     function = condyle.functions.FUNCTIONS["did"]
     first = arrays.Reference(correct.robot_of(CHAIN), functions=(function,))
     first.save(tmp_path / "kept.npz", (function,))
@@ -456,6 +456,9 @@ def test_answers_are_taken_along(tmp_path: Path) -> None:
     for kept, made_anew in zip(again._answers["did"], first.answers(function), strict=True):
         np.testing.assert_array_equal(kept, made_anew)
     assert again.condition == first.condition
+    monkeypatch.setattr(results, "code_hash", lambda: "other")
+    (again := arrays.Reference(correct.robot_of(CHAIN), functions=(function,))).load(tmp_path / "kept.npz")
+    assert not again._answers
 
 
 # Clocks
