@@ -53,13 +53,18 @@ def prepare(
         if source := getattr(options, name):
             ignored = shutil.ignore_patterns("__pycache__", "*.pyc")
             shutil.copytree(source, folder / name, ignore=ignored)
-    total = 0.0
+    if sum(map(mib, folder.iterdir())) > MOST_MB:
+        print("reference is left out, for there is no room: the machine computes it, in half a minute")
+        shutil.rmtree(folder / "reference")
     for path in sorted(folder.iterdir()):
-        size = sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()) / 2**20
-        total += size
-        print(f"{path.name:16} {size:6.1f} MiB")
-    print(f"{total:.1f} MiB of {MOST_MB}")
-    return int(total > MOST_MB)
+        print(f"{path.name:16} {mib(path):6.1f} MiB")
+    print(f"{mib(folder):.1f} MiB of {MOST_MB}")
+    return int(mib(folder) > MOST_MB)
+
+
+def mib(path: Path) -> float:
+    """The size of a file, or of all files of a folder."""
+    return sum(file.stat().st_size for file in (path, *path.rglob("*")) if file.is_file()) / 2**20
 
 
 def modules(python: str, folder: Path) -> None:

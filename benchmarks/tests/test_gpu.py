@@ -440,8 +440,10 @@ def test_prepare_and_unpack(
     assert (source / "condyle" / "_native.so").read_text() == "code"
     assert (Path(environment["CONDYLE_CACHE_DIR"]) / "kernel").read_text() == "sm_90"
     assert environment["PYTHONPATH"].split(":")[0] == str(source)
+    assert (folder / "reference").exists()
     monkeypatch.setattr(prepare, "MOST_MB", 0)
     assert prepare.prepare(options, references, assemble, folder) == 1  # type: ignore[arg-type]
+    assert not (folder / "reference").exists()
 
 
 def test_answers_are_taken_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
