@@ -27,6 +27,7 @@ from benchmarks import results
 from benchmarks.gpu.arrays import PERIOD, Floats, Reference, called, hash_of, hold_rows
 from benchmarks.gpu.prepare import TRAVELS
 from benchmarks.gpu.session import Row, Session
+from benchmarks.robots import FINGERS
 from condyle.backends.cuda.kernel import CudaFunction
 from condyle.calls.gpu import GpuDynamics
 from condyle.cli import main as command
@@ -77,7 +78,8 @@ def robot_of(name: str) -> condyle.Robot:
         return condyle.chain(int(plain), rng=1)
     if plain == "tree":
         return condyle.random_tree(12, 58, floating_base=floating)
-    return condyle.load(plain, floating_base=floating)
+    robot = condyle.load(plain, floating_base=floating)
+    return robot.lock(FINGERS) if plain == "panda" else robot
 
 
 @dataclass

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import condyle
-from benchmarks import gpu_time, results
+from benchmarks import gpu_time, results, steps_common
 from benchmarks.gpu import arrays, correct, libraries, parts, prepare, receipt, times, tools
 from benchmarks.gpu.__main__ import main
 from benchmarks.gpu.parts import Part
@@ -173,6 +173,14 @@ def test_times(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(row["auto"].startswith(("thread", "group")) for row in timed)
     assert sum(row["what"] == "links" for row in written) == 1
     assert all(row[f"{what}_us"] > 0 for row in written[-1:] for what in ("out", "new", "copies", "pinned", "staged"))
+
+
+@pytest.mark.slow  # compiles a quadruped on the ground
+def test_times_of_rollouts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "STEPS", 3)
+    monkeypatch.setattr(steps_common.Plan, "steps", 3)
+    times.rollouts(session, PLAN, 2)
+    assert [(row["robot"], row["us"] > 0) for row in rows(session)] == [(name, True) for name in times.ROLLED]
 
 
 def test_what_is_not_installed_is_left_out(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
