@@ -1,4 +1,4 @@
-"""GPU.md from results/gpu_code.json and results/gpu_export.json, and from nothing else.
+"""GPU.md from results/gpu_code.json, gpu_export.json and, once there is one, gpu_times.json, and from nothing else.
 
 python -m benchmarks.gpu_table            rewrite
 python -m benchmarks.gpu_table --check    exit status 1 if the page is out of date
