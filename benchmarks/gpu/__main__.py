@@ -1,6 +1,6 @@
 """Checks and times target "cuda" on a machine with a GPU, in two runs of five minutes at most.
 
-    python -m benchmarks.gpu prepare       without a GPU: builds what the runs take along, in .gpu; an hour or more
+    python -m benchmarks.gpu prepare       without a GPU: builds what the runs take along, in .gpu; takes hours
     python -m benchmarks.gpu run 1         on the GPU: correctness, then times
     python -m benchmarks.gpu run 2         on the GPU: other libraries, tools of CUDA, GRiD, MJX
     python -m benchmarks.gpu keep FOLDER   makes the receipt and the times of results/ from the rows of both runs
