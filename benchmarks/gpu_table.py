@@ -65,7 +65,7 @@ MEASURED = (
 FOOT = """## On a machine with a GPU
 
 ```sh
-python -m benchmarks.gpu prepare   # without a GPU: what the runs take along, in .gpu; hours, for it assembles all kernels
+python -m benchmarks.gpu prepare   # without a GPU: what the runs take along, in .gpu; it takes hours
 python -m benchmarks.gpu run 1     # correctness, then times: at most five minutes
 python -m benchmarks.gpu run 2     # other libraries, CUDA's tools, GRiD, MJX: at most five minutes
 python -m benchmarks.gpu keep      # the receipt and the times, in benchmarks/results
