@@ -1,4 +1,4 @@
-"""GPU.md from results/gpu_code.json and results/gpu_export.json, and from nothing else.
+"""GPU.md from results/gpu_code.json, gpu_export.json and, once there is one, gpu_times.json, and from nothing else.
 
 python -m benchmarks.gpu_table            rewrite
 python -m benchmarks.gpu_table --check    exit status 1 if the page is out of date
@@ -15,7 +15,7 @@ from benchmarks import results
 from benchmarks.sections import FUNCTIONS, table
 
 Row = dict[str, Any]
-CODE, EXPORT = results.FOLDER / "gpu_code.json", results.FOLDER / "gpu_export.json"
+CODE, EXPORT, CLOCKED = (results.FOLDER / f"gpu_{word}.json" for word in ("code", "export", "times"))
 PATH = results.ROOT / "benchmarks" / "GPU.md"
 TITLES = {"iiwa14": "iiwa14", "hyq": "HyQ", "atlas": "Atlas"}
 STEPPED = ("id", "fd", "minv", "did", "dfd")
@@ -23,6 +23,8 @@ PRODUCT, PARTS = "condyle_product", ("minv", "fd", "did")
 WARP_CONSTANTS = 128
 """Bytes of shared memory that a warp has beside those of its states."""
 UNMEASURED = "unmeasured"
+BATCHES = (256, 4096, 65_536, 1 << 20)
+"""Of which the page has times."""
 HEAD = """# GPU counts
 
 What the kernels of [the GPU target](../docs/how-to/gpu.md) take, counted in their machine code. Made by
@@ -52,7 +54,7 @@ their sum.
 """
 TIMES = """## Times
 
-`python -m benchmarks.gpu` measures them on a machine with a GPU. It takes less than ten minutes.
+`python -m benchmarks.gpu` measures them on a machine with a GPU.
 """
 MEASURED = (
     "kernels in a CUDA graph, beside the lower bounds of their times",
@@ -62,9 +64,23 @@ MEASURED = (
 )
 FOOT = """## On a machine with a GPU
 
-`python -m benchmarks.gpu` also runs `compute-sanitizer` and GRiD where they are installed. `pytest -m gpu` runs the
-tests that need a GPU, and fails where there is none. `condyle check ROBOT --target cuda` compares one robot with the
-reference.
+```sh
+python -m benchmarks.gpu prepare   # without a GPU: what the runs take along, in .gpu; it takes hours
+python -m benchmarks.gpu run 1     # correctness, then times: at most five minutes
+python -m benchmarks.gpu run 2     # other libraries, CUDA's tools, GRiD, MJX: at most five minutes
+python -m benchmarks.gpu keep      # the receipt and the times, in benchmarks/results
+python -m benchmarks.gpu check     # without a GPU: whether the pages say what the receipt says of this tree
+```
+
+The first run compares every function, robot, base, number type and form with the processor. Arrays are unaligned and
+between guards, and answers are NaN before the call. Each part is a process with a limit, whose rows are written as they
+come. A tool or a package that is not there is left out, and the rows say so.
+
+A *receipt* has the hashes of the kernels that ran, of their inputs and of their answers. A kernel of this tree that it
+does not have is listed in [On a GPU](../docs/how-to/gpu.md) as not run.
+
+`pytest -m gpu` runs the tests that need a GPU, and fails where there is none. `condyle check ROBOT --target cuda`
+compares one robot with the reference.
 """
 
 
@@ -76,10 +92,32 @@ def page() -> str:
         *[MEMORY, *_memory(code["kernels"], export["kernels"])],
         *[BUILDS, *_builds(export["builds"])],
         *[STEPS, *_steps(code["kernels"])],
-        *[TIMES, *table(["what", "time"], [[what, UNMEASURED] for what in MEASURED])],
+        *[TIMES, *times(json.loads(CLOCKED.read_text())["rows"] if CLOCKED.exists() else [])],
         FOOT,
     ]
     return "\n".join(text).rstrip() + "\n"
+
+
+def times(rows: Sequence[Row]) -> list[str]:
+    """Of each function and batch the fastest form. rows: of results/gpu_times.json, none where nothing was timed."""
+    timed = [row for row in rows if row.get("what") == "kernel" and "us" in row and row["n"] in BATCHES]
+    if not timed:
+        return table(["what", "time"], [[what, UNMEASURED] for what in MEASURED])
+    best: dict[tuple[Any, ...], Row] = {}
+    for row in timed:
+        key = row["robot"], row["dtype"], row["function"], row["n"]
+        best[key] = min(row, best.get(key, row), key=lambda timed_row: timed_row["us"])
+    cells = [
+        [
+            f"{TITLES.get(row['robot'], row['robot'])} {row['function']}, {row['dtype']}",
+            *(_many(row["n"]), row["form"], row["auto"], f"{row['us']:.3g}", f"{row['floor_us'] / row['us']:.0%}"),
+            *(f"{row['million_s']:.4g}", f"{row['goal_million_s']:.4g}" if "goal_million_s" in row else ""),
+        ]
+        for row in best.values()
+    ]
+    cards = sorted({f"{row['card']}, driver {row['driver']}, commit {row['commit']}" for row in timed})
+    heads = ["robot, function, type", "states", "fastest form", "`auto`", "µs", "lower bound over it"]
+    return [f"On {'; '.join(cards)}.", "", *table([*heads, "million states a second", "goal"], cells)]
 
 
 def _sources(code: Row, export: Row) -> list[str]:

@@ -18,7 +18,17 @@ instructions"); of others as of the last consumer GPUs."""
 CONSUMER = (128, 2)
 FETCH = 64
 """Bytes of code a cycle that a multiprocessor gets from the second cache, at most."""
-EMPTY = ".version 7.0\n.target sm_80\n.address_size 64\n.visible .entry empty(\n    .param .u32 n\n)\n{\nret;\n}\n"
+EMPTY = """.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry empty(
+    .param .u32 n,
+    .param .u32 zero
+)
+{
+ret;
+}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +154,7 @@ def empty_kernel(gpu: Gpu, launches: int) -> float:
     """Microseconds of a kernel that does nothing."""
     with gpu.current():
         function = gpu.function(EMPTY.encode("ascii") + b"\0", "empty", 0)
-    return in_graph(gpu, lambda stream: gpu.launch(function, 1, 32, 0, stream, (0,)), launches)
+    return in_graph(gpu, lambda stream: gpu.launch(function, 1, 32, 0, stream, (0, 0)), launches)
 
 
 def code_bytes(kernel: CudaKernel) -> int:

@@ -83,5 +83,5 @@ class Kernels:
         if made is None or made.single is None or self.isa is None:
             return None
         one, bits = made.single, BITS["float64"]
-        code = machine.single(self.isa.name, bits, one.text, packed(one.constants, bits), one.numbers)
+        code = machine.single(self.isa.name, bits, one.text, one.constants, one.numbers)
         return alone(code, arrays, out)

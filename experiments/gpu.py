@@ -5,34 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import condyle
-from benchmarks import gpu as benchmark
-from benchmarks.gpu_time import Machine
-from condyle.calls.gpu import GpuDynamics
+from benchmarks.gpu.session import card
+from benchmarks.gpu.times import Plan, Timed
 from condyle.errors import DeviceError
 from condyle.runtime.cuda.driver import gpu
 from experiments.numbers import digits
 
 KERNEL, WHOLE = "kernel_us", "pinned_us"
 """The kernel alone; the call with copies both ways."""
+MOST_HOST = 1 << 30
+"""Bytes of pinned memory."""
 
 
-def times(robot: str, functions: Sequence[str], batches: Sequence[int]) -> dict[str, Any]:
+def times(robot: str, functions: Sequence[str], batches: Sequence[int], plan: Plan = Plan()) -> dict[str, Any]:  # noqa: B008
     """times: function to N to KERNEL and WHOLE; left_out where there is no GPU."""
     try:
         device = gpu(0)
     except DeviceError as error:
         return {"left_out": str(error)}
-    plan = benchmark.Plan((robot,), tuple(batches))
-    with device.current():
-        machine = Machine.of(device, plan.copied)
-    dyn = condyle.load(robot).compile(target="cuda", dtype="float32")
-    assert isinstance(dyn, GpuDynamics)
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for function in functions:
-        rows = {str(n): benchmark.row(dyn, device, machine, robot, function, n, plan) for n in batches}
-        found[function] = {n: {key: row[key] for key in (KERNEL, WHOLE) if key in row} for n, row in rows.items()}
-    return {"gpu": benchmark.described(device), "times": found}
+    timed = Timed(robot, device, plan)
+    return {"gpu": card(device), "times": {name: {str(n): row(timed, name, n) for n in batches} for name in functions}}
+
+
+def row(timed: Timed, function: str, n: int) -> dict[str, float]:
+    """Of one batch."""
+    us = {KERNEL: timed.kernel_us(function, n)}
+    if n * timed.sized(function, n).sizes.all <= MOST_HOST:
+        us[WHOLE] = timed.whole_calls(function, n)[WHOLE]
+    return us
 
 
 def us(row: Mapping[str, Any] | None, function: str, n: int, what: str = KERNEL) -> str:

@@ -18,6 +18,7 @@ from benchmarks import functions_table, goals, results, run, sections, tables
 from benchmarks.bench import Subject
 from benchmarks.robots import Case
 from condyle.cli.bound import Sampling
+from condyle.cli.states import draw
 from condyle.functions import FUNCTIONS
 
 
@@ -236,3 +237,17 @@ def test_without_sines_a_program_takes_them_as_an_input() -> None:
     sines = [getattr(np, op)(rows[0][:, program.nodes[angle][2]]) for op, angle in taken]
     (expected,), (found,) = meaning(program, rows), meaning(bare, [*rows, np.stack(sines, axis=-1)])
     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_form_for_one_state_is_called_alone() -> None:
+    from benchmarks.kernels import Kernels
+
+    robot = condyle.load("iiwa14")
+    states = draw(robot, 3, "float64", [FUNCTIONS["fd"]])
+    arrays, out = states.arguments(FUNCTIONS["fd"]), states.outputs(FUNCTIONS["fd"])
+    call = Kernels(robot).one_state("fd", arrays, out)
+    if call is None:
+        pytest.skip("this processor has neither AVX2 nor AVX-512")
+    call()
+    expected = robot.compile(target="numpy").forward_dynamics(*(array[-1] for array in arrays))
+    np.testing.assert_allclose(out[0][0], expected, rtol=1e-9)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from benchmarks import gpu_table
 
 
@@ -20,6 +22,24 @@ def test_kernels_that_are_launched_together_are_added() -> None:
     assert f"| Atlas dfd | {total} in 4 kernels |" in gpu_table.page()
 
 
+def test_times_are_of_the_fastest_form() -> None:
+    row = {
+        "what": "kernel",
+        "robot": "iiwa14",
+        "dtype": "float32",
+        "function": "id",
+        "form": "thread",
+        "auto": "thread",
+    }
+    row |= {"card": "H200", "driver": "580", "commit": "abc", "n": 256, "us": 4.0, "floor_us": 1.0, "million_s": 64.0}
+    rows = [row, {**row, "form": "group8", "us": 2.0, "million_s": 128.0, "goal_million_s": 100.0}, {**row, "n": 17}]
+    text = "\n".join(gpu_table.times(rows))
+    assert text.startswith("On H200, driver 580, commit abc.\n")
+    assert "| iiwa14 id, float32 | 256 | group8 | thread | 2 | 50% | 128 | 100 |" in text
+    assert len(text.strip().splitlines()) == 5
+
+
+@pytest.mark.skipif(gpu_table.CLOCKED.exists(), reason="something was timed")
 def test_every_time_on_a_gpu_is_unmeasured() -> None:
     text = gpu_table.page()
     times = text[text.index("## Times") : text.index("## On a machine")]

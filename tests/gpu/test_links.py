@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 import condyle
-from benchmarks import gpu_links
 from condyle.calls.gpu import GpuDynamics
 from condyle.compile import routes
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.links import compiler
-from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import on_gpu
 from tests.laws.robots import states
@@ -83,12 +81,6 @@ def test_too_many_links_are_serial(fake: FakeDriver, monkeypatch: pytest.MonkeyP
     want = condyle.chain(3, rng=1).compile(target="numpy").inverse_dynamics(some.q, some.v, some.a)
     got = condyle.chain(3, rng=1).compile(target="cuda", links="scan").inverse_dynamics(some.q, some.v, some.a)
     np.testing.assert_allclose(got, want, **CLOSE)
-
-
-def test_benchmark_runs(fake: FakeDriver) -> None:
-    for function in ("id", "difd"):
-        row = gpu_links.measure(drivers.gpu(0), "3", "float32", function, 1)
-        assert row["us"] > 0 and row["ratio"] > 0
 
 
 def test_auto_scans_what_has_no_other_kernel(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:

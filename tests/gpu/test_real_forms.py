@@ -9,17 +9,13 @@ import numpy as np
 import pytest
 
 import condyle
+from benchmarks.gpu.arrays import Guarded, Reference
+from benchmarks.gpu.correct import FORMS, PARTITIONS
 from condyle.calls.gpu import GpuDynamics
 from condyle.cli.check import solvable
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
-from tests.gpu.bench import Bench, Guarded, Reference, in_place
-
-FORMS = ("thread", "group2", "group4", "group8", "group16", "group32", "auto")
-PARTITIONS = {
-    "dfd": ("thread split", "thread fused", "group8 split", "group32 fused", "group16 completely-fused"),
-    "difd": ("thread split", "group4 split", "group32 completely-fused"),
-}
+from tests.gpu.bench import Bench
 
 
 def robots(bench: Bench) -> list[condyle.Robot]:
@@ -41,14 +37,14 @@ def test_every_form_gives_the_same_bits(bench: Bench, dtype: str) -> None:
     """Those of the thread form, in batches that end within a warp, a block and a group."""
     sizes = (1, 31, 33, 300, 4099) if bench.real else (33,)
     for robot in robots(bench):
-        reference = Reference(robot, max(sizes), dtype)
+        reference = Reference(robot, max(sizes))
         first: dict[tuple[str, int], list[np.ndarray]] = {}
         for form in FORMS if bench.real else ("thread", "group2", "group32"):
             dyn = compiled(robot, dtype, kernels=form)
             for function in (FUNCTIONS[name] for name in DEFAULT):
                 for n in sizes:
                     try:
-                        found = in_place(dyn, bench.gpu, function, reference.states.first(n))
+                        found = reference.in_place(dyn, bench.gpu, function, n)
                     except UnsupportedError:  # more values than the shared memory of a group holds
                         assert bench.real
                         assert "group" in form
@@ -63,11 +59,11 @@ def test_named_forms(bench: Bench, function: str) -> None:
     """Several launches with scratch between them."""
     n, called = 1000 if bench.real else 5, FUNCTIONS[function]
     for robot in robots(bench):
-        reference = Reference(robot, n, "float64", (called,))
+        reference = Reference(robot, n, (called,))
         for words in PARTITIONS[function]:
             dyn = compiled(robot, "float64", kernels={function: words})
             try:
-                reference.hold(called, in_place(dyn, bench.gpu, called, reference.states))
+                reference.hold(called, reference.in_place(dyn, bench.gpu, called, n))
             except UnsupportedError:
                 assert bench.real
                 assert "group" in words
@@ -79,10 +75,10 @@ def test_links(bench: Bench, links: int) -> None:
     n, robot = 70 if bench.real else 2, condyle.chain(links, rng=1)
     names = DEFAULT if bench.real else ("id",) if links > 3 else ("minv", "fd")
     functions = solvable(robot, [FUNCTIONS[name] for name in names])
-    reference = Reference(robot, n, "float64", functions)
+    reference = Reference(robot, n, functions)
     dyn = compiled(robot, "float64", links="scan")
     for function in functions:
-        reference.hold(function, in_place(dyn, bench.gpu, function, reference.states))
+        reference.hold(function, reference.in_place(dyn, bench.gpu, function, n))
 
 
 @pytest.mark.parametrize("kept", ["", "_every_3", "_last"])

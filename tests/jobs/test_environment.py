@@ -359,7 +359,6 @@ def test_friction_and_pushes_are_those_that_are_drawn() -> None:
     envs.step(zero)
     impulse = envs.state()["impulse"][:, 0]
     assert np.allclose(-impulse[:, 0], friction * impulse[:, 2], rtol=1e-5) and np.all(impulse[:, 2] > 0.0)
-
     pushed = env(reset=lambda: {"q": start}, randomise={"push": (0.05, 0.8)})
     envs = pushed.compile(n)
     envs.reset(seed=0)

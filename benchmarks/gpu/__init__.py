@@ -1,0 +1,1 @@
+"""The run on a GPU: see `python -m benchmarks.gpu --help`."""
