@@ -59,13 +59,20 @@ def page(paths: Sequence[Path]) -> str:
         '`panda` has its fingers locked (`load("panda")` has nv 8); `talos-reduced` is the file from which\n'
         '`load("talos")` is written; `-floating` is `floating_base=True`.\n\n'
     )
-    return head + ("\n".join(_results(path) for path in paths) or NOTHING)
+    last = max((_date(path) for path in paths), default="")
+    return head + ("\n".join(_results(path, last) for path in paths) or NOTHING)
 
 
-def _results(path: Path) -> str:
+def _date(path: Path) -> str:
+    return path.name[:10]
+
+
+def _results(path: Path, last: str) -> str:
     whole: dict[str, Any] = json.loads(path.read_text())
     facts = [f"| {key} | {value} |" for key, value in whole["machine"].items()]
     title = [f"## {whole['machine']['cpu']}", "", f"[{path.name}](results/{path.name})"]
+    if _date(path) < last:
+        title += ["", f"**These figures are of {_date(path)}; the code has changed since.**"]
     parts = (f"#{line}" if line.startswith("## ") else line for line in sections.page(whole["measurements"]))
     body = [*title, "", "| | |", "|---|---|", *facts, "", *parts]
     return "\n".join(body).rstrip() + "\n"

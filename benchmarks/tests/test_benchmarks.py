@@ -81,6 +81,13 @@ def test_speed_quotes_the_newest_file_of_each_machine(path: Path) -> None:
     assert "C by CasADi 8 to 8." in text
 
 
+def test_figures_of_an_earlier_day_are_marked(path: Path) -> None:
+    other = path.parent / "2025-01-01-another-cpu-2c.json"
+    results.write(other, {"machine": {"cpu": "another cpu"}, "measurements": {}})
+    older, newer = tables.page([other, path]).split("## some cpu")
+    assert "of 2025-01-01; the code has changed since" in older and "has changed" not in newer
+
+
 def test_the_page_has_every_measurement_and_says_who_is_absent(path: Path) -> None:
     text = tables.page([path])
     for name in found():
