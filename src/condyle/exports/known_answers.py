@@ -144,7 +144,7 @@ def _taken(
     order = np.resize(order, n)  # fewer are taken again
     right, change = [x[order] for x in right], [x[order] for x in change]
     inputs = tuple(x[order].astype(dtype) for x in rows)
-    return Vectors(inputs, tuple(right), allowed, times, _coarser(ports, right, change, allowed))
+    return Vectors(inputs, tuple(right), allowed, times, _coarser(ports, right, change, allowed, dtype))
 
 
 def _changes(judge: Answers, rows: Rows, base: Rows, dtype: str) -> Rows:
@@ -182,14 +182,17 @@ def _usual(answer: Reals) -> float:
     return float(np.median(some)) if len(some) else 0.0
 
 
-def _coarser(ports: Sequence[Port], answers: Rows, change: Rows, allowed: float) -> tuple[tuple[int, float], ...]:
+def _coarser(
+    ports: Sequence[Port], answers: Rows, change: Rows, allowed: float, dtype: str
+) -> tuple[tuple[int, float], ...]:
     """Tolerances of outputs that rounding changes by more, and of those whose rounding goes by another output
-    (`Port.beside`), such as a residual."""
+    (`Port.beside`) or is that of much larger ones, such as a residual."""
     coarser: list[tuple[int, float]] = []
     scales = {port.name: float(np.max(np.abs(x), initial=0.0)) for port, x in zip(ports, answers, strict=True)}
+    least = float(np.finfo(dtype).eps) * max(scales.values(), default=0.0)
     for k, (port, off) in enumerate(zip(ports, change, strict=True)):
         scale = scales[port.name]
-        error = max(SAFE * float(np.max(off, initial=0.0)), allowed * scales.get(port.beside, 0.0))
+        error = max(least, SAFE * float(np.max(off, initial=0.0)), allowed * scales.get(port.beside, 0.0))
         if error > allowed * scale > 0.0:
             coarser.append((k, error / scale))
     return tuple(coarser)
