@@ -204,7 +204,7 @@ def test_small_programs(tmp_path: Path) -> None:
 
 TAKE = "    }\n    __device__ __forceinline__ T get"
 BARRIERS = {
-    "flush": ("        __syncwarp();\n        write(", "        write("),
+    "flush": ("        __syncwarp();\n        const volatile T", "        const volatile T"),
     "load": (f"        __syncwarp();\n{TAKE}", TAKE),
 }
 
