@@ -47,7 +47,7 @@ class IdleDriver:
     cuuint64_t = int
 
     def __init__(self) -> None:
-        self._places = count(1 << 33, 1 << 24)
+        self._addresses = count(1 << 33, 1 << 24)
 
     def __getattr__(self, name: str) -> Any:
         """All that is called once, at the start."""
@@ -78,7 +78,7 @@ class IdleDriver:
         return 0, 0
 
     def cuMemAllocFromPoolAsync(self, size: int, pool: int, stream: int) -> tuple[int, int]:
-        return 0, next(self._places)
+        return 0, next(self._addresses)
 
     def cuMemFreeAsync(self, address: int, stream: int) -> tuple[int]:
         return (0,)
@@ -102,11 +102,11 @@ class OfDlpack:
 
 def makers(dtype: str) -> dict[str, Callable[[tuple[int, ...]], Any]]:
     """New arrays of a shape, by kind."""
-    real, device, places = np.dtype(dtype), drivers.gpu(0), count(1 << 40, 1 << 24)
+    real, device, addresses = np.dtype(dtype), drivers.gpu(0), count(1 << 40, 1 << 24)
 
     def of_interface(shape: tuple[int, ...]) -> Any:
-        found = {"shape": shape, "typestr": real.str, "data": (next(places), False), "strides": None, "version": 3}
-        return SimpleNamespace(__cuda_array_interface__={**found, "stream": STREAM})
+        layout = {"shape": shape, "typestr": real.str, "data": (next(addresses), False), "strides": None, "version": 3}
+        return SimpleNamespace(__cuda_array_interface__={**layout, "stream": STREAM})
 
     return {
         "condyle": lambda shape: DeviceArray(device, shape, real, STREAM),
@@ -134,12 +134,12 @@ def rows() -> Iterator[dict[str, Any]]:
         for name, method in METHODS.items():
             inputs, outputs = dyn.binder(FUNCTIONS[name]).specs
             for kind, make in makers(dtype).items():
-                given = [make((STATES, *spec.dims)) for spec in inputs]
+                arrays = [make((STATES, *spec.dims)) for spec in inputs]
                 taken = tuple(make((STATES, *spec.dims)) for spec in outputs)
                 out, call = taken[0] if len(taken) == 1 else taken, getattr(dyn.on(STREAM), method)
                 us = {
-                    "out": least_us(lambda call=call, given=given, out=out: call(*given, out=out)),
-                    "new": least_us(lambda call=call, given=given: call(*given)),
+                    "out": least_us(lambda call=call, arrays=arrays, out=out: call(*arrays, out=out)),
+                    "new": least_us(lambda call=call, arrays=arrays: call(*arrays)),
                 }
                 yield {"function": name, "dtype": dtype, "arrays": kind, **us}
 
@@ -148,14 +148,14 @@ def main() -> None:
     idle = drivers.Driver(IdleDriver())
     drivers.driver = lambda: idle  # type: ignore[assignment]
     with pinned():
-        found: dict[str, Any] = {**results.certificate(), "machine": results.machine(), "robot": ROBOT}
-        found |= {"states": STATES, "empty_us": least_us(lambda: None), "rows": []}
+        report: dict[str, Any] = {**results.certificate(), "machine": results.machine(), "robot": ROBOT}
+        report |= {"states": STATES, "empty_us": least_us(lambda: None), "rows": []}
         for row in rows():
             print(*row.values(), flush=True)
-            found["rows"].append(row)
+            report["rows"].append(row)
         dyn = cast("GpuDynamics", condyle.load(ROBOT).compile(target="cuda"))
-        found["on_us"] = least_us(lambda: dyn.on(STREAM))
-    results.write(results.FOLDER / "gpu_host.json", found)
+        report["on_us"] = least_us(lambda: dyn.on(STREAM))
+    results.write(results.FOLDER / "gpu_host.json", report)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks.gpu.session import card
+from benchmarks.gpu.context import card
 from benchmarks.gpu.times import Plan, Timed
 from condyle.errors import DeviceError
 from condyle.runtime.cuda.driver import gpu

@@ -25,8 +25,8 @@ import numpy as np
 import condyle
 from benchmarks import results
 from benchmarks.gpu.arrays import PERIOD, Floats, Reference, called, hash_of, hold_rows
+from benchmarks.gpu.context import Context, Row
 from benchmarks.gpu.prepare import TRAVELS
-from benchmarks.gpu.session import Row, Session
 from benchmarks.robots import FINGERS
 from condyle.backends.cuda.kernel import CudaFunction
 from condyle.calls.gpu import GpuDynamics
@@ -118,24 +118,24 @@ def on_gpu(robot: condyle.Robot, dtype: str, **options: Any) -> GpuDynamics:
     return dyn
 
 
-def functions(session: Session, name: str, dtype: str, amount: Amount = Amount()) -> None:
+def functions(context: Context, name: str, dtype: str, amount: Amount = Amount()) -> None:
     """Functions of a robot in one number type, by worth; forms of one function must give the same bits."""
     case, bits = Case(name, amount.names), dict[str, list[Floats]]()
     kernels, dyn = None, None
     for function, form, words in variants(case, amount):
-        if form == AUTO and session.without_gpu:  # its kernels are those of the others
+        if form == AUTO and context.without_gpu:  # its kernels are those of the others
             continue
         if dyn is None or words != kernels:
             kernels, dyn = words, case.compiled(dtype, kernels=words)
         usual, is_forced = form in (THREAD, AUTO), function.has_forces
-        sizes = (1,) if session.without_gpu else amount.many if usual and not is_forced else amount.few
+        sizes = (1,) if context.without_gpu else amount.many if usual and not is_forced else amount.few
         reference = case.reference
         if is_forced:
             reference = Reference(case.robot, PERIOD, (function,), case.frames, case.contacts)
         said = f"{function.without_forces} f_ext" if is_forced else str(function)
         key = {"what": "function", "robot": name, "dtype": dtype, "function": said, "form": form}
-        work = Compared(session, reference, dyn, function, sizes, {} if is_forced else bits)
-        session.check(key, work, may_lack=not usual or function.without_forces.name not in DEFAULT)
+        work = Compared(context, reference, dyn, function, sizes, {} if is_forced else bits)
+        context.check(key, work, may_lack=not usual or function.without_forces.name not in DEFAULT)
 
 
 def variants(case: Case, amount: Amount) -> Iterator[tuple[Function, str, str | dict[str, str]]]:
@@ -161,7 +161,7 @@ def variants(case: Case, amount: Amount) -> Iterator[tuple[Function, str, str | 
 class Compared:
     """One function in one form, for several numbers of states. bits: first rows of other forms, by function."""
 
-    session: Session
+    context: Context
     reference: Reference
     dyn: GpuDynamics
     function: Function
@@ -173,7 +173,7 @@ class Compared:
         state = self.dyn.dtype.itemsize * sum(map(math.prod, reference.shapes(self.function, 1)))
         sizes = [n for n in self.sizes if n * state <= MOST_BYTES]
         for n in sizes:
-            answers = reference.in_place(self.dyn, self.session.gpu, self.function, n)
+            answers = reference.in_place(self.dyn, self.context.gpu, self.function, n)
             for array in answers:
                 hold_rows(array)
             few = [array[:PERIOD].copy() for array in answers]
@@ -216,7 +216,7 @@ def growing(dtype: str, steps: int = STEPS) -> float:
 
 
 def rollouts(
-    session: Session, dtype: str, robots: Sequence[str] = ("iiwa14", "hyq-floating", "tree"), n: int = 1000
+    context: Context, dtype: str, robots: Sequence[str] = ("iiwa14", "hyq-floating", "tree"), n: int = 1000
 ) -> None:
     """The loop over time inside the kernel, beside that of target "cpu"; then the derivatives of one."""
     for name in robots:
@@ -224,22 +224,22 @@ def rollouts(
         q, v = robot.random_state(n, rng)
         tau = rng.uniform(-1, 1, (n, STEPS, robot.nv))
         bars = [rng.normal(size=(n, robot.nv)) for _ in range(2)]
-        rolled = Rolled(session, robot, dtype, [x.astype("float32") for x in (q, v, tau, np.full(n, 1e-3), *bars)])
+        rolled = Rolled(context, robot, dtype, [x.astype("float32") for x in (q, v, tau, np.full(n, 1e-3), *bars)])
         for kept, axis in (("", (STEPS,)), ("_every_3", (-(-STEPS // 3),)), ("_last", ())):
             function = f"rollout_{STEPS}_by_tau{kept}_of_step"
             key = {"what": "rollout", "robot": name, "dtype": dtype, "function": function, "form": AUTO}
-            session.check(key, partial(rolled.forwards, function, axis))
+            context.check(key, partial(rolled.forwards, function, axis))
         if name == robots[0]:
             function = f"vjp_rollout_{STEPS}_by_tau_last_of_step"
             key = {"what": "rollout", "robot": name, "dtype": dtype, "function": function, "form": AUTO}
-            session.check(key, partial(rolled.back, function))
+            context.check(key, partial(rolled.back, function))
 
 
 @dataclass
 class Rolled:
     """Rollouts of a robot. inputs: q, v, tau, dt, and cotangents of the last q and v."""
 
-    session: Session
+    context: Context
     robot: condyle.Robot
     dtype: str
     inputs: Sequence[Floats]
@@ -248,7 +248,7 @@ class Rolled:
         """With guarded arrays on the GPU. axis: that of time of the answers."""
         shapes = [(len(self.inputs[0]), *axis, size) for size in (self.robot.nq, self.robot.nv)]
         dyn = on_gpu(self.robot, self.dtype)
-        answers = called(dyn, self.session.gpu, function, exactly(self.inputs[:4], self.dtype), shapes)
+        answers = called(dyn, self.context.gpu, function, exactly(self.inputs[:4], self.dtype), shapes)
         return self.near(answers, function, self.inputs[:4])
 
     def back(self, function: str) -> Row:
@@ -268,7 +268,7 @@ def exactly(arrays: Sequence[Floats], dtype: str = "float64") -> list[Floats]:
     return [x.astype(dtype) for x in arrays]
 
 
-def links(session: Session, dtype: str, chains: Sequence[int] = (3, 34, 200), sizes: Sequence[int] = (1, 70)) -> None:
+def links(context: Context, dtype: str, chains: Sequence[int] = (3, 34, 200), sizes: Sequence[int] = (1, 70)) -> None:
     """A lane is a link: several states a warp, one a block, and chunks of a chain."""
     for count in chains:
         robot = robot_of(str(count))
@@ -282,7 +282,7 @@ def links(session: Session, dtype: str, chains: Sequence[int] = (3, 34, 200), si
                 "function": str(function),
                 "form": "scan",
             }
-            session.check(key, Compared(session, reference, dyn, function, sizes, {}))
+            context.check(key, Compared(context, reference, dyn, function, sizes, {}))
 
 
 def tracking(at: Any, goal: Any, u: Any) -> dict[str, Any]:
@@ -292,7 +292,7 @@ def tracking(at: Any, goal: Any, u: Any) -> dict[str, Any]:
     return {"cost": cost, "a": at.forward_dynamics(u)}
 
 
-def users(session: Session, dtype: str, name: str = "iiwa14", n: int = 1000) -> None:
+def users(context: Context, dtype: str, name: str = "iiwa14", n: int = 1000) -> None:
     """A function in NumPy, its Jacobian and its Hessian."""
     robot, rng = robot_of(name), np.random.default_rng(5)
     q, v = robot.random_state(n, rng)
@@ -312,7 +312,7 @@ def users(session: Session, dtype: str, name: str = "iiwa14", n: int = 1000) -> 
             answers, wanted = derived(there)(*exactly(inputs, dtype)), derived(cpu)(*exactly(inputs))
             return near(*(x if isinstance(x, tuple) else (x,) for x in (answers, wanted)), allowed)
 
-        session.check(key, work)
+        context.check(key, work)
 
 
 def running(at: Any, u: Any, goal: Any) -> dict[str, Any]:
@@ -323,7 +323,7 @@ def last(at: Any, goal: Any) -> dict[str, Any]:
     return {"residual": [10.0 * (at.q - goal), at.v]}
 
 
-def jobs(session: Session, robots: Sequence[str] = ("2", "iiwa14"), knots: int = 10) -> None:
+def jobs(context: Context, robots: Sequence[str] = ("2", "iiwa14"), knots: int = 10) -> None:
     """Schedules of OptimalControl: plans from two states, and a step after each."""
     for name in robots:
         robot = robot_of(name)
@@ -342,27 +342,27 @@ def jobs(session: Session, robots: Sequence[str] = ("2", "iiwa14"), knots: int =
             return near(plans(job.compile("cuda")), plans(job.compile(threads=1)), 1e-8)
 
         key = {"what": "schedule", "robot": name, "dtype": "float64", "function": "optimal control", "form": AUTO}
-        session.check(key, work)
+        context.check(key, work)
 
 
-def header(session: Session, robots: Sequence[str] = ("iiwa14", "hyq")) -> None:
+def header(context: Context, robots: Sequence[str] = ("iiwa14", "hyq")) -> None:
     """The exported header: its example compares all functions with answers that it knows."""
     for name in robots:
         key = {"what": "header", "robot": name, "dtype": "both", "function": "all", "form": "export"}
-        session.check(key, lambda name=name: exported(session, name), may_lack=True)
+        context.check(key, lambda name=name: exported(context, name), may_lack=True)
 
 
-def exported(session: Session, name: str) -> Row:
+def exported(context: Context, name: str) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         assert command(["export", name, "--target", "cuda", "--out", folder]) == 0
         text = b"".join(path.read_bytes() for path in sorted(Path(folder).rglob("*.cuh")))
         row: Row = {"texts": [hashlib.sha256(text).hexdigest()[:16]]}
-        if session.without_gpu:
+        if context.without_gpu:
             return row
         if shutil.which("nvcc") is None:
             raise UnsupportedError("nvcc is not on the PATH; it comes with the CUDA toolkit")
         for words in (
-            ["nvcc", "-std=c++17", f"-arch={session.gpu.arch}", "example.cu", "-o", "example"],
+            ["nvcc", "-std=c++17", f"-arch={context.gpu.arch}", "example.cu", "-o", "example"],
             ["./example"],
         ):
             done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
@@ -371,10 +371,10 @@ def exported(session: Session, name: str) -> Row:
         return row
 
 
-def tests(session: Session) -> None:
+def tests(context: Context) -> None:
     """Streams, graphs, pinned arrays, memory: `pytest -m gpu` without what the other parts check."""
-    if not session.without_gpu:
-        session.check({"what": "tests", "function": "pytest -m gpu"}, tested)
+    if not context.without_gpu:
+        context.check({"what": "tests", "function": "pytest -m gpu"}, tested)
 
 
 def tested() -> Row:

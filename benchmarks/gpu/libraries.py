@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.gpu.arrays import Floats
+from benchmarks.gpu.context import Context, Row
 from benchmarks.gpu.correct import STEPS, near, on_gpu, robot_of
-from benchmarks.gpu.session import Row, Session
 from benchmarks.gpu.times import WHOLE, Timed, graph_us
 from condyle.cli.rivals.mujoco_model import frames, mjcf
 from condyle.cli.rivals.numbers import numbers_of
@@ -38,8 +38,8 @@ def library(name: str) -> Any:
 class Case:
     """Forward dynamics of an arm at some states, by target "cpu" and by a GPU."""
 
-    def __init__(self, session: Session, what: str, name: str = "iiwa14", n: int = FEW) -> None:
-        self.session, self.what, self.name, robot = session, what, name, robot_of(name)
+    def __init__(self, context: Context, what: str, name: str = "iiwa14", n: int = FEW) -> None:
+        self.context, self.what, self.name, robot = context, what, name, robot_of(name)
         rng = np.random.default_rng(0)
         q, v = robot.random_state(n, rng)
         self.inputs: list[Floats] = [q, v, rng.normal(size=v.shape)]
@@ -49,19 +49,19 @@ class Case:
     def check(self, function: str, work: Callable[[], Any], wanted: Any = None, tolerance: float = TOLERANCE) -> None:
         key = {"what": self.what, "robot": self.name, "dtype": "float64", "function": function}
         exact = self.wanted if wanted is None else wanted
-        self.session.check(key, lambda: near([work()], [exact], tolerance), may_lack=True)
+        self.context.check(key, lambda: near([work()], [exact], tolerance), may_lack=True)
 
     def time(self, call: Callable[[Any, list[Floats]], float]) -> None:
         """Microseconds of a call of `dyn` with many states in float32, beside the kernel alone."""
         key = {"what": self.what, "robot": self.name, "dtype": "float32", "function": "fd", "n": MANY}
 
         def work() -> Row:
-            timed = Timed(self.name, self.session.gpu, WHOLE)
+            timed = Timed(self.name, self.context.gpu, WHOLE)
             inputs = timed.inputs("fd", MANY)
             us, kernel = call(timed.dyn, inputs), timed.kernel_us("fd", MANY)
             return {"us": us, "kernel_us": kernel, "ratio": us / kernel, "goal_ratio": 1.1}
 
-        self.session.check(key, work, may_lack=True)
+        self.context.check(key, work, may_lack=True)
 
 
 def rounds(call: Callable[[], Any], wait: Callable[[], Any], count: int = 100) -> float:
@@ -78,9 +78,9 @@ def rounds(call: Callable[[], Any], wait: Callable[[], Any], count: int = 100) -
     return median(times)
 
 
-def pytorch(session: Session) -> None:
+def pytorch(context: Context) -> None:
     """The default stream, one of PyTorch's, a graph, gradients."""
-    case = Case(session, "PyTorch")
+    case = Case(context, "PyTorch")
 
     def tensors(grad: bool = False, arrays: list[Floats] = case.inputs) -> list[Any]:
         return [library("torch").from_numpy(x).cuda().requires_grad_(grad) for x in arrays]
@@ -133,9 +133,9 @@ def pytorch(session: Session) -> None:
     case.time(timed)
 
 
-def jax(session: Session) -> None:
+def jax(context: Context) -> None:
     """jit, a gradient, a loop of calls inside a program."""
-    case = Case(session, "JAX")
+    case = Case(context, "JAX")
     q, v, tau = case.inputs
 
     def far(dyn: Any = case.gpu) -> tuple[Any, Any]:
@@ -176,9 +176,9 @@ def jax(session: Session) -> None:
     case.time(timed)
 
 
-def cupy(session: Session) -> None:
+def cupy(context: Context) -> None:
     """Arrays and a stream of CuPy, read and written in place."""
-    case = Case(session, "CuPy")
+    case = Case(context, "CuPy")
 
     def plain() -> Any:
         cp = library("cupy")
@@ -204,17 +204,17 @@ def cupy(session: Session) -> None:
     case.time(timed)
 
 
-def mjx(session: Session, robots: tuple[str, ...] = ("panda", "hyq-floating"), n: int = 8192) -> None:
+def mjx(context: Context, robots: tuple[str, ...] = ("panda", "hyq-floating"), n: int = 8192) -> None:
     """Rollouts by torques in float32, the last state kept: ours, and MJX in one program with its loop inside.
 
     Contacts, constraints and passive forces of MuJoCo are off. The last velocities are compared.
     """
     for name in robots:
         key = {"what": "rollout beside MJX", "robot": name, "dtype": "float32", "n": n, "steps": STEPS}
-        session.check(key, lambda name=name: beside_mjx(session, name, n), may_lack=True)
+        context.check(key, lambda name=name: beside_mjx(context, name, n), may_lack=True)
 
 
-def beside_mjx(session: Session, name: str, n: int) -> Row:
+def beside_mjx(context: Context, name: str, n: int) -> Row:
     """Million steps a second of both, and how far the last velocities are apart, of the largest of each robot."""
     jax, mujoco, module = library("jax"), library("mujoco"), library("mujoco.mjx")
     robot, rounded = robot_of(name), np.float32
@@ -222,7 +222,7 @@ def beside_mjx(session: Session, name: str, n: int) -> Row:
     tau, dyn, maps = 0.1 * np.ones_like(v), on_gpu(robot, "float32"), frames(robot, q, v)
     inputs = [rounded(x) for x in (q, v, tau, np.full(1, DT))]
     function = repeat(FUNCTIONS["step"], STEPS, (), last=True)
-    ours, us = dyn.call(function, inputs), graph_us(session.gpu, dyn, function, inputs, replace(WHOLE, launches=3))
+    ours, us = dyn.call(function, inputs), graph_us(context.gpu, dyn, function, inputs, replace(WHOLE, launches=3))
     model = mujoco.MjModel.from_xml_string(mjcf(numbers_of(robot, "MuJoCo")))
     model.opt.timestep = DT
     model = module.put_model(model)

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from benchmarks import results
 from benchmarks.gpu import correct, libraries, times, tools
+from benchmarks.gpu.context import Context, Row, read, without_gpu, write
 from benchmarks.gpu.correct import Amount
 from benchmarks.gpu.prepare import TRAVELS
-from benchmarks.gpu.session import Row, Session, read, without_gpu, write
 from condyle.backends.cuda.kernel import link_version
 from condyle.functions import DEFAULT
 
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     """A row of the table: what is run, and how long it may take."""
 
     name: str
-    function: Callable[[Session], None]
+    function: Callable[[Context], None]
     seconds: float
 
 
@@ -90,11 +90,11 @@ Command = Callable[[Part], Sequence[str]]
 
 
 def part(name: str, rows: Path, for_arch: str | None = None) -> int:
-    """One part in this process. for_arch: see `Session`."""
+    """One part in this process. for_arch: see `Context`."""
     parts = {part.name: part for stages in RUNS.values() for stage in stages for part in stage}
     if for_arch is not None:
         without_gpu()
-    parts[name].function(Session(name, rows, for_arch))
+    parts[name].function(Context(name, rows, for_arch))
     return 0
 
 
@@ -106,7 +106,7 @@ def command_of(rows: Path, *more: str) -> Command:
 def texts(for_arch: str = "") -> list[Row]:
     """The kernels of this tree, made by a driver that does nothing: rows of the parts that check.
 
-    for_arch: see `Session`; what is not assembled in an hour is left out, without it that is an error.
+    for_arch: see `Context`; what is not assembled in an hour is left out, without it that is an error.
     """
     patient = [part._replace(seconds=3600.0) for part in CORRECT]
     with tempfile.TemporaryDirectory() as folder:

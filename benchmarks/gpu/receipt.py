@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import results
-from benchmarks.gpu.session import Row, read
+from benchmarks.gpu.context import Row, read
 
 RECEIPT, TIMES = results.FOLDER / "gpu_receipt.json", results.FOLDER / "gpu_times.json"
 PAGE = results.ROOT / "docs" / "how-to" / "gpu.md"

@@ -21,8 +21,8 @@ import numpy as np
 import condyle
 from benchmarks import gpu_time, steps_common, steps_ground
 from benchmarks.gpu.arrays import upload
+from benchmarks.gpu.context import Context, Row, card
 from benchmarks.gpu.correct import STEPS, on_gpu, robot_of
-from benchmarks.gpu.session import Row, Session, card
 from benchmarks.gpu_time import Machine
 from benchmarks.robots import Case
 from condyle.backends.cuda.kernel import CudaFunction, CudaKernel
@@ -185,11 +185,11 @@ def graph_us(gpu: Gpu, dyn: GpuDynamics, function: Function, host: Sequence[Any]
     return gpu_time.in_graph(gpu, work, plan.launches, plan.repeats)
 
 
-def start(session: Session, plan: Plan = WHOLE) -> None:
+def start(context: Context, plan: Plan = WHOLE) -> None:
     """What the machine can do, and the packages on it."""
-    machine = machine_of(session.gpu, plan)
-    rates = {"copy_gb_s": machine.bandwidth / 1e9, "empty_kernel_us": gpu_time.empty_kernel(session.gpu, plan.launches)}
-    session.say({"what": "machine", **rates, "versions": {name: _version(name) for name in PACKAGES}})
+    machine = machine_of(context.gpu, plan)
+    rates = {"copy_gb_s": machine.bandwidth / 1e9, "empty_kernel_us": gpu_time.empty_kernel(context.gpu, plan.launches)}
+    context.say({"what": "machine", **rates, "versions": {name: _version(name) for name in PACKAGES}})
 
 
 def machine_of(gpu: Gpu, plan: Plan) -> Machine:
@@ -197,60 +197,60 @@ def machine_of(gpu: Gpu, plan: Plan) -> Machine:
         return Machine.of(gpu, plan.copied)
 
 
-def forms(session: Session, name: str, dtype: str, plan: Plan = WHOLE) -> None:
+def forms(context: Context, name: str, dtype: str, plan: Plan = WHOLE) -> None:
     """Every form and size of the functions of a robot that matter; large batches first. "auto": the form it chooses."""
-    machine = machine_of(session.gpu, plan)
+    machine = machine_of(context.gpu, plan)
     for function, form in itertools.product(plan.cases[name], FORMS[dtype]):
         if "split" in form and function not in SPLIT:
             continue
-        timed = Timed(name, session.gpu, plan, dtype, {"kernels": {function: form}})
+        timed = Timed(name, context.gpu, plan, dtype, {"kernels": {function: form}})
         about = {"what": "kernel", "robot": name, "dtype": dtype, "function": function, "form": form}
         try:
             timed.sized(function, 1)
         except UnsupportedError as error:
-            session.say({**about, "left_out": str(error)[:200]})
+            context.say({**about, "left_out": str(error)[:200]})
             continue
         for n in sorted(plan.sizes, reverse=True):
             if not form.startswith("group") or n <= MOST_OF_GROUPS:
                 auto = str(timed.automatic(function).form(n))
-                with session.alone():
+                with context.alone():
                     row = timed.row(function, n, machine)
-                    clocks = card(session.gpu) if n == max(plan.sizes) else {}  # while it is warm
-                session.say({**about, "auto": auto, **row, **clocks})
+                    clocks = card(context.gpu) if n == max(plan.sizes) else {}  # while it is warm
+                context.say({**about, "auto": auto, **row, **clocks})
 
 
 def calls(
-    session: Session,
+    context: Context,
     plan: Plan = WHOLE,
     sizes: Sequence[int] = (256, 65_536),
     subject: tuple[str, Sequence[str]] = ("iiwa14", ("id", "dfd")),
 ) -> None:
     """What a call costs the processor, and whole calls with arrays of the processor. subject: a robot and functions."""
-    timed = Timed(subject[0], session.gpu, plan)
+    timed = Timed(subject[0], context.gpu, plan)
     for function, n in itertools.product(subject[1], sizes):
         about = {"what": "call", "robot": subject[0], "dtype": "float32", "function": function, "n": n}
         timed.sized(function, n)
-        with session.alone():
+        with context.alone():
             row = {**about, **timed.host_us(function, n), "goal_out_us": CALL_US}
-            session.say({**row, **timed.whole_calls(function, n)})
+            context.say({**row, **timed.whole_calls(function, n)})
 
 
-def links(session: Session, plan: Plan = WHOLE, robots: Sequence[str] = CHAINS) -> None:
+def links(context: Context, plan: Plan = WHOLE, robots: Sequence[str] = CHAINS) -> None:
     """One state of a long chain with its links in parallel, beside one core of the processor."""
     for name, function in itertools.product(robots, DEFAULT):
-        timed = Timed(name, session.gpu, plan, options={"links": "scan"})
+        timed = Timed(name, context.gpu, plan, options={"links": "scan"})
         core = timed.robot.compile(target="cpu", links="auto", dtype="float32", threads=1).function(function)
         host, _ = timed.inputs(function, 1), timed.sized(function, 1)
-        with session.alone():
+        with context.alone():
             us = timed.kernel_us(function, 1)
             cpu = gpu_time.on_host(lambda core=core, host=host: core(*host), plan.launches)
         about = {"what": "links", "robot": name, "dtype": "float32", "function": function, "n": 1}
-        session.say(
+        context.say(
             {**about, "us": us, "cpu_us": cpu, "ratio": cpu / us, "goal_ratio": 5.0 if name == CHAINS[0] else 0.0}
         )
 
 
-def rollouts(session: Session, plan: Plan = WHOLE, n: int = 65_536) -> None:
+def rollouts(context: Context, plan: Plan = WHOLE, n: int = 65_536) -> None:
     """Rollouts of which the last state is kept: a panda with its cost inside, a quadruped on the smooth ground."""
     arm, legs = robot_of("panda"), steps_common.Plan(Case("hyq-floating", "hyq", True), Sampling())
     q, v = arm.random_state(min(n, 1024), 0)
@@ -265,10 +265,10 @@ def rollouts(session: Session, plan: Plan = WHOLE, n: int = 65_536) -> None:
         function = repeat(step.specification, STEPS, ("tau",), last=True, summed=summed)
         host = [np.resize(x, (n, *x.shape[1:])).astype("float32") for x in arrays]
         dyn.kernel(function).kernel(n)
-        with session.alone():
-            us = graph_us(session.gpu, dyn, function, [*host, np.full(1, 1e-3, "float32")], replace(plan, launches=3))
+        with context.alone():
+            us = graph_us(context.gpu, dyn, function, [*host, np.full(1, 1e-3, "float32")], replace(plan, launches=3))
         row = {"what": "rollout", "robot": name, "dtype": "float32", "n": n, "steps": STEPS, "us": us}
-        session.say({**row, "million_s": n * STEPS / us, "goal_million_s": ROLLED[name]})
+        context.say({**row, "million_s": n * STEPS / us, "goal_million_s": ROLLED[name]})
 
 
 def tracked(at: Any, tau: Any, dt: Any) -> dict[str, Any]:

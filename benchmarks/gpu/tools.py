@@ -21,9 +21,9 @@ import numpy as np
 
 from benchmarks import results
 from benchmarks.gpu.arrays import upload
+from benchmarks.gpu.context import Context, Row
 from benchmarks.gpu.correct import on_gpu, robot_of
 from benchmarks.gpu.prepare import TRAVELS
-from benchmarks.gpu.session import Row, Session
 from benchmarks.gpu.times import Plan, Timed
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT
@@ -60,13 +60,13 @@ def hot(n: int) -> None:
         print(name, function, form, n or many, flush=True)
 
 
-def profile(session: Session) -> None:
+def profile(context: Context) -> None:
     """What ncu counts of the kernels that matter, each once."""
-    session.check({"what": "ncu"}, lambda: profiled(session), may_lack=True)
+    context.check({"what": "ncu"}, lambda: profiled(context), may_lack=True)
 
 
-def profiled(session: Session) -> Row:
-    path = session.rows.with_name("ncu.csv")
+def profiled(context: Context) -> Row:
+    path = context.rows.with_name("ncu.csv")
     words = [
         program("ncu"),
         "--clock-control",
@@ -78,7 +78,7 @@ def profiled(session: Session) -> Row:
     ]
     ran([*words, "--set", "full", "--csv", "--page", "raw", "--log-file", str(path), *here("0")])
     for kernel, about in zip(metrics(path.read_text()), HOT, strict=False):
-        session.say({"what": "ncu", **dict(zip(("robot", "function", "form", "n"), about, strict=True)), **kernel})
+        context.say({"what": "ncu", **dict(zip(("robot", "function", "form", "n"), about, strict=True)), **kernel})
     return {}
 
 
@@ -91,9 +91,9 @@ def metrics(text: str) -> list[Row]:
     ]
 
 
-def sanitize(session: Session, tool: str) -> None:
+def sanitize(context: Context, tool: str) -> None:
     """compute-sanitizer over the kernels that matter and every function of an arm, with few states."""
-    session.check({"what": tool}, lambda: sanitized(tool), may_lack=True)
+    context.check({"what": tool}, lambda: sanitized(tool), may_lack=True)
 
 
 def sanitized(tool: str) -> Row:
@@ -121,15 +121,15 @@ def ran(command: Sequence[str], folder: Path = results.ROOT) -> str:
     return done.stdout
 
 
-def grid(session: Session, name: str) -> None:
+def grid(context: Context, name: str) -> None:
     """GRiD's kernels, compiled here from the header that was prepared, at our states, beside ours.
 
     Its answers at the first states are compared with target "cpu"; "threads": the fastest number of threads a block.
     """
-    session.check({"what": "GRiD", "robot": name}, lambda: beside_grid(session, name), may_lack=True)
+    context.check({"what": "GRiD", "robot": name}, lambda: beside_grid(context, name), may_lack=True)
 
 
-def beside_grid(session: Session, name: str) -> Row:
+def beside_grid(context: Context, name: str) -> Row:
     source = TRAVELS / "grid" / name / "grid.cuh"
     if not source.exists():
         raise UnsupportedError("no header of GRiD was prepared: python -m benchmarks.gpu prepare --grid FOLDER")
@@ -139,15 +139,15 @@ def beside_grid(session: Session, name: str) -> Row:
     with tempfile.TemporaryDirectory() as folder:
         out, inputs = Path(folder) / "grid", Path(folder) / "inputs"
         np.concatenate([q, v, tau], axis=-1).astype("float32").tofile(inputs)
-        words = [program("nvcc"), "-std=c++17", "-O3", f"-arch={session.gpu.arch}", f"-I{source.parent}"]
+        words = [program("nvcc"), "-std=c++17", "-O3", f"-arch={context.gpu.arch}", f"-I{source.parent}"]
         ran([*words, str(Path(__file__).with_name("grid.cu")), "-o", str(out)])
         lines = ran([str(out), str(inputs), folder]).splitlines()
         answers = {name: np.fromfile(Path(folder) / name, "float32") for name in GRID}
     errors = {name: differs(answers[name], wanted) for name, wanted in expected(robot.compile(), q, v, tau).items()}
     for (function, n), rows in fastest(lines).items():
-        ours = Timed(name, session.gpu, Plan()).kernel_us(function, n)
+        ours = Timed(name, context.gpu, Plan()).kernel_us(function, n)
         row = {"what": "GRiD", "robot": name, "dtype": "float32", "function": function, "n": n, "us": ours}
-        session.say({**row, "grid_us": rows["us"], "threads": rows["threads"], "ratio": rows["us"] / ours})
+        context.say({**row, "grid_us": rows["us"], "threads": rows["threads"], "ratio": rows["us"] / ours})
     return {"differs": errors}
 
 

@@ -258,3 +258,15 @@ def test_the_form_for_one_state_is_called_alone() -> None:
     call()
     expected = robot.compile(target="numpy").forward_dynamics(*(array[-1] for array in arrays))
     np.testing.assert_allclose(out[0][0], expected, rtol=1e-9)
+
+
+def test_functions_of_one_state_have_calls() -> None:
+    """All but Pinocchio's, which takes minutes to build."""
+    from benchmarks.functions import NAMES, Framed
+    from benchmarks.measurements.packed import packed
+    from benchmarks.run import QUICK
+
+    subject = Framed(Case("panda", "panda"), NAMES, QUICK)
+    dynamics, states = subject.dynamics(), subject.states(3)
+    for name in NAMES:
+        packed(dynamics, name, states)()

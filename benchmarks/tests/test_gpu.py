@@ -17,8 +17,8 @@ import condyle
 from benchmarks import gpu_time, results, steps_common
 from benchmarks.gpu import arrays, correct, libraries, parts, prepare, receipt, times, tools
 from benchmarks.gpu.__main__ import main
+from benchmarks.gpu.context import Context, Row, read, without_gpu
 from benchmarks.gpu.parts import Part
-from benchmarks.gpu.session import Row, Session, read, without_gpu
 from condyle.errors import BuildError, DeviceError, UnsupportedError
 from condyle.functions import DEFAULT
 from condyle.model.joints import JOINT_TYPES
@@ -37,22 +37,22 @@ PLAN = times.Plan((3, 40), launches=2, repeats=1, copied=1024, cases={CHAIN: ("i
 
 
 @pytest.fixture
-def session(fake: FakeDriver, tmp_path: Path) -> Session:
-    return Session("a part", tmp_path / "rows.jsonl")
+def context(fake: FakeDriver, tmp_path: Path) -> Context:
+    return Context("a part", tmp_path / "rows.jsonl")
 
 
-def rows(session: Session) -> list[Row]:
-    return read(session.rows)
+def rows(context: Context) -> list[Row]:
+    return read(context.rows)
 
 
 def about(row: Row) -> tuple[Any, ...]:
     return row["function"], row["form"]
 
 
-def test_functions(session: Session) -> None:
+def test_functions(context: Context) -> None:
     """Functions of DEFAULT and some others, with forces too, in two forms; rows say what was computed where."""
-    correct.functions(session, CHAIN, "float32", SOME)
-    written = rows(session)
+    correct.functions(context, CHAIN, "float32", SOME)
+    written = rows(context)
     assert not [row for row in written if {"bad", "left_out"} & set(row)]
     done = {("dfd", "thread"), ("dfd", "group32"), ("dstep", "thread"), ("fd f_ext", "thread")}
     assert done <= {about(row) for row in written}
@@ -63,31 +63,31 @@ def test_functions(session: Session) -> None:
     assert len(row["kernels"]) == 1
 
 
-def test_contacts(session: Session) -> None:
+def test_contacts(context: Context) -> None:
     """A point at the tip of an arm that can move in three directions."""
     correct.functions(
-        session, "4", "float64", replace(SOME, forms=("thread",), many=(33,), names=("cfd", "step_active"))
+        context, "4", "float64", replace(SOME, forms=("thread",), many=(33,), names=("cfd", "step_active"))
     )
-    assert [(row["function"], row.get("bad")) for row in rows(session)] == [("cfd", None), ("step_active", None)]
+    assert [(row["function"], row.get("bad")) for row in rows(context)] == [("cfd", None), ("step_active", None)]
 
 
 def test_the_tree_of_all_joints() -> None:
     assert {joint.type for joint in correct.robot_of("tree").joints} == set(JOINT_TYPES)
 
 
-def test_schedules(session: Session) -> None:
-    correct.jobs(session, (CHAIN,), 2)
-    (row,) = rows(session)
+def test_schedules(context: Context) -> None:
+    correct.jobs(context, (CHAIN,), 2)
+    (row,) = rows(context)
     assert row["what"] == "schedule" and "bad" not in row and row["answers"] and len(row["kernels"]) > 10
 
 
-def test_rollouts_links_and_users(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rollouts_links_and_users(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(correct, "STEPS", 4)
     monkeypatch.setattr(correct, "DEFAULT", ("minv", "fd"))
-    correct.rollouts(session, "float32", (CHAIN,), 5)
-    correct.links(session, "float64", (3,), (2,))
-    correct.users(session, "float64", CHAIN, 5)
-    written = rows(session)
+    correct.rollouts(context, "float32", (CHAIN,), 5)
+    correct.links(context, "float64", (3,), (2,))
+    correct.users(context, "float64", CHAIN, 5)
+    written = rows(context)
     assert not [row for row in written if "bad" in row]
     assert {row["what"] for row in written} == {"rollout", "links", "user's function"}
     assert all(row["kernels"] and row["answers"] for row in written)
@@ -121,17 +121,17 @@ WRONG: dict[str, Callable[[np.ndarray], None]] = {
 
 
 @pytest.mark.parametrize("said", WRONG)
-def test_a_wrong_answer_is_noticed(session: Session, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+def test_a_wrong_answer_is_noticed(context: Context, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
     planted(monkeypatch, WRONG[said])
     amount = correct.Amount(("thread",), (), few=(), many=(70,), names=("id",), partitions={})
-    correct.functions(session, CHAIN, "float32", amount)
-    assert said in next(row for row in rows(session) if row["function"] == "id")["bad"]
+    correct.functions(context, CHAIN, "float32", amount)
+    assert said in next(row for row in rows(context) if row["function"] == "id")["bad"]
 
 
-def test_other_bits_of_another_form_are_noticed(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_bits_of_another_form_are_noticed(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     reference = arrays.Reference(correct.robot_of(CHAIN), functions=(condyle.functions.FUNCTIONS["id"],))
     dyn = correct.on_gpu(correct.robot_of(CHAIN), "float32")
-    work = correct.Compared(session, reference, dyn, condyle.functions.FUNCTIONS["id"], (3,), {})
+    work = correct.Compared(context, reference, dyn, condyle.functions.FUNCTIONS["id"], (3,), {})
     work()
     ((name, (first,)),) = work.bits.items()
     work.bits[name] = [np.nextafter(first, np.float32(9))]
@@ -139,30 +139,30 @@ def test_other_bits_of_another_form_are_noticed(session: Session, monkeypatch: p
         work()
 
 
-def test_an_error_of_the_driver_ends_the_part(session: Session) -> None:
+def test_an_error_of_the_driver_ends_the_part(context: Context) -> None:
     def broken() -> Row:
         raise DeviceError("CUDA_ERROR_ILLEGAL_ADDRESS")
 
     def lacking() -> Row:
         raise UnsupportedError("has no work")
 
-    session.check({"what": "first"}, lacking, may_lack=True)
-    session.check({"what": "second"}, lacking)
+    context.check({"what": "first"}, lacking, may_lack=True)
+    context.check({"what": "second"}, lacking)
     with pytest.raises(DeviceError):
-        session.check({"what": "third"}, broken)
-    assert [{"bad", "left_out"} & set(row) for row in rows(session)] == [{"left_out"}, {"bad"}, {"bad"}]
+        context.check({"what": "third"}, broken)
+    assert [{"bad", "left_out"} & set(row) for row in rows(context)] == [{"left_out"}, {"bad"}, {"bad"}]
 
 
-def test_times(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half a millisecond a graph, says the driver that computes."""
     monkeypatch.setitem(times.FORMS, "float32", ("thread", "group32", "thread split"))
     monkeypatch.setattr(times, "DEFAULT", ("fd",))
     monkeypatch.setitem(times.GOALS, (CHAIN, "id", 40), 1e3)
-    times.start(session, PLAN)
-    times.forms(session, CHAIN, "float32", PLAN)
-    times.links(session, PLAN, ("3",))
-    times.calls(session, PLAN, (3,), (CHAIN, ("id",)))
-    machine, *written = rows(session)
+    times.start(context, PLAN)
+    times.forms(context, CHAIN, "float32", PLAN)
+    times.links(context, PLAN, ("3",))
+    times.calls(context, PLAN, (3,), (CHAIN, ("id",)))
+    machine, *written = rows(context)
     assert machine["versions"]["numpy"] and machine["copy_gb_s"] > 0
     timed = [row for row in written if row["what"] == "kernel"]
     assert [(row["function"], row["form"], row["n"]) for row in timed] == [
@@ -176,24 +176,24 @@ def test_times(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow  # compiles a quadruped on the ground
-def test_times_of_rollouts(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_times_of_rollouts(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(times, "STEPS", 3)
     monkeypatch.setattr(steps_common.Plan, "steps", 3)
-    times.rollouts(session, PLAN, 2)
-    assert [(row["robot"], row["us"] > 0) for row in rows(session)] == [(name, True) for name in times.ROLLED]
+    times.rollouts(context, PLAN, 2)
+    assert [(row["robot"], row["us"] > 0) for row in rows(context)] == [(name, True) for name in times.ROLLED]
 
 
-def test_what_is_not_installed_is_left_out(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_left_out(context: Context, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tools.shutil, "which", lambda name: None)
     monkeypatch.setattr(libraries, "import_module", raising)
     for part in (libraries.pytorch, libraries.cupy, libraries.jax, tools.profile):
-        part(session)
+        part(context)
     monkeypatch.setattr(correct, "command", lambda words: 0)
-    correct.header(session, ("iiwa14",))
-    libraries.mjx(session, ("iiwa14",), 2)
-    tools.sanitize(session, "racecheck")
-    tools.grid(session, "iiwa14")
-    written = rows(session)
+    correct.header(context, ("iiwa14",))
+    libraries.mjx(context, ("iiwa14",), 2)
+    tools.sanitize(context, "racecheck")
+    tools.grid(context, "iiwa14")
+    written = rows(context)
     assert all(row["left_out"] for row in written)
     said = " ".join(row["left_out"] for row in written)
     assert all(word in said for word in ("torch", "cupy", "jax", "ncu", "compute-sanitizer", "nvcc", "--grid"))
@@ -310,14 +310,14 @@ def test_a_part_in_a_process_of_its_own(tmp_path: Path, capsys: pytest.CaptureFi
 CHECKING = """
 from pathlib import Path
 from benchmarks.gpu import correct
-from benchmarks.gpu.session import Session
+from benchmarks.gpu.context import Context
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
 driver = drivers.Driver(FakeDriver())
 drivers.driver = lambda: driver
 amount = correct.Amount(("thread",), ("thread",), few=(1,), many=(1, 70), names=("id", "m"), partitions={})
 for _ in range(int(sys.argv[2])):
-    correct.functions(Session(sys.argv[1], Path(sys.argv[3])), "2", "float32", amount)
+    correct.functions(Context(sys.argv[1], Path(sys.argv[3])), "2", "float32", amount)
 """
 
 
@@ -408,7 +408,7 @@ def test_kernels_without_a_gpu_have_the_texts_of_those_with_one(
 ) -> None:
     """So that a receipt can be compared."""
     amount = correct.Amount(("thread", "group32"), (), few=(1,), many=(1,), names=("fd", "dfd"))
-    with_gpu, without = Session("one", tmp_path / "1"), Session("one", tmp_path / "2", for_arch="")
+    with_gpu, without = Context("one", tmp_path / "1"), Context("one", tmp_path / "2", for_arch="")
     correct.functions(with_gpu, CHAIN, "float32", amount)
     monkeypatch.setattr(drivers, "driver", drivers.driver)  # is put back
     without_gpu()

@@ -70,6 +70,13 @@ def test_answers_that_are_zero_are_not_taken_alone() -> None:
     assert len(case.inputs[0]) == 4 and (case.outputs[1] > 0.0).all()
 
 
+def test_an_answer_beside_a_much_larger_one_has_its_rounding() -> None:
+    """As a residual of 1e-12 beside speeds: its last bits are those of another order of operations."""
+    case = states(lambda x: [x + 2.0, 1e-12 * (x + 2.0)], X, Y)
+    scale = np.max(np.abs(case.outputs[1]))
+    assert case.tolerance_of(1) * scale > np.finfo(np.float32).eps and case.tolerance_of(0) == 1e-5
+
+
 def test_a_residual_does_not_count_and_nothing_else_is_no_test() -> None:
     assert states(lambda x: [x + 2.0, 1e-9 * np.sin(1e9 * x)], Y, RESIDUAL).tolerance_of(0) < 1e-4
     assert states(lambda x: [np.sin(1e9 * x)], Y) is None

@@ -47,9 +47,17 @@ def configured(folder: Path, build: Path, *options: str) -> list[str]:
     return ["cmake", "-S", str(folder), "-B", str(build), *options]
 
 
-def installed(export: Path, work: Path) -> Path:
+def run(project: Path, *options: str) -> None:
+    """Configured, built, and called."""
+    call(configured(project, project / "build", *options), project)
+    call(["cmake", "--build", str(project / "build")], project)
+    call([str(project / "build" / "app")], project)
+
+
+def installed(export: Path, work: Path, *options: str) -> Path:
     """Built, installed, and moved."""
-    call(configured(export, work / "build", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib"), work)
+    options = ("-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_INSTALL_LIBDIR=lib", *options)
+    call(configured(export, work / "build", *options), work)
     call(["cmake", "--build", str(work / "build")], work)
     call(["cmake", "--install", str(work / "build"), "--prefix", str(work / "first")], work)
     (work / "first").rename(work / "place")
@@ -79,9 +87,7 @@ def test_find_package(place: Path, tmp_path: Path) -> None:
             assert done.returncode != 0
             assert f"version: {TARGET.abi}" in done.stderr
             continue
-        call(command, tmp_path)
-        call(["cmake", "--build", str(project / "build")], tmp_path)
-        call([str(project / "build" / "app")], tmp_path)
+        run(project, f"-DCMAKE_PREFIX_PATH={place}")
 
 
 @needs_pkg_config
@@ -99,9 +105,7 @@ def test_a_folder_of_another_project(tmp_path: Path) -> None:
     """add_subdirectory gives the same target, and neither builds the test nor registers it."""
     project = second(tmp_path / "second", lists(0, "main.c", "add_subdirectory(arm)\nenable_testing()"))
     condyle.export(ARM, "c", project / "arm", ("id",), name="arm")
-    call(configured(project, project / "build"), tmp_path)
-    call(["cmake", "--build", str(project / "build")], tmp_path)
-    call([str(project / "build" / "app")], tmp_path)
+    run(project)
     assert not list((project / "build").rglob("*_test"))
 
 
@@ -123,14 +127,11 @@ int main()
 @pytest.mark.slow
 def test_the_cuda_header_is_a_package_too(tmp_path: Path) -> None:
     condyle.export(ARM, "cuda", tmp_path / "export", ("id",), name="arm")
-    call(configured(tmp_path / "export", tmp_path / "build", "-DCMAKE_CUDA_COMPILER="), tmp_path)
-    call(["cmake", "--install", str(tmp_path / "build"), "--prefix", str(tmp_path / "place")], tmp_path)
+    place = installed(tmp_path / "export", tmp_path, "-DCMAKE_CUDA_COMPILER=")
     text = lists(ABI, "main.cpp") + f"target_include_directories(app PRIVATE {SHIM})\n"
     text += "target_compile_definitions(app PRIVATE SHIM_ROBOT=arm)\n"
     project = second(tmp_path / "second", text, "main.cpp", CUDA_MAIN)
-    call(configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}"), tmp_path)
-    call(["cmake", "--build", str(project / "build")], tmp_path)
-    call([str(project / "build" / "app")], tmp_path)
+    run(project, f"-DCMAKE_PREFIX_PATH={place}")
 
 
 CUDA_PROJECT = f"""
@@ -155,10 +156,7 @@ int main()
 def test_a_project_in_cuda_alone_finds_the_header(tmp_path: Path) -> None:
     """Its sources become C++17, whatever it asks for; a launch of no states needs no GPU."""
     condyle.export(ARM, "cuda", tmp_path / "export", ("rollout",), name="arm")
-    call(configured(tmp_path / "export", tmp_path / "build", "-DCMAKE_CUDA_COMPILER="), tmp_path)
-    call(["cmake", "--install", str(tmp_path / "build"), "--prefix", str(tmp_path / "place")], tmp_path)
+    place = installed(tmp_path / "export", tmp_path, "-DCMAKE_CUDA_COMPILER=")
     project = second(tmp_path / "second", CUDA_PROJECT, "main.cu", CUDA_ROLLOUT)
     standard = "-DCMAKE_CUDA_STANDARD=14", "-DCMAKE_CUDA_ARCHITECTURES=80"
-    call(configured(project, project / "build", f"-DCMAKE_PREFIX_PATH={tmp_path / 'place'}", *standard), tmp_path)
-    call(["cmake", "--build", str(project / "build")], tmp_path)
-    call([str(project / "build" / "app")], tmp_path)
+    run(project, f"-DCMAKE_PREFIX_PATH={place}", *standard)

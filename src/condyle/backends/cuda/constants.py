@@ -17,20 +17,20 @@ LITERAL = re.compile(r"0d[0-9A-F]{8}(?!0{8})[0-9A-F]{8}")
 def in_memory(text: str) -> str:
     """A module with one kernel, with its literals of 64 bits in constant memory."""
     head, body = text.split("\n{\n")
-    places: dict[str, int] = {}
+    offsets: dict[str, int] = {}
     lines: list[str] = []
     loads = 0
     for line in body.splitlines():
         for number in dict.fromkeys(LITERAL.findall(line)):
-            if len(places) < MOST or number in places:
-                offset = 8 * places.setdefault(number, len(places))
+            if len(offsets) < MOST or number in offsets:
+                offset = offsets.setdefault(number, 8 * len(offsets))
                 lines.append(f"    ld.const.f64 %number{loads}, [numbers+{offset}];")
                 line = line.replace(number, f"%number{loads}")
                 loads += 1
         lines.append(line)
-    if not places:
+    if not offsets:
         return text
-    table = ", ".join(number.replace("0d", "0x") for number in places)
+    table = ", ".join(number.replace("0d", "0x") for number in offsets)
     start = head.index(".visible .entry")
-    head = f"{head[:start]}.const .align 8 .b64 numbers[{len(places)}] = {{{table}}};\n\n{head[start:]}"
+    head = f"{head[:start]}.const .align 8 .b64 numbers[{len(offsets)}] = {{{table}}};\n\n{head[start:]}"
     return "\n".join([head, "{", f"    .reg .f64 %number<{loads}>;", *lines, ""])

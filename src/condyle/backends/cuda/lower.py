@@ -177,12 +177,12 @@ def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]
     if trusting.peak > values:
         found += _orders(program, target, pressed=True)
         trusting, order = _best(program, found, bits, wide)
-    own, own_order = _best(program, found, bits, target) if trusting.peak > values else (trusting, order)
-    chosen = [_narrowed(program, own_order, bits, target, own)]
+    least, least_order = _best(program, found, bits, target) if trusting.peak > values else (trusting, order)
+    chosen = [_narrowed(program, least_order, bits, target, least)]
     if trusting.peak > values and trusting.traffic == 0 and len(program) < target.many:
         chosen.insert(0, _narrowed(program, order, bits, wide, trusting))
-    if bits == 64 and own.peak > target.spare64:
-        chosen.append(_spare(program, own_order, target))
+    if bits == 64 and least.peak > target.spare64:
+        chosen.append(_spare(program, least_order, target))
     return chosen
 
 

@@ -34,7 +34,7 @@ QUERY = {
 
 
 @dataclass
-class Session:
+class Context:
     """rows: the file that rows are added to.
 
     for_arch: not None where there is no GPU, and the driver does nothing: kernels are written, and assembled for it.
@@ -90,11 +90,11 @@ class Session:
 
 def write(path: Path, row: Row) -> None:
     """Adds a row to a file, in one write of a whole line, whatever stands before it."""
-    place = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
-        os.write(place, f"\n{json.dumps(row, default=float)}\n".encode())
+        os.write(file, f"\n{json.dumps(row, default=float)}\n".encode())
     finally:
-        os.close(place)
+        os.close(file)
 
 
 def read(path: Path) -> list[Row]:
@@ -108,7 +108,7 @@ def read(path: Path) -> list[Row]:
 
 @contextmanager
 def recorded(for_arch: str | None = None) -> Generator[list[str], None, None]:
-    """Hashes of the kernels that are loaded meanwhile. for_arch: see `Session`."""
+    """Hashes of the kernels that are loaded meanwhile. for_arch: see `Context`."""
     hashes: list[str] = []
     before = kernel.image_of
 
@@ -150,11 +150,11 @@ class Nothing(Recorder):
     To read answers is an error, so that nobody goes on with them.
     """
 
-    places = itertools.count(1 << 40, 1 << 36)
+    addresses = itertools.count(1 << 40, 1 << 36)
     """Of memory, far from each other."""
 
     def cuMemAlloc(self, size: int) -> tuple[int, int]:
-        return 0, next(self.places)
+        return 0, next(self.addresses)
 
     def cuMemcpyDtoHAsync(self, to: int, source: int, size: int, stream: int) -> tuple[int]:
         return (1,)
