@@ -12,11 +12,11 @@ import pytest
 import condyle
 from benchmarks.parallel import parts as by_links
 from condyle.backends.cuda import time_loop
-from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.kernel import CudaKernel, planned, scratch_bytes
 from condyle.backends.cuda.launches import Parts
+from condyle.backends.cuda.target import Form
 from condyle.functions import FUNCTIONS
-from condyle.ir.time_loops import Give, Take, TimeLoop
+from condyle.ir.loops import Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver

@@ -19,7 +19,7 @@ from condyle.runtime.cuda.arrays import Arrays, DeviceArray, Layout, shape_of
 from condyle.runtime.cuda.driver import Gpu, gpu, handle_of, is_captured, pinned_arrays, wait
 from condyle.runtime.packed import Packed
 from condyle.specification import Function
-from condyle.trace.time_loops import time_loop
+from condyle.trace.loops import time_loop
 
 CAPTURED = "this stream is being captured into a graph, which needs arrays that stay: pass out="
 

@@ -15,12 +15,11 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.launches import Part, Parts, Text
-from condyle.backends.cuda.target import TARGET, WARP, Target
+from condyle.backends.cuda.target import TARGET, WARP, Form, Target
 from condyle.errors import BuildError, DeviceError
+from condyle.ir.loops import TimeLoop
 from condyle.ir.program import Array
-from condyle.ir.time_loops import TimeLoop
 from condyle.runtime import cache
 from condyle.runtime.cuda.driver import Function, Gpu, Pinned
 from condyle.runtime.cuda.stage import HOST, Slot, free_released, scratch
