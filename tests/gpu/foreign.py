@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 
 import numpy as np
 
 from condyle.runtime.cuda import arrays
 from tests.backends.cuda.fake_driver import FakeDriver
+
+pointer: Callable[[object, bytes], int] = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
 
 
 class Foreign:
@@ -39,7 +44,7 @@ class Foreign:
         self.streams.append(stream)
         address, bits = self.address - self.offset, 8 * self.host.itemsize
         capsule = arrays.lend(self, address, self.host.shape, bits, self.device, bool(version))
-        place = arrays._pointer(capsule, arrays.VERSIONED if version else arrays.PLAIN)
+        place = pointer(capsule, arrays.VERSIONED if version else arrays.PLAIN)
         made = (arrays.ManagedVersioned if version else arrays.Managed).from_address(place)
         made.tensor.dtype.code = self.kind
         made.tensor.byte_offset = self.offset

@@ -129,11 +129,11 @@ class GpuDynamics(Dynamics):
         results: list[Any] = []
         if out is not None:
             results = [*out] if isinstance(out, (tuple, list)) else [out]
-        count, arrays = len(args), Arrays([*args, *results])
+        count, arrays = len(args), Arrays((*args, *results))
         if not any(arrays.layouts[:count]):
             return super().call(function, args, out, ranges)
         if None in arrays.layouts:
-            arrays = Arrays([*map(self._there, args), *results])
+            arrays = Arrays((*map(self._there, args), *results))
         function = function if isinstance(function, Function) else function_of(function)
         return cast("tuple[Array, ...]", self._device_call(function, arrays, count, None if out is None else results))
 
