@@ -214,8 +214,9 @@ class GpuDynamics(Dynamics):
 
         While it is captured nothing is waited for: the graph's owner sees to the order. count: of inputs.
         """
-        named = {origin for origin in arrays.streams if origin is not None}
-        stream = self._stream if self._stream is not None else max(named, default=0)
+        named = set(arrays.streams)
+        named.discard(None)
+        stream = self._stream if self._stream is not None else max(cast("set[int]", named), default=0)
         if is_captured(device, stream):
             return stream, True
         if named - {stream}:

@@ -148,7 +148,7 @@ class DeviceArray:
         self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
     ) -> None:
         self._gpu, self.shape, self.dtype = gpu, shape, dtype
-        self.layout: Layout = shape, None, f"<f{dtype.itemsize}", False
+        self.layout: Layout = shape, None, dtype.str, False
         self.device, self.nbytes = gpu.index, math.prod(shape) * dtype.itemsize
         self.address = allocate(gpu, self.nbytes, stream) if self.nbytes else 0
         self._streams: dict[int, object] = {}
@@ -157,9 +157,9 @@ class DeviceArray:
 
     def written_in(self, stream: int, owner: object = None) -> None:
         """From now on it is ready in the order of this stream. owner: the object whose stream it is, if it is known."""
-        self.stream = stream
-        self._ready = set[int]()
-        self.used_in(stream, owner)
+        self.stream, self._ready = stream, {stream}
+        if owner is not None or stream not in self._streams:
+            self._streams[stream] = owner
 
     def used_in(self, stream: int, owner: object = None) -> None:
         """Work that uses it is in this stream, after what made it."""
@@ -177,7 +177,7 @@ class DeviceArray:
         self._streams.setdefault(0, None)  # the borrower's is not known
         return {
             "shape": self.shape,
-            "typestr": f"<f{self.dtype.itemsize}",
+            "typestr": self.dtype.str,
             "data": (self.address, False),
             "strides": None,
             "version": 3,
@@ -261,13 +261,14 @@ class Arrays:
 
     def check_devices(self, gpu: Gpu, sizes: Sequence[int], names: Sequence[str]) -> None:
         """DeviceError for an array that does not lie on this GPU; the driver is asked where its owner is silent."""
-        attempt, key, index = gpu.driver.attempt, gpu.ordinal, gpu.index
+        index = gpu.index
         if self.devices.count(index) == len(self.devices):
             return
+        ask, key = gpu.driver.function("cuPointerGetAttribute"), gpu.ordinal
         for address, where, size, name in zip(self.addresses, self.devices, sizes, names, strict=True):
             if where == index or not size:
                 continue
-            if where is not None or attempt("cuPointerGetAttribute", key, address) != (0, index):
+            if where is not None or ask(key, address) != (0, index):
                 _refuse_device(gpu, address, where, name)
 
 

@@ -8,7 +8,7 @@ import math
 import os
 import weakref
 from collections import deque
-from collections.abc import Generator, Mapping, Sequence, Set
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, cached_property
@@ -88,6 +88,10 @@ class Driver:
                 "this process was forked after CUDA had started, which CUDA does not allow: start workers with "
                 'multiprocessing.get_context("spawn"), or use the GPU only after the fork'
             )
+
+    def function(self, name: str) -> Callable[..., tuple[Any, ...]]:
+        """A function that every driver has: its status, then values."""
+        return getattr(self._api, name)
 
     def attempt(self, name: str, *arguments: object) -> tuple[Any, ...]:
         """The status of one driver call, then its values, which mean something if the status is 0."""
