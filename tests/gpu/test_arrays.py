@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,12 +11,11 @@ import pytest
 
 from condyle.calls.gpu import gpu
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime._native import borrow
-from condyle.runtime.cuda import arrays
+from condyle.runtime._native import borrow, lend
 from condyle.runtime.cuda.arrays import DeviceArray
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, wanted
-from tests.gpu.foreign import Foreign, pointer
+from tests.gpu.foreign import Foreign, managed
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -58,29 +58,27 @@ def test_dlpack_in(fake: FakeDriver, old: bool) -> None:
     assert [one.streams for one in (*lent, *outs)] == [[5]] * 6
     dyn.mass_matrix(lent[0])
     assert lent[0].streams == [5, 1]  # the default stream, as DLPack numbers it
+    del lent, outs, out
     gc.collect()
-    assert not arrays._lent_out  # every capsule was given back
+    assert not Foreign.alive  # every capsule was given back
 
 
 @pytest.mark.parametrize("versioned", [False, True])
 def test_lent_to_numpy(versioned: bool) -> None:
     """A borrower that is not ours, which believes that the memory is the processor's."""
     memory = np.arange(12.0)
-    owner = SimpleNamespace()
+    before = sys.getrefcount(memory)
 
-    def lend(**given: object) -> object:
-        capsule = arrays.lend((owner, memory), memory.ctypes.data, (3, 4), 64, 0, versioned)
-        name = arrays.VERSIONED if versioned else arrays.PLAIN
-        kind = arrays.ManagedVersioned if versioned else arrays.Managed
-        kind.from_address(pointer(capsule, name)).tensor.device.type = 1
+    def lent(**given: object) -> object:
+        capsule = lend(memory, memory.ctypes.data, (3, 4), 64, 0, versioned)
+        managed(capsule, versioned).tensor.device.type = 1
         return capsule
 
-    taken = np.from_dlpack(SimpleNamespace(__dlpack__=lend, __dlpack_device__=lambda: (1, 0)))
+    taken = np.from_dlpack(SimpleNamespace(__dlpack__=lent, __dlpack_device__=lambda: (1, 0)))
     np.testing.assert_array_equal(taken, memory.reshape(3, 4))
-    assert len(arrays._lent_out) == 1
+    assert sys.getrefcount(memory) == before + 1
     del taken
-    gc.collect()
-    assert not arrays._lent_out
+    assert sys.getrefcount(memory) == before
 
 
 def test_dlpack_out(fake: FakeDriver) -> None:
@@ -162,7 +160,7 @@ def test_wrong_lenders(fake: FakeDriver) -> None:
     refused = SimpleNamespace(__dlpack_device__=lambda: (2, 0), __dlpack__=_gradient)
     fails(DeviceError, "q does not lend its memory.*q.detach", refused, *good[1:])
     gc.collect()
-    assert not arrays._lent_out
+    assert set(Foreign.alive) == set(good)
     with pytest.raises(DTypeError, match="a stream is a number"):
         dyn.on("five")
 

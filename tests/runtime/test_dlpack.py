@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import re
 import sys
 from types import SimpleNamespace
@@ -13,28 +12,29 @@ import numpy as np
 import pytest
 
 from condyle.errors import DTypeError
-from condyle.runtime._native import borrow
-from condyle.runtime.cuda import arrays
-from tests.gpu.foreign import pointer
+from condyle.runtime._native import borrow, lend
+from tests.gpu.foreign import FLOAT, managed
 from tests.runtime.test_gpu_arrays import ADDRESS, Raises
 from tests.runtime.test_leaks import SPARE, blocks_left
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
 
+OWNER = object()
+
+
 def lent(versioned: bool = True, **changes: object) -> SimpleNamespace:
     """A lender of two rows of three numbers, whose tensor says something else."""
 
-    def lend(**options: object) -> object:
-        capsule = arrays.lend(None, ADDRESS, (2, 3), 64, 1, versioned)
-        address = pointer(capsule, arrays.VERSIONED if versioned else arrays.PLAIN)
-        managed = (arrays.ManagedVersioned if versioned else arrays.Managed).from_address(address)
+    def liar(**options: object) -> object:
+        capsule = lend(OWNER, ADDRESS, (2, 3), 64, 1, versioned)
+        tensor = managed(capsule, versioned)
         for name, value in changes.items():
-            places: list[Any] = [managed, managed.tensor, managed.tensor.dtype]
+            places: list[Any] = [tensor, tensor.tensor, tensor.tensor.dtype]
             setattr(next(place for place in places if hasattr(place, name)), name, value)
         return capsule
 
-    return SimpleNamespace(__dlpack__=lend)
+    return SimpleNamespace(__dlpack__=liar)
 
 
 def refused(error: type[Exception], lender: object) -> str:
@@ -51,6 +51,7 @@ NOWHERE = ctypes.POINTER(ctypes.c_int64)()
 
 @pytest.mark.parametrize("versioned", [False, True])
 def test_borrowed(versioned: bool) -> None:
+    before = sys.getrefcount(OWNER)
     steps = (ctypes.c_int64 * 2)(1 << 62, -1)
     strides = ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64))
     dense = (2, 3), (24, 8), "<f8", False
@@ -72,31 +73,30 @@ def test_borrowed(versioned: bool) -> None:
         ({"code": 255}, ADDRESS, ((2, 3), (24, 8), "kind 255 of 64", False), 1),
     ):
         assert borrow(lent(versioned, **changes), 1)[:3] == (address, layout, device)  # type: ignore[arg-type]
-    gc.collect()
-    assert not arrays._lent_out
+    assert sys.getrefcount(OWNER) == before
 
 
 @pytest.mark.parametrize("versioned", [False, True])
 def test_tensors_that_cannot_be_read(versioned: bool) -> None:
+    before = sys.getrefcount(OWNER)
     for changes in ({"ndim": -1}, {"ndim": 65}, {"ndim": (1 << 31) - 1}, {"shape": NOWHERE}):
         said = refused(BufferError, lent(versioned, **changes))  # type: ignore[arg-type]
         assert re.fullmatch(r"its DLPack tensor has ndim -?\d+, expected 0 to 64, and a shape", said)
     if versioned:
         assert borrow(lent(minor=9, flags=5), 1)[1][3] is True
         assert refused(BufferError, lent(major=2)) == "it speaks version 2 of DLPack, expected 1"
-    gc.collect()
-    assert not arrays._lent_out
+    assert sys.getrefcount(OWNER) == before
 
 
 def test_borrowed_of_numpy() -> None:
     """A lender that is not ours, of both versions. The array lives until the capsule goes."""
     array = np.arange(24.0).reshape(4, 6)[:, ::2]
     before = sys.getrefcount(array)
-    for lend in (
+    for lending in (
         lambda stream: array.__dlpack__(),  # older than DLPack 1.0
         lambda stream, max_version: array.__dlpack__(max_version=max_version),
     ):
-        address, layout, device, holder = borrow(SimpleNamespace(__dlpack__=lend), 7)
+        address, layout, device, holder = borrow(SimpleNamespace(__dlpack__=lending), 7)
         assert (address, layout, device) == (array.ctypes.data, (array.shape, array.strides, "<f8", False), 0)
         assert sys.getrefcount(array) == before + 1
         del holder
@@ -104,6 +104,34 @@ def test_borrowed_of_numpy() -> None:
     asked: list[dict[str, object]] = []
     refused(ValueError, SimpleNamespace(__dlpack__=lambda **options: asked.append(options)))
     assert asked == [{"stream": 7, "max_version": (1, 0)}]
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+def test_lent(versioned: bool) -> None:
+    """The owner lives until the capsule goes, or until the deleter is called, by a thread without the GIL."""
+    before = sys.getrefcount(OWNER)
+    for shape, strides in ((), ()), ((0, 3), (3, 1)), ((2, 3, 4), (12, 4, 1)), ((2,) * 64, None):
+        capsule = lend(OWNER, ADDRESS, shape, 32, 1, versioned)
+        assert sys.getrefcount(OWNER) == before + 1
+        tensor = managed(capsule, versioned).tensor
+        assert tuple(tensor.shape[: len(shape)]) == shape
+        assert strides in (None, tuple(tensor.strides[: len(shape)]))
+        assert (tensor.data, tensor.dtype.code, tensor.dtype.bits, tensor.dtype.lanes) == (ADDRESS, FLOAT, 32, 1)
+        assert (tensor.device.type, tensor.device.number, tensor.byte_offset) == (2, 1, 0)
+        del capsule
+        assert sys.getrefcount(OWNER) == before
+    capsule = lend(OWNER, ADDRESS, (2,), 32, 1, versioned)
+    taken = managed(capsule, versioned)
+    renamed = b"used_dltensor"
+    assert not ctypes.pythonapi.PyCapsule_SetName(ctypes.py_object(capsule), ctypes.c_char_p(renamed))
+    del capsule
+    assert sys.getrefcount(OWNER) == before + 1
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(taken.deleter)(ctypes.addressof(taken))  # which lets go of the GIL
+    assert sys.getrefcount(OWNER) == before
+    for shape, error in (((1,) * 65, BufferError), ((1 << 63,), OverflowError), (("2",), TypeError)):
+        with pytest.raises(error):
+            lend(OWNER, ADDRESS, shape, 32, 1, versioned)  # type: ignore[arg-type]
+    assert sys.getrefcount(OWNER) == before
 
 
 def test_capsules_that_are_none() -> None:
@@ -131,4 +159,5 @@ def test_nothing_is_left_behind() -> None:
     array = np.zeros((3, 2))
     lender = SimpleNamespace(__dlpack__=lambda **options: array.__dlpack__(max_version=(1, 0)))
     assert blocks_left(lambda: borrow(lender, 1)) < SPARE
+    assert blocks_left(lambda: borrow(lent(), 1)) < SPARE
     assert blocks_left(lambda: borrow(SimpleNamespace(__dlpack__=lambda **options: None), 1)) < SPARE

@@ -61,6 +61,8 @@ static PyMethodDef module_methods[] = {
      "borrow(array, stream): (address, layout, device, holder) of an array that lends itself by DLPack."},
     {"describe", (PyCFunction)(void (*)(void))module_describe, METH_FASTCALL,
      "describe(arrays, type): lists of addresses, layouts, devices, streams; numbers of those to borrow."},
+    {"lend", module_lend, METH_VARARGS,
+     "lend(owner, address, shape, bits, device, versioned): a DLPack capsule of a dense array of floats on a GPU."},
     {"launch", (PyCFunction)(void (*)(void))module_launch, METH_FASTCALL,
      "launch(driver, function, grid, block, shared_bytes, stream, values, addresses): puts a kernel in a stream."},
     {"export", module_export, METH_VARARGS, "export(number, entry, single): what XLA calls by this number, for ever."},

@@ -75,6 +75,7 @@ def borrow(array: object, stream: int, /) -> tuple[int, Any, int | None, object]
 def describe(
     arrays: tuple[object, ...], type: type[object], /
 ) -> tuple[list[int], list[Any], list[int | None], list[int | None], list[int]]: ...
+def lend(owner: object, address: int, shape: tuple[int, ...], bits: int, device: int, versioned: bool, /) -> object: ...
 def launch(
     driver: Callable[..., object],
     function: object,

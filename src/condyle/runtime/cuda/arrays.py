@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 from collections.abc import Callable, Sequence
 from typing import NoReturn, cast
@@ -12,126 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime._native import borrow, describe
+from condyle.runtime._native import borrow, describe, lend
 from condyle.runtime.arrays import ArraySpec
 from condyle.runtime.cuda.driver import Gpu, Released, handle_of, wait
 from condyle.runtime.cuda.stage import allocate, free_released
 
-# DLPack: arrays of other libraries lent to us, and ours lent to them, without a copy (dmlc.github.io/dlpack).
-#
-# The structures are spelled out with ctypes: a package for it would be needed for the way in only.
-
-
 DLPACK = "__dlpack_device__"
 CUDA, CUDA_MANAGED = 2, 13
-FLOAT = 2
-READ_ONLY = 1
-PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
-
-
-class Device(ctypes.Structure):
-    _fields_ = (("type", ctypes.c_int32), ("number", ctypes.c_int32))
-
-
-class DataType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor; strides count entries, none at all is C order."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", DataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class Managed(ctypes.Structure):
-    """DLManagedTensor."""
-
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class ManagedVersioned(ctypes.Structure):
-    """DLManagedTensorVersioned, from DLPack 1.0 on."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    )
-
 
 Layout = tuple[tuple[int, ...], "tuple[int, ...] | None", str, bool]
 """Of an array: shape; strides in bytes, None for C order; number type, where NumPy has it as its typestr; read-only."""
-
-
-_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-_held = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi)
-)
 
 
 def on_cuda(value: object) -> bool:
     """Whether the array says by DLPack that it lies on a GPU of CUDA."""
     where = getattr(value, DLPACK, None)
     return where is not None and int(cast("Callable[[], tuple[int, int]]", where)()[0]) in (CUDA, CUDA_MANAGED)
-
-
-_lent_out: dict[int, tuple[object, ...]] = {}
-
-
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _forget(address: int) -> None:
-    """The deleter: the borrower is done."""
-    _lent_out.pop(address, None)
-
-
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _drop(capsule: int) -> None:
-    """The end of a capsule that nobody took; it is dying, so it comes as a number."""
-    for name in (PLAIN, VERSIONED):
-        if _valid(capsule, name):
-            _lent_out.pop(cast(int, _held(capsule, name)), None)
-
-
-for _callback in (_forget, _drop):  # borrowers may call them while the process is ending
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))
-
-
-def lend(owner: object, address: int, shape: tuple[int, ...], bits: int, device: int, versioned: bool) -> object:
-    """A capsule of a dense float array of a GPU; the owner lives until its borrower is done."""
-    sizes = (ctypes.c_int64 * max(1, len(shape)))(*shape)
-    steps = (ctypes.c_int64 * max(1, len(shape)))()
-    step = 1
-    for k in reversed(range(len(shape))):
-        steps[k] = step
-        step *= shape[k]
-    made = ManagedVersioned() if versioned else Managed()
-    if isinstance(made, ManagedVersioned):
-        made.major, made.minor, made.flags = 1, 0, 0
-    made.tensor = Tensor(
-        address,
-        Device(CUDA, device),
-        len(shape),
-        DataType(FLOAT, bits, 1),
-        ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)),
-        ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)),
-        0,
-    )
-    made.deleter = ctypes.cast(_forget, ctypes.c_void_p).value
-    place = ctypes.addressof(made)
-    _lent_out[place] = (owner, made, sizes, steps)
-    return _new(place, VERSIONED if versioned else PLAIN, ctypes.cast(_drop, ctypes.c_void_p))
 
 
 # Answers on a GPU: fresh arrays that other libraries take without a copy.
@@ -148,7 +43,7 @@ class DeviceArray:
         self, gpu: Gpu, shape: tuple[int, ...], dtype: np.dtype[np.floating], stream: int, owner: object = None
     ) -> None:
         self._gpu, self.shape, self.dtype = gpu, shape, dtype
-        self.layout: Layout = shape, None, dtype.str, False
+        self.layout: Layout = shape, None, f"<f{dtype.itemsize}", False
         self.device, self.nbytes = gpu.index, math.prod(shape) * dtype.itemsize
         self.address = allocate(gpu, self.nbytes, stream) if self.nbytes else 0
         self._streams: dict[int, object] = {}
@@ -177,7 +72,7 @@ class DeviceArray:
         self._streams.setdefault(0, None)  # the borrower's is not known
         return {
             "shape": self.shape,
-            "typestr": self.dtype.str,
+            "typestr": self.layout[2],
             "data": (self.address, False),
             "strides": None,
             "version": 3,

@@ -1,5 +1,5 @@
-/* DLPack (dmlc.github.io/dlpack): arrays that other libraries lend. Whatever a tensor says, no memory is read but what DLPack
- * promises to be there. */
+/* DLPack (dmlc.github.io/dlpack): arrays of other libraries lent to us, and ours lent to them, without a copy. Whatever a
+ * tensor says, no memory is read but what DLPack promises to be there. */
 #define DL_FLOAT 2
 #define DL_READ_ONLY 1
 #define DL_MOST_DIMS 64
@@ -25,14 +25,16 @@ typedef struct {
     uint64_t byte_offset;
 } DlTensor;
 
-typedef struct {
+typedef struct DlManaged {
     DlTensor tensor;
-    void *context, *deleter;
+    void *context;
+    void (*deleter)(struct DlManaged *);
 } DlManaged;
 
-typedef struct {
+typedef struct DlManagedVersioned {
     uint32_t major, minor;
-    void *context, *deleter;
+    void *context;
+    void (*deleter)(struct DlManagedVersioned *);
     uint64_t flags;
     DlTensor tensor;
 } DlManagedVersioned;
@@ -162,4 +164,99 @@ static PyObject *module_borrow(PyObject *Py_UNUSED(module), PyObject *const *arg
     answer = borrow(args[0], args[1]);
     layout = answer == NULL ? refusal() : NULL;
     return layout == NULL ? answer : Py_BuildValue("(iNOO)", 0, layout, Py_None, Py_None);
+}
+
+/* An array of ours that is lent: the owner lives until the borrower is done. */
+typedef struct {
+    PyObject *owner;
+    union {
+        DlManaged plain;
+        DlManagedVersioned versioned;
+    } managed;
+    int64_t shape[DL_MOST_DIMS], strides[DL_MOST_DIMS];
+} Loan;
+
+/* Borrowers may call it without the GIL, and while the process is ending: then the owner stays. */
+static void end_loan(Loan *loan)
+{
+    if (Py_IsInitialized()) {
+        const PyGILState_STATE state = PyGILState_Ensure();
+        Py_DECREF(loan->owner);
+        PyGILState_Release(state);
+        free(loan);
+    }
+}
+
+static void delete_plain(DlManaged *managed)
+{
+    end_loan(managed->context);
+}
+
+static void delete_versioned(DlManagedVersioned *managed)
+{
+    end_loan(managed->context);
+}
+
+/* The end of a capsule: whoever took the array has renamed it. */
+static void end_capsule(PyObject *capsule)
+{
+    if (PyCapsule_IsValid(capsule, DL_PLAIN)) {
+        delete_plain(PyCapsule_GetPointer(capsule, DL_PLAIN));
+    } else if (PyCapsule_IsValid(capsule, DL_VERSIONED)) {
+        delete_versioned(PyCapsule_GetPointer(capsule, DL_VERSIONED));
+    }
+}
+
+/* Fills in a dense shape. -1 with an exception. */
+static int set_shape(Loan *loan, PyObject *shape)
+{
+    uint64_t step = 1;
+    if (PyTuple_GET_SIZE(shape) > DL_MOST_DIMS) {
+        PyErr_Format(PyExc_BufferError, "DLPack lends arrays of up to %d dimensions", DL_MOST_DIMS);
+        return -1;
+    }
+    for (Py_ssize_t k = PyTuple_GET_SIZE(shape) - 1; k >= 0; k--) {
+        loan->shape[k] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape, k));
+        loan->strides[k] = (int64_t)step;
+        step *= (uint64_t)loan->shape[k];
+    }
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+/* lend(owner, address, shape, bits, device, versioned): a capsule of a dense array of floats on a GPU. */
+static PyObject *module_lend(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *owner, *shape, *capsule;
+    unsigned long long address;
+    int bits, device, versioned;
+    Loan *loan;
+    if (!PyArg_ParseTuple(args, "OKO!iip", &owner, &address, &PyTuple_Type, &shape, &bits, &device, &versioned)) {
+        return NULL;
+    }
+    loan = calloc(1, sizeof *loan);
+    if (loan == NULL) {
+        return PyErr_NoMemory();
+    }
+    const DlTensor tensor = {
+        .data = (void *)(uintptr_t)address,
+        .device = {DL_CUDA, device},
+        .ndim = (int32_t)PyTuple_GET_SIZE(shape),
+        .number = {DL_FLOAT, (uint8_t)bits, 1},
+        .shape = loan->shape,
+        .strides = loan->strides,
+    };
+    if (versioned) {
+        loan->managed.versioned =
+            (DlManagedVersioned){.major = 1, .context = loan, .deleter = delete_versioned, .tensor = tensor};
+    } else {
+        loan->managed.plain = (DlManaged){.context = loan, .deleter = delete_plain, .tensor = tensor};
+    }
+    capsule = set_shape(loan, shape) != 0 ? NULL
+                                          : PyCapsule_New(&loan->managed, versioned ? DL_VERSIONED : DL_PLAIN, end_capsule);
+    if (capsule == NULL) {
+        free(loan);
+        return NULL;
+    }
+    loan->owner = Py_NewRef(owner);
+    return capsule;
 }
