@@ -129,7 +129,10 @@ def test_wrong_arrays(fake: FakeDriver) -> None:
     fails(DTypeError, 'q is float32.*compile\\(dtype="float32"', on_gpu(fake, q.astype(np.float32)), *good[1:])
     fails(DTypeError, "q is >f8, expected float64: convert it$", on_gpu(fake, q, typestr=">f8"), *good[1:])
     fails(ShapeError, "not contiguous", on_gpu(fake, q, strides=(8, 64)), *good[1:])
+    fails(ShapeError, "not contiguous", on_gpu(fake, q, strides=(8,)), *good[1:])
     fails(ShapeError, "q has shape", on_gpu(fake, q[:, :5]), *good[1:])
+    fails(ShapeError, r"q has shape \(-8, 7\)", on_gpu(fake, q, shape=(-8, 7)), *good[1:])
+    fails(DeviceError, "q does not lend its memory", on_gpu(fake, q, data=5), *good[1:])
     fails(ShapeError, "batch dimensions", on_gpu(fake, q[:5]), *good[1:])
     fails(DeviceError, "does not point into memory of a GPU", on_gpu(fake, q, data=(64, False)), *good[1:])
     fails(ShapeError, "read-only", *good, out=on_gpu(fake, q, data=(fake.memory.allocate(448), True)))
@@ -156,6 +159,10 @@ def test_wrong_lenders(fake: FakeDriver) -> None:
         fails(ShapeError, "q is not contiguous", Foreign(fake, q, strides=strides), *good[1:])
         fails(ShapeError, "tau is not contiguous", *good, out=Foreign(fake, q, strides=strides))
     fails(DeviceError, "q is on GPU 1, expected 0", Foreign(fake, q, device=1), *good[1:])
+    nowhere = Foreign(fake, q)
+    nowhere.address = 0
+    fails(DeviceError, "q does not point into memory of a GPU", nowhere, *good[1:])
+    del nowhere
     fails(ShapeError, "tau is read-only", *good, out=Foreign(fake, q, read_only=True))
     refused = SimpleNamespace(__dlpack_device__=lambda: (2, 0), __dlpack__=_gradient)
     fails(DeviceError, "q does not lend its memory.*q.detach", refused, *good[1:])

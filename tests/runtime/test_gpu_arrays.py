@@ -56,6 +56,8 @@ def test_arrays_say_what_they_are() -> None:
     assert facts(Ours()) == facts(Derived()) == (ADDRESS, Ours.layout, 1, 5, False)
     assert facts(lender) == (0, ((), None, "", False), None, None, True)
     assert facts(processor) == by_interface() == (ADDRESS, ((2, 3), None, "<f8", False), None, None, False)
+    for where, borrowed in ((np.int32(13), True), (True, False), (1 << 80, False)):
+        assert facts(SimpleNamespace(__dlpack_device__=lambda: [where, 0]))[4] is borrowed
     for absent in (None, 3, "q", np.zeros(2), [1.0], SimpleNamespace(__cuda_array_interface__=None)):
         assert facts(absent) == (*silent, False)
     assert describe((Ours(), None, lender, lender), Ours)[4] == [2, 3]
@@ -109,6 +111,7 @@ def test_what_refuses_is_its_exception() -> None:
         (TypeError, facts(SimpleNamespace(__cuda_array_interface__=5))),
         (IndexError, facts(SimpleNamespace(__dlpack_device__=lambda: ()))),
         (TypeError, facts(SimpleNamespace(__dlpack_device__=lambda: None))),
+        (TypeError, facts(SimpleNamespace(__dlpack_device__=lambda: ("cuda", 0)))),
         (TypeError, facts(SimpleNamespace(__dlpack_device__=5))),
     ]
     for error, (address, layout, *others) in seen:

@@ -189,7 +189,7 @@ static int describe_by_interface(PyObject *interface, PyObject **facts)
 static int lends(PyObject *array)
 {
     PyObject *method, *where, *type;
-    long number;
+    Py_ssize_t number;
     int status = optional_attribute(array, gpu_names.where, &method);
     if (status <= 0) {
         return status;
@@ -198,12 +198,9 @@ static int lends(PyObject *array)
     Py_DECREF(method);
     type = where == NULL ? NULL : PySequence_GetItem(where, 0);
     Py_XDECREF(where);
-    if (type == NULL) {
-        return -1;
-    }
-    number = PyLong_Check(type) ? PyLong_AsLongAndOverflow(type, &status) : 0;
-    Py_DECREF(type);
-    return number == DL_CUDA || number == DL_CUDA_MANAGED;
+    number = type == NULL ? -1 : PyNumber_AsSsize_t(type, NULL);
+    Py_XDECREF(type);
+    return PyErr_Occurred() ? -1 : number == DL_CUDA || number == DL_CUDA_MANAGED;
 }
 
 /* Fills in what an array says; no layout for what does not lie on a GPU. 1 if it is still to be borrowed. */
