@@ -129,6 +129,7 @@ def test_wrong_arrays(fake: FakeDriver) -> None:
     fails(DTypeError, 'q is float32.*compile\\(dtype="float32"', on_gpu(fake, q.astype(np.float32)), *good[1:])
     fails(DTypeError, "q is >f8, expected float64: convert it$", on_gpu(fake, q, typestr=">f8"), *good[1:])
     fails(ShapeError, "not contiguous", on_gpu(fake, q, strides=(8, 64)), *good[1:])
+    fails(DTypeError, r"q is \(8, 7\), expected float64: convert it$", on_gpu(fake, q, typestr="(8, 7)"), *good[1:])
     fails(ShapeError, "not contiguous", on_gpu(fake, q, strides=(8,)), *good[1:])
     fails(ShapeError, "q has shape", on_gpu(fake, q[:, :5]), *good[1:])
     fails(ShapeError, r"q has shape \(-8, 7\)", on_gpu(fake, q, shape=(-8, 7)), *good[1:])

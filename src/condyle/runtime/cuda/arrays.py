@@ -180,7 +180,7 @@ def shape_of(
             f"{spec.name} does not lend its memory ({layout}); if a gradient is recorded, pass {spec.name}.detach()"
         ) from layout
     shape, strides, typed, read_only = layout
-    with contextlib.suppress(TypeError):  # NumPy does not know all that others have
+    with contextlib.suppress(TypeError, ValueError, SyntaxError):  # NumPy does not know all that others have
         typed = str(np.dtype(typed))
     if typed != str(dtype):
         other = f', or compile(dtype="{typed}")' if typed in DTYPES else ""
