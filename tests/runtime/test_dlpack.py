@@ -13,7 +13,7 @@ import pytest
 
 from condyle.errors import DTypeError
 from condyle.runtime._native import borrow, lend
-from tests.gpu.foreign import FLOAT, managed
+from tests.gpu.foreign import FLOAT, VERSIONED, ManagedVersioned, managed
 from tests.runtime.test_gpu_arrays import ADDRESS, Raises
 from tests.runtime.test_leaks import SPARE, blocks_left
 
@@ -153,6 +153,19 @@ def test_capsules_that_are_none() -> None:
     refused(TypeError, SimpleNamespace(__dlpack__=lambda: None))
     with pytest.raises(KeyboardInterrupt):
         borrow(Raises("__dlpack__", KeyboardInterrupt()), 7)
+
+
+def test_capsules_that_end_in_python() -> None:
+    """While an array is refused."""
+    ended: list[int] = []
+    end = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(ended.append)
+    kind = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    new, memory = kind(("PyCapsule_New", ctypes.pythonapi)), ManagedVersioned(major=2)
+    lender = SimpleNamespace(
+        __dlpack__=lambda **options: new(ctypes.addressof(memory), VERSIONED, ctypes.cast(end, ctypes.c_void_p))
+    )
+    refused(BufferError, lender)
+    assert len(ended) == 1
 
 
 def test_nothing_is_left_behind() -> None:

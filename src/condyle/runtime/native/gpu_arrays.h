@@ -22,7 +22,8 @@ enum { DATA, SHAPE, TYPESTR, REQUIRED, STRIDES = REQUIRED, ORIGIN, KEYS };
 
 static struct {
     PyObject *facts[FACTS], *keys[KEYS];
-    PyObject *dlpack, *where, *interface, *launch, *single, *twice;
+    PyObject *dlpack, *where, *interface, *launch;
+    PyObject *single, *twice; /* number types: float32, float64 */
     PyObject *stream, *stream_and_version, *version; /* keywords of `__dlpack__`, and the newest version */
     PyObject *to_borrow; /* the layout of an array that has not been borrowed yet */
     PyObject *zero, *unit;
@@ -303,12 +304,13 @@ static PyObject *launch(PyObject *const *args, PyObject *values, PyObject *addre
 {
     const Py_ssize_t count = PyTuple_GET_SIZE(values);
     uint64_t *numbers = PyMem_Malloc((size_t)(count + 1) * 2 * sizeof *numbers);
-    void **places = (void **)(numbers + count);
+    void **places;
     PyObject *unit = gpu_names.unit, *place = NULL, *answer = NULL;
     int status = 0;
     if (numbers == NULL) {
         return PyErr_NoMemory();
     }
+    places = (void **)(numbers + count);
     for (Py_ssize_t k = 0; k < count && status == 0; k++) {
         status = read_parameter(PyTuple_GET_ITEM(values, k), addresses, &numbers[k]);
         places[k] = &numbers[k]; /* those of 32 bits are read from its lower half */
