@@ -135,7 +135,7 @@ def _read(shape: Shape, inputs: ByName) -> Problem:
     n = len(vectors[0])
     rows = [flat[k : k + n] for k in range(0, n * n, n)]
     joints = algorithms.contact_newton.with_ends(shape, ends)
-    return algorithms.contact_newton.Problem(rows, *vectors, joints)
+    return algorithms.contact_newton.Problem._make((rows, *vectors, joints))
 
 
 def _iteration(read: Read, tree: Unrolled) -> tuple[Values, ...]:
