@@ -203,6 +203,18 @@ def test_robots_pickle() -> None:
         assert np.array_equal(*answers)
 
 
+def test_a_random_tree_stands_on_the_ground_unless_it_is_asked_for() -> None:
+    fixed, floating = condyle.random_tree(3), condyle.random_tree(3, floating_base=True)
+    assert len(floating.joints) == len(fixed.joints) + 1 == 4
+    assert floating.joints[0].kind.is_free
+
+
+def test_derivatives_pickle_with_what_they_are_by(robot: Robot) -> None:
+    q, v, a, _ = states(robot, N)
+    by_v = robot.compile(target="numpy").jacobian("id", by="v")
+    assert np.array_equal(pickle.loads(pickle.dumps(by_v))(q, v, a), by_v(q, v, a))
+
+
 def test_dynamics_pickle(dyn: Dynamics, robot: Robot) -> None:
     q, v, a, _ = states(robot, N)
     tau = dyn.inverse_dynamics(q, v, a)

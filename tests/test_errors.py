@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from condyle.errors import Finding, ModelError, UnsupportedError, listed
+from condyle.errors import Finding, ModelError, StateError, UnsupportedError, listed
 
 
 def joints(n: int, severity: str = "note", message: str = "without limits") -> list[Finding]:
@@ -86,3 +86,9 @@ def test_findings_of_one_name_are_counted_as_times() -> None:
     """Three of two joints are not three joints."""
     found = [Finding("note", f"{k} links too many", "r.urdf", 4, f"joint 'j{k // 2}'") for k in range(3)]
     assert listed(found).startswith("note: r.urdf: 3 times, numbers of the first: ")
+
+
+def test_bad_states_are_said_and_numbered() -> None:
+    error = StateError("q: not finite", (1, 4))
+    for each in (error, pickle.loads(pickle.dumps(error))):
+        assert (str(each), each.rows) == ("q: not finite", (1, 4))

@@ -99,6 +99,8 @@ def test_a_given_base_and_one_accelerator_of_some_functions() -> None:
         same_as_the_model(fx, name, given)
     with pytest.raises(UnsupportedError, match="no function 'id' in this accelerator; there are fd, dfd_given"):
         fx.function("id")
+    with pytest.raises(UnsupportedError, match="no function 'id' in this accelerator"):
+        fx.call(FUNCTIONS["id"], [given[name] for name in ("q", "v", "a")])
 
 
 @pytest.mark.slow

@@ -177,6 +177,7 @@ def test_the_readme_has_files_functions_and_joints(tmp_path: Path) -> None:
     page = (tmp_path / "README.md").read_text(encoding="ascii")
     assert all(f"`{file.name}`" in page for file in files if file.name != "README.md")
     assert "int arm_id(size_t n, const double *" in page
+    assert "| n x 5 |" in page
     assert "Condyle 0.1.0 from robot `abc123`" in page
     assert "\n2 functions of one robot" in page and counted(1) == "1 function"
     assert page.split("|---|---|---|---|---|")[-1].strip().splitlines()[:4] == [

@@ -13,6 +13,7 @@ import pytest
 
 import condyle
 from condyle.backends.common.facts import Facts
+from condyle.backends.cuda.cpp.project import example
 from condyle.backends.cuda.cpp.rollout import number
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.errors import ModelWarning, SingularError, UnsupportedError
@@ -219,3 +220,9 @@ def test_cmake(tmp_path: Path) -> None:
     call(["cmake", "-S", ".", "-B", "build"], tmp_path)
     call(["cmake", "--build", "build"], tmp_path)
     assert (tmp_path / "build" / "condyle_iiwa14_example").is_file()
+
+
+def test_what_has_no_known_numbers_is_said_to_have_no_test(project: Path) -> None:
+    assert "no test" not in (project / "example.cu").read_text()
+    said = example(planned(robot("iiwa14"), ("id", "m")), Facts(7, 7, "abc123", "0.1.0", "iiwa14"), {})
+    assert re.findall(r'"%s: no test: %s\\n", "(\w+)"', said) == ["id", "m"]
