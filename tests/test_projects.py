@@ -69,6 +69,17 @@ def test_casadi_has_several_functions_of_a_floating_base(tmp_path: Path) -> None
     assert "/* robot_m(q) -> (M) */" in text and "/* robot_ke(q, v) -> (kinetic_energy) */" in text
 
 
+def test_casadi_has_a_function_of_the_users(tmp_path: Path) -> None:
+    """Of an arm, whose q is a vector; of a floating base only one that does not ask for q."""
+    ARM.function(lambda at, u: at.inverse_dynamics(u), {"q": "nq", "v": "nv", "u": "nv"}).export(
+        "casadi", tmp_path, name="arm"
+    )
+    assert "/* arm_function(q, v, u) -> " in (tmp_path / "arm.c").read_text()
+    floating = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
+    floating.function(lambda at, u: 2.0 * u, {"u": 3}).export("casadi", tmp_path / "free", name="free")
+    assert "/* free_function(u) -> " in (tmp_path / "free" / "free.c").read_text()
+
+
 def texts(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 

@@ -36,7 +36,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     ),
     "calls/gpu": ("tests/gpu",),
     "calls/mapping": ("tests/test_mapping.py", "tests/test_journals.py"),
-    "runtime/packed": ("tests/runtime/test_packed.py", "tests/runtime/test_packed_checks.py"),
+    "runtime/packed": ("tests/runtime/test_packed_checks.py",),
     "calls/rollouts": ("tests/rollouts", "tests/test_user_errors.py"),
     "compile": ("tests/test_options.py", "tests/test_routing.py", "tests/test_links.py"),
     "compile/gpu": ("tests/gpu", "tests/test_options.py"),

@@ -6,13 +6,15 @@ import re
 import subprocess
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import condyle
 from condyle import fpga
 from condyle.errors import BuildError
+from condyle.fpga import simulation
 from condyle.fpga.rtl.emit_verilog import bench_text, sources
-from condyle.fpga.rtl.export import Facts
+from condyle.fpga.rtl.export import Facts, Tasks
 from condyle.fpga.rtl.target import PARTS
 from condyle.fpga.simulation import check
 from tests.processor import slow
@@ -247,3 +249,18 @@ def test_batches_and_a_tool_that_is_not_there(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(BuildError, match="apt-get install verilator"):
         check(tmp_path, robot, accelerator(robot, "m"), Facts("rig", "", "", 125.0, ""), 2, tool="verilator")
+
+
+def test_many_tasks_are_simulated_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    robot, parts = condyle.chain(1, 0), list[int]()
+
+    def simulated(_: object, tasks: Tasks) -> list[str]:
+        parts.append(len(tasks.tasks))
+        return [*tasks.answers]
+
+    monkeypatch.setattr(simulation, "MOST_TASKS", 3)
+    monkeypatch.setattr(simulation.Bench, "_simulated", simulated)
+    fx, x = condyle.fixed_point(robot), np.linspace(-0.5, 0.5, 7)[:, None]
+    for found, right in zip(fx.simulate("id", x, x, x), fx.inverse_dynamics(x, x, x), strict=True):
+        assert np.array_equal(found, right)
+    assert parts == [3, 3, 1]
