@@ -76,8 +76,8 @@ def test_casadi_has_a_function_of_the_users(tmp_path: Path) -> None:
     )
     assert "/* arm_function(q, v, u) -> " in (tmp_path / "arm.c").read_text()
     floating = condyle.random_tree(1, 1, types=("revolute",), floating_base=True)
-    floating.function(lambda at, u: 2.0 * u, {"u": 3}).export("casadi", tmp_path / "free", name="free")
-    assert "/* free_function(u) -> " in (tmp_path / "free" / "free.c").read_text()
+    floating.function(lambda at, u: 2.0 * u, {"u": 3}).export("casadi", tmp_path / "base", name="base")
+    assert "/* base_function(u) -> " in (tmp_path / "base" / "base.c").read_text()
 
 
 def texts(folder: Path) -> dict[str, str]:
