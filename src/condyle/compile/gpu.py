@@ -80,9 +80,12 @@ class GpuKernels:
         tree = self.router.tree
         inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
         steps = partitions_of(function)[partition]
-        calls = [step for step in steps if isinstance(step, Call) and len(steps) > 1]
+        rights = {step.right for step in steps if isinstance(step, MinusProduct)}
+        calls = [step for step in steps if isinstance(step, Call) and rights & {*step.gives}]
         kept = {
-            name: entries for step in calls for name, entries in zip(step.gives, written(self.size(step.function).program))
+            name: entries
+            for step in calls
+            for name, entries in zip(step.gives, written(self.size(step.function).program), strict=True)
         }
         return Composed(function, inputs, outputs, steps, kept)
 

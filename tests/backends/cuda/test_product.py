@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
 
 from condyle.backends.cuda.product import NAME, Product
 from condyle.backends.cuda.target import TARGET, WARP
+from condyle.functions import FUNCTIONS
 from tests.backends.cuda.interpret import launch, parse
 from tests.backends.cuda.memory import Memory
+from tests.backends.cuda.simulate import kernels, robot
 
 GUARD = 3
 """Numbers before and behind each array, which also make its address an odd multiple of a number's bytes."""
@@ -45,3 +48,19 @@ def test_answers_and_nothing_outside(bits: int) -> None:
             got = data.view(dtype)[GUARD:-GUARD].reshape(shape)
             # each sum has nv roundings of products below 1
             np.testing.assert_allclose(got, -(Minv @ right), rtol=0, atol=nv * nv * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize(("bits", "most"), [(32, 3_450), (64, 3_800)])
+def test_what_a_warp_executes(bits: int, most: int) -> None:
+    """Multiply-adds, loads and stores for one state of a floating Atlas; all else is a twentieth of that on sm_90."""
+    kept = np.any(list(kernels(robot("atlas", True)).composed(FUNCTIONS["difd"], "split").kept.values()), axis=0)
+    text = Product(kept, 2, bits).text()
+    before, loop, after = re.split(r"ROWS0:|@%done bra ROWS0;", text)
+    (turns,) = re.findall(r"mov.u32 %left, (\d+);", before)
+    assert (
+        sum(
+            times * len(re.findall(r"\b(fma|ld|st)\.", part))
+            for part, times in ((before, 1), (loop, int(turns)), (after, 1))
+        )
+        <= most
+    )

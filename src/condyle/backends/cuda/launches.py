@@ -5,7 +5,7 @@ The steps are those of a partitioning (see `forms.partitions`); a call in it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -99,8 +99,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A function, its arrays, and the steps of its launches. kept: of right-hand sides of products, the entries that can
-    differ from zero."""
+    """A function, its arrays, and the steps of its launches.
+
+    kept: of answers of calls that products read, the entries that can differ from zero.
+    """
 
     function: Function
     inputs: tuple[Array, ...]

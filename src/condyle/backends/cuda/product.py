@@ -39,7 +39,9 @@ class Product:
         self.f, self.item, self.wide = f"f{bits}", bits // 8, WARP // matrices
         self.pitch = -(-max(self.nv, WARP) * bits // 128) * 16
         """Bytes of a row of Minv in shared memory: each lane stores a number, loads take 16 bytes."""
-        self.rows = max(r for r in range(1, self.nv + 1) if self.nv % r == 0 and (r == 1 or r * self.pitch <= target.pool))
+        self.rows = max(
+            r for r in range(1, self.nv + 1) if self.nv % r == 0 and (r == 1 or r * self.pitch <= target.pool)
+        )
         """Rows of Minv that are in shared memory at a time."""
         self.groups: list[list[Columns]] = [[]]
         for start in range(0, self.nv, self.wide):
@@ -80,7 +82,11 @@ class Product:
     def _choose_matrix(self, e: Emitter) -> None:
         """The addresses of this lane's right-hand side and output: the first lanes have the first, and so on; lanes
         that are left over read the first and store nothing."""
-        e(f"div.u32 %matrix, %lane, {self.wide};", f"mul.lo.u32 %k, %matrix, {self.wide};", "sub.u32 %column, %lane, %k;")
+        e(
+            f"div.u32 %matrix, %lane, {self.wide};",
+            f"mul.lo.u32 %k, %matrix, {self.wide};",
+            "sub.u32 %column, %lane, %k;",
+        )
         e("ld.param.u64 %from, [in1];", "ld.param.u64 %in, [stride1];", "ld.param.u64 %out, [out0];")
         for k in range(1, self.matrices):
             e(f"setp.eq.u32 %done, %matrix, {k};")
@@ -103,7 +109,11 @@ class Product:
         e("ld.param.u64 %a, [stride0];", "ld.param.u64 %in, [in0];", "cvta.to.global.u64 %in, %in;")
         e("mad.lo.u64 %last, %s, %a, %in;", f"mul.wide.u32 %a, %lane, {item};", "add.u64 %in, %last, %a;")
         e(f"min.u32 %k, %lane, {(nv - 1) % WARP};", f"mul.wide.u32 %a, %k, {item};", "add.u64 %last, %last, %a;")
-        e(f"setp.lt.u32 %tail, %lane, {(nv - 1) % WARP + 1};", f"mov.u32 %blocks, {nv // self.rows};", f"BLOCK{number}:")
+        e(
+            f"setp.lt.u32 %tail, %lane, {(nv - 1) % WARP + 1};",
+            f"mov.u32 %blocks, {nv // self.rows};",
+            f"BLOCK{number}:",
+        )
         self._stage(e)
         unrolled = max(r for r in (1, 2, 3, 4) if self.rows % r == 0)
         e("mov.u32 %row, %base;", f"mov.u32 %left, {self.rows // unrolled};", f"ROWS{number}:")

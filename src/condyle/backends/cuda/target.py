@@ -28,8 +28,8 @@ class Target:
     whole, which needs dense rows in device memory.
     shared: bytes of shared memory that every GPU has. pool: bytes for each warp above which a narrower width is tried.
     orders: tried in addition to the trace; few: the only ones for Programs of `many` operations or more.
-    longest: derivatives of forward dynamics with more operations are split into several kernels. longest_given: the same
-    where M^-1 is an input, whose entries would stay in shared memory, and in exported headers, where nvcc spills more.
+    longest: derivatives of forward dynamics with more operations are split into several kernels.
+    longest_given: the same where M^-1 is an input, whose entries would stay in shared memory, and in exported headers.
     most_threads: threads of one block.
     """
 
@@ -143,5 +143,5 @@ class Size:
 
 def product_launch(nv: int, matrices: int) -> Launch:
     """The kernel of `product.Product`."""
-    instructions = 2.5 * matrices * nv * nv
+    instructions = 150 + 1.2 * matrices * nv * nv
     return Launch(instructions * ALONE, instructions, 1)
