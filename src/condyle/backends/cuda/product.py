@@ -47,7 +47,8 @@ class Product:
         for start in range(0, self.nv, self.wide):
             rows = np.flatnonzero(kept[:, start : start + self.wide].any(axis=1))
             columns = Columns(start, tuple(rows.tolist()))
-            if sum(len(one.rows) for one in (*self.groups[-1], columns)) > 0.8 * target.values(bits):
+            held = sum(len(other.rows) for other in (*self.groups[-1], columns))
+            if self.groups[-1] and held > 0.8 * target.values(bits):
                 self.groups.append([])
             self.groups[-1].append(columns)
 
