@@ -16,7 +16,8 @@ from tests.backends.cuda.memory import Memory
 from tests.backends.cuda.simulate import kernels, robot
 
 GUARD = 3
-"""Numbers before and behind each array, which also make its address an odd multiple of a number's bytes."""
+"""Numbers before each array, which make its address an odd multiple of a number's bytes, and behind outputs; behind
+inputs there is no memory."""
 
 
 @pytest.mark.parametrize("bits", [32, 64])
@@ -35,7 +36,7 @@ def test_answers_and_nothing_outside(bits: int) -> None:
         Minv = rng.uniform(-1.0, 1.0, shape if nv % 2 else (1, nv, nv)).astype(dtype)
         values, item = [n, 0], dtype.itemsize
         for array in (Minv, *rights):
-            flat = np.pad(array.reshape(-1), GUARD, constant_values=np.nan)
+            flat = np.pad(array.reshape(-1), (GUARD, 0))
             stride = 0 if len(array) < n else nv * nv * item
             values += [memory.adopt(flat.view(np.uint8)) + GUARD * item, stride]
         places = [memory.allocate((n * nv * nv + 2 * GUARD) * item) for _ in rights]

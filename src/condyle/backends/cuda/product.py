@@ -68,7 +68,7 @@ class Product:
         write_entry(e, NAME, (self.matrices + 1, self.matrices), self.target.most_threads)
         with e.block("{"):
             e(f".reg .{self.f} %d<{self.nv * most}>, %sum<{most}>, %m<{128 // self.bits}>, %x<{STAGED}>;")
-            e(f".reg .pred %done, %tail, %inside<{most}>;", f".reg .b64 %a, %s, %in, %last, %from, %out, %to<{most}>;")
+            e(".reg .pred %done, %tail;", f".reg .b64 %a, %s, %in, %last, %from, %out, %to<{most}>;")
             e(".reg .b32 %lane, %column, %state, %base, %row, %left, %blocks, %matrix, %k, %n;")
             e("mov.u32 %lane, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %state, %ctaid.x;", "shr.u32 %row, %lane, 5;")
             e("mad.lo.u32 %state, %state, %k, %lane;", "shr.u32 %state, %state, 5;", "and.b32 %lane, %lane, 31;")
@@ -81,8 +81,8 @@ class Product:
         return e.text()
 
     def _choose_matrix(self, e: Emitter) -> None:
-        """The addresses of this lane's right-hand side and output: the first lanes have the first, and so on; lanes
-        that are left over read the first and store nothing."""
+        """The addresses of this lane's right-hand side and output: the first lanes have the first, and so on. Lanes
+        that are left over do what a lane of the first does, as those beyond the last column do what that of it does."""
         e(
             f"div.u32 %matrix, %lane, {self.wide};",
             f"mul.lo.u32 %k, %matrix, {self.wide};",
@@ -101,8 +101,7 @@ class Product:
         nv, item = self.nv, self.item
         places: dict[tuple[int, int], str] = {}
         for u, columns in enumerate(group):
-            e(f"add.u32 %k, %column, {columns.start};", f"setp.lt.u32 %inside{u}, %k, {nv};")
-            e(f"min.u32 %k, %k, {nv - 1};", f"setp.lt.and.u32 %inside{u}, %matrix, {self.matrices}, %inside{u};")
+            e(f"add.u32 %k, %column, {columns.start};", f"min.u32 %k, %k, {nv - 1};")
             e(f"mul.wide.u32 %to{u}, %k, {item};", f"add.u64 %a, %from, %to{u};", f"add.u64 %to{u}, %out, %to{u};")
             for row in columns.rows:
                 places[u, row] = f"%d{len(places)}"
@@ -153,6 +152,5 @@ class Product:
             for u in range(len(group)):
                 if (u, k) in places:
                     e(f"fma.rn.{self.f} %sum{u}, %m{k % vector}, {places[u, k]}, %sum{u};")
-        for u, columns in enumerate(group):
-            every = columns.start + self.wide <= self.nv and self.matrices * self.wide == WARP
-            e(f"{'' if every else f'@%inside{u} '}st.global.{self.f} [%to{u}+{row * self.nv * self.item}], %sum{u};")
+        for u in range(len(group)):
+            e(f"st.global.{self.f} [%to{u}+{row * self.nv * self.item}], %sum{u};")
