@@ -44,7 +44,7 @@ setup(
                     f"{NATIVE}/{name}.h"
                     for name in (
                         *("common", "quaternions", "pieces", "pool", "entry", "blocks", "packed", "function"),
-                        *("answers", "scheduled", "ffi", "ffi_entries", "ffi_launches"),
+                        *("answers", "scheduled", "ffi", "ffi_entries", "ffi_launches", "gpu_arrays", "dlpack"),
                     )
                 ),
             ],

@@ -26,7 +26,7 @@ from benchmarks.network import ACTIVATIONS, network
 from benchmarks.robots import chosen
 from benchmarks.run import FULL, QUICK
 from condyle.cli.bound import Sampling
-from condyle.cli.rivals.casadi_c import DERIVED, CasadiC
+from condyle.cli.rivals.pinocchio_cpp import DERIVED, CasadiC
 from condyle.functions import function_of
 
 Array = NDArray[np.floating]

@@ -24,7 +24,7 @@ import numpy as np
 
 import condyle
 from benchmarks import results
-from condyle.backends.c.parts import PARTS
+from condyle.backends.c.part_report import PARTS
 
 PATH = results.FOLDER / "embedded.json"
 FUNCTIONS = ("id", "fd", "dfd")

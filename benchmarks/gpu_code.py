@@ -29,11 +29,10 @@ from benchmarks import results
 from benchmarks.gpu_time import text_bytes
 from condyle import api
 from condyle.backends.common.facts import BITS, Facts
-from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.group.schedule import UNROLL
 from condyle.backends.cuda.kernel import assemble, link_version
 from condyle.backends.cuda.launches import Part
-from condyle.backends.cuda.target import ARCHITECTURES, KNOWN_MULTIPROCESSORS, WARP
+from condyle.backends.cuda.target import ARCHITECTURES, KNOWN_MULTIPROCESSORS, LINK_PARALLEL, WARP, Form
 from condyle.compile.gpu import GpuFunction
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.links.compiler import LinkParallelCompiler

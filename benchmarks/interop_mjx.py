@@ -28,7 +28,7 @@ import numpy as np
 import condyle
 from benchmarks import results
 from benchmarks.interop_torch import least
-from condyle.cli.rivals.mujoco_model import frames, mjcf
+from condyle.cli.rivals.mujoco_c import frames, mjcf
 from condyle.cli.rivals.numbers import numbers_of
 
 SOURCE = results.FOLDER / "interop_mjx.json"

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import condyle
 from condyle import CondyleError, Dynamics
-from condyle.calls.mapping import journal as journals
+from condyle.calls.mapping import job as journals
 
 WHAT = (
     "jobs with a journal that are killed and run again; found is: an answer that is not the right one where a run says "

@@ -14,7 +14,7 @@ from condyle.compile.compiler import Compiler
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import show
 from condyle.model.tree import tree_of
-from condyle.trace.joint_loops import roll
+from condyle.trace.loops import roll
 
 
 def two_link() -> condyle.Robot:

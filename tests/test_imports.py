@@ -16,7 +16,7 @@ OTHERS = (
     "condyle.fpga.rtl",
     "condyle.backends.cuda",
     "condyle.links.compiler",
-    "condyle.derivatives.algorithm",
+    "condyle.derivatives.code",
     "condyle.calls.call",
     "condyle.symbolic",
     "condyle.user",

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.calls.mapping import journal as journals
+from condyle.calls.mapping import job as journals
 from condyle.errors import UnsupportedError
 from condyle.model.placement import Placement
 from tests.runtime.test_loading import mounted_run

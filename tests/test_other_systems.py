@@ -12,7 +12,7 @@ import pytest
 import condyle
 from condyle.readers import mjcf_compiler as mjcf_compiler
 from condyle.readers.folders import Folders
-from condyle.runtime import kernel, machine, toolchain, trusted_folders
+from condyle.runtime import machine, native, toolchain, trusted_folders
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -36,7 +36,7 @@ def test_the_first_use_on_windows_says_what_to_do() -> None:
 
 def test_cores_without_affinity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")
-    assert kernel.cores() == os.cpu_count()
+    assert native.cores() == os.cpu_count()
 
 
 def test_a_library_is_loaded_without_files_in_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

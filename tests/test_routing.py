@@ -15,9 +15,9 @@ from condyle.compile import routes as routing
 from condyle.compile.options import bound_of
 from condyle.compile.routes import LONGEST, NOTHING, Router
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
+from condyle.ir.loops import Rolled
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
-from condyle.ir.sweep import Rolled
 from condyle.model.tree import tree_of
 from condyle.passes import pipeline
 from tests.processor import slow

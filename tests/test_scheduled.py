@@ -21,8 +21,7 @@ from condyle.compile.kernels.scheduled import InterpretedKernel, scheduled
 from condyle.ir.program import Program
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until, interpret, verify_schedule
 from condyle.runtime import machine
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import NativeKernel
+from condyle.runtime.native import Kernel, NativeKernel
 from condyle.runtime.packed import full
 from tests.programs import skip_without
 

@@ -15,7 +15,7 @@ from benchmarks.gpu.arrays import Floats
 from benchmarks.gpu.context import Context, Row
 from benchmarks.gpu.correct import STEPS, near, on_gpu, robot_of
 from benchmarks.gpu.times import WHOLE, Timed, graph_us
-from condyle.cli.rivals.mujoco_model import frames, mjcf
+from condyle.cli.rivals.mujoco_c import frames, mjcf
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS

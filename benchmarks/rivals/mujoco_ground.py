@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from condyle.cli.rivals.mujoco_c import MujocoRollout
-from condyle.cli.rivals.mujoco_model import mjcf
+from condyle.cli.rivals.mujoco_c import MujocoRollout, mjcf
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.cli.rivals.rival import Array
 

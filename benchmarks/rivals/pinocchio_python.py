@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 import condyle
-from condyle.cli.rivals.casadi_c import model_of, pinocchio
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.pinocchio_cpp import DYNAMICS, OTHERS
+from condyle.cli.rivals.pinocchio_cpp import DYNAMICS, OTHERS, model_of, pinocchio
 from condyle.cli.rivals.rival import EXACT, Array
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from benchmarks import embedded
-from condyle.backends.c.parts import PARTS
+from condyle.backends.c.part_report import PARTS
 from tests.backends.c.bare import needs_parts
 
 KEPT = json.loads(embedded.PATH.read_text())

@@ -52,7 +52,7 @@ def test_a_tool_that_is_not_there_says_how_to_get_it(capsys, monkeypatch: pytest
 @pytest.mark.slow  # it generates an accelerator
 def test_errors_are_those_of_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(errors, "CHUNK", 100)
-    monkeypatch.setattr("condyle.fpga.accuracy.CHUNK", 100)
+    monkeypatch.setattr("condyle.fpga.plans.CHUNK", 100)
     found = errors.measure("hyq 27x18", 200)
     robot = condyle.load("hyq")
     expected = fpga.errors(robot, fpga.planned(robot, fpga.Options()), 200)

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.cli.rivals import rival as toolchain
-from condyle.cli.rivals.casadi_c import model_of, pinocchio
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp
+from condyle.cli.rivals.pinocchio_cpp import PinocchioCpp, model_of, pinocchio
 from condyle.cli.rivals.rival import Model
 from experiments.dadu2023.walker import KNOTS, NV, H, Walker
 

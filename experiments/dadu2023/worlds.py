@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.cli.rivals import mujoco_model
+from condyle.cli.rivals import mujoco_c
 from condyle.cli.rivals.numbers import numbers_of
 from experiments.dadu2023.walker import FEET, NV, RADIUS, Walker
 
@@ -73,7 +73,7 @@ class MuJoCo:
     def __init__(self, walker: Walker, q: Array, v: Array) -> None:
         self.mujoco, self.robot = import_module("mujoco"), walker.robot
         numbers = numbers_of(walker.robot, "MuJoCo", FEET)
-        spec = self.mujoco.MjSpec.from_string(mujoco_model.mjcf(numbers))
+        spec = self.mujoco.MjSpec.from_string(mujoco_c.mjcf(numbers))
         spec.option.disableflags, spec.option.timestep = 0, MS
         geom = self.mujoco.mjtGeom
         spec.worldbody.add_geom(type=geom.mjGEOM_PLANE, size=[0, 0, 1], friction=[FRICTION, 0.005, 0.0001])
@@ -82,12 +82,12 @@ class MuJoCo:
             ball.friction, ball.mass = [FRICTION, 0.005, 0.0001], 0.0
         self.model = spec.compile()
         self.data = self.mujoco.MjData(self.model)
-        found = mujoco_model.frames(self.robot, q[None], v[None])
+        found = mujoco_c.frames(self.robot, q[None], v[None])
         self.data.qpos[:], self.data.qvel[:] = found.q[0], found.T[0] @ v
         self.read()
 
     def read(self) -> None:
-        q, v = mujoco_model.ours(self.robot, self.data.qpos[None], self.data.qvel[None])
+        q, v = mujoco_c.ours(self.robot, self.data.qpos[None], self.data.qvel[None])
         self.q, self.v = q[0], v[0]
 
     def advance(self, torques: Array) -> None:

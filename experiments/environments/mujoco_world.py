@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import condyle
-from condyle.cli.rivals import mujoco_model
+from condyle.cli.rivals import mujoco_c
 
 Array = NDArray[np.floating]
 
@@ -112,13 +112,13 @@ class World:
         q = self.start if q is None else np.asarray(q, np.float64)
         v = np.zeros(self.robot.nv) if v is None else np.asarray(v, np.float64)
         self.mujoco.mj_resetData(self.model, self.data)
-        theirs = mujoco_model.frames(self.robot, q[None], v[None])
+        theirs = mujoco_c.frames(self.robot, q[None], v[None])
         self.data.qpos[:], self.data.qvel[:] = theirs.q[0], theirs.T[0] @ v
         self.mujoco.mj_forward(self.model, self.data)
         self._read()
 
     def _read(self) -> None:
-        q, v = mujoco_model.ours(self.robot, self.data.qpos[None], self.data.qvel[None])
+        q, v = mujoco_c.ours(self.robot, self.data.qpos[None], self.data.qvel[None])
         self.q, self.v = q[0], v[0]
 
     def step(self, controls: Array, n: int = 1) -> tuple[Array, Array]:

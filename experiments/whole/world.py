@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.cli.rivals import mujoco_model
+from condyle.cli.rivals import mujoco_c
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.model.robot import Robot
 
@@ -35,7 +35,7 @@ class World:
         self.mujoco, self.robot = import_module("mujoco"), robot
         names = tuple(dict.fromkeys(ball.frame for ball in balls))
         numbers = numbers_of(robot, "MuJoCo", names)
-        spec = self.mujoco.MjSpec.from_string(mujoco_model.mjcf(numbers))
+        spec = self.mujoco.MjSpec.from_string(mujoco_c.mjcf(numbers))
         spec.option.disableflags, spec.option.timestep = 0, MS
         geom = self.mujoco.mjtGeom
         slip = [FRICTION, 0.005, 0.0001]
@@ -49,12 +49,12 @@ class World:
             added.friction, added.mass, added.contype, added.conaffinity = slip, 0.0, 1, 2
         self.model = spec.compile()
         self.data = self.mujoco.MjData(self.model)
-        found = mujoco_model.frames(robot, q[None], v[None])
+        found = mujoco_c.frames(robot, q[None], v[None])
         self.data.qpos[:], self.data.qvel[:] = found.q[0], found.T[0] @ v
         self.read()
 
     def read(self) -> None:
-        q, v = mujoco_model.ours(self.robot, self.data.qpos[None], self.data.qvel[None])
+        q, v = mujoco_c.ours(self.robot, self.data.qpos[None], self.data.qvel[None])
         self.q, self.v = q[0], v[0]
 
     def advance(self, torques: Array, push: Array | None = None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from condyle.algorithms.contact_filter import Regular, proximal, proximal_inverse
+from condyle.algorithms.contact_forces import Regular, proximal, proximal_inverse
 from condyle.algorithms.ltl import ltl
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.scalar import number

@@ -17,7 +17,7 @@ from condyle.backends.cpu.loops import BESIDE
 from condyle.ir.interp import run_segments
 from condyle.ir.segments import Segmented
 from condyle.runtime import native
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from condyle.runtime.packed import Packed, full, pack_rows
 from condyle.runtime.toolchain import find_compiler
 from tests.dense import matmul

@@ -24,9 +24,8 @@ from condyle.backends.cpu.operations import EXPANSIONS, ROWS, SLOT
 from condyle.backends.cpu.target import AVX2, AVX512, Isa
 from condyle.backends.cuda.cpp.plan import plan
 from condyle.backends.cuda.cpp.project import header
-from condyle.backends.cuda.forms import WHOLE, Form
 from condyle.backends.cuda.launches import Composed, grouped, straight
-from condyle.backends.cuda.target import Size
+from condyle.backends.cuda.target import WHOLE, Form, Size
 from condyle.backends.cuda.thread_kernel import OPERATIONS as PTX
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.errors import UnsupportedError
@@ -39,8 +38,8 @@ from condyle.ir.count import count, work
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Output, Program
 from condyle.operations import AMOUNTS, MACHINE, OPERATIONS, TRACED, TRIGONOMETRIC
-from condyle.passes.elementary.circle import COSINE, SINE
 from condyle.passes.elementary.expand import ELEMENTARY, expand
+from condyle.passes.elementary.values import COSINE, SINE
 from condyle.specification import Call, Function
 from tests.backends.cpu.machine import execute
 from tests.backends.points import columns, exact, samples, ulps

@@ -14,7 +14,7 @@ from condyle.errors import UnsupportedError
 from condyle.ir.interp import run_segments
 from condyle.ir.segments import Segmented
 from condyle.runtime import machine, native
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from condyle.runtime.packed import Packed, full, pack_rows, sparse
 from tests.backends.cuda.simulate import simulate
 from tests.dense import matmul

@@ -17,8 +17,7 @@ from condyle.functions import FUNCTIONS
 from condyle.ir.count import Counts
 from condyle.model.tree import tree_of
 from condyle.passes import pipeline
-from condyle.trace.annotated import attributed
-from condyle.trace.straight import sizes, trace
+from condyle.trace.straight import attributed, sizes, trace
 
 ARM = condyle.load("iiwa14")
 

@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle.cli.export import named_functions, with_plans
-from condyle.fpga.accuracy import WORDS
+from condyle.fpga.plans import WORDS
 from condyle.functions import DEFAULT
 from tests.programs import needs
 

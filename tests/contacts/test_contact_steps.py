@@ -10,7 +10,7 @@ import pytest
 import condyle
 from condyle import algorithms
 from condyle.compile.options import bound_of
-from condyle.derivatives.derived import derivative
+from condyle.derivatives import derivative
 from condyle.derivatives.recording import Recording
 from condyle.functions.contact_steps import MOST, parts_of
 from condyle.functions.contacts import CONTACT_SOLVE
@@ -28,7 +28,7 @@ THERE = 1e-8
 def iterations(robot: condyle.Robot, contacts: Any, args: list[Array], **more: Array) -> Array:
     """How many each state takes."""
     tree = tree_of(robot, bound_of(robot, contacts=contacts))
-    parts = parts_of(CONTACT_SOLVE, len(contacts), algorithms.joint_rows.shape_of(tree, False))
+    parts = parts_of(CONTACT_SOLVE, len(contacts), algorithms.contact_newton.shape_of(tree, False))
     problem = parts.problem.taking(*more)
     inputs = {
         port.name: list(np.reshape(x, (len(x), -1)).T)

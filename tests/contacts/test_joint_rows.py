@@ -15,8 +15,7 @@ import pytest
 
 import condyle
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.forms import Form
-from condyle.backends.cuda.target import TARGET
+from condyle.backends.cuda.target import TARGET, Form
 from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.options import bound_of

@@ -17,8 +17,8 @@ from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.derivatives.composed import Composed
 from condyle.errors import UnsupportedError
 from condyle.functions.repeat import iterate, repeat
+from condyle.ir.loops import TimeLoop
 from condyle.ir.segments import Iteration, Segmented, verify_segments
-from condyle.ir.time_loops import TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime import machine
 from condyle.scalar import absolute, maximum, reciprocal, select

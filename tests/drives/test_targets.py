@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle import Dynamics, Robot
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import Form
 from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.options import bound_of

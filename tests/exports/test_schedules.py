@@ -13,8 +13,7 @@ import condyle
 from condyle.backends.c.schedule import Entry, Example, Meaning
 from condyle.compile.targets import NUMPY
 from condyle.errors import UnsupportedError
-from condyle.exports.exporting import compiler_of
-from condyle.exports.schedules import export_schedules
+from condyle.exports.exporting import compiler_of, export_schedules
 from condyle.functions import riccati
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, interpret, verify_schedule
 from condyle.specification import Function

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,11 +11,11 @@ import pytest
 
 from condyle.calls.gpu import gpu
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
-from condyle.runtime.cuda import arrays
+from condyle.runtime._native import borrow, lend
 from condyle.runtime.cuda.arrays import DeviceArray
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.calls import dynamics, given, on_gpu, wanted
-from tests.gpu.foreign import Foreign
+from tests.gpu.foreign import Foreign, managed
 
 pytestmark = pytest.mark.usefixtures("small_heap")
 
@@ -57,52 +58,27 @@ def test_dlpack_in(fake: FakeDriver, old: bool) -> None:
     assert [one.streams for one in (*lent, *outs)] == [[5]] * 6
     dyn.mass_matrix(lent[0])
     assert lent[0].streams == [5, 1]  # the default stream, as DLPack numbers it
+    del lent, outs, out
     gc.collect()
-    assert not arrays._lent_out  # every capsule was given back
-
-
-def test_borrowed_from_numpy() -> None:
-    """A lender that is not ours, of both versions."""
-    array = np.arange(24.0).reshape(4, 6)[:, ::2]
-    for versioned in (True, False):
-        lender = SimpleNamespace(__dlpack__=lambda **given: _of_numpy(array, versioned, given))
-        lent = arrays.borrow(lender, 1)
-        assert lent[:2] == (array.ctypes.data, (array.shape, array.strides, "<f8", False))
-    used = SimpleNamespace(__dlpack__=lambda **given: _used(array, array.__dlpack__()))
-    with pytest.raises(DTypeError, match="named b'used_dltensor"):
-        arrays.borrow(used, 1)
-
-
-def _of_numpy(array: np.ndarray, versioned: bool, given: dict[str, object]) -> object:
-    if "max_version" in given and not versioned:
-        raise TypeError("max_version")
-    return array.__dlpack__(max_version=(1, 0)) if versioned else array.__dlpack__()
-
-
-def _used(array: np.ndarray, capsule: object) -> object:
-    np.from_dlpack(SimpleNamespace(__dlpack__=lambda **given: capsule, __dlpack_device__=array.__dlpack_device__))
-    return capsule
+    assert not Foreign.alive  # every capsule was given back
 
 
 @pytest.mark.parametrize("versioned", [False, True])
 def test_lent_to_numpy(versioned: bool) -> None:
     """A borrower that is not ours, which believes that the memory is the processor's."""
     memory = np.arange(12.0)
-    owner = SimpleNamespace()
+    before = sys.getrefcount(memory)
 
-    def lend(**given: object) -> object:
-        capsule = arrays.lend((owner, memory), memory.ctypes.data, (3, 4), 64, 0, versioned)
-        name = arrays.VERSIONED if versioned else arrays.PLAIN
-        kind = arrays.ManagedVersioned if versioned else arrays.Managed
-        kind.from_address(arrays._pointer(capsule, name)).tensor.device.type = 1
+    def lent(**given: object) -> object:
+        capsule = lend(memory, memory.ctypes.data, (3, 4), 64, 0, versioned)
+        managed(capsule, versioned).tensor.device.type = 1
         return capsule
 
-    taken = np.from_dlpack(SimpleNamespace(__dlpack__=lend, __dlpack_device__=lambda: (1, 0)))
+    taken = np.from_dlpack(SimpleNamespace(__dlpack__=lent, __dlpack_device__=lambda: (1, 0)))
     np.testing.assert_array_equal(taken, memory.reshape(3, 4))
-    assert len(arrays._lent_out) == 1
+    assert sys.getrefcount(memory) == before + 1
     del taken
-    gc.collect()
-    assert not arrays._lent_out
+    assert sys.getrefcount(memory) == before
 
 
 def test_dlpack_out(fake: FakeDriver) -> None:
@@ -111,16 +87,15 @@ def test_dlpack_out(fake: FakeDriver) -> None:
     q, v, a = given("id", 8)
     answer = dyn.on(5).inverse_dynamics(*(Foreign(fake, array) for array in (q, v, a)))
     assert answer.__dlpack_device__() == (2, 0)
-    lent = arrays.borrow(answer, 9)
-    assert lent[1:3] == (((8, 7), (56, 8), "<f8", False), 0)
+    address, layout, device, capsule = borrow(answer, 9)
+    assert (layout, device) == (((8, 7), (56, 8), "<f8", False), 0)
     fake.reach(9)  # waits for the kernel in stream 5
-    got = fake.memory.bytes_at(lent.address, answer.nbytes).view(np.float64).reshape(8, 7)
+    got = fake.memory.bytes_at(address, answer.nbytes).view(np.float64).reshape(8, 7)
     np.testing.assert_allclose(got, wanted("id", [q, v, a])[0], rtol=1e-10, atol=1e-10)
     del answer
     fake.reach_all()
-    address = lent.address
     assert address in fake.memory.blocks
-    del lent, got
+    del capsule, got
     gc.collect()
     fake.reach_all()
     assert address not in fake.memory.blocks
@@ -154,7 +129,11 @@ def test_wrong_arrays(fake: FakeDriver) -> None:
     fails(DTypeError, 'q is float32.*compile\\(dtype="float32"', on_gpu(fake, q.astype(np.float32)), *good[1:])
     fails(DTypeError, "q is >f8, expected float64: convert it$", on_gpu(fake, q, typestr=">f8"), *good[1:])
     fails(ShapeError, "not contiguous", on_gpu(fake, q, strides=(8, 64)), *good[1:])
+    fails(DTypeError, r"q is \(8, 7\), expected float64: convert it$", on_gpu(fake, q, typestr="(8, 7)"), *good[1:])
+    fails(ShapeError, "not contiguous", on_gpu(fake, q, strides=(8,)), *good[1:])
     fails(ShapeError, "q has shape", on_gpu(fake, q[:, :5]), *good[1:])
+    fails(ShapeError, r"q has shape \(-8, 7\)", on_gpu(fake, q, shape=(-8, 7)), *good[1:])
+    fails(DeviceError, "q does not lend its memory", on_gpu(fake, q, data=5), *good[1:])
     fails(ShapeError, "batch dimensions", on_gpu(fake, q[:5]), *good[1:])
     fails(DeviceError, "does not point into memory of a GPU", on_gpu(fake, q, data=(64, False)), *good[1:])
     fails(ShapeError, "read-only", *good, out=on_gpu(fake, q, data=(fake.memory.allocate(448), True)))
@@ -181,11 +160,15 @@ def test_wrong_lenders(fake: FakeDriver) -> None:
         fails(ShapeError, "q is not contiguous", Foreign(fake, q, strides=strides), *good[1:])
         fails(ShapeError, "tau is not contiguous", *good, out=Foreign(fake, q, strides=strides))
     fails(DeviceError, "q is on GPU 1, expected 0", Foreign(fake, q, device=1), *good[1:])
+    nowhere = Foreign(fake, q)
+    nowhere.address = 0
+    fails(DeviceError, "q does not point into memory of a GPU", nowhere, *good[1:])
+    del nowhere
     fails(ShapeError, "tau is read-only", *good, out=Foreign(fake, q, read_only=True))
     refused = SimpleNamespace(__dlpack_device__=lambda: (2, 0), __dlpack__=_gradient)
     fails(DeviceError, "q does not lend its memory.*q.detach", refused, *good[1:])
     gc.collect()
-    assert not arrays._lent_out
+    assert set(Foreign.alive) == set(good)
     with pytest.raises(DTypeError, match="a stream is a number"):
         dyn.on("five")
 

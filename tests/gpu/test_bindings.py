@@ -39,13 +39,12 @@ int cuGetProcAddress(const char *name, void **function, int version, uint64_t fl
 """
 LAUNCH = """
 import ctypes
-from collections import defaultdict
 from types import SimpleNamespace
 from cuda.bindings import driver as api
 from condyle.runtime.cuda.driver import Driver, Function, Gpu
 
 gpu = object.__new__(Gpu)
-gpu.driver, gpu.arch, gpu._parameters = Driver(api), "sm_90", defaultdict(list)
+gpu.driver, gpu.arch = Driver(api), "sm_90"
 gpu.launch(Function(api.CUfunction(7), "kernel", 1024, 1 << 16), 3, 64, 512, 5, (9, 0, (1 << 40) + 8))
 print(*(ctypes.c_uint64 * 13).in_dll(ctypes.CDLL("libcuda.so.1"), "seen"))
 """

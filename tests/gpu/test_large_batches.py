@@ -3,8 +3,8 @@ states or threads overflow."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ import pytest
 import condyle
 from benchmarks.parallel import parts as by_links
 from condyle.backends.cuda import time_loop
-from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.kernel import CudaKernel, planned, scratch_bytes
 from condyle.backends.cuda.launches import Parts
+from condyle.backends.cuda.target import Form
 from condyle.functions import FUNCTIONS
-from condyle.ir.time_loops import Give, Take, TimeLoop
+from condyle.ir.loops import Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
@@ -72,14 +72,17 @@ def test_every_row_is_in_one_launch_of_allowed_size(
 ) -> None:
     parts = FORMS[form]()
     kernel = CudaKernel(parts, drivers.gpu(0), np.dtype("float32"))
-    launched: dict[str, list[tuple[int, int]]] = {}
+    launched: dict[int, list[tuple[int, ...]]] = {}
 
-    def launch(function: Any, grid: int, block: int, shared: int, stream: int, values: list[int]) -> None:
+    def launch(function: int, grid: int, gy: int, gz: int, block: int, *others: int) -> tuple[int]:
         assert block * grid < 1 << 32
         assert grid <= drivers.MOST_BLOCKS
-        launched.setdefault(function.name, []).append((values[0], values[2]))
+        places = (ctypes.c_void_p * 3).from_address(others[4])
+        states, _, address = (ctypes.c_uint64.from_address(place).value for place in places)
+        launched.setdefault(function, []).append((states, address))
+        return (0,)
 
-    monkeypatch.setattr(kernel.gpu, "launch", launch)
+    monkeypatch.setattr(fake, "cuLaunchKernel", launch, raising=False)
     monkeypatch.setattr("condyle.backends.cuda.kernel.SCRATCH_BYTES", 1 << 60)
     monkeypatch.setattr(fake, "cuMemAllocFromPoolAsync", lambda size, pool, stream: (0, 1 << 50), raising=False)
     monkeypatch.setattr(fake, "cuMemFreeAsync", lambda address, stream: (0,), raising=False)
@@ -87,7 +90,7 @@ def test_every_row_is_in_one_launch_of_allowed_size(
     kernel.launches_of(n, shared)([0] * len((*parts.inputs, *parts.outputs)), 0)
     first = parts.launches[0]
     stride = first.reads[0].size * 4
-    pieces = launched[kernel.launches[0].text.name]
+    pieces = launched[int(kernel.launches[0].function.handle)]  # type: ignore[call-overload]
     assert sum(states for states, _ in pieces) == n
     ends = [address // stride + states for states, address in pieces]
     assert [address // stride for _, address in pieces] == [0, *ends[:-1]]

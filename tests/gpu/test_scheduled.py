@@ -15,7 +15,7 @@ from condyle.compile.kernels import scheduled_gpu
 from condyle.compile.kernels.scheduled_gpu import GpuSchedule, check_apart
 from condyle.errors import UnsupportedError
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Statement, Sweep, Until
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from tests.backends.cuda.fake_driver import FakeDriver
 from tests.gpu.bench import Bench
 from tests.test_scheduled import FUNCTIONS, Sampler, expected, outputs_of, same, shifted

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import Form
 from condyle.compile.gpu import GpuFunction
 from condyle.ground import Grid, Ground
 from condyle.user import UserFunction

@@ -10,12 +10,12 @@ import pytest
 
 import condyle
 from condyle.errors import CondyleError, ModelError, ModelWarning
-from condyle.readers import visuals, xml
+from condyle.readers import shapes, xml
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_compiler import Limits, compile_tree, library
 from condyle.readers.mjcf_model import DamagedError, take_files
 from condyle.readers.mjcf_tree import read_tree, schema_of
-from condyle.readers.visuals import read_visuals, visuals_of
+from condyle.readers.shapes import read_visuals, visuals_of
 from tests.hostile.test_mjcf_files import tetrahedron, write
 
 BODY = '<worldbody><body name="a"><joint/><geom size="1"/>{}</body></worldbody>'
@@ -64,7 +64,7 @@ def test_v4_folders_of_meshes(folder: str, tmp_path: Path) -> None:
 def test_v4_sizes(tmp_path: Path, monkeypatch) -> None:
     path = with_mesh(tmp_path, "m.stl")
     (tmp_path / "m.stl").write_bytes(tetrahedron())
-    monkeypatch.setattr(visuals, "MOST_BYTES", 100)
+    monkeypatch.setattr(shapes, "MOST_BYTES", 100)
     with pytest.warns(ModelWarning, match="is larger than 100 bytes: it is not drawn"):
         assert len(read_visuals(path)) == 1
 

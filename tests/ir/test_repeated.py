@@ -9,8 +9,8 @@ import pytest
 
 from condyle.ir.expr import Graph
 from condyle.ir.interp import run_repeated
+from condyle.ir.loops import Give, Repeated, Take, TimeLoop, verify_repeated
 from condyle.ir.program import Array, Program
-from condyle.ir.time_loops import Give, Repeated, Take, TimeLoop, verify_repeated
 
 N = 3
 

@@ -11,7 +11,7 @@ import pytest
 
 import condyle
 from benchmarks.arms import FLANGES, arm
-from condyle.cli.rivals.mujoco_model import mjcf, ours
+from condyle.cli.rivals.mujoco_c import mjcf, ours
 from condyle.cli.rivals.numbers import numbers_of
 from condyle.jobs.controllers import AXES, OPERATIONAL_SPACE, WHOLE_BODY, operational_space, whole_body
 from tests.accuracies import SOLVED

@@ -16,7 +16,7 @@ import pytest
 
 import condyle
 from condyle import UnsupportedError
-from condyle.backends.c.parts import PARTS
+from condyle.backends.c.part_report import PARTS
 from condyle.jobs.controllers import AXES, WHOLE_BODY, whole_body
 from tests.backends.c.bare import PRINT, answers, needs_parts
 from tests.backends.c.test_export import STRICT

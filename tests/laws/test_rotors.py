@@ -28,7 +28,7 @@ from condyle.model.tree import tree_of
 from condyle.scalar import number
 from condyle.spatial.rotation import IDENTITY as STILL
 from condyle.specification.ports import F_EXT
-from condyle.trace.joint_loops import roll
+from condyle.trace.loops import roll
 from condyle.trace.reference import evaluate
 from condyle.trace.straight import trace
 from tests.backends.cuda.simulate import simulate

@@ -16,7 +16,7 @@ from condyle.ir.interp import run_rolled
 from condyle.model.joints import JOINT_TYPES
 from condyle.runtime.packed import pack_rows
 from condyle.specification import Function
-from condyle.trace.joint_loops import roll
+from condyle.trace.loops import roll
 from condyle.trace.straight import layout_of, trace
 from tests.laws.evaluated import reference, tree_for
 from tests.laws.robots import robot_named

@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle import Dynamics, Robot, UnsupportedError
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import Form
 from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.compile.targets import cache_key
@@ -19,7 +19,7 @@ from condyle.functions import FUNCTIONS
 from condyle.model.tree import tree_of
 from condyle.specification import Bound
 from condyle.specification.ports import F_EXT
-from condyle.trace.joint_loops import roll
+from condyle.trace.loops import roll
 from tests.accuracies import ROUNDING, SOLVED
 from tests.backends.cuda.simulate import simulate
 from tests.held import held

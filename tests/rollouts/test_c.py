@@ -21,10 +21,9 @@ from condyle.compile.kernels.composed import GradientKernel, SteppedKernel
 from condyle.functions import function_of
 from condyle.functions.repeat import repeat
 from condyle.ir.expr import Graph
+from condyle.ir.loops import Give, Rolled, Take, TimeLoop
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented
-from condyle.ir.sweep import Rolled
-from condyle.ir.time_loops import Give, Take, TimeLoop
 from condyle.runtime import cache as kept
 from condyle.runtime.native import NativeKernel
 from tests.processor import slow

@@ -15,9 +15,9 @@ from condyle.functions import function_of
 from condyle.functions.repeat import iterate
 from condyle.functions.repeat import repeat as repeat_of
 from condyle.ir.interp import run_repeated
+from condyle.ir.loops import Give, Repeated, Take, TimeLoop
 from condyle.ir.program import Array, Program
-from condyle.ir.time_loops import Give, Repeated, Take, TimeLoop
-from condyle.trace.time_loops import time_loop
+from condyle.trace.loops import time_loop
 from tests.backends.cuda.simulate import compiler, simulate
 from tests.rollouts.test_c import robot_of, states, swap
 

@@ -12,8 +12,6 @@ import pytest
 from condyle.runtime import forks
 from tests.runtime.test_pool import program
 
-pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, where another test has used it
-
 COMPILING = """
     from condyle.compile.compiler import Compiler
     fresh = condyle.chain(4).compile(target={target!r})

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from condyle.runtime._native import Entry
-from condyle.runtime.kernel import cores
+from condyle.runtime.native import cores
 from tests.programs import skip_without
 
 SOURCE = """

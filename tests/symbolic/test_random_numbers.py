@@ -18,8 +18,7 @@ from condyle.backends.cpu.operations import SLOT
 from condyle.backends.cpu.target import AVX2, AVX512, Isa
 from condyle.ir.program import Array, Output, Program
 from condyle.operations import DRAWN, OPERATIONS, WORDS, threefry
-from condyle.passes.elementary.expand import expand
-from condyle.passes.elementary.threefry import RANDOM, word
+from condyle.passes.elementary.expand import RANDOM, expand, word
 from condyle.passes.elementary.values import Code
 from tests.backends.cpu.machine import execute
 from tests.backends.targets import RUNNERS, SINGLE

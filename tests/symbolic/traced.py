@@ -12,7 +12,7 @@ from condyle.ir.expr import Graph
 from condyle.ir.interp import run
 from condyle.ir.program import Array, Program, verify
 from condyle.symbolic import Symbols, entries_of
-from condyle.symbolic.comparisons import as_objects
+from condyle.symbolic.elementwise import as_objects
 
 
 class Source:

@@ -12,11 +12,11 @@ from condyle.backends.common.loops import layout
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp import run_rolled
-from condyle.ir.sweep import Rolled
+from condyle.ir.loops import Rolled
 from condyle.model.tree import Tree, tree_of
 from condyle.specification import Function
 from condyle.specification.ports import F_EXT
-from condyle.trace.joint_loops import roll, rolled_route
+from condyle.trace.loops import roll, rolled_route
 from condyle.trace.reference import evaluate
 from tests.processor import slow
 from tests.zoo import every_joint

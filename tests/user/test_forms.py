@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import Form
 from condyle.compile.gpu import GpuFunction
 from condyle.derivatives import derivative, vjp
 from condyle.derivatives.recording import Recording

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.cuda.forms import Form
+from condyle.backends.cuda.target import Form
 from condyle.compile.gpu import GpuFunction
 from condyle.user import UserFunction
 from tests.backends.cuda.simulate import simulate

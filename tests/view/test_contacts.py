@@ -17,7 +17,7 @@ from condyle.errors import CondyleError, ShapeError, StateError, UnsupportedErro
 from condyle.ground import Foot, Grid, Ground, Plane
 from condyle.model.placement import Placement
 from condyle.view import poses_by, scene_of
-from condyle.view.contacts import rotation_vector
+from condyle.view.ground import rotation_vector
 from condyle.view.scene import Scene
 
 GUESS = (1.0, -0.5, 1.2)

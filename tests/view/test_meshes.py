@@ -11,8 +11,8 @@ import pytest
 
 import condyle
 from condyle.errors import ModelError, ModelWarning, UnsupportedError
-from condyle.readers.visuals import read_visuals
-from condyle.view.meshes import read_mesh
+from condyle.readers.shapes import read_visuals
+from condyle.view.robot_parts import read_mesh
 
 CORNERS = np.array([(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)], np.float32)
 FACES = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
@@ -203,7 +203,7 @@ def test_the_line_that_cannot_be_read_is_named(kind, data, words) -> None:
 
 
 def test_triangles_are_bounded(monkeypatch) -> None:
-    monkeypatch.setattr("condyle.view.meshes.MOST_TRIANGLES", 4)
+    monkeypatch.setattr("condyle.view.robot_parts.MOST_TRIANGLES", 4)
     assert len(read_mesh("obj", "hand", OBJ.encode())[1]) == 4
     with pytest.raises(ModelError, match="there are more than 4 triangles"):
         read_mesh("obj", "hand", (OBJ + "f 1 2 3 4").encode())

@@ -9,8 +9,8 @@ import pytest
 
 import condyle
 from condyle.errors import ModelError, ModelWarning
-from condyle.readers.visuals import read_visuals
-from condyle.view.meshes import shells
+from condyle.readers.shapes import read_visuals
+from condyle.view.robot_parts import shells
 from tests.view.test_meshes import CORNERS, OBJ, stl
 
 INERTIAL = '<inertial pos="0 0 0" mass="1" diaginertia=".004 .004 .004"/>'

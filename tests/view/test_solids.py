@@ -7,8 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from condyle.readers.visuals import Solid
-from condyle.view.meshes import triangles_of
+from condyle.readers.shapes import Solid
+from condyle.view.robot_parts import triangles_of
 
 A, B, C = 0.3, 0.2, 0.5
 VOLUMES = {

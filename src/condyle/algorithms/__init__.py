@@ -7,17 +7,15 @@ matrices), `normal_form` (the tree that a function is computed on).
 | quantity | files |
 |---|---|
 | placements, velocities, Jacobians of frames | `kinematics`, `jacobians` |
-| centre of mass, momentum, energy, Coriolis matrix | `momentum`, `energy` |
+| centre of mass, momentum, energy, Coriolis matrix | `momentum` |
 | inverse dynamics, its regressor | `rnea` (with armature), `regressor` |
 | joint forces, actuators, steps that take them implicitly | `drives` |
 | mass matrix M, its factors, M^-1 | `crba`, `ltl`, `solvers`, `mminvgen` |
 | forward dynamics, solves with M | `aba`, `solvers` |
-| derivatives of inverse dynamics | `derivatives` (by name), `rnea_derivatives`, `rnea_adjoint`, `rnea_columns`, |
-| | `rnea_refactored` |
-| contacts: J and gamma, motion and forces | `contacts`, `contact_forces`, `contact_elimination` |
-| contacts: derivatives, products with K^-1 | `contact_derivatives`, `contact_products` |
-| contacts and joints that stick and slip, stops | `contact_friction`, `contact_newton`, `contact_sweeps`, |
-| | `joint_rows` |
+| derivatives of inverse dynamics | `derivatives` (by name), `rnea_derivatives`, `rnea_adjoint`, `rnea_columns` |
+| contacts: J and gamma, motion and forces | `contacts`, `contact_forces` |
+| contacts: derivatives, products with K^-1, unit forces without M | `contact_derivatives` |
+| contacts and joints that stick and slip, stops | `contact_friction`, `contact_newton`, `contact_sweeps` |
 | q ⊕ dv, q1 ⊖ q0, one step of time | `stepping` |
 | dense linear systems of users' functions | `linear_systems` |
 """
@@ -30,18 +28,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.algorithms import contact_derivatives as contact_derivatives
-    from condyle.algorithms import contact_elimination as contact_elimination
     from condyle.algorithms import contact_forces as contact_forces
     from condyle.algorithms import contact_friction as contact_friction
-    from condyle.algorithms import contact_products as contact_products
+    from condyle.algorithms import contact_newton as contact_newton
     from condyle.algorithms import contact_sweeps as contact_sweeps
     from condyle.algorithms import contacts as contacts
     from condyle.algorithms import crba as crba
     from condyle.algorithms import derivatives as derivatives
     from condyle.algorithms import drives as drives
-    from condyle.algorithms import energy as energy
     from condyle.algorithms import jacobians as jacobians
-    from condyle.algorithms import joint_rows as joint_rows
     from condyle.algorithms import kinematics as kinematics
     from condyle.algorithms import ltl as ltl
     from condyle.algorithms import matrix as matrix

@@ -9,7 +9,7 @@ Moreau 1988; Jean 1999. This file has the problem, where its solution begins, an
 it. The residual is de Saxcé's: with u' = (u_t, w + friction |u_t|) the conditions hold if and only if p is
 the projection of p - rho u' onto the cone, for any rho > 0 (Acary, Brogliato 2008, section 3.9).
 
-Rows of joints (`joint_rows`), if there are any, are unit vectors below the contacts' rows in J. A sweep of
+Rows of joints (`contact_newton.JointRow`), if there are any, are unit vectors below the contacts' rows in J. A sweep of
 `contact_newton` comes to them before the contacts, so that impulses of contacts are all that its start needs. At the
 end joints are solved for once more alone, so that they are right for the impulses of the contacts where these are not
 there.
@@ -22,10 +22,9 @@ from functools import cached_property, reduce
 from typing import TypeAlias
 
 from condyle.algorithms.contact_forces import Constrained
-from condyle.algorithms.contact_newton import SMALL, Problem, cut
+from condyle.algorithms.contact_newton import SMALL, JointRow, Problem, cut
 from condyle.algorithms.contacts import Row
 from condyle.algorithms.drives import driven
-from condyle.algorithms.joint_rows import JointRow
 from condyle.algorithms.ltl import half_solved, solve
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import net_force

@@ -23,9 +23,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from condyle.algorithms.contact_friction import Frictional
-from condyle.algorithms.contact_newton import shortened
+from condyle.algorithms.contact_newton import JointRow, shortened
 from condyle.algorithms.contacts import Row
-from condyle.algorithms.joint_rows import JointRow
 from condyle.algorithms.ltl import Factors, half_solved, rest_solved
 from condyle.scalar import Scalar, maximum, number, reciprocal, select, sqrt, total
 

@@ -10,7 +10,7 @@ from condyle.algorithms.drives import is_resisted
 from condyle.algorithms.joint import NO_FORCE, Joint, Wrench, along
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.rnea_adjoint import rnea_adjoint
-from condyle.algorithms.rnea_columns import rnea_columns
+from condyle.algorithms.rnea_columns import rnea_columns, rnea_refactored
 from condyle.algorithms.rnea_derivatives import (
     Momentum,
     momentum_to_parent,
@@ -18,7 +18,6 @@ from condyle.algorithms.rnea_derivatives import (
     times_coriolis,
     trace_less,
 )
-from condyle.algorithms.rnea_refactored import rnea_refactored
 from condyle.algorithms.sweeps import Entry, Field, Matrix, Sweeps
 from condyle.algorithms.unrolled import Unrolled
 from condyle.scalar import Scalar, is_zero

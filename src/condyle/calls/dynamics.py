@@ -15,10 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.calls import mapping
 from condyle.calls.mapping import Sink, Source
 from condyle.calls.methods import Methods, method_of, result_of
-from condyle.calls.packing import with_packed_forces
+from condyle.compile import Target
 from condyle.compile.compiler import Compiler
 from condyle.compile.options import SPEED, CompileArguments, check_bound, check_ports, parts_of_compiled, unbound, whole
-from condyle.compile.target_protocol import Target
 from condyle.compile.targets import fall_back
 from condyle.derivatives import taking
 from condyle.errors import BuildError, UnsupportedError
@@ -31,10 +30,9 @@ from condyle.model.state import quaternions_of
 from condyle.runtime import machine
 from condyle.runtime.arrays import Binder, as_array, check_ranges
 from condyle.runtime.forks import Guard
-from condyle.runtime.kernel import Kernel, cores
 from condyle.runtime.native import Function as FastPath
-from condyle.runtime.native import NativeKernel, fast_path
-from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes
+from condyle.runtime.native import Kernel, NativeKernel, cores, fast_path
+from condyle.runtime.packed import Packed, PackedBinder, pack_rows, packed_bytes, with_packed_forces
 from condyle.specification import F_EXT, Derivative, Function, Port
 from condyle.specification.ports import CONTROLS
 from condyle.trace.straight import layout_of, sizes

@@ -19,7 +19,7 @@ from condyle.runtime.cuda.arrays import Arrays, DeviceArray, Layout, shape_of
 from condyle.runtime.cuda.driver import Gpu, gpu, handle_of, is_captured, pinned_arrays, wait
 from condyle.runtime.packed import Packed
 from condyle.specification import Function
-from condyle.trace.time_loops import time_loop
+from condyle.trace.loops import time_loop
 
 CAPTURED = "this stream is being captured into a graph, which needs arrays that stay: pass out="
 
@@ -129,11 +129,11 @@ class GpuDynamics(Dynamics):
         results: list[Any] = []
         if out is not None:
             results = [*out] if isinstance(out, (tuple, list)) else [out]
-        count, arrays = len(args), Arrays([*args, *results])
+        count, arrays = len(args), Arrays((*args, *results))
         if not any(arrays.layouts[:count]):
             return super().call(function, args, out, ranges)
         if None in arrays.layouts:
-            arrays = Arrays([*map(self._there, args), *results])
+            arrays = Arrays((*map(self._there, args), *results))
         function = function if isinstance(function, Function) else function_of(function)
         return cast("tuple[Array, ...]", self._device_call(function, arrays, count, None if out is None else results))
 
@@ -214,8 +214,9 @@ class GpuDynamics(Dynamics):
 
         While it is captured nothing is waited for: the graph's owner sees to the order. count: of inputs.
         """
-        named = {origin for origin in arrays.streams if origin is not None}
-        stream = self._stream if self._stream is not None else max(named, default=0)
+        named = set(arrays.streams)
+        named.discard(None)
+        stream = self._stream if self._stream is not None else max(cast("set[int]", named), default=0)
         if is_captured(device, stream):
             return stream, True
         if named - {stream}:

@@ -268,7 +268,7 @@ def independent(robot: Robot, contacts: Sequence[Contact], states: States) -> St
 
 def solvable(robot: Robot, served: Sequence[Function]) -> Sequence[Function]:
     """The functions that this robot has: all, or those that need no inverse of M where there never is one."""
-    from condyle.compile.invertible import check_solvable
+    from condyle.compile.routes import check_solvable
 
     try:
         check_solvable(robot, served)

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from html import escape
 from math import inf
 
+from condyle.compile import Target
 from condyle.compile.compiler import Compiler
 from condyle.compile.routes import LONGEST, NOTHING, Router
-from condyle.compile.target_protocol import Target
 from condyle.ir.count import Counts, counted
+from condyle.ir.loops import Rolled
 from condyle.ir.program import Program, operands
-from condyle.ir.sweep import Rolled
 from condyle.operations import LEAVES, TRIGONOMETRIC
 from condyle.specification import Function, Port
 from condyle.text import printable
 from condyle.text.pages import facts, scrolled, text, whole
-from condyle.trace.annotated import NOBODY, Step, attributed, has_steps
+from condyle.trace.straight import NOBODY, Step, attributed, has_steps
 
 NO_PROGRAM = "The function has no program of its own for this robot."
 COMPOSED = "This route is composed of other functions' programs, which are explained under their own names."

@@ -11,8 +11,8 @@ from typing import Any
 
 import condyle
 from condyle import api
+from condyle.backends.c.part_report import PARTS as PROCESSORS
 from condyle.backends.c.part_report import REPORT, table
-from condyle.backends.c.parts import PARTS as PROCESSORS
 from condyle.cli.bound import add_bound, driving, those_there
 from condyle.cli.common import add_robot, load_aloud, progress, say, show, show_json, words
 from condyle.errors import AccuracyWarning, UnsupportedError

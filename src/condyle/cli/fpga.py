@@ -13,12 +13,11 @@ from condyle import api, fpga
 from condyle.backends.common.facts import checked_name
 from condyle.cli.common import add_robot, check_page, load_aloud, positive, progress, say, show, show_json, table
 from condyle.cli.export import add_functions, add_hardware, hardware_options, named_functions, with_plans
-from condyle.compile.invertible import check_solvable
+from condyle.compile.routes import check_solvable
 from condyle.errors import UnsupportedError
 from condyle.fpga import simulation
-from condyle.fpga.accuracy import WORDS
 from condyle.fpga.functions import chosen
-from condyle.fpga.plans import STATES
+from condyle.fpga.plans import STATES, WORDS
 from condyle.fpga.rtl.export import Facts, Sheet
 from condyle.fpga.rtl.page import page
 from condyle.fpga.rtl.report import Report, report, said_box, said_latency

@@ -11,7 +11,7 @@ from pathlib import Path
 import condyle
 from condyle.backends.cpu.build import supported
 from condyle.errors import BuildError
-from condyle.runtime.kernel import cores
+from condyle.runtime.native import cores
 from condyle.runtime.toolchain import find_compiler
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from condyle.compile.invertible import check_invertible
+from condyle.compile import Target
 from condyle.compile.kernels import composed
-from condyle.compile.routes import Router
-from condyle.compile.target_protocol import Target
+from condyle.compile.routes import Router, check_invertible
 from condyle.derivatives import vjp
 from condyle.functions import LIBRARY
 from condyle.model.robot import Frame, Robot
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from condyle.runtime.packed import Layouts
 from condyle.specification import Function, Repeat
 from condyle.trace.straight import layout_of
@@ -63,7 +62,7 @@ class Compiler(Router):
             computes, route = target, self.reference_route(function)
             work = "too long for straight-line code, and without loops: it runs in NumPy, much slower"
         elif self.is_hopeless(function):
-            from condyle.trace.joint_loops import rolled_route
+            from condyle.trace.loops import rolled_route
 
             route, work = rolled_route(function) + ", rolled", f"loops over {len(self.tree.links)} links"
         elif self.is_long_straight(function):

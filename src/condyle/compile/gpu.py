@@ -11,17 +11,28 @@ from typing import cast
 from condyle.backends.common.facts import bits_of
 from condyle.backends.common.forms import lacks
 from condyle.backends.cuda import time_loop
-from condyle.backends.cuda.forms import SPLIT, WHOLE, Form, Partitions, partitions, requested, stages
 from condyle.backends.cuda.group.schedule import OPERATIONS
-from condyle.backends.cuda.launches import Composed, Part, Parts, Text, grouped, parts, straight
-from condyle.backends.cuda.rows import over_rows
-from condyle.backends.cuda.target import TARGET, Launch, Size, Target, product_launch
+from condyle.backends.cuda.launches import Composed, Part, Parts, Text, grouped, over_rows, parts, straight
+from condyle.backends.cuda.target import (
+    SPLIT,
+    TARGET,
+    WHOLE,
+    Form,
+    Launch,
+    Partitions,
+    Size,
+    Target,
+    partitions,
+    product_launch,
+    requested,
+    stages,
+)
 from condyle.compile.routes import Router
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none
+from condyle.ir.loops import TimeLoop
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
-from condyle.ir.time_loops import TimeLoop
 from condyle.specification import Call, Function, MinusProduct, expanded
 from condyle.specification.ports import F_EXT
 from condyle.trace.straight import arrays, written

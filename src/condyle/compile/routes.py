@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, cast
@@ -10,17 +10,20 @@ from weakref import WeakValueDictionary
 
 from condyle.backends.common.facts import Facts
 from condyle.compile.kernels.composed import multiplied, refused
-from condyle.compile.options import checked_route, unbound
+from condyle.compile.options import SHOWN, checked_route, unbound
 from condyle.derivatives import columns_of, derivative
-from condyle.errors import UnsupportedError
+from condyle.errors import SingularError, UnsupportedError
 from condyle.functions import FUNCTIONS, LIBRARY, has_joint_loops, multiplied_by, products_of
 from condyle.ir.count import Counts, count, instructions
+from condyle.ir.loops import Code, Rolled
 from condyle.ir.program import Program, verify
 from condyle.ir.segments import Segmented
-from condyle.ir.sweep import Code, Rolled
+from condyle.model.checks import idle_coordinates
+from condyle.model.robot import Robot
 from condyle.model.tree import Tree
 from condyle.specification import UNBOUND, Columns, Function, Route, Size
 from condyle.specification.ports import DRIVEN
+from condyle.text import few
 from condyle.trace.straight import product_size, products, straight_size, written
 
 LONGEST = 150_000
@@ -266,7 +269,7 @@ class Router:
         return self._joint_loops(function.without_forces).counts.arithmetic <= MORE * straight
 
     def _joint_loops(self, function: Function) -> Traced:
-        from condyle.trace.joint_loops import roll, rolled_route
+        from condyle.trace.loops import roll, rolled_route
 
         if not has_joint_loops(function) or self.is_driven(function):
             having = ", ".join(name for name, other in FUNCTIONS.items() if has_joint_loops(other))
@@ -339,3 +342,29 @@ class Router:
     def reference_route(self, function: Function) -> str:
         """The route that the reference takes: the named one, else the first that serves the robot."""
         return self.named(function) or self.serving(function)[0]
+
+
+# Whether the mass matrix of a robot has an inverse, for functions that need it: before anything is compiled.
+
+
+def check_invertible(robot: Robot) -> None:
+    """SingularError if M(q) has no inverse for any q."""
+    idle = idle_coordinates(robot, robot.random_state(4, 0).q)
+    if not idle:
+        return
+    still = [joint for joint in robot.joints if any(joint.v_index <= k < joint.v_index + joint.nv for k in idle)]
+    names = [repr(joint.name) for joint in still]
+    lone = f"joint {names[0]} moves no inertia of its own"
+    which = lone if len(names) == 1 else f"joints {few(names, SHOWN)} move no inertia of their own"
+    behind = robot.bodies[robot.joints.index(still[-1])].name
+    raise SingularError(
+        f"{which}, so the mass matrix has no inverse. Lock what moves none, robot.lock({{{names[-1]}: q}}), or give it "
+        f"armature, or give mass to the bodies that it carries (from {behind!r} on); functions that need no inverse, "
+        "such as inverse_dynamics, work as it is"
+    )
+
+
+def check_solvable(robot: Robot, functions: Iterable[Function]) -> None:
+    """SingularError if one of the functions has to do with an inverse of the mass matrix that there is for no q."""
+    if any(function.solves_own for function in functions):
+        check_invertible(robot)

@@ -18,13 +18,13 @@ import numpy as np
 from condyle.backends.cpu import build as keep
 from condyle.backends.cpu import build as machine_code
 from condyle.backends.cpu.target import NEEDS
+from condyle.compile import Scans, Target
 from condyle.compile.compiler import Compiler
 from condyle.compile.kernels import composed
-from condyle.compile.target_protocol import Scans, Target
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import LIBRARY
-from condyle.ir.sweep import Code
-from condyle.runtime.kernel import Kernel, NumpyKernel
+from condyle.ir.loops import Code
+from condyle.runtime.native import Kernel, NumpyKernel
 from condyle.runtime.toolchain import find_compiler
 from condyle.specification import UNBOUND, Function
 from condyle.specification.integrators import ADDED

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from condyle.derivatives.derived import derivative
+from condyle.derivatives import derivative
 from condyle.derivatives.recording import Record, Recording
 
 

@@ -31,7 +31,7 @@ from condyle.derivatives.products import written_out as product_written_out
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.model.tree import Tree
-from condyle.passes.rotations import slopes
+from condyle.passes.partials import slopes
 from condyle.scalar import Scalar, number, operation
 from condyle.specification import Derivative, Function, Port
 from condyle.trace.reference import Output

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from condyle.backends.casadi.external import Family
-from condyle.backends.casadi.source import text_of
+from condyle.backends.casadi.source import Family, text_of
 from condyle.compile.compiler import Compiler
 from condyle.derivatives import hessian, jacobian, vjp
 from condyle.errors import UnsupportedError

@@ -18,7 +18,7 @@ from condyle.functions.open_rollouts import OpenRollout
 from condyle.functions.quantities import M, Q, V
 from condyle.functions.steps import DT
 from condyle.ir.interp import run_code
-from condyle.ir.sweep import Code, Rolled
+from condyle.ir.loops import Code, Rolled
 from condyle.model.physical import contact_numbers, varied
 from condyle.model.robot import Robot
 from condyle.specification import Function, Port

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from condyle.backends.common.exported_files import check_owned
+from condyle.backends.common.exported_files import Coordinates, check_owned
 from condyle.backends.common.facts import Facts
-from condyle.backends.common.readme import Coordinates
 from condyle.compile.compiler import Compiler
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_or_none

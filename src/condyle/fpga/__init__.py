@@ -13,12 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.backends.common.readme import Coordinates
+from condyle.backends.common.exported_files import Coordinates
 from condyle.errors import AccuracyWarning
-from condyle.fpga.accuracy import advice, compared, errors
 from condyle.fpga.box import FORCE, answer_of, bounds_of_q, box_of, consistent, limits, sampled
 from condyle.fpga.functions import tasks as functions
-from condyle.fpga.plans import ROUTES, Options, accelerator, held, planned
+from condyle.fpga.plans import ROUTES, Options, accelerator, advice, compared, errors, held, planned
 from condyle.fpga.rtl.accelerator import Plan
 from condyle.fpga.rtl.boundary import Boundary, packets
 from condyle.fpga.rtl.build import Accelerator

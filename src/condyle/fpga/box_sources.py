@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from condyle.compile.invertible import check_invertible
 from condyle.compile.options import check_numbers, check_robot
+from condyle.compile.routes import check_invertible
 from condyle.errors import ShapeError, StateError, UnsupportedError
 from condyle.fpga.box import ANGLE, LEAST, MOST, TURN, bounds_of_q, box_of, exact, flat, sampled
 from condyle.fpga.plans import RANGES

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.backends.cpu import build
 from condyle.backends.cpu import build as cpu
 from condyle.calls.methods import as_result, document_of, result_type, signature_of
-from condyle.compile import targets
-from condyle.compile.invertible import check_solvable
+from condyle.compile import Target, targets
 from condyle.compile.options import bound_arguments, check_choice, check_numbers, check_robot, whole
-from condyle.compile.target_protocol import Target
+from condyle.compile.routes import check_solvable
 from condyle.errors import BuildError, StateError, UnsupportedError
 from condyle.fpga.box import box_of, check_held, limits
 from condyle.fpga.functions import chosen, families, task_name, tasks
@@ -31,8 +30,7 @@ from condyle.fpga.simulation import Bench
 from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.runtime.arrays import ArraySpec, Binder, Call
-from condyle.runtime.kernel import Kernel, NumpyKernel, cores
-from condyle.runtime.native import NativeKernel, fast_path
+from condyle.runtime.native import Kernel, NativeKernel, NumpyKernel, cores, fast_path
 from condyle.specification import F_EXT, Function, Port
 from condyle.trace.straight import sizes
 

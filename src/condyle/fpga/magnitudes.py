@@ -26,7 +26,7 @@ from condyle.algorithms.rnea import Motion
 from condyle.algorithms.rnea_derivatives import Carried, Column, Momentum, State
 from condyle.errors import BuildError
 from condyle.fpga.staged import Staged, StepCall
-from condyle.trace.joint_loops import Lengths, Load, Mass, Moving, Pair, second_moments, turning_moments
+from condyle.trace.loops import Lengths, Load, Mass, Moving, Pair, second_moments, turning_moments
 
 SLACK = 2.0**-7
 GAIN = 1.0 + SLACK

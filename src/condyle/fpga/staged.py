@@ -21,7 +21,7 @@ from condyle.model.tree import Tree
 from condyle.operations import Node
 from condyle.scalar import Scalar, number
 from condyle.specification import F_EXT, Function
-from condyle.trace.joint_loops import second_moments
+from condyle.trace.loops import second_moments
 from condyle.trace.reference import Output
 from condyle.trace.straight import arrays, entries, leaves
 

@@ -175,7 +175,7 @@ def by_both(run: Callable[[Way, Unrolled], Answers], size: Size) -> Mapping[str,
     """By both; size: of the second."""
     return {
         "ltl": Route(partial(run, algorithms.contact_forces.Constrained)),
-        "aba": Route(partial(run, algorithms.contact_elimination.ByElimination), alone=True, size=size),
+        "aba": Route(partial(run, algorithms.contact_derivatives.ByElimination), alone=True, size=size),
     }
 
 
@@ -187,7 +187,7 @@ def flat(rows: Sequence[Row], n: int) -> list[Scalar]:
 
 
 def _kkt(tree: Unrolled) -> Answers:
-    return (algorithms.contact_products.inverse_blocks(constrained(tree)),)
+    return (algorithms.contact_derivatives.inverse_blocks(constrained(tree)),)
 
 
 def _kktm(tree: Unrolled) -> Answers:

@@ -30,7 +30,7 @@ WITH_STARTS = {JOINT_IMPULSE0.name: JOINT_IMPULSE}
 """What is answered behind the residual where rows of joints have a start."""
 Read = Callable[[ByName], "Problem"]
 Shape = tuple[tuple[bool, bool, bool], ...]
-"""Of rows of joints: see `algorithms.joint_rows.shape_of`."""
+"""Of rows of joints: see `algorithms.contact_newton.shape_of`."""
 HELD = ("G", "b", "steps", "rates", "damping", "friction_there", "ends")
 """What the iterations do not change."""
 
@@ -62,7 +62,7 @@ def _same(_: Any, inputs: ByName) -> Sequence[Values]:
 
 
 def _record(solve: Function, recording: Any, inputs: ByName) -> Sequence[Values]:
-    shape = algorithms.joint_rows.shape_of(recording.tree, DRY_FRICTION.name in inputs)
+    shape = algorithms.contact_newton.shape_of(recording.tree, DRY_FRICTION.name in inputs)
     contacts = len(recording.tree.contacts)
     parts = parts_of(solve, contacts, shape)
     extra = [name for name in solve.takes if name in inputs]
@@ -118,7 +118,7 @@ def parts_of(solve: Function, contacts: int, shape: Shape) -> Parts:
 
 
 def _frictional(tree: Unrolled) -> Frictional:
-    tree, rows = algorithms.joint_rows.apart(tree)
+    tree, rows = algorithms.contact_newton.apart(tree)
     tree = algorithms.drives.stepping(tree)
     return algorithms.contact_friction.Frictional(tree, tree.inputs[ACTIVE.name], rows)
 
@@ -127,15 +127,15 @@ def _problem(tree: Unrolled) -> tuple[Values, ...]:
     way = _frictional(tree)
     rows, *vectors, joints = way.problem
     flat = [x for row in rows for x in row]
-    return way.start(), flat, *vectors, algorithms.joint_rows.ends_of(joints)
+    return way.start(), flat, *vectors, algorithms.contact_newton.ends_of(joints)
 
 
 def _read(shape: Shape, inputs: ByName) -> Problem:
     flat, *vectors, ends = (inputs[name] for name in HELD)
     n = len(vectors[0])
     rows = [flat[k : k + n] for k in range(0, n * n, n)]
-    joints = algorithms.joint_rows.with_ends(shape, ends)
-    return algorithms.contact_newton.Problem(rows, *vectors, joints)
+    joints = algorithms.contact_newton.with_ends(shape, ends)
+    return algorithms.contact_newton.Problem._make((rows, *vectors, joints))
 
 
 def _iteration(read: Read, tree: Unrolled) -> tuple[Values, ...]:

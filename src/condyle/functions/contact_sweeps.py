@@ -83,7 +83,7 @@ def plan_of(tree: Tree, solve: Function, sweeps: int, factored: bool | None = No
     by_factors, by_G = 2 * sweeps * sum(map(len, Y)), sweeps * dense + building
     factored = by_factors < by_G if factored is None else factored
     rows = Y if factored else [[j for j, x in enumerate(row) if x] for row in shared]
-    shape, contacts = algorithms.joint_rows.shape(way.joints), len(tree.contacts)
+    shape, contacts = algorithms.contact_newton.shape(way.joints), len(tree.contacts)
     return Plan(factored, tuple(map(tuple, rows)), contacts, shape, (by_factors if factored else by_G) > STRAIGHT)
 
 
@@ -138,7 +138,7 @@ def answered(tree: Unrolled, answers: tuple[Values, Values, Scalar, Values]) -> 
 
 def _swept_of(factored: bool, tree: Unrolled) -> Swept:
     """The problem of a step."""
-    tree, rows = algorithms.joint_rows.apart(tree)
+    tree, rows = algorithms.contact_newton.apart(tree)
     tree = algorithms.drives.stepping(tree)
     sweeps = algorithms.contact_sweeps
     return (sweeps.Rooted if factored else sweeps.Swept)(tree, tree.inputs[ACTIVE.name], rows)
@@ -151,7 +151,7 @@ def _begin(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
     p, sweep = way.start(), way.sweep()
     rows, *vectors, joints = sweep
     flat = [row[k] for row, columns in zip(rows, plan.rows, strict=True) for k in columns]
-    held = flat, *vectors, algorithms.joint_rows.ends_of(joints)
+    held = flat, *vectors, algorithms.contact_newton.ends_of(joints)
     pushed = way.pushed(p) if plan.factored else {}
     y: Values = [pushed.get(k, number(0.0)) for k in range(tree.nv)] if plan.factored else []
     if JOINT_IMPULSE0.name not in tree.inputs:
@@ -163,7 +163,7 @@ def _sweep(plan: Plan, tree: Unrolled) -> tuple[Values, ...]:
     flat, b, steps, ties, inverses, friction, ends = (tree.inputs[name] for name in HELD)
     entries = iter(flat)
     rows = [{k: next(entries) for k in columns} for columns in plan.rows]
-    joints = algorithms.joint_rows.with_ends(plan.shape, ends)
+    joints = algorithms.contact_newton.with_ends(plan.shape, ends)
     sweep = algorithms.contact_sweeps.Sweep(rows, b, steps, ties, inverses, friction, joints)
     p, y = sweep.swept(tree.inputs["p"], tree.inputs.get("y", ()))
     return (p, y) if plan.factored else (p,)

@@ -50,20 +50,11 @@ from condyle.functions.quantities import (
     pushed,
 )
 from condyle.specification import Accuracy, Function, Port, Route, Size, Ways
-from condyle.specification.ports import (
-    ACTIVE,
-    CONTROLS,
-    DRIVEN,
-    EXTRA,
-    F_EXT,
-    NUMBERS,
-    RISING,
-    SOLVE_NUMBERS,
-)
+from condyle.specification.ports import ACTIVE, CONTROLS, DRIVEN, EXTRA, F_EXT, NUMBERS, RISING, SOLVE_NUMBERS
 
 if TYPE_CHECKING:
+    from condyle.algorithms.contact_derivatives import Rows
     from condyle.algorithms.contact_forces import Constrained
-    from condyle.algorithms.contact_products import Rows
     from condyle.algorithms.contacts import Contacts, Row
     from condyle.algorithms.unrolled import Unrolled
     from condyle.scalar import Scalar
@@ -280,10 +271,10 @@ def _dcfd(tree: Unrolled) -> Answers:
     way = algorithms.contact_forces.Constrained(tree, tree.inputs[ACTIVE.name], inverted=not turns)
     a, f = way.dynamics()
     force = way.placed([flag * x for flag, x in zip(way.active, f, strict=True)])
-    slopes, products = algorithms.contact_derivatives, algorithms.contact_products
+    slopes = algorithms.contact_derivatives
     by_q, by_v = slopes.force_slopes(way.contacts, a, force)
     turned = _turned(way, f) if turns else None
-    found = products.KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a), turned)
+    found = slopes.KktDerivatives(way, way.inverse).answers((by_q, by_v), slopes.Slopes(way.contacts, a), turned)
     by_tau = (algorithms.drives.by_controls(tree, x, a) for x in found[2::3])
     return (*found[:2], next(by_tau), *found[3:5], next(by_tau))
 
@@ -309,7 +300,7 @@ def _turned(way: Constrained, f: Sequence[Scalar]) -> Rows:
         if any(dG):
             for row, change in zip(found, way.turned(f, dG), strict=True):
                 row[column] = change
-    return algorithms.contact_products.Rows(found)
+    return algorithms.contact_derivatives.Rows(found)
 
 
 def _impact(kind: Way, tree: Unrolled) -> Answers:
@@ -322,7 +313,7 @@ def _dland(tree: Unrolled) -> Answers:
     """With w = v_next - v and p the impulses, [dw; -dp] = -K^-1 [d(M w - J^T p); d(J v_next)] for changes of q."""
     from condyle.scalar import number
 
-    still, (slopes, products) = [number(0.0)] * tree.nv, (algorithms.contact_derivatives, algorithms.contact_products)
+    still, slopes = [number(0.0)] * tree.nv, algorithms.contact_derivatives
     way = algorithms.contact_forces.Constrained(tree, tree.inputs[ACTIVE.name], inverted=True)
     held = zip(way.active, way.contacts.velocities(tree.inputs["v"]), strict=True)
     p = way.forces([-(flag * x) for flag, x in held])
@@ -336,11 +327,11 @@ def _dland(tree: Unrolled) -> Answers:
     force = way.placed([flag * x for flag, x in zip(way.active, p, strict=True)])
     by_q, _ = slopes.force_slopes(contacts(still), w, force)
     after = contacts([x + y for x, y in zip(tree.inputs["v"], w, strict=True)])
-    turned = products.Rows(slopes.Slopes(after, still).of_velocity).scaled(way.active)
-    inverse = products.KktDerivatives(way, way.inverse)
-    found, _ = inverse.solved(products.Rows.from_matrix(by_q), turned)
-    kept = products.Rows([{k: number(1.0)} for k in range(tree.nv)])
-    return found.flat(tree.nv), kept.plus(inverse.Ct.times(products.Rows(way.J)).negative()).flat(tree.nv)
+    turned = slopes.Rows(slopes.Slopes(after, still).of_velocity).scaled(way.active)
+    inverse = slopes.KktDerivatives(way, way.inverse)
+    found, _ = inverse.solved(slopes.Rows.from_matrix(by_q), turned)
+    kept = slopes.Rows([{k: number(1.0)} for k in range(tree.nv)])
+    return found.flat(tree.nv), kept.plus(inverse.Ct.times(slopes.Rows(way.J)).negative()).flat(tree.nv)
 
 
 def _cid(tree: Unrolled) -> Answers:

@@ -52,7 +52,7 @@ GROWS = Size(80, 50, 2)
 """Of routes that factor M: they grow with the cube of the depth."""
 BASELINE = "plancher2021"
 """The papers' route to the derivatives, which runs when it is named. GRiD's Algorithm 2 (Plancher 2022) is its
-arithmetic: see `rnea_refactored`."""
+arithmetic: see `rnea_columns.rnea_refactored`."""
 
 FORWARD_DYNAMICS = Function(
     "fd",

@@ -209,7 +209,7 @@ def _cmm(tree: Sweeps) -> tuple[Sequence[Scalar]]:
 
 
 def _ke(tree: Sweeps) -> tuple[Sequence[Scalar]]:
-    return (algorithms.energy.kinetic_energy(tree, tree.input("v")),)
+    return (algorithms.momentum.kinetic_energy(tree, tree.input("v")),)
 
 
 def _pe(tree: Sweeps) -> tuple[Sequence[Scalar]]:
@@ -227,7 +227,7 @@ def _nle(tree: Sweeps) -> tuple[Vector]:
 
 
 def _cor(tree: Sweeps) -> tuple[Matrix]:
-    return (algorithms.energy.coriolis_matrix(tree, tree.input("v")),)
+    return (algorithms.momentum.coriolis_matrix(tree, tree.input("v")),)
 
 
 def _reg(tree: Unrolled) -> tuple[Sequence[Scalar]]:

@@ -11,9 +11,9 @@ from condyle.functions.contacts import CONSTRAINED_FORWARD_DYNAMICS, landed, lan
 from condyle.functions.dynamics import FORWARD_DYNAMICS, FORWARD_DYNAMICS_DERIVATIVES
 from condyle.functions.kinematics import INTEGRATE, ByCalls
 from condyle.functions.quantities import TAU, ByName, Calls, Q, V, call, pushed
-from condyle.specification import F_EXT, Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
+from condyle.specification import Accuracy, Function, Needs, Numerics, Port, Route, Size, Ways
 from condyle.specification.integrators import METHODS
-from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, CONTROLS, NUMBERS, RISING
+from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, CONTROLS, F_EXT, NUMBERS, RISING
 
 if TYPE_CHECKING:
     from condyle.algorithms.contact_forces import Constrained
@@ -82,7 +82,7 @@ STEPS = (STEP, STEP_DERIVATIVES)
 
 def _step_by(route: Route) -> Route:
     """A step by this route to forward dynamics."""
-    solver = algorithms.contact_elimination.ByElimination if route.alone else algorithms.contact_forces.Constrained
+    solver = algorithms.contact_derivatives.ByElimination if route.alone else algorithms.contact_forces.Constrained
     run = _Step(route.run, solver)
     return Route(run, False, route.alone, route.shallow, size=route.size, parts=(FORWARD_DYNAMICS, INTEGRATE))
 

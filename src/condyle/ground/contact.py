@@ -26,7 +26,7 @@ from condyle.ground.surface import Grid, ramp, ramp_integral
 from condyle.model.change import carrier
 from condyle.model.parts import without_notes
 from condyle.symbolic import Symbols
-from condyle.symbolic.comparisons import numpy as np
+from condyle.symbolic.elementwise import numpy as np
 from condyle.user.state import State
 
 if TYPE_CHECKING:

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 from condyle.compile.options import check_robot
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.ground.feet import Array, check_inputs, is_number, numbers
+from condyle.ground.feet import Array, Distance, Touch, check_inputs, is_number, numbers, touches
 from condyle.ground.surface import Grid
-from condyle.ground.touching import Distance, Touch, touches
 from condyle.model.array import LARGEST, moderate, reals
 from condyle.symbolic import Symbols
-from condyle.symbolic.comparisons import numpy as np
+from condyle.symbolic.elementwise import numpy as np
 from condyle.user.state import State
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.ground.feet import is_number, numbers
 from condyle.symbolic import Symbols
-from condyle.symbolic.comparisons import numpy as np
+from condyle.symbolic.elementwise import numpy as np
 
 MOST = 64
 """Nodes along one axis: above this the weights alone are longer than a robot's dynamics."""

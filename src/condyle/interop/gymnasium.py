@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from condyle.errors import ShapeError, UnsupportedError
-from condyle.jobs.environment.environments import Environments
+from condyle.jobs.environment import Environments
 from condyle.jobs.environment.transition import DISABLED
 
 try:

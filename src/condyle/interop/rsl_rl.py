@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.interop.torch.environments import TorchEnvironments
-from condyle.jobs.environment.environments import MOST, Environments
+from condyle.interop.torch.jobs import TorchEnvironments
+from condyle.jobs.environment import MOST, Environments
 from condyle.jobs.environment.transition import SAME_STEP
 
 try:

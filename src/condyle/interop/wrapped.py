@@ -25,7 +25,7 @@ from condyle.user.function import CompiledFunction
 
 def job_of(x: object) -> str:
     """What a compiled job is, by the name of its class. UnsupportedError for anything else."""
-    from condyle.jobs.environment.environments import Environments
+    from condyle.jobs.environment import Environments
     from condyle.jobs.optimal_control.solver import Solver
 
     for kind in (Environments, Solver):

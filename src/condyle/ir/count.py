@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from condyle.ir.loops import Code, Columns, Loop, Rolled, Step, Sweep, Walk
 from condyle.ir.program import Program, operands
 from condyle.ir.segments import Iteration, Product, Segment, Segmented
-from condyle.ir.sweep import Code, Columns, Loop, Rolled, Step, Sweep, Walk
 from condyle.operations import OPERATIONS, TRIGONOMETRIC
 
 

@@ -7,10 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from condyle.ir.loops import (
+    COUNT,
+    Code,
+    Columns,
+    Joint,
+    Loop,
+    Mirror,
+    Ref,
+    Repeated,
+    Rolled,
+    Step,
+    Sweep,
+    Take,
+    TimeLoop,
+    Walk,
+)
 from condyle.ir.program import Program, constant_of, input_of, operands
 from condyle.ir.segments import Iteration, Product, Segmented, View
-from condyle.ir.sweep import Code, Columns, Joint, Loop, Mirror, Ref, Rolled, Step, Sweep, Walk
-from condyle.ir.time_loops import COUNT, Repeated, Take, TimeLoop
 from condyle.operations import MEANING
 
 Array = NDArray[np.floating]

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from condyle.backends.common.facts import Facts
+from condyle.compile import Scans, Target
 from condyle.compile.compiler import Compiler
-from condyle.compile.target_protocol import Scans, Target
 from condyle.compile.targets import TARGETS
 from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot

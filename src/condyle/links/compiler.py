@@ -15,18 +15,18 @@ import numpy as np
 from condyle.algorithms.normal_form import normal_form
 from condyle.backends.common.facts import bits_of
 from condyle.backends.cpu import build as cpu_target
-from condyle.backends.cuda.forms import LINK_PARALLEL, Form
 from condyle.backends.cuda.launches import Part, Parts
+from condyle.backends.cuda.target import LINK_PARALLEL, Form
+from condyle.compile import Scans, Target
 from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction
 from condyle.compile.kernels.composed import EitherKernel
-from condyle.compile.target_protocol import Scans, Target
 from condyle.compile.targets import CUDA
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.link_parallel import LinkParallel
+from condyle.ir.loops import TimeLoop
 from condyle.ir.program import Array
-from condyle.ir.time_loops import TimeLoop
 from condyle.links.algorithms.arrays import GUARD
 from condyle.links.algorithms.links import ParallelRoute, check_alone, massless_link
 from condyle.links.algorithms.phases import PairRule, evaluate
@@ -36,8 +36,7 @@ from condyle.links.routes import ROUTES, routes_of
 from condyle.links.trace import best_lanes, by_links, has_branches, is_chain, pairs, segmented, solve
 from condyle.model.robot import Robot
 from condyle.model.tree import Tree
-from condyle.runtime.kernel import Kernel, NumpyKernel
-from condyle.runtime.native import NativeKernel
+from condyle.runtime.native import Kernel, NativeKernel, NumpyKernel
 from condyle.specification import Function
 from condyle.trace.straight import arrays
 

@@ -25,7 +25,7 @@ from condyle.functions.dynamics import (
     MASS_MATRIX_INVERSE,
 )
 from condyle.functions.quantities import MINV, TAU, A, V
-from condyle.links.algorithms import chain_segments, derivatives, forward_dynamics, inverse_dynamics, lie, phases
+from condyle.links.algorithms import chain_segments, derivatives, dynamics, lie, phases
 from condyle.links.algorithms.links import ParallelRoute
 from condyle.specification import Function
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _id_by_sums(k: Phases) -> Quantity:
-    return k.links(inverse_dynamics.inverse_dynamics, k.input(V.name), k.input(A.name))
+    return k.links(dynamics.inverse_dynamics, k.input(V.name), k.input(A.name))
 
 
 def _id_lie(k: Phases) -> Quantity:
@@ -43,7 +43,7 @@ def _id_lie(k: Phases) -> Quantity:
 
 
 def _fd_by_elements(k: Phases) -> Quantity:
-    return k.links(forward_dynamics.forward_dynamics, k.input(V.name), k.input(TAU.name))
+    return k.links(dynamics.forward_dynamics, k.input(V.name), k.input(TAU.name))
 
 
 def _m_by_sums(k: Phases) -> Quantity:
@@ -51,7 +51,7 @@ def _m_by_sums(k: Phases) -> Quantity:
 
 
 def _at_rest(links: Links) -> tuple[OfJoints]:
-    return (forward_dynamics.eliminated(links, forward_dynamics.loaded(links, links.still, links.still)),)
+    return (dynamics.eliminated(links, dynamics.loaded(links, links.still, links.still)),)
 
 
 def _minv_by_elements(k: Phases) -> Quantity:
@@ -74,8 +74,8 @@ def _difd_by_sums(k: Phases) -> Sequence[Quantity]:
 
 
 def _accelerated(links: Links, v: OfJoints, tau: OfJoints) -> tuple[OfJoints, OfJoints]:
-    loaded = forward_dynamics.loaded(links, v, tau)
-    return forward_dynamics.eliminated(links, loaded), forward_dynamics.accelerations(links, loaded)
+    loaded = dynamics.loaded(links, v, tau)
+    return dynamics.eliminated(links, loaded), dynamics.accelerations(links, loaded)
 
 
 def _dfd_by_elements(k: Phases) -> Sequence[Quantity]:

@@ -14,9 +14,9 @@ from condyle.model.array import LARGEST, Array, moderate, short, transpose
 from condyle.model.description import FIXED, Description, JointSpec, Link, describe, numbers_of, unit_axis
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.named import suggest, wrong_spring
-from condyle.model.orders import fresh
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData, combine, followed, massless
 from condyle.model.placement import IDENTITY, Placement, about, alignment
+from condyle.model.state import fresh
 from condyle.scalar import number
 from condyle.spatial.vector import IDENTITY_MATRIX
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from condyle.errors import ModelError, ShapeError, UnsupportedError
 from condyle.identity import Identified, Parts, parts_of
-from condyle.model import checks, orders, state, write
+from condyle.model import checks, state, write
 from condyle.model import contact as loops
 from condyle.model.actuator import Actuator
 from condyle.model.array import Array, reals, transpose
@@ -21,12 +21,11 @@ from condyle.model.contact import Contact
 from condyle.model.description import Description
 from condyle.model.joints.lie import components
 from condyle.model.named import suggest
-from condyle.model.orders import Permutation
 from condyle.model.parts import Body, Frame, Joint, Mimic, RobotData
 from condyle.model.physical import attached, parameters, with_parameters
 from condyle.model.placement import Placement, alignment
 from condyle.model.shapes import Shape
-from condyle.model.state import State, configurations
+from condyle.model.state import Permutation, State, configurations
 from condyle.spatial.vector import IDENTITY_MATRIX
 from condyle.specification.integrators import FORCE_FRAMES
 from condyle.text import quoted
@@ -236,7 +235,7 @@ class Robot(RobotData, Identified):
     f_ext = f_ext
     to_urdf = write.to_urdf
     check = checks.check
-    permutation = orders.permutation
+    permutation = state.permutation
 
     @property
     def inertias(self) -> Array:

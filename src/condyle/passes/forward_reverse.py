@@ -10,8 +10,7 @@ from typing import TypeAlias
 
 from condyle.ir.expr import Expr, Graph, Value
 from condyle.ir.program import operands
-from condyle.passes.partials import At, is_zero
-from condyle.passes.rotations import slopes
+from condyle.passes.partials import At, is_zero, slopes
 
 # Tangents, from the first node to the last. Those that are zero are not stored, so the result has the derivative's
 # sparsity.

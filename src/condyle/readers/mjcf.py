@@ -15,10 +15,10 @@ from condyle.model.change import joint_of, pose
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers
 from condyle.model.finish import Options, finish
 from condyle.model.joints import JOINT_TYPES, JointType
-from condyle.model.orders import fresh, names_of
 from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement, about, matrix_of
 from condyle.model.robot import Robot
+from condyle.model.state import fresh, names_of
 from condyle.readers.folders import Folders
 from condyle.readers.mjcf_actuators import ON_TENDON, gear_of, read_actuators, reflected
 from condyle.readers.mjcf_compiler import Limits, compile_tree, library

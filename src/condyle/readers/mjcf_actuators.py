@@ -11,7 +11,7 @@ import numpy as np
 from condyle.errors import Finding, ModelError
 from condyle.model.actuator import UNLIMITED, Actuator, Range
 from condyle.model.array import Array
-from condyle.model.orders import names_of
+from condyle.model.state import names_of
 from condyle.readers.mjcf_model import JOINT_V, Compiled, Ints
 from condyle.text import few
 

@@ -13,9 +13,9 @@ from condyle.model.actuator import Actuator
 from condyle.model.array import Array, congruence, moderate
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf, Numbers, unit_axis
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.orders import fresh
 from condyle.model.parts import Body, FileNotes, massless
 from condyle.model.placement import IDENTITY, Placement
+from condyle.model.state import fresh
 from condyle.readers.xml import Element, Report, is_number, same, shown
 from condyle.text import few
 

@@ -4,7 +4,7 @@
  * `grain`; the calling thread and the workers of one pool take pieces until none is left. Function is what a user calls:
  * it looks at the arguments, runs plain arrays at once and hands every other call to the Python method it stands for.
  * Large fresh outputs live in blocks that are kept when they are freed: getting pages from the system costs more than
- * filling them. Scheduled is a job on one problem: entries in order. */
+ * filling them. Scheduled is a job on one problem: entries in order. Arrays on a GPU are read and given to kernels there. */
 #include "native/common.h"
 #include "native/pieces.h"
 #include "native/pool.h"
@@ -16,6 +16,7 @@
 #include "native/ffi.h"
 #include "native/ffi_entries.h"
 #include "native/ffi_launches.h"
+#include "native/gpu_arrays.h"
 
 #include "module.h"
 
@@ -56,6 +57,14 @@ done:
 }
 
 static PyMethodDef module_methods[] = {
+    {"borrow", (PyCFunction)(void (*)(void))module_borrow, METH_FASTCALL,
+     "borrow(array, stream): (address, layout, device, holder) of an array that lends itself by DLPack."},
+    {"describe", (PyCFunction)(void (*)(void))module_describe, METH_FASTCALL,
+     "describe(arrays, type): lists of addresses, layouts, devices, streams; numbers of those to borrow."},
+    {"lend", module_lend, METH_VARARGS,
+     "lend(owner, address, shape, bits, device, versioned): a DLPack capsule of a dense array of floats on a GPU."},
+    {"launch", (PyCFunction)(void (*)(void))module_launch, METH_FASTCALL,
+     "launch(driver, function, grid, block, shared_bytes, stream, values, addresses): puts a kernel in a stream."},
     {"export", module_export, METH_VARARGS, "export(number, entry, single): what XLA calls by this number, for ever."},
     {"export_tape", module_export_tape, METH_VARARGS,
      "export_tape(number, forward, its single, backward, its single, steps, ((port, entries), ...)): a rollout's vjp."},
@@ -86,7 +95,7 @@ static int module_exec(PyObject *module)
     if (block_capsule == NULL) {
         block_capsule = PyCapsule_New(&block_handler, "mem_handler", NULL);
     }
-    if (block_capsule == NULL || add_type(module, "Entry", &entry_spec, &entry_type) != 0 ||
+    if (block_capsule == NULL || name_gpu_things() != 0 || add_type(module, "Entry", &entry_spec, &entry_type) != 0 ||
         add_type(module, "PackedBase", &packed_spec, &packed_base) != 0 ||
         add_type(module, "Scheduled", &scheduled_spec, NULL) != 0) {
         return -1;

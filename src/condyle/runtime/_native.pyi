@@ -1,5 +1,5 @@
 from collections.abc import Callable, Sequence
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,22 @@ class Function:
     def set_packed(self, f_ext: bool, entry: Entry, type: type[PackedBase], layouts: tuple[Layout, ...], /) -> None: ...
     def set_entry(self, f_ext: bool, entry: Entry, single: Entry | None = None, /) -> None: ...
 
+def borrow(array: object, stream: int, /) -> tuple[int, Any, int | None, object]: ...
+def describe(
+    arrays: tuple[object, ...], type: type[object], /
+) -> tuple[list[int], list[Any], list[int | None], list[int | None], list[int]]: ...
+def lend(owner: object, address: int, shape: tuple[int, ...], bits: int, device: int, versioned: bool, /) -> object: ...
+def launch(
+    driver: Callable[..., object],
+    function: object,
+    grid: int,
+    block: int,
+    shared_bytes: int,
+    stream: int,
+    values: tuple[int | tuple[int, int], ...],
+    addresses: list[int],
+    /,
+) -> object: ...
 def empty(shape: tuple[int, ...], dtype: np.dtype[np.floating], /) -> NDArray[np.floating]: ...
 def workers(limit: int, /) -> int: ...
 def explain_unknown(function: Callable[[str], str], /) -> None: ...

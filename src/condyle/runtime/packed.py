@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from types import EllipsisType
-from typing import NamedTuple, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.runtime import machine
 from condyle.runtime._native import Entry, PackedBase, empty
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import PACKED_IN, PACKED_OUT, NativeKernel, Shape, plan_entry
-from condyle.runtime.rows import MOST_DIMS, one_row
+from condyle.runtime.native import PACKED_IN, PACKED_OUT, Kernel, NativeKernel, Shape, plan_entry
+from condyle.runtime.rows import MOST_DIMS, broadcast, one_row
+from condyle.specification import F_EXT, Function, Port, Taking
 
 # Which entries of an array a packed one keeps, and in which order.
 
@@ -377,3 +377,45 @@ class PackedBinder:
                 raise ShapeError(f"{self._method}: {name} overlaps an input or another output; pass a fresh array")
             results.append(array)
         return tuple(results)
+
+
+# External forces of packed calls.
+
+
+FORCES = (F_EXT.name, f"d{F_EXT.name}")
+"""Ports whose arrays packed calls broadcast: forces and tangents of them are mostly one for all states, or none."""
+
+
+class Packs(Protocol):
+    """What packs arrays: `Dynamics`."""
+
+    def packed(self, array: ArrayLike, chosen: Port) -> Packed: ...
+
+
+def with_packed_forces(
+    dyn: Packs, function: Function, arguments: Sequence[ArrayLike], batch: tuple[int, ...]
+) -> Sequence[ArrayLike]:
+    """The arguments of a packed call, dense external forces and tangents of them packed, one for each state.
+
+    Of a derivative an array without batch dimensions stays as it is: calls take it.
+    """
+    ports = function.inputs
+    if len(ports) != len(arguments):
+        return arguments  # the call says what is missing
+    taken = isinstance(function.origin, Taking)
+    dense = [
+        port.name in FORCES and not isinstance(x, Packed) and (taken or np.ndim(x) > len(port.dims))
+        for port, x in zip(ports, arguments, strict=True)
+    ]
+    every = zip(ports, arguments, dense, strict=True)
+    return [_packed_forces(dyn, x, batch, port) if pack else x for port, x, pack in every]
+
+
+def _packed_forces(dyn: Packs, f_ext: ArrayLike, batch: tuple[int, ...], port: Port) -> Packed:
+    packed = dyn.packed(f_ext, port)
+    if packed.batch == batch:
+        return packed
+    if broadcast((packed.batch, batch)) != batch:
+        others = f"{batch}, the batch of the other arguments"
+        raise ShapeError(f"{port.name} has the batch {packed.batch}, which does not broadcast to {others}")
+    return dyn.packed(np.broadcast_to(packed.dense(), batch + packed.layout.dims), port)

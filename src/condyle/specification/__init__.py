@@ -12,10 +12,6 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from condyle.specification import names
-from condyle.specification.bound import UNBOUND as UNBOUND
-from condyle.specification.bound import Bound as Bound
-from condyle.specification.bound import Drive as Drive
-from condyle.specification.bound import Drives as Drives
 from condyle.specification.ports import (
     ARMATURE,
     CONTACT_NUMBERS,
@@ -29,6 +25,10 @@ from condyle.specification.ports import (
     Port,
     by_controls,
 )
+from condyle.specification.ports import UNBOUND as UNBOUND
+from condyle.specification.ports import Bound as Bound
+from condyle.specification.ports import Drive as Drive
+from condyle.specification.ports import Drives as Drives
 from condyle.specification.routes import Route, Size
 
 NormalForm: TypeAlias = Literal["exact", "joint_space"]

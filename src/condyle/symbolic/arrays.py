@@ -14,8 +14,18 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.comparisons import Entries, as_objects, each, entry, number, truth
-from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS, of_numbers
+from condyle.symbolic.elementwise import (
+    COMPARISONS,
+    LOGIC,
+    NUMBERS,
+    Entries,
+    as_objects,
+    each,
+    entry,
+    number,
+    of_numbers,
+    truth,
+)
 
 # What is said of symbols that are used as numbers.
 

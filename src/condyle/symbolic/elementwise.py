@@ -1,4 +1,4 @@
-"""NumPy's functions of single numbers, on symbols: each by operations of the table in `condyle.operations`.
+"""NumPy's functions of single numbers, on symbols, and comparisons: each by operations of `condyle.operations`.
 
 One operand at least is a symbol, the others may be floats. Where a function is put together from two, the argument of
 the one that is not taken is kept where it is finite, so that a derivative is finite too.
@@ -10,7 +10,9 @@ import math
 import operator
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -18,8 +20,174 @@ from condyle import scalar
 from condyle.errors import UnsupportedError
 from condyle.operations import OPERATIONS
 from condyle.scalar import Scalar
-from condyle.symbolic import comparisons
-from condyle.symbolic.comparisons import AnyTruth, Value
+
+# What holds in some states and not in others: comparisons of symbols, and what is made of them.
+#
+# Of NaN nothing holds but `!=`, as in NumPy. A comparison looks at the difference, so two infinite numbers of one sign,
+# whose difference is NaN, are neither equal nor ordered: here NumPy says otherwise.
+
+
+Value: TypeAlias = "Scalar | float"
+
+
+class Truth(Protocol):
+    """What a comparison answers."""
+
+    def chosen(self, a: Value, b: Value) -> Value:
+        """`a` where it holds, else `b`."""
+        ...
+
+
+AnyTruth: TypeAlias = "Truth | bool"
+"""A truth, or a plain one, the same in every state."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotNegative:
+    """x >= 0."""
+
+    x: Scalar
+
+    def chosen(self, a: Value, b: Value) -> Value:
+        return scalar.select(self.x, a, b)
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    operand: Truth
+
+    def chosen(self, a: Value, b: Value) -> Value:
+        return self.operand.chosen(b, a)
+
+
+@dataclass(frozen=True, slots=True)
+class Both:
+    first: Truth
+    second: Truth
+
+    def chosen(self, a: Value, b: Value) -> Value:
+        """By one `select`, so that a derivative can tell which branch is taken."""
+        holds = self.first.chosen(self.second.chosen(1.0, -1.0), -1.0)
+        return scalar.select(holds, a, b)
+
+
+def chosen(truth: AnyTruth, a: Value, b: Value) -> Value:
+    """`a` where the truth holds, else `b`."""
+    return (a if truth else b) if isinstance(truth, bool) else truth.chosen(a, b)
+
+
+def negation(truth: AnyTruth) -> AnyTruth:
+    if isinstance(truth, bool):
+        return not truth
+    return truth.operand if isinstance(truth, Not) else Not(truth)
+
+
+def both(first: AnyTruth, second: AnyTruth) -> AnyTruth:
+    if isinstance(first, bool):
+        return second if first else False
+    if isinstance(second, bool):
+        return first if second else False
+    return Both(first, second)
+
+
+def either(first: AnyTruth, second: AnyTruth) -> AnyTruth:
+    return negation(both(negation(first), negation(second)))
+
+
+def differ(first: AnyTruth, second: AnyTruth) -> AnyTruth:
+    """Whether one of them holds and the other does not."""
+    return both(either(first, second), negation(both(first, second)))
+
+
+def at_least(x: Value, y: Value) -> AnyTruth:
+    """x >= y, one of them a symbol."""
+    difference = x - y
+    return NotNegative(scalar.absolute(_symbol(x))) if isinstance(difference, float) else NotNegative(difference)
+
+
+def greater(x: Value, y: Value) -> AnyTruth:
+    """x > y."""
+    difference = x - y
+    if isinstance(difference, float):  # x and y are one symbol
+        return False
+    return Both(NotNegative(difference), Not(NotNegative(-difference)))
+
+
+def equal(x: Value, y: Value) -> AnyTruth:
+    """x == y."""
+    difference = x - y
+    if isinstance(difference, float):
+        return NotNegative(scalar.absolute(_symbol(x)))
+    return NotNegative(-scalar.absolute(difference))
+
+
+def not_equal(x: Value, y: Value) -> AnyTruth:
+    return negation(equal(x, y))
+
+
+def is_nan(x: Scalar) -> AnyTruth:
+    return negation(NotNegative(scalar.absolute(x)))
+
+
+def _symbol(x: Value) -> Scalar:
+    assert not isinstance(x, (float, int))
+    return x
+
+
+# Entries of arrays: symbols, truths, and numbers as floats.
+
+
+Entries: TypeAlias = Any
+"""An array of objects: NumPy's types know nothing of its entries."""
+
+numpy: Any = np
+"""NumPy, called with symbols, which its types do not expect."""
+
+
+def as_objects(entries: object) -> Entries:
+    """The same as an array of objects; a lone one as an array without dimensions."""
+    if isinstance(entries, np.ndarray):
+        return cast(Entries, entries).astype(object, copy=False)
+    made: Entries = np.empty((), object)
+    made[()] = entries
+    return made
+
+
+def each(function: Callable[..., object], *arrays: Entries) -> Entries:
+    """A function of every entry, as an array of objects."""
+    return as_objects(np.frompyfunc(function, len(arrays), 1)(*arrays))
+
+
+def entry(x: Any) -> object:
+    """One entry of an array of objects: a symbol or a truth as it is, a real number as a float; UnsupportedError."""
+    if type(x) is float:
+        return x
+    if isinstance(x, (bool, np.bool_)):
+        return bool(cast(Any, x))
+    if isinstance(x, Real):
+        try:
+            return float(x)
+        except OverflowError as error:
+            raise UnsupportedError(
+                f"a number among symbols is beyond {np.finfo(np.float64).max:.1e}, the largest float64"
+            ) from error
+    if hasattr(x, "function") or hasattr(x, "chosen"):
+        return x
+    raise UnsupportedError(
+        f"{type(x).__name__} among symbols; give real numbers and arrays of them: float(x) of what has such a value"
+    )
+
+
+def number(x: Any) -> object:
+    """The same, a plain truth as 1 or 0."""
+    return float(x) if isinstance(x, bool) else x
+
+
+def truth(x: Any) -> object:
+    if isinstance(x, (bool, float)):
+        return bool(x)
+    return x if hasattr(x, "chosen") else not_equal(x, 0.0)
+
 
 LARGEST_HALF_POWER = 32
 """x**2.5, x**3.5, ... up to here are products and a root. Whole powers always are products: x may be negative."""
@@ -34,7 +202,7 @@ def _power(x: Value, y: Value) -> Value:
         if x <= 0.0:
             raise UnsupportedError(f"np.power: {x} to the power of a symbol; the base must be positive")
         return scalar.exp(y * math.log(x))
-    return comparisons.chosen(comparisons.equal(y, 0.0), 1.0, scalar.exp(y * scalar.log(x)))
+    return chosen(equal(y, 0.0), 1.0, scalar.exp(y * scalar.log(x)))
 
 
 def _numbered_power(x: Scalar, y: float) -> Value:
@@ -129,8 +297,8 @@ def _fmax(x: Value, y: Value) -> Value:
 def _one_that_is(x: Value, y: Value, both: Value) -> Value:
     """`both`, but the other one where x or y is NaN."""
     for one, other in ((x, y), (y, x)):
-        missing = math.isnan(one) if isinstance(one, float) else comparisons.is_nan(one)
-        both = comparisons.chosen(missing, other, both)
+        missing = math.isnan(one) if isinstance(one, float) else is_nan(one)
+        both = chosen(missing, other, both)
     return both
 
 
@@ -200,24 +368,24 @@ def of_numbers(ufunc: Any) -> Callable[..., Value] | None:
 
 
 ORDER: Mapping[Any, Callable[[Any, Any], AnyTruth]] = {
-    np.greater_equal: comparisons.at_least,
-    np.less_equal: lambda x, y: comparisons.at_least(y, x),
-    np.greater: comparisons.greater,
-    np.less: lambda x, y: comparisons.greater(y, x),
-    np.equal: comparisons.equal,
-    np.not_equal: comparisons.not_equal,
+    np.greater_equal: at_least,
+    np.less_equal: lambda x, y: at_least(y, x),
+    np.greater: greater,
+    np.less: lambda x, y: greater(y, x),
+    np.equal: equal,
+    np.not_equal: not_equal,
 }
-COMPARISONS: Mapping[Any, Callable[..., AnyTruth]] = {**ORDER, np.isnan: comparisons.is_nan}
+COMPARISONS: Mapping[Any, Callable[..., AnyTruth]] = {**ORDER, np.isnan: is_nan}
 """Truths of numbers."""
 
 LOGIC: Mapping[Any, Callable[..., AnyTruth]] = {
-    np.logical_and: comparisons.both,
-    np.logical_or: comparisons.either,
-    np.logical_xor: comparisons.differ,
-    np.logical_not: comparisons.negation,
-    np.bitwise_and: comparisons.both,
-    np.bitwise_or: comparisons.either,
-    np.bitwise_xor: comparisons.differ,
-    np.invert: comparisons.negation,
+    np.logical_and: both,
+    np.logical_or: either,
+    np.logical_xor: differ,
+    np.logical_not: negation,
+    np.bitwise_and: both,
+    np.bitwise_or: either,
+    np.bitwise_xor: differ,
+    np.invert: negation,
 }
 """Truths of truths."""

@@ -11,7 +11,7 @@ import numpy as np
 from condyle import scalar
 from condyle.errors import UnsupportedError
 from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL, Held, Symbols, Trace, numbers_of
-from condyle.symbolic.comparisons import Entries, as_objects, numpy
+from condyle.symbolic.elementwise import Entries, as_objects, numpy
 from condyle.symbolic.reductions import Axis, source_of, total
 
 EXPANDED = 256

@@ -16,7 +16,7 @@ import numpy as np
 from condyle import scalar
 from condyle.operations import WORDS, uniforms
 from condyle.symbolic.arrays import Symbols, numbers_of
-from condyle.symbolic.comparisons import Entries
+from condyle.symbolic.elementwise import Entries
 from condyle.symbolic.reductions import held_in, source_of
 
 __all__ = ["normal", "seed_words", "uniform"]

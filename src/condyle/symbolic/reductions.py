@@ -22,7 +22,7 @@ from condyle.symbolic.arrays import (
     numbers_of,
     truths_of,
 )
-from condyle.symbolic.comparisons import Entries, as_objects, both, chosen, each, either, entry, numpy
+from condyle.symbolic.elementwise import Entries, as_objects, both, chosen, each, either, entry, numpy
 
 # NumPy's functions that only put entries in another order, or multiply and add them: NumPy does these itself.
 

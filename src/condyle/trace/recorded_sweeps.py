@@ -14,14 +14,26 @@ from condyle.algorithms.joint import NO_FORCE, Joint, Wrench, joint_at, wrench_o
 from condyle.algorithms.matrix import flat, like, plus
 from condyle.algorithms.sweeps import Entry, Field, Matrix, PairStep, Vector
 from condyle.errors import UnsupportedError
-from condyle.ir import sweep as ir
+from condyle.ir import loops as ir
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.segments import Product, whole
 from condyle.model.tree import Tree
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
-from condyle.trace.kinds import JointGroup, constants, kinds_of
-from condyle.trace.recorded_steps import TRIG, External, Group, Handle, Lazy, MatrixHandle, StepContext, StepGraph, Unit
+from condyle.trace.recorded_steps import (
+    TRIG,
+    External,
+    Group,
+    Handle,
+    JointGroup,
+    Lazy,
+    MatrixHandle,
+    StepContext,
+    StepGraph,
+    Unit,
+    constants,
+    kinds_of,
+)
 from condyle.trace.straight import connected, coupled, rows_of
 
 # Contexts of steps for a kind of joint: a new graph, and the joint with symbols of that graph.

@@ -22,7 +22,7 @@ from condyle.model.named import suggest
 from condyle.specification import NEXT, Function, Port
 from condyle.symbolic import Condition, Symbols
 from condyle.symbolic.arrays import entries_of, numbers_of
-from condyle.symbolic.comparisons import Entries, as_objects, numpy
+from condyle.symbolic.elementwise import Entries, as_objects, numpy
 
 Size: TypeAlias = "int | str | tuple[int | str, ...]"
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,30}")

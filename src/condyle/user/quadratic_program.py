@@ -16,7 +16,7 @@ from condyle.model.builder import Builder
 from condyle.model.tree import Tree, tree_of
 from condyle.specification import Function
 from condyle.symbolic.arrays import numbers_of
-from condyle.symbolic.comparisons import Entries, numpy
+from condyle.symbolic.elementwise import Entries, numpy
 from condyle.symbolic.reductions import held_in
 from condyle.user.ports import Tracer, key_of
 

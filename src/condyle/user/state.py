@@ -25,7 +25,7 @@ from condyle.model.tree import Tree, tree_of
 from condyle.specification import F_EXT, Bound, Function
 from condyle.specification.integrators import METHODS
 from condyle.specification.ports import ACTIVE, CONTACT_NUMBERS, CONTROLS, FRICTION_NUMBERS
-from condyle.symbolic.comparisons import numpy as np
+from condyle.symbolic.elementwise import numpy as np
 
 HELD = (Q.name, V.name)
 """What a state has."""

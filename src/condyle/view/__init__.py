@@ -8,14 +8,14 @@ from pathlib import Path
 
 from condyle.errors import UnsupportedError
 from condyle.model.robot import Robot
-from condyle.readers.visuals import read_visuals
+from condyle.readers.shapes import read_visuals
 from condyle.specification.integrators import THEMES, USUAL
 from condyle.text import write_whole
 from condyle.view.drawing import draw
 from condyle.view.ground import HardPlane, SmoothGround
 from condyle.view.handle import View
-from condyle.view.meshes import Shell, shells
 from condyle.view.picture import svg, write_png
+from condyle.view.robot_parts import Shell, shells
 from condyle.view.scene import Scene, poses_by, scene_of, with_body_frames
 
 __all__ = [

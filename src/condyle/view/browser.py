@@ -14,11 +14,10 @@ from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.specification.integrators import LAYERS
 from condyle.text import printable
-from condyle.view.contacts import ContactMark, said
 from condyle.view.drawing import AXIS, FORCE, RANGE, TRIAD
-from condyle.view.meshes import Shell
+from condyle.view.ground import ContactMark, said
 from condyle.view.picture import DARK, LIGHT
-from condyle.view.robot_parts import Mark, Point
+from condyle.view.robot_parts import Mark, Point, Shell
 from condyle.view.scene import NORMAL, SMALL, Scene
 
 # Contacts, loop closures and the ground as nodes of viser.

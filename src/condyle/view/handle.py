@@ -25,9 +25,9 @@ from condyle.model.array import Array
 from condyle.specification.integrators import LAYERS, USUAL
 from condyle.text import printable
 from condyle.view.browser import HOST, MESHES, Stage, viser
-from condyle.view.contacts import ContactMark
 from condyle.view.drawing import checked_layers
-from condyle.view.meshes import Shell
+from condyle.view.ground import ContactMark
+from condyle.view.robot_parts import Shell
 from condyle.view.scene import Scene
 
 # Who may see a page: whoever has its address, which holds a random token. Others are refused before viser answers.

@@ -20,8 +20,7 @@ from condyle.model.parts import Frame
 from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
 from condyle.text import printable
-from condyle.view.contacts import ContactMark, contact_marks, openings, said
-from condyle.view.ground import HardPlane, SmoothGround, Surface, surface_of
+from condyle.view.ground import ContactMark, HardPlane, SmoothGround, Surface, contact_marks, openings, said, surface_of
 from condyle.view.picture import Sheet
 from condyle.view.robot_parts import Mark, Parts, Point, parts_of
 from condyle.view.states import checked_contact_forces, checked_dt, checked_forces, checked_points, checked_states

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from condyle.links.algorithms.arrays import ArrayLinks
-from condyle.links.algorithms.exchange import exchange_map, levels
-from condyle.links.algorithms.links import Sums
+from condyle.links.algorithms.links import Sums, exchange_map, levels
 
 pytestmark = pytest.mark.smoke
 

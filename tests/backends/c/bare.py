@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import condyle
-from condyle.backends.c.parts import PARTS, Part, compile_for, emulation, link
+from condyle.backends.c.part_report import PARTS, Part, compile_for, emulation, link
 from tests.programs import call, needs
 
 needs_parts = needs(

@@ -19,7 +19,7 @@ from condyle.backends.common.facts import Facts
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from condyle.runtime import native
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from tests.accuracies import PROGRAMS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
 from tests.processor import slow

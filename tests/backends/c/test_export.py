@@ -12,8 +12,8 @@ import pytest
 import condyle
 from condyle.backends.c.export import export_c
 from condyle.backends.c.target import TARGET
+from condyle.backends.common.exported_files import Coordinates, counted
 from condyle.backends.common.facts import Facts, Vectors
-from condyle.backends.common.readme import Coordinates, counted
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Program
 from condyle.operations import OPERATIONS

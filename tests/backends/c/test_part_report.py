@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 import condyle
-from condyle.backends.c.part_report import budget_of, check_limits, stacks, table
-from condyle.backends.c.parts import PARTS
+from condyle.backends.c.part_report import PARTS, budget_of, check_limits, stacks, table
 from condyle.errors import BuildError, UnsupportedError
 from tests.backends.c.bare import needs_parts
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.c import parts
-from condyle.backends.c.parts import PARTS, compile_for, part_of, symbols
+from condyle.backends.c import part_report
+from condyle.backends.c.part_report import PARTS, compile_for, part_of, symbols
 from condyle.errors import BuildError, UnsupportedError
 from tests.backends.c.bare import answers, export, needs_parts, shown
 
@@ -95,7 +95,7 @@ def test_a_call_lasts_until_it_leaves_the_library() -> None:
         return f"Trace 0: 0x7f00 [00000000/{address:016x}/00000110/ff000201] name\n"
 
     trace = map(line, (4, 100, 104, 150, 154, 104, 8, 12, 100, 8, 150, 8))
-    counted = parts._counted(["Linking TBs\n", *trace], range(100, 200), {100: "id", 150: "fd"})
+    counted = part_report._counted(["Linking TBs\n", *trace], range(100, 200), {100: "id", 150: "fd"})
     assert counted == {"id": [5, 1], "fd": [1]}
 
 

@@ -10,7 +10,7 @@ from condyle.backends.c.build import build
 from condyle.backends.common.facts import Facts
 from condyle.ir.expr import Graph
 from condyle.ir.program import Array
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 
 
 @pytest.fixture(scope="module", params=["float64", "float32"])

@@ -22,7 +22,7 @@ from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.program import Array, Output, Program
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from tests.accuracies import PROGRAMS
 from tests.backends.c.small import empty, meaning, states, tangle, toy
 from tests.forces import function_with

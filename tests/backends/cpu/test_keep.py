@@ -14,7 +14,7 @@ from condyle.backends.cpu.encode import from_bytes, to_bytes
 from condyle.compile.compiler import Compiler
 from condyle.errors import BuildError
 from condyle.functions import FUNCTIONS
-from condyle.runtime import cache, kernel
+from condyle.runtime import cache, native
 from tests.backends.c.small import empty, states, tangle
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
@@ -155,16 +155,16 @@ def test_bytes_and_back(dtype: str) -> None:
 
 
 def test_the_identity_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = kernel.identity()
+    known = native.identity()
     assert len(known) == 64
     (tmp_path / "a.py").write_text("x = 1\n")
-    monkeypatch.setattr(kernel, "PACKAGE", tmp_path)
+    monkeypatch.setattr(native, "PACKAGE", tmp_path)
     seen = []
     for text in ("x = 1\n", "x = 2\n"):
         (tmp_path / "a.py").write_text(text)
-        kernel.identity.cache_clear()
-        seen.append(kernel.identity())
-    kernel.identity.cache_clear()
+        native.identity.cache_clear()
+        seen.append(native.identity())
+    native.identity.cache_clear()
     assert len({known, *seen}) == 3
 
 

@@ -19,12 +19,12 @@ from condyle.backends.cpu.operations import NONE, SLOT, Instruction, slot
 from condyle.backends.cpu.target import AVX512, ISAS
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.interp import run_rolled
-from condyle.ir.sweep import Rolled
+from condyle.ir.loops import Rolled
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from condyle.specification.ports import F_EXT
-from condyle.trace.joint_loops import roll
+from condyle.trace.loops import roll
 from condyle.trace.reference import evaluate
 from tests.backends.cpu.test_encode import GENERAL, assembled, needs_as
 from tests.processor import slow

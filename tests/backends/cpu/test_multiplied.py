@@ -11,7 +11,7 @@ import pytest
 from condyle import Packed, Robot
 from condyle.api import compiler_of
 from condyle.backends.c.build import build as build_c
-from condyle.backends.common.segment_layout import AT_ONCE
+from condyle.backends.common.loops import AT_ONCE
 from condyle.backends.cpu.build import build, load, object_code, supported
 from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS, assemble_segments
 from condyle.compile import routes as routing
@@ -22,7 +22,7 @@ from condyle.ir.program import Array, Program
 from condyle.ir.segments import Product, Segmented, whole
 from condyle.model.tree import tree_of
 from condyle.runtime import machine, native
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from condyle.scalar import sin
 from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate

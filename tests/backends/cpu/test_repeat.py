@@ -16,14 +16,13 @@ from condyle.backends.cpu.loops import repeated
 from condyle.compile.kernels.composed import SteppedKernel
 from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph
+from condyle.ir.loops import COUNT, Code, Give, Rolled, Take, TimeLoop
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented
-from condyle.ir.sweep import Code, Rolled
-from condyle.ir.time_loops import COUNT, Give, Take, TimeLoop
 from condyle.model.tree import tree_of
 from condyle.runtime.native import NativeKernel
 from condyle.scalar import sin
-from condyle.trace.joint_loops import roll
+from condyle.trace.loops import roll
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
 

@@ -16,7 +16,7 @@ from condyle.backends.cpu.target import AVX512, ISAS
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.program import Array, Program
 from condyle.passes.dce import dce
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 from tests.backends.c.test_sincos import sweep, ulps
 
 pytestmark = pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")

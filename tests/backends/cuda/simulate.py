@@ -12,9 +12,8 @@ import condyle
 from condyle import Contact
 from condyle.api import Robot
 from condyle.backends.common.facts import Facts
-from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.launches import Part, Parts, Text
-from condyle.backends.cuda.target import TARGET, Target
+from condyle.backends.cuda.target import TARGET, Form, Target
 from condyle.compile.compiler import Compiler
 from condyle.compile.gpu import GpuFunction, GpuKernels
 from condyle.ir.program import Program

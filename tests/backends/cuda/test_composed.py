@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from condyle.backends.cuda.cpp.plan import plan
-from condyle.backends.cuda.forms import Form
-from condyle.backends.cuda.target import TARGET
+from condyle.backends.cuda.target import TARGET, Form
 from condyle.compile.gpu import GpuFunction, GpuKernels, partitions_of
 from condyle.functions import FUNCTIONS, registered
 from condyle.functions.quantities import TAU, Q, V

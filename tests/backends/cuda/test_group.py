@@ -12,10 +12,9 @@ import pytest
 from benchmarks.results import FOLDER
 from condyle import Robot
 from condyle.api import compiler_of
-from condyle.backends.cuda.forms import LANES, WHOLE, Form, Request, partitions, requested
 from condyle.backends.cuda.group.schedule import CHAIN, LATENCY, SPECIAL, SUM, UNROLL, group
 from condyle.backends.cuda.launches import Part, Parts, grouped, straight
-from condyle.backends.cuda.target import TARGET, Size
+from condyle.backends.cuda.target import LANES, TARGET, WHOLE, Form, Request, Size, partitions, requested
 from condyle.compile.gpu import partitions_of
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT, FUNCTIONS

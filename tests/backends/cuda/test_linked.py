@@ -12,7 +12,7 @@ from condyle.backends.cuda.launches import Parts
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
-from condyle.links.algorithms import forward_dynamics as elements
+from condyle.links.algorithms import dynamics as elements
 from condyle.links.algorithms.links import Links, OfJoints
 from condyle.links.compiler import guard
 from condyle.links.cuda.part import launch

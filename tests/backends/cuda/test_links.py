@@ -14,8 +14,8 @@ from condyle.backends.cuda.launches import Parts
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.functions import FUNCTIONS
 from condyle.ir.program import Array
-from condyle.links.algorithms import forward_dynamics as elements
-from condyle.links.algorithms import inverse_dynamics as sums
+from condyle.links.algorithms import dynamics as elements
+from condyle.links.algorithms import dynamics as sums
 from condyle.links.cuda.part import linked
 from condyle.links.cuda.transport import lanes_for
 from condyle.links.trace import best_lanes, by_links

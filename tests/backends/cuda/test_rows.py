@@ -7,7 +7,7 @@ import pytest
 
 import condyle
 from condyle.backends.cuda.kernel import link, link_version
-from condyle.backends.cuda.rows import over_rows
+from condyle.backends.cuda.launches import over_rows
 from condyle.backends.cuda.target import ARCHITECTURES
 from condyle.calls.gpu import GpuDynamics
 from condyle.errors import BuildError

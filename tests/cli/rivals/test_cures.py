@@ -11,10 +11,9 @@ import pytest
 import condyle
 from condyle import Builder, UnsupportedError
 from condyle.cli.rivals import rival as toolchain
-from condyle.cli.rivals.casadi_c import CasadiC
 from condyle.cli.rivals.mujoco_c import MujocoC
 from condyle.cli.rivals.numbers import numbers_of
-from condyle.cli.rivals.pinocchio_cpp import SOURCES, PinocchioCpp
+from condyle.cli.rivals.pinocchio_cpp import SOURCES, CasadiC, PinocchioCpp
 
 SOLID = '<inertial><mass value="1"/><inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
 MIMIC = f"""<robot name="gripper"><link name="palm"/>

@@ -11,7 +11,7 @@ import pytest
 import condyle
 from condyle.cli import rivals
 from condyle.cli.rivals import numbers as comparing
-from condyle.cli.rivals.mujoco_model import frames, mjcf
+from condyle.cli.rivals.mujoco_c import frames, mjcf
 from condyle.cli.rivals.numbers import agreement, numbers_of
 from condyle.cli.rivals.pinocchio_cpp import FOLDER, SOURCES, PinocchioCpp, algorithms
 from condyle.errors import BuildError, UnsupportedError

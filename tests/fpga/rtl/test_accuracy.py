@@ -11,8 +11,8 @@ import pytest
 import condyle
 from condyle import fpga
 from condyle.errors import UnsupportedError
-from condyle.fpga import accuracy
 from condyle.fpga import box as states
+from condyle.fpga import plans
 from condyle.fpga.rtl.datapath import Word
 from condyle.fpga.rtl.evaluate import evaluate
 from condyle.fpga.rtl.vectors import dense, task_of, worst
@@ -41,9 +41,9 @@ def test_errors_are_over_as_many_states_as_asked_for_each_once(monkeypatch: pyte
         drawn.append((n, seed))
         return states.sampled(robot, n, seed, box | {"v": 4.0 * box["v"]})
 
-    monkeypatch.setattr(accuracy, "CHUNK", 10)
-    monkeypatch.setattr(accuracy, "sampled", sampled)
     plan = replace(accelerator(robot, "id").plan, flags=False)
+    monkeypatch.setattr(plans, "CHUNK", 10)
+    monkeypatch.setattr(plans, "sampled", sampled)
     assert fpga.errors(robot, plan, 25, seed=3)["id"]["clamped"] > 0.1
     assert drawn == [(10, 3), (10, 4), (5, 5)]
 

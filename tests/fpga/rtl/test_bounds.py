@@ -32,7 +32,7 @@ from condyle.model.robot import Robot
 from condyle.model.tree import tree_of
 from condyle.spatial import vector as vec
 from condyle.specification.ports import F_EXT
-from condyle.trace.joint_loops import Moving
+from condyle.trace.loops import Moving
 from tests.processor import slow
 from tests.zoo import every_joint
 

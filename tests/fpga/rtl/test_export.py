@@ -13,7 +13,7 @@ import condyle
 from condyle import fpga
 from condyle.cli import main
 from condyle.errors import AccuracyWarning, ModelWarning, SingularError, UnsupportedError
-from condyle.fpga.accuracy import GOAL
+from condyle.fpga.plans import GOAL
 
 ARM = condyle.chain(2, 0)
 

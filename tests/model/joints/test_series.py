@@ -9,7 +9,7 @@ import condyle
 from condyle import fpga
 from condyle.algorithms import stepping
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.joints.series import LARGEST_TURN, terms
+from condyle.model.joints.lie import LARGEST_TURN, terms
 from tests.model.joints.arrays import difference, integrate
 
 

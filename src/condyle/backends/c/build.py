@@ -12,11 +12,9 @@ from condyle.backends.c.source import Source, source
 from condyle.backends.c.target import TARGET
 from condyle.backends.common.facts import Facts, bits_of
 from condyle.ir.count import work as work_of
-from condyle.ir.sweep import Code
-from condyle.ir.time_loops import COUNT, Give, TimeLoop
+from condyle.ir.loops import COUNT, Code, Give, TimeLoop
 from condyle.runtime import cache, trusted_folders
-from condyle.runtime.kernel import Kernel, cores
-from condyle.runtime.native import NativeKernel, Shape, entry_of
+from condyle.runtime.native import Kernel, NativeKernel, Shape, cores, entry_of
 from condyle.runtime.toolchain import Compiler, find_compiler, run
 
 

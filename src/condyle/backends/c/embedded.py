@@ -12,22 +12,21 @@ from condyle.backends.c.part_report import Budget, with_report
 from condyle.backends.c.rolled import Body
 from condyle.backends.c.source import body_in_c, in_rounds, real_of, support, write_preamble, write_tile
 from condyle.backends.c.target import TARGET
-from condyle.backends.common.exported_files import write_owned
-from condyle.backends.common.facts import (
-    IN_C,
-    LONG,
-    Facts,
-    Vectors,
-    argument_names,
-    bits_of,
-    checked_name,
-    header,
+from condyle.backends.common.exported_files import (
+    QUATERNIONS,
+    Coordinates,
+    birth,
+    counted,
+    library_of,
+    order,
+    write_library,
+    write_owned,
 )
+from condyle.backends.common.facts import IN_C, LONG, Facts, Vectors, argument_names, bits_of, checked_name, header
 from condyle.backends.common.forms import literal
-from condyle.backends.common.readme import QUATERNIONS, Coordinates, birth, counted, library_of, order, write_library
 from condyle.ir.count import tally
+from condyle.ir.loops import Code
 from condyle.ir.segments import Iteration, Segmented
-from condyle.ir.sweep import Code
 from condyle.operations import TRIGONOMETRIC
 from condyle.text import Emitter
 

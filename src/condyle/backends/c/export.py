@@ -21,7 +21,17 @@ from condyle.backends.c.source import (
     write_preamble,
 )
 from condyle.backends.c.target import TARGET
-from condyle.backends.common.exported_files import write_owned
+from condyle.backends.common.exported_files import (
+    QUATERNIONS,
+    Coordinates,
+    birth,
+    counted,
+    library_of,
+    order,
+    write_install,
+    write_library,
+    write_owned,
+)
 from condyle.backends.common.facts import (
     UNTESTED,
     Facts,
@@ -33,18 +43,7 @@ from condyle.backends.common.facts import (
     header,
     in_ascii,
 )
-from condyle.backends.common.readme import (
-    QUATERNIONS,
-    Coordinates,
-    birth,
-    counted,
-    library_of,
-    order,
-    write_install,
-    write_library,
-)
-from condyle.ir.sweep import Code
-from condyle.ir.time_loops import Repeated
+from condyle.ir.loops import Code, Repeated
 from condyle.text import Emitter
 
 # The CMakeLists.txt of an exported C project: a library, its test, and a package that other projects find.

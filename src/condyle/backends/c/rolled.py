@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 from condyle.backends.common.chunks import Chunk, Lowered, angle_slots
 from condyle.backends.common.forms import Dialect, literal
-from condyle.backends.common.loops import Bank, layout
-from condyle.backends.common.segment_layout import product_table
+from condyle.backends.common.loops import Bank, layout, product_table
+from condyle.ir.loops import Columns, Loop, Mirror, Rolled, Step, Sweep, Walk, bodies, entries_read, steps
 from condyle.ir.program import constant_of, input_of, operands
 from condyle.ir.segments import Product
-from condyle.ir.sweep import Columns, Loop, Mirror, Rolled, Step, Sweep, Walk, bodies, entries_read, steps
 from condyle.operations import TRIGONOMETRIC, Node
 from condyle.text import Emitter
 

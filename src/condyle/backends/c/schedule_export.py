@@ -17,11 +17,10 @@ from condyle.backends.c.rolled import write_numbers
 from condyle.backends.c.schedule import Entry, Example, schedules_in_c
 from condyle.backends.c.source import fact_symbols, real_of, write_facts
 from condyle.backends.c.target import TARGET
-from condyle.backends.common.exported_files import write_owned
+from condyle.backends.common.exported_files import Coordinates, birth, library_of, order, write_owned
 from condyle.backends.common.facts import IN_C, Facts, bits_of, checked_name, in_ascii
 from condyle.backends.common.forms import literal
-from condyle.backends.common.readme import Coordinates, birth, library_of, order
-from condyle.ir.sweep import Code
+from condyle.ir.loops import Code
 from condyle.text import Emitter
 
 

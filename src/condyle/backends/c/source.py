@@ -21,14 +21,12 @@ from condyle.backends.c.target import TARGET, Target
 from condyle.backends.common.chunks import lower
 from condyle.backends.common.facts import IN_C, LONG, Facts, argument_names, body_of, checked_name, header, held_of
 from condyle.backends.common.forms import beyond, literal, write_functions
-from condyle.backends.common.segment_layout import Copy, Workspace, on_the_left
+from condyle.backends.common.loops import Copy, Workspace, on_the_left
 from condyle.ir.count import tally
+from condyle.ir.loops import Code, Repeated
 from condyle.ir.program import Program
 from condyle.ir.segments import Iteration, Segmented
-from condyle.ir.sweep import Code
-from condyle.ir.time_loops import Repeated
-from condyle.passes.elementary.expand import expand
-from condyle.passes.elementary.threefry import RANDOM
+from condyle.passes.elementary.expand import RANDOM, expand
 from condyle.text import Emitter
 
 # A function repeated over time as C: a `cd_body` for support/repeat.h, and the entries that run the loop.

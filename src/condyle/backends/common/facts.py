@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from condyle.errors import UnsupportedError
 from condyle.ir.count import work
+from condyle.ir.loops import Code, Repeated
 from condyle.ir.program import Array, Program
 from condyle.ir.segments import Segmented
-from condyle.ir.sweep import Code
-from condyle.ir.time_loops import Repeated
 from condyle.operations import ARITY
 from condyle.specification import Function, Port
 

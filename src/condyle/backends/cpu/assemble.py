@@ -14,8 +14,8 @@ from condyle.backends.cpu.encode import encode, padded
 from condyle.backends.cpu.operations import Instruction, expand_sines, expanded, inline_angles
 from condyle.backends.cpu.single import Single, single
 from condyle.backends.cpu.target import TARGET, Isa, Target
+from condyle.ir.loops import Code
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code
 from condyle.runtime.packed import Layouts, full
 
 WHOLE = Cut(shortest=1 << 40, longest=1 << 40)

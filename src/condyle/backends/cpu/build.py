@@ -14,13 +14,12 @@ from condyle.backends.cpu.encode import ObjectCode, from_bytes, to_bytes
 from condyle.backends.cpu.target import ISAS, NEEDS, Isa
 from condyle.errors import BuildError, UnsupportedError
 from condyle.ir.link_parallel import LinkParallel
+from condyle.ir.loops import Code
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
-from condyle.ir.sweep import Code
 from condyle.runtime import cache, machine
 from condyle.runtime._native import Entry
-from condyle.runtime.kernel import identity
-from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, plan_entry
+from condyle.runtime.native import PACKED_IN, PACKED_OUT, Body, NativeKernel, Shape, entry_of, identity, plan_entry
 from condyle.runtime.packed import Layouts
 
 if TYPE_CHECKING:

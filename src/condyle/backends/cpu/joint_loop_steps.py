@@ -22,8 +22,8 @@ from condyle.backends.cpu.encode import RDI, RDX, RETURN, RSI, SAVED, Encoder, p
 from condyle.backends.cpu.operations import NONE, SLOT, Instruction, constant, expanded, slot
 from condyle.backends.cpu.target import Isa, Target
 from condyle.errors import UnsupportedError
+from condyle.ir.loops import Step
 from condyle.ir.program import constant_of, input_of
-from condyle.ir.sweep import Step
 from condyle.operations import LEAVES
 
 FRONT = 1024

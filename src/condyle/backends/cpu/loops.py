@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
-from condyle.backends.common.loops import Bank, layout
-from condyle.backends.common.segment_layout import Copy, Workspace, on_the_left, own_inputs, product_table
+from condyle.backends.common.loops import Bank, Copy, Workspace, layout, on_the_left, own_inputs, product_table
 from condyle.backends.cpu.assemble import (
     AGAIN,
     LOOPS,
@@ -23,10 +22,9 @@ from condyle.backends.cpu.joint_loop_steps import FRONT, Block, Way, block
 from condyle.backends.cpu.operations import expanded, inline_angles
 from condyle.backends.cpu.target import TARGET, Isa, Target
 from condyle.errors import UnsupportedError
+from condyle.ir.loops import COUNT, Columns, Mirror, Rolled, Step, Sweep, TimeLoop, Walk
 from condyle.ir.program import Program, input_of, operands
 from condyle.ir.segments import Iteration, Product, Segmented
-from condyle.ir.sweep import Columns, Mirror, Rolled, Step, Sweep, Walk
-from condyle.ir.time_loops import COUNT, TimeLoop
 from condyle.operations import TRIGONOMETRIC
 from condyle.runtime import machine
 from condyle.runtime._native import Entry

@@ -17,9 +17,8 @@ from typing import NamedTuple
 from condyle.backends.cpu.target import Isa
 from condyle.ir.program import Program, operands
 from condyle.operations import AMOUNTS, FUSED, TRIGONOMETRIC, Node
-from condyle.passes.elementary.circle import COSINE, ROUND, SINE
 from condyle.passes.elementary.expand import ELEMENTARY, expand
-from condyle.passes.elementary.values import Rule, Value, numbers
+from condyle.passes.elementary.values import COSINE, ROUND, SINE, Rule, Value, numbers
 
 BINARY, UNARY, REGISTERS, CHAINED = range(4)  # as in _allocate_registers.h
 ONE, SIGN = -1, -2

@@ -15,13 +15,13 @@ from typing import NamedTuple, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from condyle.backends.cuda.forms import Form
 from condyle.backends.cuda.launches import Part, Parts, Text
-from condyle.backends.cuda.target import TARGET, WARP, Target
+from condyle.backends.cuda.target import TARGET, WARP, Form, Target
 from condyle.errors import BuildError, DeviceError
+from condyle.ir.loops import TimeLoop
 from condyle.ir.program import Array
-from condyle.ir.time_loops import TimeLoop
 from condyle.runtime import cache
+from condyle.runtime._native import launch
 from condyle.runtime.cuda.driver import Function, Gpu, Pinned
 from condyle.runtime.cuda.stage import HOST, Slot, free_released, scratch
 from condyle.runtime.forks import Guard
@@ -390,8 +390,10 @@ class Launches:
 
     def __init__(self, kernel: CudaKernel, n: int, strides: Sequence[int]) -> None:
         self._gpu, self._scratch = kernel.gpu, scratch_bytes(kernel, n)
-        functions = [launch.function for launch in kernel.launches]
-        self._planned = [(function, one) for one, function in zip(planned(kernel, n, strides), cycle(functions))]
+        self._planned = planned(kernel, n, strides)
+        functions = [part.function for part in kernel.launches]
+        for (_, *asked, _), function in zip(self._planned, cycle(functions)):
+            kernel.gpu.check_launch(function, *asked)
 
     def __call__(self, addresses: Sequence[int], stream: int) -> None:
         """Puts them in a stream, with scratch of its own. addresses: of inputs and outputs, dense arrays."""
@@ -405,10 +407,9 @@ class Launches:
 
     def put(self, addresses: Sequence[int], scratch: int, stream: int) -> None:
         """The same with scratch that lies at an address."""
-        buffers = [*addresses, scratch, 0]  # the last is of parameters that are numbers
-        for function, (_, grid, block, shared_bytes, values) in self._planned:
-            given = [buffers[port] + value for port, value in values]
-            self._gpu.launch(function, grid, block, shared_bytes, stream, given)
+        places, driver = [*addresses, scratch], self._gpu.driver
+        for function, grid, block, shared_bytes, values in self._planned:
+            launch(driver, function, grid, block, shared_bytes, stream, values, places)
 
 
 MOST_PLANS = 256

@@ -21,10 +21,10 @@ from condyle.backends.cuda.thread_kernel import Body, kernel_name, write_entry, 
 from condyle.backends.cuda.thread_steps import Flush, Group, Guard, Load, Lowered, Put, Step
 from condyle.backends.cuda.thread_steps import Take as Taken
 from condyle.backends.cuda.trig import literal, write_table
+from condyle.ir.loops import COUNT, Give, Take, TimeLoop
 from condyle.ir.program import Array, Program, input_of
 from condyle.ir.segments import Iteration, Product, Segmented, gives
 from condyle.ir.segments import reads as reads_of
-from condyle.ir.time_loops import COUNT, Give, Take, TimeLoop
 from condyle.passes.elementary.expand import expand
 from condyle.text import Emitter
 

@@ -12,7 +12,7 @@ import struct
 from fractions import Fraction
 from functools import cache
 
-from condyle.passes.elementary.circle import COSINE, ROUND, SINE
+from condyle.passes.elementary.values import COSINE, ROUND, SINE
 from condyle.text import Emitter
 
 # pi to any number of bits, and the constants of the range reduction of sine and cosine.

@@ -16,8 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from condyle.calls.mapping.job import Array, Job, Sink, Source, Stored, Writer, length, writer
-from condyle.calls.mapping.journal import Journal, opened
+from condyle.calls.mapping.job import Array, Job, Journal, Sink, Source, Stored, Writer, length, opened, writer
 from condyle.errors import ShapeError, StateError, UnsupportedError
 
 STRIDE = 512

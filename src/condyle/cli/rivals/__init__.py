@@ -24,7 +24,7 @@ NAMES = ("pinocchio", "pinocchio-gcc", "casadi", "mujoco", "mujoco-batch", "croc
 
 
 def _casadi(robot: Robot) -> Rival:
-    from condyle.cli.rivals.casadi_c import CasadiC
+    from condyle.cli.rivals.pinocchio_cpp import CasadiC
 
     return CasadiC(robot)
 

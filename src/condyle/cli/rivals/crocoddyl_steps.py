@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from condyle.cli.rivals import rival
-from condyle.cli.rivals.casadi_c import model_of, pinocchio
 from condyle.cli.rivals.numbers import numbers_of
+from condyle.cli.rivals.pinocchio_cpp import model_of, pinocchio
 from condyle.cli.rivals.rival import Array, step_tolerance
 from condyle.errors import UnsupportedError
 

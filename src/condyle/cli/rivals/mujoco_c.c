@@ -1,5 +1,5 @@
 /* MuJoCo's C functions behind a plain interface; constraints, contacts and passive forces are off. Coordinates are
- * MuJoCo's own: mujoco_model.py translates. */
+ * MuJoCo's own: mujoco_c.py translates. */
 #include <mujoco/mujoco.h>
 
 #include <stdio.h>

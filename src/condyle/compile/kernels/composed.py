@@ -15,13 +15,12 @@ from condyle.backends.cpu.loops import repeated
 from condyle.derivatives import vjp
 from condyle.errors import UnsupportedError
 from condyle.ir.interp import repeat
-from condyle.ir.time_loops import TimeLoop
+from condyle.ir.loops import TimeLoop
 from condyle.model.tree import Tree
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import NativeKernel
+from condyle.runtime.native import Kernel, NativeKernel
 from condyle.specification import Columns, Function
+from condyle.trace.loops import sizes_of, tape, time_loop
 from condyle.trace.straight import arrays, sizes
-from condyle.trace.time_loops import sizes_of, tape, time_loop
 
 Array = NDArray[np.floating]
 ArrayColumns = Sequence[Any]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from condyle.ir.schedule import Call, Move, Operand, Run, Schedule, Slab, Statement, Sweep, interpret, verify_schedule
 from condyle.runtime._native import Entry, Scheduled
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import PIECE_NS, NativeKernel, Shape, entry_of
+from condyle.runtime.native import PIECE_NS, Kernel, NativeKernel, Shape, entry_of
 
 Array = NDArray[np.floating]
 

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from condyle.backends.common.facts import bits_of
 from condyle.backends.cuda.kernel import CudaFunction, Loaded, loaded
-from condyle.backends.cuda.rows import over_rows
+from condyle.backends.cuda.launches import over_rows
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Output, Program
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Statement, Sweep, Until, verify_schedule
 from condyle.runtime.cuda.driver import Gpu
 from condyle.runtime.cuda.stage import Slot, free_released
 from condyle.runtime.forks import Guard
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 
 Rows = NDArray[np.floating]
 Ended = NDArray[np.uint32]

@@ -14,10 +14,9 @@ from condyle.errors import UnsupportedError
 from condyle.exports.known_answers import rollout_vectors, vectors_of, well_posed
 from condyle.exports.projects import Job, facts_of_job, names_of, order_of
 from condyle.functions.open_rollouts import OpenRollout
-from condyle.ir.sweep import Code
-from condyle.ir.time_loops import Repeated
+from condyle.ir.loops import Code, Repeated
 from condyle.specification import Function
-from condyle.trace.time_loops import time_loop
+from condyle.trace.loops import time_loop
 
 OPTIONS = (
     "dtype",

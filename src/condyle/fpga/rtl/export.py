@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from condyle.backends.common.exported_files import check_owned, write_owned
-from condyle.backends.common.readme import Coordinates
+from condyle.backends.common.exported_files import Coordinates, check_owned, write_owned
 from condyle.fpga.rtl.boundary import Packet, beat_lines, describe, emit_host, starts
 from condyle.fpga.rtl.build import Accelerator
 from condyle.fpga.rtl.emit_axi import MACROS, AxiEmitter, emit_axi_bench

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from condyle.backends.common.exported_files import Coordinates, birth, order
 from condyle.backends.common.facts import Facts as Birth
-from condyle.backends.common.readme import Coordinates, birth, order
 from condyle.fpga.rtl import stream
 from condyle.fpga.rtl.accelerator import Plan, Task
 from condyle.fpga.rtl.boundary import REGISTERS, Boundary

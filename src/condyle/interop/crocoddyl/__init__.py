@@ -10,8 +10,7 @@ import numpy as np
 from condyle.calls.dynamics import Dynamics
 from condyle.errors import UnsupportedError
 from condyle.interop.crocoddyl.action_models import DifferentialActionModel, ImpulseActionModel, IntegratedActionModel
-from condyle.interop.crocoddyl.bases import CROC, Array, Problem
-from condyle.interop.crocoddyl.coordinates import arranged
+from condyle.interop.crocoddyl.coordinates import CROC, Array, Problem, arranged
 
 __all__ = [
     "DifferentialActionModel",

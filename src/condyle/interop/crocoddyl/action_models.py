@@ -18,10 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 from condyle.calls.dynamics import Dynamics
 from condyle.compile.options import check_choice
 from condyle.errors import UnsupportedError
-from condyle.interop.crocoddyl.bases import (
+from condyle.interop.crocoddyl.coordinates import (
     CROC,
     PACKAGES,
     Array,
+    Coordinates,
     Differential,
     Memory,
     Model,
@@ -31,7 +32,6 @@ from condyle.interop.crocoddyl.bases import (
     robot_of,
     write,
 )
-from condyle.interop.crocoddyl.coordinates import Coordinates
 from condyle.interop.crocoddyl.drives import MOTIONS, Drive, Motion, Residual
 from condyle.interop.crocoddyl.node_costs import Batch, ContactCosts, ImpulseCosts, ModelCosts, Nodes, ResidualCosts
 from condyle.model.contact import Contact, anchors_of, gains_of

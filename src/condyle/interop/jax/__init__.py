@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OLDEST = (0, 8)
 CHOICES = ("tangent", "ambient")
-JOBS = {"Solver": ("plans", "JaxSolver"), "Environments": ("environments", "JaxEnvironments")}
+JOBS = {"Solver": ("jobs", "JaxSolver"), "Environments": ("jobs", "JaxEnvironments")}
 
 
 def wrap(x: Dynamics | CompiledFunction | Solver | Environments, q_gradient: str | None = None) -> Any:
@@ -37,7 +37,7 @@ def wrap(x: Dynamics | CompiledFunction | Solver | Environments, q_gradient: str
     behind; the default where q is a plain vector, where both are equal. With "tangent" configurations that are answers
     may go into other methods of this object only, not into other operations whose gradients are wanted.
     Of a solver of optimal control it has `solve`: plans whose derivatives are those of `Solver.vjp`. Of environments it
-    has `reset` and `step`, pure functions of their state: see `condyle.interop.jax.environments.JaxEnvironments`.
+    has `reset` and `step`, pure functions of their state: see `condyle.interop.jax.jobs.JaxEnvironments`.
     UnsupportedError where JAX is not installed or too old.
     """
     if q_gradient is not None:

@@ -17,8 +17,7 @@ from condyle.identity import nearest
 from condyle.interop.jax.calls import TARGET, Engine, What, answers_of, batch_of, call_p, elsewhere, ports_of
 from condyle.interop.jax.rules import lowered
 from condyle.runtime._native import explain_unknown, export, export_tape, xla_handler
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import NativeKernel
+from condyle.runtime.native import Kernel, NativeKernel
 from condyle.specification import Function
 
 # Numbers by which programs of XLA call what this process has compiled.

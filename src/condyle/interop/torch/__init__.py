@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 OLDEST = (2, 6)
 CHOICES = ("tangent", "ambient")
-JOBS = {"Solver": ("plans", "TorchSolver"), "Environments": ("environments", "TorchEnvironments")}
+JOBS = {"Solver": ("jobs", "TorchSolver"), "Environments": ("jobs", "TorchEnvironments")}
 
 
 def wrap(x: Dynamics | CompiledFunction | Solver | Environments, q_gradient: str | None = None) -> Any:
@@ -37,7 +37,7 @@ def wrap(x: Dynamics | CompiledFunction | Solver | Environments, q_gradient: str
     and zeros behind; the default where q is a plain vector, where both are equal. With "tangent" configurations that
     are answers may go into other methods of this object only, not into other operations whose gradients are wanted.
     Of a solver of optimal control it has `solve`: plans whose derivatives are those of `Solver.vjp`. Of environments it
-    has `reset`, `step` and `rollout`, without gradients: see `condyle.interop.torch.environments.TorchEnvironments`.
+    has `reset`, `step` and `rollout`, without gradients: see `condyle.interop.torch.jobs.TorchEnvironments`.
     UnsupportedError where PyTorch is not installed or too old.
     """
     if q_gradient is not None:

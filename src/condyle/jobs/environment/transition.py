@@ -15,7 +15,7 @@ from condyle.compile.options import number_of
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.model.robot import Robot
 from condyle.specification.ports import GRAVITY, NUMBERS
-from condyle.symbolic.comparisons import numpy as np
+from condyle.symbolic.elementwise import numpy as np
 from condyle.symbolic.random_numbers import normal, uniform
 from condyle.user.ports import names_asked
 

@@ -12,7 +12,7 @@ import numpy as np
 from condyle.backends.c.schedule import Entry, Example, Meaning
 from condyle.compile.kernels.scheduled import scheduled
 from condyle.compile.options import whole
-from condyle.exports.schedules import check_target, export_schedules
+from condyle.exports.exporting import check_target, export_schedules
 from condyle.ir.schedule import Schedule
 from condyle.jobs.optimal_control.iteration import ASKED, STATE
 from condyle.jobs.optimal_control.scheduled import LAST, Job, Problem

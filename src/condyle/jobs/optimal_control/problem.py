@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.derivatives import derivative
-from condyle.derivatives.algorithm import program_of
+from condyle.derivatives.code import program_of
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.functions.steps import STEP
 from condyle.ir.expr import Expr

@@ -23,8 +23,7 @@ from condyle.jobs.optimal_control.scheduled import LAST, Begin, Job, Problem
 from condyle.jobs.optimal_control.search import UNDAMPED
 from condyle.jobs.optimal_control.sensitivity import Sensitivity
 from condyle.runtime.arrays import Binder, summed
-from condyle.runtime.kernel import Kernel
-from condyle.runtime.native import NativeKernel, fast_path
+from condyle.runtime.native import Kernel, NativeKernel, fast_path
 from condyle.specification import Function, Port
 from condyle.specification.ports import ACTIVE, RISING
 

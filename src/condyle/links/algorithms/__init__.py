@@ -2,7 +2,7 @@
 
 A recursion x_i = step_i(x_parent) can be scanned if the composition of the steps of a segment of links has a fixed
 size, and composition is associative. Such a composition is called an element. Files of elements: sums, rotations, lie,
-affine, articulated. Files of functions: inverse_dynamics, forward_dynamics, derivatives, solve (a link a lane),
+affine, articulated. Files of functions: dynamics, derivatives, solve (a link a lane),
 segments (a segment of links a lane). They are written with the primitives of `links.py`, which each runner implements.
 """
 
@@ -16,8 +16,7 @@ from condyle.algorithms import file_of
 if TYPE_CHECKING:  # what `__getattr__` gives, for type checkers
     from condyle.links.algorithms import chain_segments as chain_segments
     from condyle.links.algorithms import derivatives as derivatives
-    from condyle.links.algorithms import forward_dynamics as forward_dynamics
-    from condyle.links.algorithms import inverse_dynamics as inverse_dynamics
+    from condyle.links.algorithms import dynamics as dynamics
     from condyle.links.algorithms import lie as lie
     from condyle.links.algorithms import phases as phases
 

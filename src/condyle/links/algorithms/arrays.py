@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from condyle.algorithms.joint import Inertia, Joint, Wrench, joint_placed, wrench_on
 from condyle.algorithms.matrix import flat, refilled
-from condyle.links.algorithms.exchange import NONE, exchange_map
-from condyle.links.algorithms.inverse_dynamics import axes_of
-from condyle.links.algorithms.links import Branching, OfJoints, Semigroup, check_alone
+from condyle.links.algorithms.dynamics import axes_of
+from condyle.links.algorithms.links import NONE, Branching, OfJoints, Semigroup, check_alone, exchange_map
 from condyle.model.tree import Link, Tree, carried
 from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec

@@ -17,8 +17,7 @@ from condyle.algorithms.matrix import flat, plus
 from condyle.algorithms.rnea import Motion, at_rest, motion, spin, torques
 from condyle.links.algorithms.articulated import NOTHING, Bias, Load, Segment, extended
 from condyle.links.algorithms.articulated import Segments as Elements
-from condyle.links.algorithms.forward_dynamics import Freed, bias, free, respond, turned
-from condyle.links.algorithms.inverse_dynamics import own_force
+from condyle.links.algorithms.dynamics import Freed, bias, free, own_force, respond, turned
 from condyle.links.algorithms.lie import Forces, Loaded, Motions, Moved
 from condyle.links.algorithms.links import Branching, Map, Outward, Semigroup, Turning, Turnings
 from condyle.scalar import Scalar, number

@@ -17,7 +17,7 @@ from condyle.algorithms.kinematics import turned
 from condyle.algorithms.matrix import plus
 from condyle.algorithms.rnea import Motion, at_rest, spin
 from condyle.algorithms.rnea_derivatives import Before, Carried, Column, Momentum, State
-from condyle.links.algorithms.inverse_dynamics import VECTORS, Rates, body, forces, into_own, motion, moved, world_axes
+from condyle.links.algorithms.dynamics import VECTORS, Rates, body, forces, into_own, motion, moved, world_axes
 from condyle.links.algorithms.links import Links, OfJoints, Sums
 from condyle.model.tree import Tree, carried
 from condyle.scalar import Scalar, number

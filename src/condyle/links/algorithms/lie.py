@@ -19,7 +19,7 @@ from condyle.algorithms import crba
 from condyle.algorithms.joint import NO_FORCE, Joint, Wrench
 from condyle.algorithms.matrix import plus
 from condyle.algorithms.rnea import torques
-from condyle.links.algorithms.inverse_dynamics import axes_of, outer, rotor_rates
+from condyle.links.algorithms.dynamics import axes_of, outer, rotor_rates
 from condyle.links.algorithms.links import Links, OfJoints
 from condyle.scalar import Scalar, number
 from condyle.spatial import twist

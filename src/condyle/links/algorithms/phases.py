@@ -14,7 +14,7 @@ from condyle.algorithms.aba import Elimination
 from condyle.algorithms.joint import NO_FORCE, Joint, Wrench
 from condyle.algorithms.matrix import flat, refilled
 from condyle.algorithms.unrolled import Unrolled
-from condyle.links.algorithms import inverse_dynamics as sums
+from condyle.links.algorithms import dynamics as sums
 from condyle.links.algorithms.arrays import Array, ArrayLinks, Index, Kinds, array, taken
 from condyle.links.algorithms.articulated import passes
 from condyle.links.algorithms.derivatives import MASS_RECORD, RECORD, mass_pair, pair, spans

@@ -13,8 +13,7 @@ from condyle.backends.cuda.target import WARP
 from condyle.backends.cuda.trig import literal
 from condyle.ir.link_parallel import NONE, Neighbour, Scan, Spread, TreeScanStep
 from condyle.ir.program import Program
-from condyle.links.cuda.transport import NOTHING, OTHERS, OWN, WIDE, Far, Transport, read_of, write_stage
-from condyle.links.cuda.variables import LaneVariables
+from condyle.links.cuda.transport import NOTHING, OTHERS, OWN, WIDE, Far, LaneVariables, Transport, read_of, write_stage
 
 SHORT = 64
 """Operations of a stage up to which its scan is unrolled."""

@@ -32,8 +32,7 @@ from condyle.ir.link_parallel import (
 )
 from condyle.ir.program import Array, Program
 from condyle.links.cuda.lane_exchange import LaneExchange
-from condyle.links.cuda.transport import Far, Lanes, Registers, Transport, lanes_for, write_stage
-from condyle.links.cuda.variables import LaneVariables
+from condyle.links.cuda.transport import Far, Lanes, LaneVariables, Registers, Transport, lanes_for, write_stage
 from condyle.text import Emitter
 
 # A link-parallel function -> PTX: one kernel, in which a lane is a link, or a segment of a chain.

@@ -14,11 +14,10 @@ from condyle.ir.link_parallel import NONE, Pairs
 from condyle.ir.program import Program, input_of
 from condyle.links.algorithms import derivatives
 from condyle.links.algorithms import phases as columns
-from condyle.links.algorithms.exchange import exchange_map
-from condyle.links.algorithms.inverse_dynamics import axes_of
-from condyle.links.algorithms.links import Branching, OfJoints, Semigroup
+from condyle.links.algorithms.dynamics import axes_of
+from condyle.links.algorithms.links import Branching, OfJoints, Semigroup, exchange_map
 from condyle.links.algorithms.phases import PairRule
-from condyle.links.trace.stage import Entry, Here, LaneOperations, Stage, Table, View, name_of, seen, variable
+from condyle.links.trace.traced_segments import Entry, Here, LaneOperations, Stage, Table, View, name_of, seen, variable
 from condyle.model.joints.base import JointType
 from condyle.model.tree import Link, Numbers, Tree, carried
 from condyle.operations import Node
@@ -26,7 +25,7 @@ from condyle.scalar import Scalar, number
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import IDENTITY, Full, Transform
 from condyle.spatial.vector import IDENTITY_MATRIX, Vector
-from condyle.trace.kinds import blank
+from condyle.trace.recorded_steps import blank
 
 # Sines and cosines of joint angles, which stages read instead of computing them.
 

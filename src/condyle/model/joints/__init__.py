@@ -9,10 +9,7 @@ from pkgutil import iter_modules
 
 from condyle.model.joints.base import JointType
 
-_FIRST = (
-    *("revolute", "prismatic", "helical", "cylindrical", "planar"),
-    *("spherical", "universal", "translation", "free"),
-)
+_FIRST = ("one_axis", "several_axes")
 """Files whose types come first, in this order, since robots drawn by a seed depend on it. Others follow by name."""
 
 

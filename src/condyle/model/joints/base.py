@@ -17,7 +17,7 @@ from condyle.errors import UnsupportedError
 from condyle.model.array import Array
 from condyle.model.joints import increments, lie
 from condyle.model.joints.increments import Rows
-from condyle.model.joints.series import Moved
+from condyle.model.joints.lie import Moved
 from condyle.scalar import Scalar, is_zero, number, total
 from condyle.spatial import vector as vec
 from condyle.spatial.rotation import Transform

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
-from condyle.model.joints.series import series
+from condyle.model.joints.lie import series
 from condyle.scalar import Scalar, cos, maximum, number, select, sin, sqrt
 from condyle.spatial import vector as vec
 from condyle.spatial.twist import Pair, add, cross_motion

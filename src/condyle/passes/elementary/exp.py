@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from condyle.passes.elementary.circle import ROUND
-from condyle.passes.elementary.values import Value, fma, maximum, minimum, numbers, polynomial
+from condyle.passes.elementary.values import ROUND, Value, fma, maximum, minimum, numbers, polynomial
 
 LOG2 = {64: numbers("0x1.62e42feep-1 0x1.a39ef35793c76p-33"), 32: numbers("0x1.62e4p-1 0x1.7f7d1cp-20")}
 """log 2 as a sum of two numbers; an integer up to 1100 (float32: 160) times the first one is exact."""

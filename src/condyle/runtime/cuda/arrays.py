@@ -3,186 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, NoReturn, Protocol, cast
+from typing import NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError
+from condyle.runtime._native import borrow, describe, lend
 from condyle.runtime.arrays import ArraySpec
 from condyle.runtime.cuda.driver import Gpu, Released, handle_of, wait
 from condyle.runtime.cuda.stage import allocate, free_released
 
-# DLPack: arrays of other libraries lent to us, and ours lent to them, without a copy (dmlc.github.io/dlpack).
-#
-# The structures are spelled out with ctypes: a package for it would be needed for the way in only.
-
-
 DLPACK = "__dlpack_device__"
 CUDA, CUDA_MANAGED = 2, 13
-FLOAT = 2
-NUMBER_KINDS = {0: "int", 1: "uint", FLOAT: "float", 4: "bfloat", 5: "complex", 6: "bool"}
-READ_ONLY = 1
-PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
-
-
-class Device(ctypes.Structure):
-    _fields_ = (("type", ctypes.c_int32), ("number", ctypes.c_int32))
-
-
-class DataType(ctypes.Structure):
-    _fields_ = (("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16))
-
-
-class Tensor(ctypes.Structure):
-    """DLTensor; strides count entries, none at all is C order."""
-
-    _fields_ = (
-        ("data", ctypes.c_void_p),
-        ("device", Device),
-        ("ndim", ctypes.c_int32),
-        ("dtype", DataType),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("byte_offset", ctypes.c_uint64),
-    )
-
-
-class Managed(ctypes.Structure):
-    """DLManagedTensor."""
-
-    _fields_ = (("tensor", Tensor), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p))
-
-
-class ManagedVersioned(ctypes.Structure):
-    """DLManagedTensorVersioned, from DLPack 1.0 on."""
-
-    _fields_ = (
-        ("major", ctypes.c_uint32),
-        ("minor", ctypes.c_uint32),
-        ("context", ctypes.c_void_p),
-        ("deleter", ctypes.c_void_p),
-        ("flags", ctypes.c_uint64),
-        ("tensor", Tensor),
-    )
-
-
-class Lender(Protocol):
-    """What an array of another library has."""
-
-    def __dlpack__(self, *, stream: int, max_version: tuple[int, int] = ...) -> object: ...
-
-    def __dlpack_device__(self) -> tuple[int, int]: ...
-
 
 Layout = tuple[tuple[int, ...], "tuple[int, ...] | None", str, bool]
 """Of an array: shape; strides in bytes, None for C order; number type, where NumPy has it as its typestr; read-only."""
-
-
-class Lent(NamedTuple):
-    """An array lent by DLPack. holder: what must live while the address is used."""
-
-    address: int
-    layout: Layout
-    device: int
-    holder: object
-
-
-_name = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(("PyCapsule_GetName", ctypes.pythonapi))
-_pointer: Callable[[object, bytes], int] = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-    ("PyCapsule_GetPointer", ctypes.pythonapi)
-)
-_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
-_held = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
-_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
-    ("PyCapsule_New", ctypes.pythonapi)
-)
 
 
 def on_cuda(value: object) -> bool:
     """Whether the array says by DLPack that it lies on a GPU of CUDA."""
     where = getattr(value, DLPACK, None)
     return where is not None and int(cast("Callable[[], tuple[int, int]]", where)()[0]) in (CUDA, CUDA_MANAGED)
-
-
-def borrow(value: Lender, stream: int) -> Lent:
-    """What the array is, ready in this stream (-1: as it is); its holder is the capsule."""
-    try:
-        capsule = value.__dlpack__(stream=stream, max_version=(1, 0))
-    except TypeError:  # older than DLPack 1.0
-        capsule = value.__dlpack__(stream=stream)
-    try:
-        found = ManagedVersioned.from_address(_pointer(capsule, VERSIONED))
-        read_only = found.flags & READ_ONLY != 0
-    except ValueError:  # the capsule has another name
-        name = _name(capsule)
-        if name != PLAIN:
-            expected = f"expected {PLAIN!r} or {VERSIONED!r}, not used before"
-            raise DTypeError(f"a DLPack capsule named {name!r}: {expected}") from None
-        found, read_only = Managed.from_address(_pointer(capsule, PLAIN)), False
-    return _lent_dlpack(found.tensor, read_only, capsule)
-
-
-def _lent_dlpack(tensor: Tensor, read_only: bool, capsule: object) -> Lent:
-    number, dims = tensor.dtype, tensor.ndim
-    kind, bits, lanes = number.code, number.bits, number.lanes
-    dtype = f"<f{bits // 8}"
-    if kind != FLOAT or lanes != 1:
-        dtype = f"{NUMBER_KINDS.get(kind, f'kind {kind} of ')}{bits}" + (f" x {lanes}" if lanes != 1 else "")
-    steps, item = tensor.strides, bits // 8
-    strides = tuple([step * item for step in steps[:dims]]) if steps else None
-    layout = tuple(tensor.shape[:dims]), strides, dtype, read_only
-    return Lent((tensor.data or 0) + tensor.byte_offset, layout, tensor.device.number, capsule)
-
-
-_lent_out: dict[int, tuple[object, ...]] = {}
-
-
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _forget(address: int) -> None:
-    """The deleter: the borrower is done."""
-    _lent_out.pop(address, None)
-
-
-@ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-def _drop(capsule: int) -> None:
-    """The end of a capsule that nobody took; it is dying, so it comes as a number."""
-    for name in (PLAIN, VERSIONED):
-        if _valid(capsule, name):
-            _lent_out.pop(cast(int, _held(capsule, name)), None)
-
-
-for _callback in (_forget, _drop):  # borrowers may call them while the process is ending
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(_callback))
-
-
-def lend(owner: object, address: int, shape: tuple[int, ...], bits: int, device: int, versioned: bool) -> object:
-    """A capsule of a dense float array of a GPU; the owner lives until its borrower is done."""
-    sizes = (ctypes.c_int64 * max(1, len(shape)))(*shape)
-    steps = (ctypes.c_int64 * max(1, len(shape)))()
-    step = 1
-    for k in reversed(range(len(shape))):
-        steps[k] = step
-        step *= shape[k]
-    made = ManagedVersioned() if versioned else Managed()
-    if isinstance(made, ManagedVersioned):
-        made.major, made.minor, made.flags = 1, 0, 0
-    made.tensor = Tensor(
-        address,
-        Device(CUDA, device),
-        len(shape),
-        DataType(FLOAT, bits, 1),
-        ctypes.cast(sizes, ctypes.POINTER(ctypes.c_int64)),
-        ctypes.cast(steps, ctypes.POINTER(ctypes.c_int64)),
-        0,
-    )
-    made.deleter = ctypes.cast(_forget, ctypes.c_void_p).value
-    place = ctypes.addressof(made)
-    _lent_out[place] = (owner, made, sizes, steps)
-    return _new(place, VERSIONED if versioned else PLAIN, ctypes.cast(_drop, ctypes.c_void_p))
 
 
 # Answers on a GPU: fresh arrays that other libraries take without a copy.
@@ -208,9 +52,9 @@ class DeviceArray:
 
     def written_in(self, stream: int, owner: object = None) -> None:
         """From now on it is ready in the order of this stream. owner: the object whose stream it is, if it is known."""
-        self.stream = stream
-        self._ready = set[int]()
-        self.used_in(stream, owner)
+        self.stream, self._ready = stream, {stream}
+        if owner is not None or stream not in self._streams:
+            self._streams[stream] = owner
 
     def used_in(self, stream: int, owner: object = None) -> None:
         """Work that uses it is in this stream, after what made it."""
@@ -228,7 +72,7 @@ class DeviceArray:
         self._streams.setdefault(0, None)  # the borrower's is not known
         return {
             "shape": self.shape,
-            "typestr": f"<f{self.dtype.itemsize}",
+            "typestr": self.layout[2],
             "data": (self.address, False),
             "strides": None,
             "version": 3,
@@ -289,63 +133,37 @@ def is_device_array(value: object) -> bool:
         return True
 
 
-ASKED: Layout = (), None, "", False
-"""Of an array that has not answered yet."""
-
-
 class Arrays:
     """The arrays of one call as they describe themselves, in lists. devices, streams: None where one is silent.
 
     layouts: None for what does not lie on a GPU; the error of an owner that refuses. Those that lend themselves by
-    DLPack, which asks for a stream, are filled in by `borrow`; lenders: whether there are any.
+    DLPack, which asks for a stream, are filled in by `borrow`; lenders: which ones these are.
     """
 
-    def __init__(self, values: Sequence[object]) -> None:
-        self.values = values
-        self.addresses: list[int] = []
-        self.layouts: list[Layout | Exception | None] = []
-        self.devices: list[int | None] = []
-        self.streams: list[int | None] = []
-        self.lenders, self._holders = False, list[object]()
-        for value in values:
-            address, layout, device, stream = 0, None, None, None
-            if isinstance(value, DeviceArray):
-                address, layout, device, stream = value.address, value.layout, value.device, value.stream
-            elif not isinstance(value, np.ndarray):
-                try:
-                    where = getattr(value, DLPACK, None)
-                    if where is not None and where()[0] in (CUDA, CUDA_MANAGED):
-                        layout, self.lenders = ASKED, True
-                    elif (found := getattr(value, INTERFACE, None)) is not None:
-                        strides, stream = found.get("strides"), found.get("stream")
-                        address, read_only = found["data"]
-                        strides = None if strides is None else tuple(strides)
-                        address, stream = int(address or 0), 0 if stream == 1 else stream and int(stream)
-                        layout = tuple(found["shape"]), strides, str(found["typestr"]), read_only
-                except Exception as error:  # whatever the other library raises
-                    layout, stream = error.with_traceback(None), None  # a traceback would hold all arrays
-            self.addresses.append(address)
-            self.layouts.append(layout)
-            self.devices.append(device)
-            self.streams.append(stream)
+    __slots__ = ("_holders", "addresses", "devices", "layouts", "lenders", "streams", "values")
+
+    def __init__(self, values: tuple[object, ...]) -> None:
+        self.values, self._holders = values, list[object]()
+        self.layouts: list[Layout | Exception | None]
+        self.addresses, self.layouts, self.devices, self.streams, self.lenders = describe(values, DeviceArray)
 
     def borrow(self, stream: int) -> None:
         """Those that lend themselves by DLPack, ready in a stream, as it numbers them, for as long as this object."""
-        for k, value in enumerate(self.values):
-            if self.layouts[k] is ASKED:
-                try:
-                    self.addresses[k], self.layouts[k], self.devices[k], holder = borrow(cast(Lender, value), stream)
-                    self._holders.append(holder)
-                except Exception as error:
-                    self.layouts[k] = error.with_traceback(None)
+        addresses, layouts, devices = self.addresses, self.layouts, self.devices
+        for k in self.lenders:
+            addresses[k], layouts[k], devices[k], holder = borrow(self.values[k], stream)
+            self._holders.append(holder)
 
     def check_devices(self, gpu: Gpu, sizes: Sequence[int], names: Sequence[str]) -> None:
         """DeviceError for an array that does not lie on this GPU; the driver is asked where its owner is silent."""
-        attempt, key, index = gpu.driver.attempt, gpu.ordinal, gpu.index
+        index = gpu.index
+        if self.devices.count(index) == len(self.devices):
+            return
+        ask, key = gpu.driver.function("cuPointerGetAttribute"), gpu.ordinal
         for address, where, size, name in zip(self.addresses, self.devices, sizes, names, strict=True):
             if where == index or not size:
                 continue
-            if where is not None or attempt("cuPointerGetAttribute", key, address) != (0, index):
+            if where is not None or ask(key, address) != (0, index):
                 _refuse_device(gpu, address, where, name)
 
 
@@ -362,12 +180,12 @@ def shape_of(
             f"{spec.name} does not lend its memory ({layout}); if a gradient is recorded, pass {spec.name}.detach()"
         ) from layout
     shape, strides, typed, read_only = layout
-    with contextlib.suppress(TypeError):  # NumPy does not know all that others have
+    with contextlib.suppress(TypeError, ValueError, SyntaxError):  # NumPy does not know all that others have
         typed = str(np.dtype(typed))
     if typed != str(dtype):
         other = f', or compile(dtype="{typed}")' if typed in DTYPES else ""
         raise DTypeError(f"{spec.name} is {typed}, expected {dtype}: convert it{other}")
-    if shape[len(shape) - len(spec.dims) :] != spec.dims or len(shape) < len(spec.dims):
+    if shape[len(shape) - len(spec.dims) :] != spec.dims or len(shape) < len(spec.dims) or min(shape, default=0) < 0:
         raise ShapeError(f"{spec.name} has shape {shape}, expected {spec.expected}")
     if not _dense(shape, strides, dtype.itemsize):
         raise ShapeError(f"{spec.name} is not contiguous on the GPU: pass a contiguous copy")
@@ -380,7 +198,9 @@ def _dense(shape: Sequence[int], strides: Sequence[int] | None, item: int) -> bo
     if strides is None or not all(shape):
         return True
     step = item
-    for length, stride in zip(reversed(shape), reversed(tuple(strides)), strict=True):
+    if len(strides) != len(shape):
+        return False
+    for length, stride in zip(reversed(shape), reversed(strides), strict=True):
         if length > 1 and stride != step:
             return False
         step *= length

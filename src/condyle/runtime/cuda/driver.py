@@ -7,13 +7,12 @@ import ctypes
 import math
 import os
 import weakref
-from collections import defaultdict, deque
-from collections.abc import Generator, Mapping, Sequence, Set
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from importlib import import_module
-from struct import Struct
 from types import ModuleType
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from condyle.errors import DeviceError, DTypeError
+from condyle.runtime._native import launch
 
 BROKEN = (
     "a kernel of this process failed, and CUDA is of no use to it any more: restart it. If an array was freed or too "
@@ -89,6 +89,10 @@ class Driver:
                 'multiprocessing.get_context("spawn"), or use the GPU only after the fork'
             )
 
+    def function(self, name: str) -> Callable[..., tuple[Any, ...]]:
+        """A function that every driver has: its status, then values."""
+        return getattr(self._api, name)
+
     def attempt(self, name: str, *arguments: object) -> tuple[Any, ...]:
         """The status of one driver call, then its values, which mean something if the status is 0."""
         try:
@@ -148,17 +152,6 @@ class Function:
     most_shared: int
 
 
-class Parameters:
-    """Memory from which the driver reads the parameters of a launch: 64 bits each, of shorter ones the lower half."""
-
-    def __init__(self, count: int) -> None:
-        self.numbers = (ctypes.c_uint64 * count)()
-        size, start = ctypes.sizeof(ctypes.c_uint64), ctypes.addressof(self.numbers)
-        self._places = (ctypes.c_void_p * count)(*range(start, start + count * size, size))
-        self.address = ctypes.addressof(self._places)
-        self.fill = partial(Struct(f"={count}Q").pack_into, self.numbers, 0)
-
-
 class Current:
     """`with gpu.current():`, see there."""
 
@@ -211,7 +204,6 @@ class Gpu:
         self.toolkit = version // 1000
         (self._context,) = driver("cuDevicePrimaryCtxRetain", self._device)
         self._current = Current(driver, self._context)
-        self._parameters: defaultdict[int, list[Parameters]] = defaultdict(list)
         self.released: deque[Released] = deque()
 
     @property
@@ -274,22 +266,19 @@ class Gpu:
     ) -> None:
         """Puts a kernel in the stream; DeviceError before that, if it asks for more than there is.
 
-        values: its parameters, numbers of up to 64 bits.
+        values: its parameters, numbers of up to 64 bits; of shorter parameters they are read from the lower half.
         """
+        self.check_launch(function, grid, block, shared_bytes)
+        launch(self.driver, function.handle, grid, block, shared_bytes, stream, tuple(values), [])
+
+    def check_launch(self, function: Function, grid: int, block: int, shared_bytes: int) -> None:
+        """DeviceError for a launch that asks for more than there is."""
         if grid > MOST_BLOCKS or block > function.most_threads or shared_bytes > function.most_shared:
             raise DeviceError(
                 f"{function.name}: {grid} blocks of {block} threads and {shared_bytes} bytes of shared memory; "
                 f"{self.arch} allows {MOST_BLOCKS}, {function.most_threads} and {function.most_shared}: "
                 "pass fewer states at once, or report it"
             )
-        unused = self._parameters[len(values)]
-        try:
-            taken = unused.pop()
-        except IndexError:  # other threads have them
-            taken = Parameters(len(values))
-        taken.fill(*values)
-        self.driver("cuLaunchKernel", function.handle, grid, 1, 1, block, 1, 1, shared_bytes, stream, taken.address, 0)
-        unused.append(taken)  # the driver has read them
 
 
 @cache

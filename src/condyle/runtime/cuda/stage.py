@@ -164,8 +164,10 @@ def free_released(gpu: Gpu) -> None:
         except IndexError:  # another thread frees it
             return
         states = {stream: state_of(gpu, stream) for stream in released.streams}
-        usable = [stream for stream, state in states.items() if state != Stream.GONE] or [0]
-        if any(state_of(gpu, stream) == Stream.CAPTURED for stream in usable):
+        usable = [stream for stream, state in states.items() if state is not Stream.GONE]
+        if not usable:
+            usable, states = [0], {0: state_of(gpu, 0)}
+        if Stream.CAPTURED in states.values():
             gpu.released.append(released)
             continue
         stream = released.stream if released.stream in usable else usable[0]

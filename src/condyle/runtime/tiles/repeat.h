@@ -1,6 +1,6 @@
 /* A loop over time around a Plan or a Single: what a tile does at each step beside calling its code.
  *
- * Inputs and outputs are those of the body (ir/time_loops.py says the same of arrays). A take is two numbers an input: the
+ * Inputs and outputs are those of the body (ir/loops.py says the same of arrays). A take is two numbers an input: the
  * output that it carries, or -1, and `every`. every 0: the array has one value, at the first step; then the input is what
  * was carried, or stays. every k: the array has a row for each kept step, those of every k and the last one; the row is
  * the input, or is added to what is carried; at other steps nothing is, or the input is zero. A give is three numbers an

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
 from condyle.ir.interp import run
+from condyle.ir.loops import Code
 from condyle.ir.program import Program
-from condyle.ir.sweep import Code
-from condyle.runtime.kernel import Kernel
+from condyle.runtime.native import Kernel
 
 Rows = Sequence[NDArray[np.floating]]
 

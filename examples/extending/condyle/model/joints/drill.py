@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from condyle.model.joints.base import LINEAR, Column, JointType
-from condyle.model.joints.helical import Helical
+from condyle.model.joints.one_axis import Helical
 from condyle.scalar import Scalar, cos, number, sin
 from condyle.spatial.rotation import AboutZ, Transform
 

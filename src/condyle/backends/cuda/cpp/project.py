@@ -8,11 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from condyle.backends.common.exported_files import write_owned
-from condyle.backends.common.facts import UNTESTED, Facts, Vectors, in_ascii
-from condyle.backends.common.facts import header as description
-from condyle.backends.common.forms import beyond, write_functions
-from condyle.backends.common.readme import (
+from condyle.backends.common.exported_files import (
     QUATERNIONS,
     Coordinates,
     birth,
@@ -20,7 +16,11 @@ from condyle.backends.common.readme import (
     order,
     write_install,
     write_library,
+    write_owned,
 )
+from condyle.backends.common.facts import UNTESTED, Facts, Vectors, in_ascii
+from condyle.backends.common.facts import header as description
+from condyle.backends.common.forms import beyond, write_functions
 from condyle.backends.cuda.cpp.plan import Exported, Kernel, Plan, plan, write_calls, write_data, write_launch
 from condyle.backends.cuda.cpp.rollout import (
     DIALECT,
@@ -32,8 +32,8 @@ from condyle.backends.cuda.cpp.rollout import (
     write_rollout_case,
     write_rollout_launch,
 )
-from condyle.backends.cuda.forms import stages
 from condyle.backends.cuda.launches import Composed
+from condyle.backends.cuda.target import stages
 from condyle.ir.count import tally
 from condyle.ir.program import Program
 from condyle.specification import Call, Function, MinusProduct, Repeat
