@@ -6,10 +6,11 @@ Needs the packages of condyle[cuda]. Writes results/gpu_code.json: all kernels o
 both number types, for all architectures; and those whose lanes are links, of chains. What is recorded of the same text,
 architecture and assembler is kept, so that only what has changed is assembled again.
 
-"text": of the PTX, a hash, which the tests go by. "spilled_bytes": of a thread, that Condyle itself keeps in local
-memory; "spill_*_bytes": what the assembler adds to that; "shared_bytes": of a warp, or of a block of links. "lanes": of
-one state, 1 for a thread a state. "instructions": of the machine code, 16 bytes each; a group goes through those of its
-loop once every eight of its "steps".
+"text": of the PTX, a hash, which the tests go by. "bytes": of the arrays of one state that are read and written.
+"spilled_bytes": of a thread, that Condyle itself keeps in local memory; "spill_*_bytes": what the assembler adds to
+that; "shared_bytes": of a warp, or of a block of links. "lanes": of one state, 1 for a thread a state.
+"instructions": of the machine code, 16 bytes each; a group goes through those of its loop once every eight of its
+"steps".
 """
 
 from __future__ import annotations
@@ -71,7 +72,12 @@ def record(case: str, path: Path = PATH) -> None:
 
 
 def launches(case: str) -> Iterator[tuple[Row, Part]]:
-    """Every kernel of a case, and what it is: robot, base, bits, function, lanes a state, steps."""
+    """Every kernel of a case, and what it is: robot, base, bits, function, lanes a state, steps, bytes a state."""
+    for about, part in _launches(case):
+        yield {**about, "bytes": sum(array.size for array in (*part.reads, *part.writes)) * about["bits"] // 8}, part
+
+
+def _launches(case: str) -> Iterator[tuple[Row, Part]]:
     name = case.removesuffix("-floating")
     for bits in BITS.values():
         for links in LINKS if case == CHAINS else ():

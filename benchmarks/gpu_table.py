@@ -20,6 +20,7 @@ PATH = results.ROOT / "benchmarks" / "GPU.md"
 TITLES = {"iiwa14": "iiwa14", "hyq": "HyQ", "atlas": "Atlas"}
 STEPPED = ("id", "fd", "minv", "did", "dfd")
 PRODUCT, PARTS = "condyle_product", ("minv", "fd", "did")
+MEMORY_BYTES_S = 3.0e12
 WARP_CONSTANTS = 128
 """Bytes of shared memory that a warp has beside those of its states."""
 UNMEASURED = "unmeasured"
@@ -49,8 +50,14 @@ STEPS = """## Instructions and steps
 float32 on sm_90, fixed base, in the machine code of nvJitLink. [Inside the GPU
 target](../docs/explanation/gpu-internals.md#from-a-function-to-a-kernel) explains both forms. `thread` is one thread a
 state; `group32` is 32 lanes a state. Shared bytes are those of a state: `shared_bytes` of the file without the 128
-bytes of a warp. The thread form of dfd of Atlas is four kernels (minv, fd, did and a product); its instructions are
-their sum.
+bytes of a warp.
+"""
+LONG = """## Derivatives of long robots
+
+dfd on sm_90, a thread a state: one kernel, or minv, fd, did and a product, in which a warp computes one state and goes
+through a loop for rows of the answer. `bytes` are those of the arrays that the kernels of one state read and write;
+`at most` are million states a second if nothing else limits a memory of 3.0 TB/s. `spilled` are bytes of local memory
+of a thread.
 """
 TIMES = """## Times
 
@@ -92,6 +99,7 @@ def page() -> str:
         *[MEMORY, *_memory(code["kernels"], export["kernels"])],
         *[BUILDS, *_builds(export["builds"])],
         *[STEPS, *_steps(code["kernels"])],
+        *[LONG, *_long(code["kernels"])],
         *[TIMES, *times(json.loads(CLOCKED.read_text())["rows"] if CLOCKED.exists() else [])],
         FOOT,
     ]
@@ -185,16 +193,31 @@ def _step(robots: Sequence[Row], robot: str, name: str) -> list[str]:
     (group,) = _of(robots, lanes=32, function=name)
     counts = [_many(group["instructions"]), str(group["steps"]), str(group["registers"])]
     shared = _many(group["shared_bytes"] - WARP_CONSTANTS)
-    return [f"{TITLES[robot]} {name}", _thread(_of(robots, lanes=1), name), *counts, shared]
+    (thread,) = _of(robots, lanes=1, function=name)
+    return [f"{TITLES[robot]} {name}", _many(thread["instructions"]), *counts, shared]
 
 
-def _thread(rows: Sequence[Row], name: str) -> str:
-    """Instructions of the kernels that are launched: one, or those of the parts of dfd and its product."""
-    (own,) = _of(rows, function=name)
-    if own["kernel"] != PRODUCT:
-        return _many(own["instructions"])
-    parts = [row for part in PARTS for row in _of(rows, function=part)]
-    return f"{_many(sum(row['instructions'] for row in (*parts, own)))} in {len(parts) + 1} kernels"
+def _long(code: Sequence[Row]) -> list[str]:
+    cells: list[list[str]] = []
+    for robot, floating in (("hyq", True), ("atlas", False), ("atlas", True)):
+        for bits in (32, 64):
+            rows = _of(code, robot=robot, floating=floating, bits=bits, arch="sm_90", lanes=1)
+            (own,) = _of(rows, floating=floating, function="dfd")
+            parts = [row for part in PARTS for row in _of(rows, floating=floating, function=part)]
+            split = own["kernel"] == PRODUCT
+            kernels = [*parts, own] if split else [own]
+            threads, moved = parts if split else [own], sum(row["bytes"] for row in kernels)
+            cells.append(
+                [
+                    f"{TITLES[robot]}{', floating' * floating}, float{bits}",
+                    *(str(len(kernels)), _many(sum(row["instructions"] for row in threads))),
+                    _many(own["instructions"]) if split else "-",
+                    *(_many(moved), f"{MEMORY_BYTES_S / moved / 1e6:.0f}"),
+                    _many(max(row["spilled_bytes"] + row["spill_store_bytes"] for row in kernels)),
+                ]
+            )
+    heads = ["robot, type", "kernels", "instructions", "those of the product", "bytes", "at most", "spilled"]
+    return table(heads, cells)
 
 
 def _many(count: int) -> str:

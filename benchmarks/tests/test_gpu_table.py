@@ -15,11 +15,13 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_kernels_that_are_launched_together_are_added() -> None:
     rows = json.loads(gpu_table.CODE.read_text())["kernels"]
-    atlas = [r for r in rows if (r["robot"], r["floating"], r["bits"], r["arch"]) == ("atlas", False, 32, "sm_90")]
-    alone = {r["kernel"]: r["instructions"] for r in atlas if r["lanes"] == 1}
-    launched = ("condyle_minv", "condyle_fd", "condyle_did", "condyle_product")
-    total = f"{sum(alone[name] for name in launched):,}".replace(",", " ")
-    assert f"| Atlas dfd | {total} in 4 kernels |" in gpu_table.page()
+    atlas = [r for r in rows if (r["robot"], r["floating"], r["bits"], r["arch"]) == ("atlas", True, 32, "sm_90")]
+    alone = {r["kernel"]: r for r in atlas if r["lanes"] == 1}
+    threads = ("condyle_minv", "condyle_fd", "condyle_did")
+    total = sum(alone[name]["instructions"] for name in threads)
+    product, moved = alone["condyle_product"], sum(alone[name]["bytes"] for name in (*threads, "condyle_product"))
+    numbers = (f"{x:,}".replace(",", " ") for x in (total, product["instructions"], moved))
+    assert f"| Atlas, floating, float32 | 4 | {' | '.join(numbers)} |" in gpu_table.page()
 
 
 def test_times_are_of_the_fastest_form() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,9 @@ import condyle
 from condyle.backends.cuda import kernel as kernels
 from condyle.errors import UnsupportedError
 from condyle.functions import DEFAULT
+from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
+from tests.backends.cuda.simulate import made, robot
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 
 
@@ -46,6 +50,14 @@ def test_split_functions(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(kernels, "SCRATCH_BYTES", 10_000)  # in pieces, one row of them for all
     answers = dyn.forward_dynamics_derivatives(*(on_gpu(fake, array) for array in (arguments[0][:1], *arguments[1:])))
     same(tuple(one.numpy() for one in answers), wanted("dfd", [np.repeat(arguments[0][:1], 40, 0), *arguments[1:]]))
+
+
+def test_blocks_leave_no_shared_memory_idle(fake: FakeDriver) -> None:
+    """Of several sizes that which lets most warps onto a multiprocessor, up to eight; on this one 99 KB are shared."""
+    (part,) = made(robot("iiwa14"), "id", 32).launches
+    for pool, warps in ((1_000, 4), (12_000, 4), (14_000, 1), (16_000, 2), (24_000, 4), (30_000, 1)):
+        text = dataclasses.replace(part.texts[0], pool=pool)
+        assert kernels.loaded(dataclasses.replace(part, texts=(text,)), drivers.gpu(0)).warps == warps
 
 
 @pytest.mark.smoke

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import condyle
+from condyle.backends.cuda import kernel as kernels
 from condyle.runtime.cuda import driver as drivers
 from tests.backends.cuda.fake_driver import FakeDriver
+from tests.backends.cuda.simulate import made, robot
 from tests.gpu.calls import dynamics, given, on_gpu, same, wanted
 from tests.gpu.test_order import SPLIT
 
@@ -100,7 +104,10 @@ def test_an_array_is_ready_where_it_was_written_last(fake: FakeDriver) -> None:
 def test_kernels_with_tiles_ask_for_all_shared_memory(fake: FakeDriver) -> None:
     """Else the driver may leave room for one block where registers allow several; a kernel without keeps the cache."""
     dynamics(kernels=SPLIT).forward_dynamics_derivatives(*given("dfd", 4))
-    with_tiles = {function for function, limit in fake.limits.items() if limit}
-    assert len(fake.limits) == 4
+    with_tiles = list(fake.limits)
+    assert len(with_tiles) == 4
+    (part,) = made(robot("iiwa14"), "id", 64).launches
+    text = dataclasses.replace(part.texts[0], pool=0)
+    kernels.loaded(dataclasses.replace(part, texts=(text,)), drivers.gpu(0))
+    assert len(fake.limits) == 5
     assert fake.carveouts == dict.fromkeys(with_tiles, 100)
-    assert len(with_tiles) == 3  # all but the product

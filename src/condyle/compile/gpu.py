@@ -35,7 +35,7 @@ from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.specification import Call, Function, MinusProduct, expanded
 from condyle.specification.ports import F_EXT
-from condyle.trace.straight import arrays
+from condyle.trace.straight import arrays, written
 
 
 class GpuKernels:
@@ -77,19 +77,32 @@ class GpuKernels:
 
     def usual(self, function: Function, lanes: int = 1) -> str:
         """The partition if nothing is said: one kernel, unless it would be too long for a thread a state."""
-        if lanes > 1 or SPLIT not in partitions_of(function):
+        if lanes > 1:
             return WHOLE
-        return SPLIT if self.size(function).operations > self.target.longest else WHOLE
+        inputs = {port.name for port in function.inputs}
+        given = any(isinstance(step, MinusProduct) and step.left in inputs for step in expanded(function))
+        return self._partition(function, self.target.longest_given if given else self.target.longest)
+
+    def _partition(self, function: Function, longest: int) -> str:
+        return SPLIT if SPLIT in partitions_of(function) and self.size(function).operations > longest else WHOLE
 
     def composed(self, function: Function, partition: str) -> Composed:
         """The steps that a function is launched as."""
         tree = self.router.tree
         inputs, outputs = arrays(tree, function.inputs), arrays(tree, function.named_outputs)
-        return Composed(function, inputs, outputs, partitions_of(function)[partition])
+        steps = partitions_of(function)[partition]
+        rights = {step.right for step in steps if isinstance(step, MinusProduct)}
+        calls = [step for step in steps if isinstance(step, Call) and rights & {*step.gives}]
+        kept = {
+            name: entries
+            for step in calls
+            for name, entries in zip(step.gives, written(self.size(step.function).program), strict=True)
+        }
+        return Composed(function, inputs, outputs, steps, kept)
 
     def exported(self, functions: Sequence[Function]) -> tuple[list[Composed], dict[Function, Program]]:
         """For CUDA C++, a thread a state: the steps of each function, and the Programs of all that is called."""
-        made = [self.composed(function, self.usual(function)) for function in functions]
+        made = [self.composed(function, self._partition(function, self.target.longest_given)) for function in functions]
         called = dict.fromkeys(function for whole in made for function in whole.called)
         return made, {function: self.size(function).program for function in called}
 

@@ -83,8 +83,9 @@ class Memory:
         """me: numbers of threads, from 1 on, where a thread may read what others wrote."""
         result = np.zeros(len(address), kind)
         if mask.any():
-            view, index = self._typed(address[mask], kind)
-            result[mask] = view[index]
+            for lanes in self._apart(address, mask):
+                view, index = self._typed(address[lanes], kind)
+                result[lanes] = view[index]
             if me is not None:
                 watch, at = self._watched(address[mask])
                 watch.read(at, me[mask])
@@ -92,8 +93,9 @@ class Memory:
 
     def store(self, address: Lanes, value: Lanes, mask: Lanes, me: Lanes) -> None:
         if mask.any():
-            view, index = self._typed(address[mask], value.dtype.type)
-            view[index] = value[mask]
+            for lanes in self._apart(address, mask):
+                view, index = self._typed(address[lanes], value.dtype.type)
+                view[index] = value[lanes]
             if self.watches is not None:
                 watch, at = self._watched(address[mask])
                 watch.write(at, me[mask])
@@ -108,6 +110,13 @@ class Memory:
         if start not in self.watches:
             self.watches[start] = Watch(-(-len(self.blocks[start]) // 4))
         return self.watches[start], ((address - start) // 4,)
+
+    def _apart(self, address: Lanes, mask: Lanes) -> list[Lanes]:
+        """The lanes of a mask, apart by the allocation that they meet."""
+        if int(address[mask].max()) - int(address[mask].min()) < GAP:
+            return [mask]
+        block = np.searchsorted(sorted(self.blocks), address.astype(np.int64), "right")
+        return [mask & (block == number) for number in np.unique(block[mask])]
 
     def _typed(self, address: Lanes, kind: type[np.generic]) -> tuple[Lanes, Lanes]:
         item = np.dtype(kind).itemsize

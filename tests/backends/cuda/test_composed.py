@@ -51,7 +51,7 @@ OWN = Function(
 def kernels() -> Iterator[GpuKernels]:
     """Of a target that splits whatever it can."""
     with registered(OWN):
-        yield GpuKernels(compiler(robot("iiwa14")), dataclasses.replace(TARGET, longest=0))
+        yield GpuKernels(compiler(robot("iiwa14")), dataclasses.replace(TARGET, longest=0, longest_given=0))
 
 
 def wanted(inputs: list[Floats]) -> Floats:

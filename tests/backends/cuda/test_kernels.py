@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from condyle import Robot, random_tree
-from condyle.backends.cuda.launches import NAME, Part, Parts, straight
+from condyle.backends.cuda.launches import Part, Parts, straight
+from condyle.backends.cuda.product import NAME
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.cli.check import allowed
 from condyle.functions import DEFAULT, FUNCTIONS
@@ -111,7 +112,7 @@ def test_every_joint_type() -> None:
 @pytest.mark.parametrize("function", [slow("dfd"), "difd"])
 def test_split_is_the_same_function(function: str) -> None:
     """Both ways to launch it, on a robot that fits into one kernel."""
-    one, split = robot("iiwa14"), dataclasses.replace(TARGET, longest=0)
+    one, split = robot("iiwa14"), dataclasses.replace(TARGET, longest=0, longest_given=0)
     assert len(made(one, function, 64).launches) == 1
     assert len(made(one, function, 64, target=split).launches) == (4 if function == "dfd" else 2)
     check(one, function, 64, f_ext=function == "dfd", target=split)

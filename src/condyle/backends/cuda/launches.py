@@ -5,8 +5,10 @@ The steps are those of a partitioning (see `forms.partitions`); a call in it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from condyle.backends.common.forms import lacks, refused
 from condyle.backends.cuda.constants import in_memory
@@ -14,73 +16,16 @@ from condyle.backends.cuda.group.group_kernel import FURTHEST, emit_group, pool,
 from condyle.backends.cuda.group.group_kernel import kernel_name as group_name
 from condyle.backends.cuda.group.schedule import OPERATIONS, group
 from condyle.backends.cuda.lower import lower
+from condyle.backends.cuda.product import NAME, Entries, Product
 from condyle.backends.cuda.target import TARGET, WARP, Target, stages
 from condyle.backends.cuda.thread_kernel import Body, emit, kernel_name, write_entry, write_head
 from condyle.backends.cuda.thread_steps import Group, Guard, Lowered
-from condyle.backends.cuda.trig import literal, write_table
+from condyle.backends.cuda.trig import write_table
 from condyle.errors import UnsupportedError
 from condyle.ir.program import Array, Program
 from condyle.passes.elementary.expand import expand
 from condyle.specification import Call, Composition, Function
 from condyle.text import Emitter
-
-# -Minv times dense matrices, a warp for each state: the last stage of derivatives that are too long for one kernel.
-#
-# A lane has its columns of the right-hand sides in registers. All lanes read the same rows of Minv.
-
-
-NAME = "condyle_product"
-
-
-def emit_product(nv: int, matrices: int, bits: int, target: Target = TARGET) -> str:
-    """The text of a module with one kernel: inputs Minv and `matrices` matrices, `matrices` outputs, all (n, nv, nv).
-
-    Parameters as in `thread_kernel.emit`; no shared memory.
-    """
-    e = Emitter()
-    write_head(e, target)
-    write_entry(e, NAME, (matrices + 1, matrices), target.most_threads)
-    units = [(k, start) for k in range(matrices) for start in range(0, nv, WARP)]
-    together = max(1, target.values(bits) // (2 * nv))
-    with e.block("{"):
-        e(f".reg .f{bits} %d<{nv * together}>, %sum<{together}>, %m;", f".reg .pred %done, %inside<{together}>;")
-        e(".reg .b32 %lane, %state, %left, %k, %n;", f".reg .b64 %a, %s, %from, %to<{together}>;")
-        e("mov.u32 %lane, %tid.x;", "mov.u32 %k, %ntid.x;", "mov.u32 %state, %ctaid.x;")
-        e("mad.lo.u32 %state, %state, %k, %lane;", "shr.u32 %state, %state, 5;", "and.b32 %lane, %lane, 31;")
-        e("ld.param.u32 %n, [n];", "setp.ge.u32 %done, %state, %n;", "@%done ret;")
-        for number, first in enumerate(range(0, len(units), together)):
-            _columns(e, units[first : first + together], nv, bits, number)
-        e("ret;")
-    return e.text()
-
-
-def _columns(e: Emitter, units: Sequence[tuple[int, int]], nv: int, bits: int, number: int) -> None:
-    """Writes columns of the outputs. units: (matrix, first column) of groups of 32 columns."""
-    f, item = f"f{bits}", bits // 8
-    zero = literal(0.0, bits)
-    for u, (matrix, start) in enumerate(units):
-        e(f"add.u32 %k, %lane, {start};", f"setp.lt.u32 %inside{u}, %k, {nv};")
-        e(f"mul.wide.u32 %to{u}, %k, {item};", "cvt.u64.u32 %s, %state;")
-        e(f"ld.param.u64 %a, [stride{matrix + 1}];", f"mad.lo.u64 %from, %s, %a, %to{u};")
-        e(f"ld.param.u64 %a, [in{matrix + 1}];", "cvta.to.global.u64 %a, %a;", "add.u64 %from, %from, %a;")
-        e(f"mad.lo.u64 %to{u}, %s, {nv * nv * item}, %to{u};", f"ld.param.u64 %a, [out{matrix}];")
-        e("cvta.to.global.u64 %a, %a;", f"add.u64 %to{u}, %to{u}, %a;")
-        for k in range(nv):
-            e(
-                f"mov.{f} %d{u * nv + k}, {zero};",
-                f"@%inside{u} ld.global.nc.{f} %d{u * nv + k}, [%from+{k * nv * item}];",
-            )
-    e("cvt.u64.u32 %s, %state;", "ld.param.u64 %a, [stride0];", "mul.lo.u64 %from, %s, %a;", "ld.param.u64 %a, [in0];")
-    e("cvta.to.global.u64 %a, %a;", "add.u64 %from, %from, %a;", f"mov.u32 %left, {nv};", f"ROW{number}:")
-    e(*(f"mov.{f} %sum{u}, {zero};" for u in range(len(units))))
-    for k in range(nv):
-        e(f"ld.global.nc.{f} %m, [%from+{k * item}];", f"neg.{f} %m, %m;")
-        e(*(f"fma.rn.{f} %sum{u}, %m, %d{u * nv + k}, %sum{u};" for u in range(len(units))))
-    for u in range(len(units)):
-        e(f"@%inside{u} st.global.{f} [%to{u}], %sum{u};", f"add.u64 %to{u}, %to{u}, {nv * item};")
-    e(f"add.u64 %from, %from, {nv * item};", "sub.u32 %left, %left, 1;", "setp.ne.u32 %done, %left, 0;")
-    e(f"@%done bra ROW{number};")
-
 
 MOST_THREADS = (1 << 31) - 1
 """Threads of one launch: kernels number them in 32 bits and compare numbers of states with their sign."""
@@ -157,12 +102,16 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """A function, its arrays, and the steps of its launches."""
+    """A function, its arrays, and the steps of its launches.
+
+    kept: of answers of calls that products read, the entries that can differ from zero.
+    """
 
     function: Function
     inputs: tuple[Array, ...]
     outputs: tuple[Array, ...]
     steps: Composition
+    kept: Mapping[str, Entries] = field(default_factory=dict[str, Entries])
 
     @property
     def called(self) -> list[Function]:
@@ -183,7 +132,9 @@ def parts(composed: Composed, kernels: Mapping[Function, Part], bits: int, targe
         else:
             gives, rights = tuple(one.gives for one in step), [known[one.right] for one in step]
             reads, shapes = [known[step[0].left], *rights], [array.shape for array in rights]
-            text = Text(NAME, emit_product(reads[0].shape[0], len(rights), bits, target), 0, 1, "rows", 0)
+            kept: Entries = np.any([composed.kept[one.right] for one in step], axis=0)
+            product = Product(kept, len(rights), bits, target)
+            text = Text(NAME, product.text(), product.pool, 1, "rows", 0)
             part = Part((text,), (), ())
         writes = tuple(known.setdefault(name, Array(name, shape)) for name, shape in zip(gives, shapes, strict=True))
         launches.append(replace(part, reads=tuple(reads), writes=writes))

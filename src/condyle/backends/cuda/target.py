@@ -33,6 +33,7 @@ class Target:
     shared: bytes of shared memory that every GPU has. pool: bytes for each warp above which a narrower width is tried.
     orders: tried in addition to the trace; few: the only ones for Programs of `many` operations or more.
     longest: derivatives of forward dynamics with more operations are split into several kernels.
+    longest_given: the same where M^-1 is an input, whose entries would stay in shared memory, and in exported headers.
     most_threads: threads of one block.
     """
 
@@ -51,7 +52,8 @@ class Target:
     orders: tuple[str, ...] = ("rows", "columns", "leaves")
     few: tuple[str, ...] = ("leaves",)
     many: int = 8_000
-    longest: int = 6_000
+    longest: int = 25_000
+    longest_given: int = 6_000
     most_threads: int = 128
 
     def values(self, bits: int) -> int:
@@ -144,8 +146,8 @@ class Size:
 
 
 def product_launch(nv: int, matrices: int) -> Launch:
-    """The kernel of `launches.emit_product`."""
-    instructions = 2.5 * matrices * nv * nv
+    """The kernel of `product.Product`."""
+    instructions = 150 + 1.2 * matrices * nv * nv
     return Launch(instructions * ALONE, instructions, 1)
 
 

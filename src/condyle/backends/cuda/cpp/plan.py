@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.facts import IN_C, LONG, argument_names, checked_name
-from condyle.backends.cuda import launches as product
+from condyle.backends.cuda import product
 from condyle.backends.cuda.launches import Composed, Part, Parts, Text, parts
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET
