@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from condyle import Robot, random_tree
-from condyle.backends.cuda.launches import Part, Parts, straight
-from condyle.backends.cuda.product import NAME
+from condyle.backends.cuda.launches import NAME, Part, Parts, straight
 from condyle.backends.cuda.target import TARGET, Target
 from condyle.cli.check import allowed
 from condyle.functions import DEFAULT, FUNCTIONS

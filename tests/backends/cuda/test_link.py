@@ -17,7 +17,7 @@ from benchmarks.gpu_code import CHAINS, INSTRUCTION, LANES, LINKS, ROBOTS, linke
 from benchmarks.gpu_time import text_bytes
 from condyle.backends.common.facts import BITS
 from condyle.backends.cuda.kernel import Code, assemble, link, link_version, usage
-from condyle.backends.cuda.product import NAME
+from condyle.backends.cuda.launches import NAME
 from condyle.backends.cuda.target import ARCHITECTURES, TARGET
 from condyle.errors import BuildError
 from condyle.functions import DEFAULT

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from condyle.backends.cuda.product import NAME, Product
+from condyle.backends.cuda.launches import NAME, Product
 from condyle.backends.cuda.target import TARGET, WARP
 from condyle.functions import FUNCTIONS
 from tests.backends.cuda.interpret import launch, parse

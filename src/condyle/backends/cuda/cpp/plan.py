@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from condyle.backends.common.facts import IN_C, LONG, argument_names, checked_name
-from condyle.backends.cuda import product
+from condyle.backends.cuda import launches
 from condyle.backends.cuda.launches import Composed, Part, Parts, Text, parts
 from condyle.backends.cuda.lower import lower
 from condyle.backends.cuda.target import TARGET
@@ -20,7 +20,7 @@ ENDLESS = 1 << 30
 UNBOUNDED = replace(TARGET, values32=ENDLESS, values64=ENDLESS, trust=1.0, whole_rows=False)
 """The C++ compiler allocates registers; orders are chosen as for PTX."""
 
-PRODUCT = product.NAME
+PRODUCT = launches.NAME
 
 
 @dataclass(frozen=True, slots=True)
