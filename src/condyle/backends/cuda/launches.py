@@ -1,6 +1,6 @@
 """A function as launches: one kernel, or several in order where one would be too long; kernels for rows of problems.
 
-The steps are those of a partitioning (see `forms.partitions`); a call in it is the kernel of the called function.
+The steps are those of a partitioning (see `target.partitions`); a call in it is the kernel of the called function.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ from condyle.ir.program import Array, Program
 from condyle.passes.elementary.expand import expand
 from condyle.specification import Call, Composition, Function
 from condyle.text import Emitter
+
+# -Minv times matrices, a warp for each state: the last stage of derivatives that are too long for one kernel.
+#
+# The warp copies rows of Minv to shared memory, from where all lanes read the same ones. A lane has columns of one
+# right-hand side in registers, without the rows that are zero in all columns that the warp has at a time.
+
 
 Entries: TypeAlias = NDArray[np.bool_]
 NAME = "condyle_product"
