@@ -2,5 +2,5 @@
 
 `dynamics` (the object, on the processor; `gpu` on a GPU), `call` (a function with arguments by name), `methods` (the
 methods of `Dynamics`, made from specifications), `rollouts` (with arguments that have an axis of time),
-`packing` (external forces in packed calls), `mapping` (batches larger than memory).
+`mapping` (batches larger than memory).
 """

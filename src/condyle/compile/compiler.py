@@ -30,7 +30,7 @@ class Compiler(Router):
     """whose tree it is; without it nothing is checked before it is built"""
     device: int = field(default=0, kw_only=True)
     kernels: Mapping[Function, str] = field(default_factory=dict[Function, str], kw_only=True)
-    """target "cuda": in which form a function runs, in the words of `backends.cuda.forms.requested`"""
+    """target "cuda": in which form a function runs, in the words of `backends.cuda.target.requested`"""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,7 +1,7 @@
 """Everything of a robot's FPGA accelerator; this file is the door: a plan, a schedule, tasks, the written project.
 
 `functions` (those with a hardware plan), `plans` (from a tree to a pipeline's Program, with `staged` and `magnitudes`),
-`box` (the states that an accelerator is made for), `accuracy`, `rtl` (formats, operators, emitters: they know no
+`box` (the states that an accelerator is made for), `rtl` (formats, operators, emitters: they know no
 robot), `simulation` (the Verilog), `integers` (the same in Python).
 """
 
