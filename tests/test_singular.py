@@ -46,6 +46,12 @@ def test_a_massless_moving_body_is_named(massless: Robot, target: str) -> None:
         dyn.forward_dynamics_derivatives(q, v, a)
 
 
+def test_scans_name_it_as_the_others_do(massless: Robot) -> None:
+    q, v, a, _ = states(massless)
+    with pytest.raises(SingularError, match=r"^joint 'elbow' moves .* robot\.lock\(\{'elbow': q\}\)"):
+        massless.compile("numpy", links="scan").forward_dynamics(q, v, a)
+
+
 def test_the_message_has_the_joints_and_the_cure_and_is_short(massless: Robot) -> None:
     """Functions without an inverse are not listed: there are more than twenty."""
     q, v, a, _ = states(massless)

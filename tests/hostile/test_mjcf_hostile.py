@@ -183,6 +183,8 @@ def test_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mjcf_tree, "MAX_FILES", 1)
     (tmp_path / "in.xml").write_text("<mujocoinclude/>")
     refused(write(tmp_path, '<include file="in.xml"/>'), "included files")
+    monkeypatch.setattr(mjcf_tree, "MAX_FILES", 2)
+    refused(write(tmp_path, '<include file="in.xml"/>'), "which is empty")
 
 
 def test_a_file_that_includes_itself(tmp_path: Path) -> None:

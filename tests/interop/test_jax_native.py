@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ jax = pytest.importorskip("jax")
 from condyle.functions import FUNCTIONS  # noqa: E402
 from condyle.interop.jax import wrap  # noqa: E402
 from condyle.interop.jax.calls import Engine  # noqa: E402
-from condyle.interop.jax.processor import number  # noqa: E402
+from condyle.interop.jax.processor import _registered, number  # noqa: E402
 from tests.interop.test_jax import double_precision, fixed  # noqa: E402
 from tests.zoo import tool_arm  # noqa: E402
 
@@ -28,6 +29,11 @@ def test_a_program_of_another_process_is_refused():
     call = jax.ffi.ffi_call("condyle_call", jax.ShapeDtypeStruct((3,), np.float64))
     with pytest.raises(Exception, match="this process has not loaded the function"):
         jax.block_until_ready(jax.jit(lambda x: call(x, number=np.int64(1), threads=np.int64(1)))(np.zeros(3)))
+
+
+def test_a_jax_without_the_name_that_sharding_needs_is_told(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jax._src.dispatch", ModuleType("jax._src.dispatch"))
+    assert not _registered()
 
 
 def tip(offset):

@@ -163,6 +163,14 @@ def test_a_link_is_refused(root: Path, tmp_path: Path) -> None:
             use()
 
 
+def test_what_a_link_in_it_leads_to_is_left_alone(root: Path, tmp_path: Path) -> None:
+    get(Maker())
+    (tmp_path / "real").mkdir(mode=0o500)
+    (root / ("0" * 64)).symlink_to(tmp_path / "real")
+    assert cache.clear() == 2
+    assert stat.S_IMODE((tmp_path / "real").stat().st_mode) == 0o500
+
+
 def test_a_foreign_directory_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root.mkdir(mode=0o700)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,15 @@ def test_a_parent_that_another_swaps_all_the_time(root: Path) -> None:
         stop.set()
         thread.join()
     assert not seen
+
+
+def test_an_object_that_no_way_can_load_is_a_build_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def refused(_: bytes) -> Iterator[str]:
+        raise trusted_folders.RefusedError("belongs to another user")
+        yield ""
+
+    for way in ("_in_memory", "_in_private_folder"):
+        monkeypatch.setattr(trusted_folders, way, refused)
+    with pytest.raises(BuildError, match="cannot be loaded: belongs to another user; belongs to another user"):
+        trusted_folders.loaded(b"", lambda path: path)
