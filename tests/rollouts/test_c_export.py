@@ -170,3 +170,8 @@ def test_errors(tmp_path: Path) -> None:
     ):
         with pytest.raises(UnsupportedError, match=words):
             f.export(target, tmp_path, iterate=options)
+
+
+def test_an_exported_iteration_ends_after_fifty_steps(tmp_path: Path) -> None:
+    condyle.function(roots, inputs={"x": 2, "a": 2}).export("c", tmp_path, name="net", iterate={})
+    assert "roots until done > 0, at most 50 times" in (tmp_path / "net.h").read_text()

@@ -59,6 +59,16 @@ def test_the_interpreter_agrees_with_the_reference(robot: condyle.Robot, functio
         assert close(found, answer)
 
 
+def test_a_product_in_loops_has_its_sign() -> None:
+    """Of derivatives by Minv, the only ones that end in a product of matrices."""
+    robot = condyle.chain(3, 1)
+    tree, function = tree_of(robot), FUNCTIONS["difd"]
+    inputs = rows(robot, tree, function)
+    found = run_rolled(roll(tree, function), list(inputs.values()))
+    for one, answer in zip(found, evaluate(tree, function, "adjoint", inputs), strict=True):
+        assert close(one, answer)
+
+
 FIRST = {"id": "rnea", "m": "crba", "did": "adjoint", "dfd": "ltl+adjoint", "difd": "adjoint"}
 
 
