@@ -1,6 +1,13 @@
-"""The C and CUDA C++ of a two-link robot as text, reviewed by people; `--update-golden` rewrites it."""
+"""The C and CUDA C++ of a two-link robot, and what is public, as texts for people; `--update-golden` rewrites them."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from inspect import Parameter, Signature, isfunction, signature
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,3 +65,37 @@ def test_cuda_cpp(compiler: Compiler, golden) -> None:
 
 def test_program_text(compiler: Compiler, golden) -> None:
     golden("two_link_id.program.txt", show(compiler.best(FUNCTIONS["id"]).code))
+
+
+def arguments(value: Callable[..., Any]) -> str:
+    """As a caller writes them, with what they are if they are left out."""
+    parameters = signature(value).parameters.values()
+    plain = [parameter.replace(annotation=Parameter.empty) for parameter in parameters if parameter.name != "self"]
+    return re.sub(r" at 0x\w+", "", str(Signature(plain)))
+
+
+def public() -> Iterator[str]:
+    """What users may name, a line each: functions, classes with their methods, fields and properties."""
+    for name in sorted(condyle.__all__):
+        value = getattr(condyle, name)
+        if isinstance(value, ModuleType):
+            yield from (f"{name}.{one}{arguments(getattr(value, one))}" for one in sorted(value.__all__))
+        elif not isinstance(value, type):
+            yield f"{name}{arguments(value)}"
+        else:
+            with suppress(ValueError):  # a class that Python writes in C
+                yield f"{name}{arguments(value)}"
+            own = {key: what for base in value.__mro__[:-1] for key, what in vars(base).items() if key.isidentifier()}
+            for key, what in sorted(own.items()):
+                if not key.startswith("_") and base_of(value, key):
+                    what = getattr(what, "__func__", what)
+                    yield f"{name}.{key}{arguments(what) if isfunction(what) else ''}"
+
+
+def base_of(value: type, name: str) -> bool:
+    """Whether a name of a class is of this package, not of Python's own classes."""
+    return any(name in vars(base) and base.__module__.startswith("condyle") for base in value.__mro__)
+
+
+def test_public_names_and_arguments(golden) -> None:
+    golden("public.txt", "\n".join(public()) + "\n")
