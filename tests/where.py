@@ -13,6 +13,9 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parent.parent
 
 WHERE: Mapping[str, tuple[str, ...]] = {
+    "__init__": ("tests/test_golden.py", "tests/test_imports.py"),
+    "__main__": ("tests/cli/test_main.py",),
+    "api": ("tests/test_golden.py", "tests/test_options.py", "tests/test_messages.py"),
     "algorithms": ("tests/algorithms", "tests/laws", "tests/contacts"),
     "algorithms/drives": ("tests/drives", "tests/steps"),
     "algorithms/stepping": ("tests/steps",),
