@@ -7,6 +7,7 @@ import pytest
 
 import condyle
 from condyle import Contact, ModelError, ShapeError, StateError, UnsupportedError
+from condyle.jobs import closures
 from tests.accuracies import FEW_ROUNDINGS, SOLVED
 from tests.contacts.linkages import CRANKS, angles, at, branched, errors, four_bar, slopes
 
@@ -152,3 +153,17 @@ def test_a_tolerance_is_the_largest_error_that_is_closed() -> None:
     assert errors(robot, q) == pytest.approx(0.1, rel=1e-6)
     with pytest.raises(StateError, match="stays open by 0\\.1 "):
         robot.close([0.1, 0.2], tolerance=0.1 * (1.0 - 1e-6))
+
+
+def test_of_errors_only_distances_go_by_the_reach_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which errors are what cut digits of a model leave open: angles do not depend on how large a body is."""
+    robot = condyle.chain(3, 1)
+    loop = Contact(next(name for name, frame in robot.frames.items() if frame.body == 2), "plane", anchor=at(0.1))
+    loops = closures.ClosedLoops(robot, (loop,), robot.compile("numpy", contacts=(loop,)))
+    monkeypatch.setattr(closures.ClosedLoops, "_is_least", lambda *_: True)
+    reach = loops._tree.contacts[0].reach
+    assert reach < 0.9
+    allowed = closures.HELD * np.array([reach] * 3 + [1.0] * 3)
+    for size, right in ((0.99, True), (1.01, False)):
+        errors = size * np.diag(allowed)
+        assert (loops._is_rounding(np.zeros((6, 3)), errors, np.ones(3)) == right).all()
