@@ -77,11 +77,6 @@ def test_contract_knows_four_forms(build: Callable[..., object], op: str) -> Non
     assert len(program) == 4
 
 
-def test_contract_puts_a_factor_into_a_product_of_two() -> None:
-    program = contract(program_of(lambda g: 3.0 * g.input(0, 0) * g.input(0, 1) + g.input(0, 2)))
-    assert [node[0] for node in program.nodes if node[0] not in ("input", "const")] == ["mul", "fma"]
-
-
 def test_contract_leaves_a_product_that_others_use() -> None:
     g = Graph()
     product = g.input(0, 0) * g.input(0, 1)
