@@ -45,8 +45,10 @@ def source_of(
 
 def source_of_user(function: UserFunction, robot: Robot, compiler: Compiler, name: str, bound: Bound) -> str:
     """The C text of a user's function, called PREFIX_NAME."""
-    family = _on_manifold(robot, compiler, function.specification, function.at_state, name, bound)
-    return _text(compiler, [family])
+    own = function.specification
+    if all(port.name != Q.name for port in own.inputs):
+        return _text(compiler, [_plain(compiler, own, name)])
+    return _text(compiler, [_on_manifold(robot, compiler, own, function.at_state, name, bound)])
 
 
 def _text(compiler: Compiler, families: Sequence[Family]) -> str:
