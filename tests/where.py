@@ -73,6 +73,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "links/trace": ("tests/trace/parallel",),
     "model/physical": ("tests/parameters",),
     "model/robot": ("tests/test_identity.py",),
+    "model/contact": ("tests/contacts",),
     "model/joints/increments": ("tests/derivatives/test_edges.py",),
     "operations": ("tests/backends/test_operations.py",),
     "passes/elementary": ("tests/passes", "tests/backends/test_operations.py"),

@@ -91,6 +91,8 @@ def test_old_gpus(fake: FakeDriver) -> None:
     fake.attributes[fake.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = 7
     with pytest.raises(DeviceError, match=r"compute capability 7.0; needed is 8.0"):
         dynamics().mass_matrix(np.zeros(7))
+    fake.attributes[fake.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR] = 8
+    assert dynamics().mass_matrix(np.zeros(7)).shape == (7, 7)
 
 
 def test_no_such_gpu(fake: FakeDriver) -> None:
