@@ -77,8 +77,8 @@ def test_every_row_is_in_one_launch_of_allowed_size(
     def launch(function: int, grid: int, gy: int, gz: int, block: int, *others: int) -> tuple[int]:
         assert block * grid < 1 << 32
         assert grid <= drivers.MOST_BLOCKS
-        places = (ctypes.c_void_p * 3).from_address(others[4])
-        states, _, address = (ctypes.c_uint64.from_address(place).value for place in places)
+        pointers = (ctypes.c_void_p * 3).from_address(others[4])
+        states, _, address = (ctypes.c_uint64.from_address(pointer).value for pointer in pointers)
         launched.setdefault(function, []).append((states, address))
         return (0,)
 

@@ -30,8 +30,8 @@ def lent(versioned: bool = True, **changes: object) -> SimpleNamespace:
         capsule = lend(OWNER, ADDRESS, (2, 3), 64, 1, versioned)
         tensor = managed(capsule, versioned)
         for name, value in changes.items():
-            places: list[Any] = [tensor, tensor.tensor, tensor.tensor.dtype]
-            setattr(next(place for place in places if hasattr(place, name)), name, value)
+            parts: list[Any] = [tensor, tensor.tensor, tensor.tensor.dtype]
+            setattr(next(part for part in parts if hasattr(part, name)), name, value)
         return capsule
 
     return SimpleNamespace(__dlpack__=liar)

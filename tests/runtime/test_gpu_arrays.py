@@ -126,8 +126,8 @@ def test_parameters_of_launches() -> None:
     """Numbers, and addresses with what is added to them, each at an address of its own that lives for the call."""
 
     def driver(*asked: Any) -> object:
-        places = (ctypes.c_void_p * 5).from_address(asked[10])
-        return asked[:10], asked[11], [ctypes.c_uint64.from_address(place).value for place in places]
+        pointers = (ctypes.c_void_p * 5).from_address(asked[10])
+        return asked[:10], asked[11], [ctypes.c_uint64.from_address(pointer).value for pointer in pointers]
 
     values = (9, (1, 8), (0, 0), (-1, 3), (1 << 64) - 1)
     *asked, numbers = launch(driver, "f", 3, 64, 512, 5, values, [ADDRESS, 1 << 41])  # type: ignore[misc]

@@ -45,7 +45,7 @@ what these terms make of rounding."""
 
 # Solves with G + R, the regularised matrix of `contact_forces`: by a filter that leaves out what G does not see.
 #
-# Letters are those of that module.
+# Letters are those at the head of this file.
 
 
 class Regular(NamedTuple):

@@ -80,8 +80,8 @@ class GpuKernels:
         if lanes > 1:
             return WHOLE
         inputs = {port.name for port in function.inputs}
-        given = any(isinstance(step, MinusProduct) and step.left in inputs for step in expanded(function))
-        return self._partition(function, self.target.longest_given if given else self.target.longest)
+        takes_inverse = any(isinstance(step, MinusProduct) and step.left in inputs for step in expanded(function))
+        return self._partition(function, self.target.longest_given if takes_inverse else self.target.longest)
 
     def _partition(self, function: Function, longest: int) -> str:
         return SPLIT if SPLIT in partitions_of(function) and self.size(function).operations > longest else WHOLE

@@ -39,12 +39,12 @@ def test_answers_and_nothing_outside(bits: int) -> None:
             flat = np.pad(array.reshape(-1), (GUARD, 0))
             stride = 0 if len(array) < n else nv * nv * item
             values += [memory.adopt(flat.view(np.uint8)) + GUARD * item, stride]
-        places = [memory.allocate((n * nv * nv + 2 * GUARD) * item) for _ in rights]
-        poison = memory.blocks[places[0]][: GUARD * item].copy()
-        values += [place + GUARD * item for place in places]
+        buffers = [memory.allocate((n * nv * nv + 2 * GUARD) * item) for _ in rights]
+        poison = memory.blocks[buffers[0]][: GUARD * item].copy()
+        values += [buffer + GUARD * item for buffer in buffers]
         launch(parse(product.text())[NAME], -(-n * WARP // 64), 64, 2 * product.pool, values, memory)
-        for place, right in zip(places, rights, strict=True):
-            data = memory.blocks[place]
+        for buffer, right in zip(buffers, rights, strict=True):
+            data = memory.blocks[buffer]
             np.testing.assert_array_equal([data[: GUARD * item], data[-GUARD * item :]], [poison, poison])
             got = data.view(dtype)[GUARD:-GUARD].reshape(shape)
             # nv roundings of a sum below nv

@@ -407,9 +407,9 @@ class Launches:
 
     def put(self, addresses: Sequence[int], scratch: int, stream: int) -> None:
         """The same with scratch that lies at an address."""
-        places, driver = [*addresses, scratch], self._gpu.driver
+        buffers, driver = [*addresses, scratch], self._gpu.driver
         for function, grid, block, shared_bytes, values in self._planned:
-            launch(driver, function, grid, block, shared_bytes, stream, values, places)
+            launch(driver, function, grid, block, shared_bytes, stream, values, buffers)
 
 
 MOST_PLANS = 256

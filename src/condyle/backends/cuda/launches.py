@@ -116,13 +116,13 @@ class Product:
     def _compute(self, e: Emitter, group: Sequence[Columns], number: int) -> None:
         """Writes some columns of the outputs."""
         nv, item = self.nv, self.item
-        places: dict[tuple[int, int], str] = {}
+        registers: dict[tuple[int, int], str] = {}
         for u, columns in enumerate(group):
             e(f"add.u32 %k, %column, {columns.start};", f"min.u32 %k, %k, {nv - 1};")
             e(f"mul.wide.u32 %to{u}, %k, {item};", f"add.u64 %a, %from, %to{u};", f"add.u64 %to{u}, %out, %to{u};")
             for row in columns.rows:
-                places[u, row] = f"%d{len(places)}"
-                e(f"ld.global.nc.{self.f} {places[u, row]}, [%a+{row * nv * item}];")
+                registers[u, row] = f"%d{len(registers)}"
+                e(f"ld.global.nc.{self.f} {registers[u, row]}, [%a+{row * nv * item}];")
         e("ld.param.u64 %a, [stride0];", "ld.param.u64 %in, [in0];", "cvta.to.global.u64 %in, %in;")
         e("mad.lo.u64 %last, %s, %a, %in;", f"mul.wide.u32 %a, %lane, {item};", "add.u64 %in, %last, %a;")
         e(f"min.u32 %k, %lane, {(nv - 1) % WARP};", f"mul.wide.u32 %a, %k, {item};", "add.u64 %last, %last, %a;")
@@ -135,7 +135,7 @@ class Product:
         unrolled = max(r for r in (1, 2, 3, 4) if self.rows % r == 0)
         e("mov.u32 %row, %base;", f"mov.u32 %left, {self.rows // unrolled};", f"ROWS{number}:")
         for row in range(unrolled):
-            self._row(e, group, places, row)
+            self._row(e, group, registers, row)
         e(*(f"add.u64 %to{u}, %to{u}, {unrolled * nv * item};" for u in range(len(group))))
         e(f"add.u32 %row, %row, {unrolled * self.pitch};", "sub.u32 %left, %left, 1;", "setp.ne.u32 %done, %left, 0;")
         e(f"@%done bra ROWS{number};", "bar.warp.sync 0xFFFFFFFF;")
@@ -157,7 +157,7 @@ class Product:
                 e(f"{guard}st.shared.{self.f} [%row+{row * self.pitch + start * self.item}], %x{k};")
         e("bar.warp.sync 0xFFFFFFFF;")
 
-    def _row(self, e: Emitter, group: Sequence[Columns], places: dict[tuple[int, int], str], row: int) -> None:
+    def _row(self, e: Emitter, group: Sequence[Columns], registers: dict[tuple[int, int], str], row: int) -> None:
         """Writes a row of some columns."""
         vector = 128 // self.bits
         e(*(f"mov.{self.f} %sum{u}, {literal(0.0, self.bits)};" for u in range(len(group))))
@@ -167,8 +167,8 @@ class Product:
                 e(f"ld.shared.v{vector}.{self.f} {{{names}}}, [%row+{row * self.pitch + k * self.item}];")
                 e(*(f"neg.{self.f} %m{j}, %m{j};" for j in range(vector)))
             for u in range(len(group)):
-                if (u, k) in places:
-                    e(f"fma.rn.{self.f} %sum{u}, %m{k % vector}, {places[u, k]}, %sum{u};")
+                if (u, k) in registers:
+                    e(f"fma.rn.{self.f} %sum{u}, %m{k % vector}, {registers[u, k]}, %sum{u};")
         for u in range(len(group)):
             e(f"st.global.{self.f} [%to{u}+{row * self.nv * self.item}], %sum{u};")
 

@@ -146,7 +146,7 @@ class Size:
 
 
 def product_launch(nv: int, matrices: int) -> Launch:
-    """The kernel of `product.Product`."""
+    """The kernel of `launches.Product`."""
     instructions = 150 + 1.2 * matrices * nv * nv
     return Launch(instructions * ALONE, instructions, 1)
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from condyle.cli.rivals import rival
 from condyle.cli.rivals.numbers import JOINT_KINDS, Numbers, numbers_of
@@ -277,7 +276,6 @@ class MjxRollout:
         return lambda: jax.block_until_ready(run(*given))
 
 
-RealArray = NDArray[np.floating]
 # A robot as MJCF text, and the maps between our coordinates and MuJoCo's.
 #
 # MuJoCo's quaternions begin with w; the linear velocity of its free joint is in world axes, and its acceleration is the
@@ -335,11 +333,11 @@ def _body(numbers: Numbers, i: int, armature: float) -> list[str]:
     ]
 
 
-def _words(x: RealArray) -> str:
+def _words(x: Array) -> str:
     return " ".join(repr(float(value)) for value in np.ravel(x))
 
 
-def ours(robot: Robot, q: RealArray, v: RealArray) -> tuple[RealArray, RealArray]:
+def ours(robot: Robot, q: Array, v: Array) -> tuple[Array, Array]:
     """Their states q (n, nq), v (n, nv) in our coordinates."""
     found = np.array(q)
     for joint in robot.joints:
@@ -354,12 +352,12 @@ def ours(robot: Robot, q: RealArray, v: RealArray) -> tuple[RealArray, RealArray
 class Frames:
     """The maps at some states: v of MuJoCo = T v, a of MuJoCo = T a + coriolis. T (n, nv, nv) is orthogonal."""
 
-    q: RealArray
-    T: RealArray
-    coriolis: RealArray
+    q: Array
+    T: Array
+    coriolis: Array
 
 
-def frames(robot: Robot, q: RealArray, v: RealArray) -> Frames:
+def frames(robot: Robot, q: Array, v: Array) -> Frames:
     """At states q (n, nq), v (n, nv)."""
     n = len(q)
     theirs = np.array(q)
@@ -373,7 +371,7 @@ def frames(robot: Robot, q: RealArray, v: RealArray) -> Frames:
         theirs[:, last - 4 : last] = np.stack([w, x, y, z], axis=-1)
         if joint.type == "free":
             rows = slice(joint.v_index, joint.v_index + 3)
-            E = cast("Sequence[Sequence[RealArray]]", from_quaternion([number(entry) for entry in (x, y, z, w)]).rows)
+            E = cast("Sequence[Sequence[Array]]", from_quaternion([number(entry) for entry in (x, y, z, w)]).rows)
             R = np.transpose(np.stack([np.stack(row) for row in E]))
             T[:, rows, rows] = R
             spin = v[:, joint.v_index + 3 : joint.v_index + 6]
