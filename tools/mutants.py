@@ -23,11 +23,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
+
+from tqdm import tqdm
 
 from tests.where import ROOT, places
 
@@ -208,16 +210,23 @@ def run(tests: Sequence[str], package: Path, mutant: Mutant | None, limit: float
         return "killed" if done.returncode else "survived"
 
 
-def killed(tests: Sequence[str], mutants: Sequence[Mutant], jobs: int, package: Path = SOURCE) -> tuple[int, int]:
-    """Runs mutants and prints the survivors; how many were killed, and how many of them by their time."""
-    began = time.monotonic()
-    run(tests, package, None, None)
-    limit = START + jobs * SLOWER * (time.monotonic() - began)
-    results = list[str]()
+def killed(groups: Mapping[tuple[str, ...], Sequence[Mutant]], jobs: int, package: Path = SOURCE) -> tuple[int, int]:
+    """Runs the mutants of each group of tests and prints the survivors; how many were killed, and how many of them by
+    their time. Files and folders of tests run without a mutant first, each once: a time limit is of their sum."""
+
+    def seconds(place: str) -> float:
+        began = time.monotonic()
+        run([place], package, None, None)
+        return time.monotonic() - began
+
     with ThreadPoolExecutor(jobs) as pool:
-        for mutant, result in zip(
-            mutants, pool.map(lambda mutant: run(tests, package, mutant, limit), mutants), strict=True
-        ):
+        each = list(dict.fromkeys(place for tests in groups for place in tests))
+        last = dict(zip(each, tqdm(pool.map(seconds, each), "tests", len(each), disable=None), strict=True))
+        limit = {tests: START + SLOWER * sum(last[place] for place in tests) for tests in groups}
+        mutants = [(tests, mutant) for tests, group in groups.items() for mutant in group]
+        results = list[str]()
+        of_each = pool.map(lambda case: run(case[0], package, case[1], limit[case[0]]), mutants)
+        for (_, mutant), result in zip(mutants, tqdm(of_each, "mutants", len(mutants), disable=None), strict=True):
             results.append(result)
             if result == "survived":
                 print(f"{mutant.path}:{mutant.line}\n  - {mutant.before}\n  + {mutant.after}", flush=True)
@@ -242,8 +251,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         by_tests.setdefault(tuple(options.tests or places(mutant.path.as_posix())), []).append(mutant)
     if () in by_tests:
         raise SystemExit(f"no tests of {by_tests[()][0].path}: name some with --tests")
-    counts = [killed(tests, group, options.jobs) for tests, group in by_tests.items()]
-    dead, late = (sum(column) for column in zip(*counts, strict=True))
+    dead, late = killed(by_tests, options.jobs)
     print(f"{dead} of {len(drawn)} mutants killed ({dead / len(drawn):.0%}), {late} of them by their time limit")
 
 

@@ -77,10 +77,10 @@ def test_survivors_are_named_and_the_package_stays(tmp_path: Path, capsys: pytes
     (package / "sums.py").write_text(TOY)
     tests.write_text(WEAK)
     chosen = [mutant for mutant in made(TOY) if mutant.after in ("total = total - n", "if n < 1:", "total = 1")]
-    assert mutants.killed([str(tests)], chosen, 1, package) == (2, 0)
+    assert mutants.killed({(str(tests),): chosen}, 1, package) == (2, 0)
     assert capsys.readouterr().out == "sums.py:4\n  - if n < 0:\n  + if n < 1:\n"
     assert sorted(path.name for path in package.iterdir()) == ["__init__.py", "sums.py"]
     assert mutants.run([str(tests)], package, chosen[0], 0.01) == "timeout"
     tests.write_text(WEAK.replace("6", "7"))
     with pytest.raises(SystemExit, match="the tests fail without a mutant"):
-        mutants.killed([str(tests)], chosen, 1, package)
+        mutants.killed({(str(tests),): chosen}, 1, package)
