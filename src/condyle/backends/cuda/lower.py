@@ -187,11 +187,16 @@ def lower(program: Program, bits: int, target: Target = TARGET) -> list[Lowered]
 
 
 def _spare(program: Program, order: Order, target: Target) -> Lowered:
-    """Schedules float64 with registers to spare for the assembler, which cannot compute many sines at once either."""
+    """Schedules float64 with registers to spare for the assembler. It moves nothing over a barrier, so that it neither
+    computes many sines at once nor, in a long Program, loads spilled numbers long before they are used."""
     target = replace(target, values64=target.spare64)
     layout = _layout(program, 64, target.widths[0], target)
     low = _narrowed(program, order, 64, target, schedule(program, order, layout, target))
-    steps = ((Wait(), step) if isinstance(step, SinCos) else (step,) for step in low.steps)
+    is_long = len(program) >= target.many
+    steps = (
+        (Wait(), step) if isinstance(step, SinCos) or (is_long and number % target.barrier == 0) else (step,)
+        for number, step in enumerate(low.steps)
+    )
     return replace(low, steps=tuple(chain.from_iterable(steps)))
 
 

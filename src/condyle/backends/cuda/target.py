@@ -24,7 +24,8 @@ class Target:
 
     ptx, oldest: version of PTX, and the oldest architecture.
     values32, values64: most numbers in registers of a thread; more are spilled to local memory. spare64: the same of
-    float64 where the assembler spills too.
+    float64 where the assembler spills too. barrier: steps between two barriers in such code of `many` operations or
+    more.
     trust: factor on these for a first candidate, because the assembler often finds an order that needs fewer registers.
     dirty: factor on the distance to the next use of a value that would have to be spilled, when a register is chosen to
     be freed. eager: inputs with at most this number of entries are read as a whole at the start.
@@ -42,6 +43,7 @@ class Target:
     values32: int = 245
     values64: int = 110
     spare64: int = 86
+    barrier: int = 256
     trust: float = 1.7
     dirty: float = 0.7
     eager: int = 64
