@@ -1,17 +1,25 @@
-"""Loops over joints give the same through their slots in the workspace as by names."""
+"""Loops over joints, and segments, give the same through their slots in the workspace as by names."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import condyle
-from condyle.backends.common.loops import Bank, Layout, layout
+from condyle import scalar
+from condyle.backends.common.chunks import Angles, Cut, Lowered, angle_slots, lower
+from condyle.backends.common.loops import Bank, Copy, Layout, Workspace, layout
 from condyle.functions import FUNCTIONS
 from condyle.ir import interp
-from condyle.ir.loops import Columns, Mirror, Ref, Step, Sweep, Walk
-from condyle.ir.segments import Product
+from condyle.ir.expr import Expr, Graph
+from condyle.ir.loops import Columns, Mirror, Step, Sweep, Walk
+from condyle.ir.program import Array, Program, operands
+from condyle.ir.segments import Iteration, Product, Segment, Segmented, gives, verify_segments, whole
 from condyle.model.tree import tree_of
+from condyle.operations import MEANING
+from condyle.passes import pipeline
 from condyle.specification.ports import F_EXT
 from condyle.trace.loops import roll
 
@@ -108,3 +116,163 @@ def test_slots_hold_what_is_read(name: str) -> None:
     expected = interp.run_rolled(rolled, inputs)
     for found, answer in zip(Slots(place, inputs).run(), expected, strict=True):
         np.testing.assert_array_equal(found, answer.reshape(N, -1))
+
+
+# Segments: random ones, with whatever a Program can answer and an array can be used for.
+
+
+class Tangle:
+    """A random function: arrays of 1 to 6 numbers, each written by one segment and read by any later one."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.known = [Array("x", (6,)), Array("u", (2, 2))]
+        self.zeros: dict[str, set[int]] = {}
+        """Entries that are zero in every state."""
+        self.segments: list[Segment] = []
+
+    def code(self) -> Segmented:
+        inputs = tuple(self.known)
+        for _ in range(6):
+            (self.program, self.product, self.iteration)[self.rng.choice(3, p=[0.5, 0.3, 0.2])]()
+        self.program()
+        answers = [array for array in self.known[2:] if self.rng.random() < 0.4] or self.known[-1:]
+        return verify_segments(Segmented("tangle", inputs, tuple(answers), (), tuple(self.segments)))
+
+    def some(self, most: int) -> list[Array]:
+        picked = self.rng.choice(len(self.known), min(most, len(self.known)), replace=False)
+        return [self.known[k] for k in picked]
+
+    def values(self, graph: Graph, inputs: list[Array], count: int) -> list[Expr | float]:
+        """Zeros, constants, inputs, and few sums and products, some of them more than once."""
+        leaves = [graph.input(a, k) for a, array in enumerate(inputs) for k in range(array.size)]
+        pick = lambda: leaves[self.rng.integers(len(leaves))]  # noqa: E731
+        made: list[Expr | float] = [0.0, float(self.rng.integers(2, 5)), pick(), pick() * 0.5 - pick()]
+        made += [scalar.sin(pick()) * pick(), pick() * pick() + 0.25]  # type: ignore[operator, arg-type]
+        return [made[self.rng.integers(len(made))] for _ in range(count)]
+
+    def traced(self, inputs: list[Array], arrays: list[Array]) -> Program:
+        graph, entries = Graph(), list[tuple[int, int, Expr | float]]()
+        for number, array in enumerate(arrays):
+            entries += [(number, k, x) for k, x in enumerate(self.values(graph, inputs, array.size))]
+        name = f"s{len(self.segments)}"
+        return pipeline.apply(graph.program(name, inputs, arrays, entries), pipeline.CLEAN)
+
+    def program(self) -> None:
+        count = len(self.segments)
+        arrays = [Array(f"p{count}_{k}", (int(self.rng.integers(1, 7)),)) for k in range(self.rng.integers(1, 3))]
+        made = self.traced(self.some(2), arrays)
+        for number, array in enumerate(arrays):
+            written = {output.index for output in made.outputs if output.array == number}
+            self.zeros[array.name] = set(range(array.size)) - written
+        self.add(made, arrays)
+
+    def product(self) -> None:
+        left, right = (self.known[self.rng.integers(len(self.known))] for _ in range(2))
+        k = int(self.rng.integers(1, min(left.size, right.size) + 1))
+        m, n = left.size // k, right.size // k
+        zeros = self.zeros.get(left.name, set())
+        across = tuple(tuple(j for j in range(k) if i * k + j not in zeros) for i in range(m))
+        rows = tuple(tuple(j for j in range(k) if j == c % k or self.rng.random() < 0.7) for c in range(n))
+        minus = bool(self.rng.random() < 0.5)
+        made = Product(whole(left.name, k), whole(right.name, n), f"p{len(self.segments)}", rows, across, minus)
+        self.add(made, [made.array])
+
+    def iteration(self) -> None:
+        starts, count = self.some(2), len(self.segments)
+        held = [array for array in self.some(2) if array not in starts]
+        carried = [Array(f"i{count}_{k}", array.shape) for k, array in enumerate(starts)]
+        body = self.traced([*carried, *held], carried)
+        self.add(Iteration(body, tuple(array.name for array in starts), 3), carried)
+
+    def add(self, segment: Segment, arrays: list[Array]) -> None:
+        self.segments.append(segment)
+        self.known += arrays
+
+
+Action = Callable[[np.ndarray], None]
+
+
+def chunks(low: Lowered) -> Action:
+    """A Program as C runs it: values of a chunk by node, all others by slot."""
+
+    def run(w: np.ndarray) -> None:
+        nodes = low.program.nodes
+        for step in low.steps:
+            if isinstance(step, Angles):
+                for angle in step.angles:
+                    x, (_, sine, cosine) = w[low.slots[angle.angle]].copy(), angle_slots(low, angle)
+                    w[sine], w[cosine] = np.sin(x), np.cos(x)
+                continue
+            local = {k: np.full(w.shape[1], float(nodes[k][1])) for k in range(len(nodes)) if nodes[k][0] == "const"}
+            for k in step.nodes:
+                values = [local[a] if a in local else w[low.slots[a]] for a in operands(nodes[k])]
+                local[k] = MEANING[nodes[k][0]](*values)
+                if k in low.slots:
+                    w[low.slots[k]] = local[k]
+
+    return run
+
+
+def copied(copy: Copy, zero: int) -> Action:
+    """One slot after the other."""
+
+    def run(w: np.ndarray) -> None:
+        for slot, to in [*zip(copy.slots, copy.to, strict=True), *((zero, slot) for slot in copy.cleared)]:
+            w[to] = w[slot]
+
+    return run
+
+
+def multiplied(product: Product, left: tuple[int, int], right: tuple[int, int], to: int) -> Action:
+    def run(w: np.ndarray) -> None:
+        x, y = (w[base : base + size].T for base, size in (left, right))
+        w[to : to + product.array.size] = interp.product(product, x, y).reshape(len(x), -1).T
+
+    return run
+
+
+def through_slots(code: Segmented, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
+    """The answers, and the number of slots."""
+    space, cut = Workspace(code), Cut(shortest=1, longest=3)
+    sizes = {array.name: array.size for array in code.inputs}
+    actions: list[Action] = []
+    constants: list[tuple[int, float]] = []
+    for segment in code.segments:
+        if isinstance(segment, Product):
+            sides = [(space.bases[view.array], sizes[view.array]) for view in (segment.left, segment.right)]
+            actions.append(multiplied(segment, *sides, space.multiplied(segment)))
+        elif isinstance(segment, Iteration):
+            actions += [copied(copy, space.zero) for copy in space.begun(segment)]
+            room = space.room(segment.body, is_body=True)
+            low = lower(segment.body, cut, room=room)
+            turn = [chunks(low), *(copied(copy, space.zero) for copy in space.iterated(low, room.first, low.size))]
+            actions += turn * segment.most
+            constants += low.constants
+        else:
+            room = space.room(segment)
+            low = lower(segment, cut, room=room)
+            actions += [
+                chunks(low),
+                *(copied(copy, space.zero) for copy in space.programmed(low, room.first, low.size)),
+            ]
+            constants += low.constants
+        sizes |= {array.name: array.size for array in gives(segment)}
+    w = np.full((space.size, N), np.nan)
+    w[space.zero] = 0.0
+    for slot, value in constants:
+        w[slot] = value
+    for array, rows in zip(code.inputs, inputs, strict=True):
+        w[space.bases[array.name] : space.bases[array.name] + array.size] = rows.T
+    for action in actions:
+        action(w)
+    return [w[list(table)].T for table in space.tables], space.size
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_slots_of_segments_hold_what_is_read(seed: int) -> None:
+    code = Tangle(seed).code()
+    inputs = [np.random.default_rng(seed).uniform(0.1, 0.9, (N, array.size)) for array in code.inputs]
+    found, _ = through_slots(code, inputs)
+    for answer, expected in zip(found, interp.run_segments(code, inputs), strict=True):
+        np.testing.assert_allclose(answer, expected.reshape(N, -1), rtol=1e-13, atol=1e-300)
