@@ -10,12 +10,22 @@ import pytest
 import condyle
 from condyle import scalar
 from condyle.backends.common.chunks import Angles, Cut, Lowered, angle_slots, lower
-from condyle.backends.common.loops import Bank, Copy, Layout, Workspace, layout
+from condyle.backends.common.loops import (
+    AT_ONCE,
+    Bank,
+    Copy,
+    Layout,
+    Workspace,
+    layout,
+    on_the_left,
+    own_inputs,
+    product_table,
+)
 from condyle.functions import FUNCTIONS
 from condyle.ir import interp
 from condyle.ir.expr import Expr, Graph
 from condyle.ir.loops import Columns, Mirror, Step, Sweep, Walk
-from condyle.ir.program import Array, Program, operands
+from condyle.ir.program import Array, Output, Program, operands
 from condyle.ir.segments import Iteration, Product, Segment, Segmented, gives, verify_segments, whole
 from condyle.model.tree import tree_of
 from condyle.operations import MEANING
@@ -103,7 +113,7 @@ class Slots:
         self.matrix(loop.result)[...] = np.moveaxis(made, 0, 2)
 
 
-@pytest.mark.parametrize("name", ["fd", "m", "minv", "difd", "dfd"])
+@pytest.mark.parametrize("name", ["fd", "m", "minv", "did", "difd"])
 def test_slots_hold_what_is_read(name: str) -> None:
     """No entry is overwritten before its last reader, and none is read that was not written."""
     robot = condyle.random_tree(3, 9, floating_base=True)
@@ -121,11 +131,22 @@ def test_slots_hold_what_is_read(name: str) -> None:
 # Segments: random ones, with whatever a Program can answer and an array can be used for.
 
 
+class Chance:
+    """The same numbers on every machine."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def below(self, n: int) -> int:
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 33) % n
+
+
 class Tangle:
     """A random function: arrays of 1 to 6 numbers, each written by one segment and read by any later one."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
+        self.chance = Chance(seed)
         self.known = [Array("x", (6,)), Array("u", (2, 2))]
         self.zeros: dict[str, set[int]] = {}
         """Entries that are zero in every state."""
@@ -134,22 +155,22 @@ class Tangle:
     def code(self) -> Segmented:
         inputs = tuple(self.known)
         for _ in range(6):
-            (self.program, self.product, self.iteration)[self.rng.choice(3, p=[0.5, 0.3, 0.2])]()
+            (*[self.program] * 5, *[self.product] * 3, *[self.iteration] * 2)[self.chance.below(10)]()
         self.program()
-        answers = [array for array in self.known[2:] if self.rng.random() < 0.4] or self.known[-1:]
+        answers = [array for array in self.known[2:] if self.chance.below(5) < 2] or self.known[-1:]
         return verify_segments(Segmented("tangle", inputs, tuple(answers), (), tuple(self.segments)))
 
     def some(self, most: int) -> list[Array]:
-        picked = self.rng.choice(len(self.known), min(most, len(self.known)), replace=False)
+        picked = dict.fromkeys(self.chance.below(len(self.known)) for _ in range(most))
         return [self.known[k] for k in picked]
 
     def values(self, graph: Graph, inputs: list[Array], count: int) -> list[Expr | float]:
         """Zeros, constants, inputs, and few sums and products, some of them more than once."""
         leaves = [graph.input(a, k) for a, array in enumerate(inputs) for k in range(array.size)]
-        pick = lambda: leaves[self.rng.integers(len(leaves))]  # noqa: E731
-        made: list[Expr | float] = [0.0, float(self.rng.integers(2, 5)), pick(), pick() * 0.5 - pick()]
+        pick = lambda: leaves[self.chance.below(len(leaves))]  # noqa: E731
+        made: list[Expr | float] = [0.0, 2.0 + self.chance.below(3), pick(), pick() * 0.5 - pick()]
         made += [scalar.sin(pick()) * pick(), pick() * pick() + 0.25]  # type: ignore[operator, arg-type]
-        return [made[self.rng.integers(len(made))] for _ in range(count)]
+        return [made[self.chance.below(len(made))] for _ in range(count)]
 
     def traced(self, inputs: list[Array], arrays: list[Array]) -> Program:
         graph, entries = Graph(), list[tuple[int, int, Expr | float]]()
@@ -160,7 +181,7 @@ class Tangle:
 
     def program(self) -> None:
         count = len(self.segments)
-        arrays = [Array(f"p{count}_{k}", (int(self.rng.integers(1, 7)),)) for k in range(self.rng.integers(1, 3))]
+        arrays = [Array(f"p{count}_{k}", (1 + self.chance.below(6),)) for k in range(1 + self.chance.below(2))]
         made = self.traced(self.some(2), arrays)
         for number, array in enumerate(arrays):
             written = {output.index for output in made.outputs if output.array == number}
@@ -168,13 +189,13 @@ class Tangle:
         self.add(made, arrays)
 
     def product(self) -> None:
-        left, right = (self.known[self.rng.integers(len(self.known))] for _ in range(2))
-        k = int(self.rng.integers(1, min(left.size, right.size) + 1))
+        left, right = (self.known[self.chance.below(len(self.known))] for _ in range(2))
+        k = 1 + self.chance.below(min(left.size, right.size))
         m, n = left.size // k, right.size // k
         zeros = self.zeros.get(left.name, set())
         across = tuple(tuple(j for j in range(k) if i * k + j not in zeros) for i in range(m))
-        rows = tuple(tuple(j for j in range(k) if j == c % k or self.rng.random() < 0.7) for c in range(n))
-        minus = bool(self.rng.random() < 0.5)
+        rows = tuple(tuple(j for j in range(k) if j == c % k or self.chance.below(3)) for c in range(n))
+        minus = self.chance.below(2) == 1
         made = Product(whole(left.name, k), whole(right.name, n), f"p{len(self.segments)}", rows, across, minus)
         self.add(made, [made.array])
 
@@ -232,30 +253,33 @@ def multiplied(product: Product, left: tuple[int, int], right: tuple[int, int], 
     return run
 
 
-def through_slots(code: Segmented, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], int]:
-    """The answers, and the number of slots."""
+def through_slots(code: Segmented, inputs: list[np.ndarray]) -> tuple[list[np.ndarray], int, int]:
+    """The answers, the number of slots, and how many of them are copied or cleared."""
     space, cut = Workspace(code), Cut(shortest=1, longest=3)
     sizes = {array.name: array.size for array in code.inputs}
     actions: list[Action] = []
     constants: list[tuple[int, float]] = []
+    moved = list[int]()
+
+    def copies(of_segment: list[Copy]) -> list[Action]:
+        moved.extend(len(copy.to) + len(copy.cleared) for copy in of_segment)
+        return [copied(copy, space.zero) for copy in of_segment]
+
     for segment in code.segments:
         if isinstance(segment, Product):
             sides = [(space.bases[view.array], sizes[view.array]) for view in (segment.left, segment.right)]
             actions.append(multiplied(segment, *sides, space.multiplied(segment)))
         elif isinstance(segment, Iteration):
-            actions += [copied(copy, space.zero) for copy in space.begun(segment)]
+            actions += copies(space.begun(segment))
             room = space.room(segment.body, is_body=True)
             low = lower(segment.body, cut, room=room)
-            turn = [chunks(low), *(copied(copy, space.zero) for copy in space.iterated(low, room.first, low.size))]
+            turn = [chunks(low), *copies(space.iterated(low, room.first, low.size))]
             actions += turn * segment.most
             constants += low.constants
         else:
             room = space.room(segment)
             low = lower(segment, cut, room=room)
-            actions += [
-                chunks(low),
-                *(copied(copy, space.zero) for copy in space.programmed(low, room.first, low.size)),
-            ]
+            actions += [chunks(low), *copies(space.programmed(low, room.first, low.size))]
             constants += low.constants
         sizes |= {array.name: array.size for array in gives(segment)}
     w = np.full((space.size, N), np.nan)
@@ -266,13 +290,49 @@ def through_slots(code: Segmented, inputs: list[np.ndarray]) -> tuple[list[np.nd
         w[space.bases[array.name] : space.bases[array.name] + array.size] = rows.T
     for action in actions:
         action(w)
-    return [w[list(table)].T for table in space.tables], space.size
+    return [w[list(table)].T for table in space.tables], space.size, sum(moved)
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_slots_of_segments_hold_what_is_read(seed: int) -> None:
-    code = Tangle(seed).code()
-    inputs = [np.random.default_rng(seed).uniform(0.1, 0.9, (N, array.size)) for array in code.inputs]
-    found, _ = through_slots(code, inputs)
-    for answer, expected in zip(found, interp.run_segments(code, inputs), strict=True):
-        np.testing.assert_allclose(answer, expected.reshape(N, -1), rtol=1e-13, atol=1e-300)
+def test_slots_of_segments_hold_what_is_read() -> None:
+    """In so many slots and with so many copies in all: each array is where the first free slots are, and what is an
+    operand is computed in its place."""
+    slots = moved = 0
+    for seed in range(60):
+        code = Tangle(seed).code()
+        inputs = [np.random.default_rng(seed).uniform(0.1, 0.9, (N, array.size)) for array in code.inputs]
+        found, size, copies = through_slots(code, inputs)
+        slots, moved = slots + size, moved + copies
+        for answer, expected in zip(found, interp.run_segments(code, inputs), strict=True):
+            np.testing.assert_allclose(answer, expected.reshape(N, -1), rtol=1e-13, atol=1e-300, err_msg=str(seed))
+    assert (slots, moved) == (3120, 1512)
+
+
+def shared() -> Segmented:
+    """first reads a, b and c; second reads b; w is an operand on the left, v on both sides, c is held and answered."""
+    a, b, c = (Array(name, (2,)) for name in "abc")
+    w, v = Array("w", (2, 2)), Array("v", (2, 2))
+    one, two = Array("one", (2, 1)), Array("two", (2, 1))
+    nodes = (("input", 0, 0), ("input", 1, 0), ("input", 2, 0))
+    first = Program("first", (a, b, c), (one,), nodes, (Output(0, 0, 0), Output(0, 1, 2)))
+    second = Program("second", (b,), (two,), nodes[:1], (Output(0, 0, 0),))
+    rows, across = ((0, 1),), ((0, 1), (0, 1))
+    products = [Product(whole(left, 2), whole("one", 1), f"{left} one", rows, across) for left in "wv"]
+    products.append(Product(whole("w", 2), whole("v", 2), "w v", rows * 2, across))
+    held = frozenset("abwv")
+    return verify_segments(Segmented("f", (a, b, c, w, v), (c, two), (), (first, second, *products), held))
+
+
+def test_inputs_of_one_program_and_operands_on_the_left() -> None:
+    code = shared()
+    first, second = code.programs
+    assert own_inputs(code, first) == {0} and own_inputs(code, second) == set()
+    assert on_the_left(code) == {"w"}
+
+
+def test_a_product_as_numbers() -> None:
+    """Of 9 x 2 and 2 x 4, in which the last column reads the second row alone: for each block how many lines, columns
+    and terms there are, then which. One column is 8 lines at a time, and of three columns there are 4."""
+    assert AT_ONCE == {1: 8, 2: 4, 3: 4}
+    product = Product(whole("l", 2), whole("r", 4), "p", (*[(0, 1)] * 3, (1,)), ((0, 1),) * 9)
+    blocks = [[3, 3, 2, 0, 4, 5, 0, 1, 2, 0, 1], [2, 1, 1, 0, 1, 3, 1]]
+    assert product_table(product) == [number for block in blocks for number in block]
