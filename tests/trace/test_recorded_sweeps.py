@@ -94,3 +94,4 @@ def test_loops_cost_and_store_no_more(name: str) -> None:
         (place.block_width, place.passing_width, place.carry, place.size),
     )
     assert found == COSTS[name]
+    assert not any(loop.upto for loop in rolled.loops if isinstance(loop, ir.Sweep))  # there is no column
