@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from condyle.errors import Finding, ModelError, StateError, UnsupportedError, listed
+from condyle.errors import Finding, ModelError, ModelWarning, StateError, UnsupportedError, listed
 
 
 def joints(n: int, severity: str = "note", message: str = "without limits") -> list[Finding]:
@@ -92,3 +92,50 @@ def test_bad_states_are_said_and_numbered() -> None:
     error = StateError("q: not finite", (1, 4))
     for each in (error, pickle.loads(pickle.dumps(error))):
         assert (str(each), each.rows) == ("q: not finite", (1, 4))
+
+
+def test_findings_that_differ_in_file_kind_words_or_cure_are_lines_of_their_own() -> None:
+    """Those of a place without a name differ by the place."""
+    first = Finding("note", "odd", "a.urdf", 1, "joint 'x'", "mend it")
+    others = (
+        replace(first, file="b.urdf"),
+        replace(first, element="link 'x'"),
+        replace(first, element="robot"),
+        replace(first, element=None),
+        replace(first, message="even"),
+        replace(first, cure=None),
+        replace(first, severity="error"),
+    )
+    assert len(listed([first, *others]).splitlines()) == 8
+    assert len(listed([first, replace(first, line=2, element="joint 'y'")]).splitlines()) == 1
+    robots = [replace(first, element=name) for name in ("robot", "scene")]
+    assert len(listed(robots).splitlines()) == 2
+
+
+@pytest.mark.parametrize(("kinds", "last"), [(30, "error: no 29"), (31, "error: and 2 more of other kinds")])
+def test_thirty_kinds_of_a_severity_are_shown(kinds: int, last: str) -> None:
+    """The rest is counted by findings, not by kinds."""
+    found = [Finding("error", f"no {k}") for k in range(kinds)]
+    lines = listed([*found, *([found[30]] if kinds > 30 else []), Finding("note", "odd")]).splitlines()
+    assert lines[-2:] == [last, "note: odd"] and len(lines) == min(kinds, 31) + 1
+
+
+def test_findings_without_a_place_are_counted_alone() -> None:
+    assert listed([Finding("note", "odd")] * 2) == "note: 2 times: odd"
+    named = [Finding("note", "odd", None, 4, "joint 'a'"), Finding("note", "odd", None, None, "joint 'b'")]
+    assert listed(named) == "note: 2 joints: odd: 'a' (line 4), 'b'"
+    assert listed([Finding("note", "odd", None, None, "robot")] * 2) == "note: 2 times: robot: odd"
+    assert listed(joints(4)).endswith("'j2' (line 12) and 1 more") and listed(joints(3)).endswith("'j2' (line 12)")
+
+
+@pytest.mark.parametrize(
+    "findings", ["sentence", [Finding("error", "sentence")], [Finding("note", "x", "f", 3)], joints(2)]
+)
+def test_a_model_error_is_the_same_after_a_pickle(findings: str | list[Finding]) -> None:
+    error = ModelError(findings)
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.findings) == (str(error), error.findings)
+
+
+def test_a_warning_without_findings_has_none() -> None:
+    assert ModelWarning("odd").findings == () and ModelWarning("odd", joints(1)).findings == tuple(joints(1))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import pickle
+import struct
 import subprocess
 import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ import pytest
 import condyle
 from condyle.compile.targets import cache_key
 from condyle.functions import function_of
-from condyle.identity import differing, digest, key_of, nearest, parts_of, whole
+from condyle.identity import Identified, differing, digest, key_of, nearest, parts_of, whole
 from condyle.model.placement import Placement
 from condyle.model.robot import Robot, fingerprint
 from tests.leaves import changed, leaf, leaves
@@ -98,6 +101,67 @@ def test_signs_of_zeros_and_types_count() -> None:
     for value in (object(), np.array([None]), 1j):
         with pytest.raises(TypeError, match="no plain data"):
             digest(value)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two fields that count, one that follows from them, and one that is not compared."""
+
+    second: int
+    first: float
+    total: float = field(init=False, default=0.0)
+    note: str = field(default="", compare=False)
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        (None, b"N"),
+        (True, b"T"),
+        (False, b"F"),
+        (-12, b"i-12;"),
+        (1.5, b"f" + struct.pack("<d", 1.5)),
+        ("ä\udc80", b"s5;\xc3\xa4\xed\xb2\x80"),
+        ((1, "a", ()), b"(3;i1;s1;a(0;"),
+        ({"b": 1, "a": [2]}, b"{2;s1;bi1;s1;a(1;i2;"),
+        (Pair(3, 0.5, "not compared"), b"d2;s6;secondi3;s5;firstf" + struct.pack("<d", 0.5)),
+        (np.array([[1, 2, 3]], np.int16), b"a2;s2;i2i1;i3;" + struct.pack("<3h", 1, 2, 3)),
+        (np.array([True]), b"a1;s2;b1i1;\1"),
+        (np.array(2, np.uint8), b"a0;s2;u1\2"),
+        (np.array([0.5], ">f4"), b"a1;s2;f4i1;" + struct.pack("<f", 0.5)),
+    ],
+)
+def test_content_is_written_with_types_and_lengths(value: object, content: bytes) -> None:
+    """So it is the same on every machine, and hashes of earlier versions stay what they were."""
+    assert digest(value) == hashlib.sha256(b"condyle content 1" + content).hexdigest()
+
+
+def test_parts_are_fields_and_a_key_has_eight_letters_of_each() -> None:
+    parts = parts_of(Pair(3, 0.5), "of.")
+    assert parts == {"of.second": digest(3), "of.first": digest(0.5)}
+    assert whole(parts) == digest([("of.first", digest(0.5)), ("of.second", digest(3))])
+    assert key_of(parts) == f"{whole(parts)}.{digest(0.5)[:8]}{digest(3)[:8]}"
+
+
+def test_the_nearest_differs_in_the_fewest_parts_but_in_some() -> None:
+    one, two, three = (dict(zip("abc", letters, strict=True)) for letters in ("xyz", "xqz", "pqz"))
+    hashes = [{name: letter * 64 for name, letter in parts.items()} for parts in (one, two, three)]
+    key = key_of(hashes[0])
+    assert nearest(key, hashes[1:]) == nearest(key, hashes[:0:-1]) == ["b"]
+    assert nearest(key, hashes[2:]) == ["a", "b"]
+    assert nearest(key, [hashes[2], hashes[0]]) == ["a", "b"]  # the same thing is no help
+    assert nearest(key, [{"a": "x" * 64}]) == []
+
+
+def test_what_is_identified_says_of_what() -> None:
+    class Thing(Identified):
+        def __init__(self) -> None:
+            self._parts = {}
+
+    with pytest.raises(NotImplementedError):
+        _ = Thing().identity
+    robot = tool_arm()
+    assert robot.__dask_tokenize__()[:2] == ("condyle", robot.identity)
 
 
 def test_it_is_the_same_in_another_process_and_after_a_pickle(loop: condyle.Robot) -> None:

@@ -105,3 +105,59 @@ def test_functions_of_frames_say_which_option_they_need() -> None:
         ROBOT.compile(frames=(tip,), reference_frame="world").frame_accelerations(*np.zeros((3, 2)))
     with pytest.raises(UnsupportedError, match="frame_jacobians: no frames"):
         condyle.export(ROBOT, "c", "never", ("id", "jac"))
+
+
+def driven() -> condyle.Robot:
+    builder = condyle.Builder("driven").body("a", mass=1.0, com=(0.1, 0, 0), inertia=0.01 * np.eye(3))
+    builder.joint("j", type="revolute", parent="world", child="a", axis=(0, 1, 0), damping=0.1, friction=0.2)
+    return builder.actuator(condyle.Actuator("motor", {"j": 3.0})).build()
+
+
+def test_what_was_compiled_says_every_option_in_order() -> None:
+    """A pickle compiles it again by these; inputs that the robot's numbers do not give are none."""
+    robot, held = driven(), (condyle.Contact("a", "point"),)
+    options = {
+        "target": "numpy",
+        "dtype": "float32",
+        "threads": 1,
+        "links": "serial",
+        "routes": {"fd": "aba"},
+        "device": None,
+        "kernels": "auto",
+        "frames": (next(iter(robot.frames)),),
+        "reference_frame": "world",
+        "force_frame": "local_world_aligned",
+        "integrator": "euler",
+        "inputs": ("gravity", "damping"),
+        "contacts": held,
+        "check": False,
+        "joint_forces": ("damping", "friction"),
+        "actuators": True,
+        "friction_velocity": 0.03,
+        "stops": (1.0, 0.2, 0.3),
+        "implicit": False,
+        "joint_rows": True,
+        "regressor": ("damping", "armature"),
+        "sweeps": 7,
+    }
+    assert [*options] == [*inspect.signature(condyle.Robot.compile).parameters][1:]
+    build, arguments = robot.compile(**options).__reduce__()
+    assert arguments._asdict() == {"robot": robot, **options}
+    assert build(*arguments).__reduce__()[1] == arguments
+
+
+def test_options_of_a_gpu_are_kept_until_its_first_call() -> None:
+    for device, number in ((None, 0), (0, 0), (2, 2)):
+        dyn = ROBOT.compile(target="cuda", device=device, kernels={"fd": "group8"} if device else "auto")
+        assert dyn._compiler.device == number and dyn.__reduce__()[1].device == device
+    for options in ({"device": 0}, {"kernels": "thread"}, {"kernels": {}}):
+        with pytest.raises(UnsupportedError, match="device, kernels: these are options of target 'cuda'"):
+            ROBOT.compile("cpu", **options)  # type: ignore[arg-type]
+
+
+def test_one_thread_and_one_iteration_are_the_least() -> None:
+    frame = [*ROBOT.frames][-1]
+    assert ROBOT.inverse_kinematics((frame,), most=1) is not None
+    for most in (0, -1, 1.5):
+        with pytest.raises(UnsupportedError, match="most="):
+            ROBOT.inverse_kinematics((frame,), most=most)  # type: ignore[arg-type]

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from condyle.ir.interp import run
+from condyle.ir.interp import run, run_segments
 from condyle.ir.program import Array, Output, Program
+from condyle.ir.segments import Iteration, Product, Segmented, verify_segments, whole
 from condyle.operations import AMOUNTS, ARITY, OPERATIONS
 
 
@@ -72,3 +73,41 @@ def test_computes_in_the_dtype_asked_for(dtype: type[np.floating]) -> None:
 def test_no_warning_for_numbers_that_are_none() -> None:
     (y,) = run(one("rcp"), [np.zeros((1, 3))])
     assert np.isinf(y.item())
+
+
+def test_a_program_without_inputs_has_one_row() -> None:
+    program = Program("p", (), (Array("y", (2,)),), (("const", 2.5),), (Output(0, 1, 0),))
+    (y,) = run(program, [])
+    assert y.tolist() == [[0.0, 2.5]]
+    code = Segmented("s", (), program.arrays, (), (program,))
+    assert [found.tolist() for found in run_segments(code, [])] == [[[0.0, 2.5]]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_segments_without_inputs_serve_a_batch(dtype: type[np.floating]) -> None:
+    """A constant answer has a row for each state, as an answer that is one row for all."""
+    program = Program("p", (), (Array("c", (2,)),), (("const", 2.5),), (Output(0, 1, 0),))
+    inputs = (Array("x", (1,)), Array("w", (2, 1)))
+    product = Product(whole("w", 1), whole("c", 2), "y", ((0,), (0,)), ((0,), (0,)))
+    code = verify_segments(Segmented("s", inputs, (Array("c", (2,)), product.array), (), (program, product)))
+    c, y = run_segments(code, [np.ones((3, 1)), np.array([[[2.0], [4.0]]])], dtype)
+    assert c.tolist() == [[0.0, 2.5]] * 3 and y.tolist() == [[[0.0, 5.0], [0.0, 10.0]]] * 3
+    assert c.dtype == y.dtype == dtype
+
+
+@pytest.mark.parametrize(
+    ("until", "start", "answer"), [(-1, 1.0, 16.0), (0, 1.0, 8.0), (0, 100.0, 200.0), (0, 0.1, 1.6)]
+)
+def test_an_iteration_ends_by_its_flag_or_by_most(until: int, start: float, answer: float) -> None:
+    """It doubles; the flag is what it had minus 2, and 0 does not end it."""
+    nodes = (("input", 1, 0), ("const", 2.0), ("mul", 1, 0), ("sub", 0, 1))
+    arrays = (Array("flag", (1,)), Array("x", (1,)))
+    body = Program("body", arrays, arrays, nodes, (Output(1, 0, 2), Output(0, 0, 3)))
+    loop = Iteration(body, ("f", "s"), 4, until)
+    code = verify_segments(Segmented("s", (Array("f", (1,)), Array("s", (1,))), (Array("x", (1,)),), (), (loop,)))
+    (x,) = run_segments(code, [np.zeros((1, 1)), np.array([[start]])])
+    assert x.tolist() == [[answer]]
+    if until < 0:
+        return
+    both = run_segments(code, [np.zeros((1, 1)), np.array([[start], [0.001]])])[0]
+    assert both[:, 0].tolist() == [16.0 * start, 0.016]  # until the flags of all are above 0

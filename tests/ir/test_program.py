@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from math import inf
 
 import pytest
 
@@ -10,7 +12,7 @@ from condyle import scalar
 from condyle.errors import UnsupportedError
 from condyle.ir.count import Counts, count, instructions
 from condyle.ir.expr import Graph
-from condyle.ir.program import Array, Output, Program, operands, show, verify
+from condyle.ir.program import Array, Note, Output, Program, operands, show, verify
 from condyle.passes.contract import contract
 
 pytestmark = pytest.mark.smoke
@@ -71,26 +73,65 @@ def test_verify_passes_what_is_sound() -> None:
     assert verify(small()) == small()
 
 
-BROKEN = {
-    "unknown operation": lambda p: replace(p, nodes=(*p.nodes, ("pow", 0, 1))),
-    "wrong arity": lambda p: replace(p, nodes=(*p.nodes, ("add", 0))),
-    "uses a later node": lambda p: replace(p, nodes=(("neg", 1), *p.nodes[1:])),
-    "uses itself": lambda p: replace(p, nodes=(*p.nodes, ("neg", len(p.nodes)))),
-    "uses a negative number": lambda p: replace(p, nodes=(*p.nodes, ("neg", -1))),
-    "constant is not a float": lambda p: replace(p, nodes=(*p.nodes, ("const", 1))),
-    "input that is not there": lambda p: replace(p, nodes=(*p.nodes, ("input", 2, 0))),
-    "entry beyond an input": lambda p: replace(p, nodes=(*p.nodes, ("input", 0, 2))),
-    "output node that is not there": lambda p: replace(p, outputs=(Output(0, 0, len(p.nodes)),)),
-    "output array that is not there": lambda p: replace(p, outputs=(Output(2, 0, 0),)),
-    "entry beyond an output": lambda p: replace(p, outputs=(Output(0, 1, 0),)),
-    "output written twice": lambda p: replace(p, outputs=(*p.outputs, p.outputs[0])),
+LAST = 10
+"""Number of nodes of `small`."""
+EXTRA: dict[str, tuple[object, ...]] = {
+    "unknown operation": ("pow", 0, 1),
+    "wrong arity": ("add", 0),
+    "one operand too many": ("neg", 0, 1),
+    "uses itself": ("neg", LAST),
+    "uses a later node": ("add", 0, LAST + 1),
+    "uses a negative number": ("add", -1, 0),
+    "an operand that is no number of a node": ("neg", 1.0),
+    "constant is not a float": ("const", 1),
+    "two constants": ("const", 1.0, 2.0),
+    "input that is not there": ("input", 2, 0),
+    "input with a negative number": ("input", -1, 0),
+    "entry beyond an input": ("input", 0, 2),
+    "negative entry of an input": ("input", 0, -1),
+    "input without an entry": ("input", 0),
+    "input with two entries": ("input", 0, 0, 0),
+}
+OUTPUTS = {
+    "output node that is not there": Output(0, 0, LAST),
+    "negative output node": Output(0, 0, -1),
+    "output array that is not there": Output(2, 0, 0),
+    "negative output array": Output(-1, 0, 0),
+    "entry beyond an output": Output(0, 1, 0),
+    "negative entry of an output": Output(1, -1, 0),
 }
 
 
-@pytest.mark.parametrize("fault", BROKEN)
-def test_verify_catches(fault: str) -> None:
-    with pytest.raises((AssertionError, KeyError)):
-        verify(BROKEN[fault](small()))
+@pytest.mark.parametrize("fault", EXTRA)
+def test_a_node_that_breaks_a_rule_is_named(fault: str) -> None:
+    broken = replace(small(), nodes=(*small().nodes, EXTRA[fault]))
+    with pytest.raises(AssertionError, match=re.escape(f"small: node {LAST} {EXTRA[fault]}")):
+        verify(broken)
+
+
+@pytest.mark.parametrize("fault", OUTPUTS)
+def test_an_output_that_breaks_a_rule_is_named(fault: str) -> None:
+    with pytest.raises(AssertionError, match=re.escape(f"small: {OUTPUTS[fault]}")):
+        verify(replace(small(), outputs=(OUTPUTS[fault],)))
+
+
+def test_an_entry_is_written_once() -> None:
+    program = small()
+    with pytest.raises(AssertionError, match="small: Output"):
+        verify(replace(program, outputs=(*program.outputs, replace(program.outputs[0], node=0))))
+
+
+def test_notes_are_one_for_each_node_or_none() -> None:
+    program, notes = small(), tuple(Note(str(k)) for k in range(LAST))
+    assert program.note(3) == Note("", inf, 0.0)
+    assert verify(replace(program, notes=notes)).note(3) == Note("3", inf, 0.0)
+    for wrong in (notes[:-1], (*notes, Note())):
+        with pytest.raises(AssertionError, match=f"small: {len(wrong)} notes"):
+            verify(replace(program, notes=wrong))
+
+
+def test_a_scalar_has_one_entry() -> None:
+    assert [Array("x", shape).size for shape in ((), (0,), (5,), (2, 3, 4))] == [1, 0, 5, 24]
 
 
 def test_a_number_that_is_not_finite_is_the_users() -> None:

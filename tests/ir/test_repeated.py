@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import condyle
+from condyle.functions import FUNCTIONS
 from condyle.ir.expr import Graph
-from condyle.ir.interp import run_repeated
-from condyle.ir.loops import Give, Repeated, Take, TimeLoop, verify_repeated
+from condyle.ir.interp import repeat, run, run_code, run_repeated
+from condyle.ir.loops import COUNT, Give, Repeated, Take, TimeLoop, verify_repeated
 from condyle.ir.program import Array, Program
+from condyle.ir.segments import Segmented
+from condyle.model.tree import tree_of
+from condyle.trace.loops import roll
+from condyle.trace.reference import evaluate
+from condyle.trace.straight import trace
 
 N = 3
 
@@ -72,6 +80,123 @@ def test_kept_steps(every: int) -> None:
     kept = [t for t in range(5) if loop.row(every, t) >= 0]
     assert kept == sorted({*range(every - 1, 5, every), 4})
     assert [loop.row(every, t) for t in kept] == list(range(loop.rows(every)))
+
+
+def test_rows_and_the_last_step() -> None:
+    forward, backward = TimeLoop(5, (), ()), TimeLoop(5, (), (), backwards=True)
+    assert [*forward.times()] == [0, 1, 2, 3, 4] and [*backward.times()] == [4, 3, 2, 1, 0]
+    assert (forward.last, backward.last) == (4, 0)
+    assert [forward.rows(every) for every in (0, 1, 2, 3, 5, 6)] == [1, 5, 3, 2, 1, 1]
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(1, 1), (7, 7), (8, 8), (9, 8), (128, 8), (144, 9), (1600, 100)])
+def test_a_loop_that_ends_by_itself_is_expected_to_take_a_part_of_its_steps(steps: int, expected: int) -> None:
+    assert TimeLoop(steps, (), ()).expected == steps
+    assert [TimeLoop(steps, (), (), until=k).expected for k in (0, 3)] == [expected, expected]
+
+
+def countdown() -> Program:
+    """x -> flag, x - 1; the flag is 1 - x."""
+    graph = Graph()
+    x = graph.input(0, 0)
+    arrays = (Array("flag", (1,)), Array("x_next", (1,)))
+    return graph.program("countdown", (Array("x", (1,)),), arrays, [(0, 0, 1.0 - x), (1, 0, x - 1.0)])
+
+
+def ending(steps: int, together: bool = False) -> Repeated:
+    gives = (Give(1), Give(COUNT), Give(1, summed=True))
+    loop = TimeLoop(steps, (Take(1),), gives, until=0, together=together)
+    names = tuple(Array(name, (1,)) for name in ("x", "count", "sum"))
+    return verify_repeated(Repeated("ending", countdown(), loop, names[:1], names))
+
+
+@pytest.mark.parametrize(
+    ("steps", "together", "answers"),
+    [
+        (10, False, [(-1, 2, -1), (-1, 3, 0), (-1, 4, 2)]),
+        (3, False, [(-1, 2, -1), (-1, 3, 0), (0, 3, 3)]),
+        (10, True, [(-1, 2, -1), (0, 2, 1), (1, 2, 3)]),
+        (1, False, [(0, 1, 0), (1, 1, 1), (2, 1, 2)]),
+    ],
+)
+def test_the_first_step_whose_flag_is_above_zero_is_the_last_one(
+    steps: int, together: bool, answers: list[tuple[int, int, int]]
+) -> None:
+    """From 1, 2 and 3: a flag of 0 ends nothing."""
+    found = run_repeated(ending(steps, together), [np.array([[1.0], [2.0], [3.0]])], np.float32)
+    assert np.concatenate(found, axis=1).tolist() == [list(row) for row in answers]
+    assert [one.dtype for one in found] == [np.float32] * 3
+
+
+def test_no_step_is_taken_when_all_have_ended() -> None:
+    made, calls = ending(10), list[int]()
+
+    def step(values: Sequence[np.ndarray]) -> list[np.ndarray]:
+        calls.append(1)
+        return run(made.body, values)  # type: ignore[arg-type]
+
+    answers = [np.full((2, 1), np.nan) for _ in range(3)]
+    repeat(made.loop, step, [1], [np.array([[1.0], [2.0]])], answers)
+    assert len(calls) == 3
+    assert [answer[:, 0].tolist() for answer in answers] == [[-1, -1], [2, 3], [-1, 0]]
+
+
+def test_one_row_serves_all_states_and_arrays_keep_their_shapes() -> None:
+    made = code(2, (Take(0), Take(every=1), Take()), (Give(0, 1), Give(1)))
+    every, last = run_repeated(made, [np.ones((1, 1)), np.zeros((1, 2)), np.arange(3.0)[:, None]])
+    assert every.tolist() == [[2.0, 4.0]] * 3 and last[:, 0].tolist() == [0.0, 2.0, 4.0]
+
+
+@pytest.mark.parametrize("form", ["program", "loops", "segments"])
+def test_a_body_may_have_any_form(form: str) -> None:
+    robot = condyle.chain(2)
+    tree, function = tree_of(robot), FUNCTIONS["id"]
+    straight = trace(tree, function, "rnea")
+    segments = Segmented("id", straight.inputs, straight.arrays, (), (straight,))
+    body = {"program": straight, "loops": roll(tree, function), "segments": segments}[form]
+    inputs = [np.linspace(0.1, 0.9, 6).reshape(3, 2), np.full((1, 2), 0.5), np.ones((3, 2))]
+    (found,) = run_code(body, inputs, np.float64)
+    expected = evaluate(tree, function, "rnea", dict(zip("qva", inputs, strict=True)))[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_a_loop_that_is_sound_passes() -> None:
+    one = code(1, (Take(), Take(), Take()), (Give(0),))
+    assert verify_repeated(one) is one
+    held = code(5, (Take(1, 5), Take(0, 7), Take(-1, 2)), (Give(1, 5), Give(0, 7), Give(1, summed=True)))
+    assert verify_repeated(held) is held
+
+
+def test_a_number_of_steps_is_one_number_and_comes_once() -> None:
+    made = ending(10)
+    two, gives = Array("two", (2,)), made.loop.gives
+    for wrong in (
+        replace(made, arrays=(made.arrays[0], two, made.arrays[2])),
+        replace(made, loop=replace(made.loop, gives=(gives[0], Give(COUNT, 10), gives[2]))),
+        replace(made, loop=replace(made.loop, gives=(Give(1, 10), *gives[1:]))),
+        replace(made, loop=replace(made.loop, gives=(Give(-2), *gives[1:]))),
+        replace(made, loop=replace(made.loop, gives=gives[:2])),
+        replace(made, body=replace(made.body, arrays=(two, made.body.arrays[1]))),  # type: ignore[type-var]
+        replace(made, body=replace(made.body, arrays=(made.body.arrays[0], two))),  # type: ignore[type-var]
+    ):
+        with pytest.raises(AssertionError):
+            verify_repeated(wrong)
+
+
+def test_inputs_fit_what_is_taken() -> None:
+    made = code(5, (Take(0), Take(every=1), Take()), (Give(0, 2),))
+    loop, (x, u, c), longer = made.loop, made.inputs, Array("longer", (2,))
+    for wrong in (
+        replace(made, inputs=(longer, u, c)),
+        replace(made, inputs=(x, longer, c)),
+        replace(made, inputs=(x, u)),
+        replace(made, loop=replace(loop, takes=loop.takes[:2])),
+        replace(made, loop=replace(loop, takes=(Take(0), Take(every=-1), Take()))),
+        replace(made, loop=replace(loop, gives=(Give(0, -2),))),
+        replace(made, arrays=(longer,)),
+    ):
+        with pytest.raises(AssertionError):
+            verify_repeated(wrong)
 
 
 def test_what_breaks_a_rule_is_found() -> None:

@@ -107,6 +107,13 @@ CALL = Call("double", 2, (Operand("x"),), (Operand("y"),))
         Until("flag", 1, (Call("double", 2, (Operand("x", 3),), (Operand("y"),)),)),
         Call("double", 2, (Operand("x"),), (Operand("y", step=0),)),
         Call("double", 3, (Operand("x"),), (Operand("y"),), True),
+        Call("double", 0, (Operand("x", 1),), (Operand("y", 1),)),
+        Call("double", 1, (Operand("x", 0, 0, -1),), (Operand("y", 4, 0),)),
+        Sweep(3, (Call("double", 1, (Operand("x", 1, 1, -1),), (Operand("y"),)),)),
+        Sweep(3, (Call("double", 2, (Operand("x", 0, 1, 1),), (Operand("y", 1, 1, 1),)),)),
+        Call("double", 2, (Operand("panel", 1),), (Operand("panel"),), True),
+        Move(Operand("x", 1), Operand("y"), 4),
+        Move(Operand("x"), Operand("y", 1), 4),
         Move(Operand("x"), Operand("flag"), 1),
         Move(Operand("y"), Operand("x"), 1),
         Sweep(4, (Call("double", 1, (Operand("x", 1, 1, 1),), (Operand("y"),)),)),
@@ -123,7 +130,56 @@ def test_what_leaves_its_slabs(statement: Statement) -> None:
         schedule(statement)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        Call("double", 4, (Operand("x"),), (Operand("y"),)),
+        Call("double", 4, (Operand("x", 3, -1),), (Operand("y", 3, -1),)),
+        Call("double", 1, (Operand("x", 3, 1, 5),), (Operand("y", 3, 0, 5),)),
+        Call("double", 2, (Operand("panel"),), (Operand("panel"),), True),
+        Sweep(1, (Call("double", 1, (Operand("x", 3, 1, 1),), (Operand("y", 0, 1, -1),)),)),
+        Sweep(4, (Call("double", 1, (Operand("x", 3, 1, -1),), (Operand("y", 0, 1, 1),)),)),
+        Sweep(3, (Call("double", 2, (Operand("x", 0, 1, 1),), (Operand("y", 2, 1, -1),)),)),
+        Sweep(2, (Until("flag", 1, (Call("double", 3, (Operand("x", 0, 1, 1),), (Operand("y", 1, 1, -1),)),)),)),
+        Move(Operand("x"), Operand("y"), 4),
+        Move(Operand("x", 3), Operand("y"), 1),
+        Until("flag", 1, (Until("flag", 1, (CALL,)), Sweep(1, (CALL,)))),
+    ],
+)
+def test_what_just_fits_its_slabs(statement: Statement) -> None:
+    schedule(statement)
+
+
+def test_calls_are_in_the_order_of_the_text() -> None:
+    named = [Call(name, 1, (Operand("x"),), (Operand("y"),)) for name in "abcdef"]
+    inner = Until("flag", 2, (named[1], Sweep(2, (named[2], named[3])), named[4]))
+    made = schedule(named[0], inner, Move(Operand("x"), Operand("y"), 1), named[5])
+    assert [call.kernel for call in made.calls()] == [*"abcdef"]
+    assert made.slab("panel") == SLABS[6] and made.slab("panel").length == 8
+
+
+def test_what_nothing_was_written_to_is_no_number() -> None:
+    assert answer()[:, 0].tolist() == [0, 0, 0, 0]
+    made = verify_schedule(Schedule("s", (Slab("x", 1, 1), Slab("y", 2, 3)), ("x",), ("y",), ()))
+    found = interpret(made, {}, {"x": np.ones(1)}, np.float32)["y"]
+    assert np.isnan(found).all() and found.shape == (2, 3) and found.dtype == np.float32
+
+
+def test_entries_that_a_kernel_leaves_out_are_zero() -> None:
+    """Of a row as of a panel."""
+    kernels = {"first": kernel(lambda x: x), "nothing": lambda n, inputs, outputs: None}
+    x = np.arange(1.0, 9.0).reshape(4, 2)
+    for columns, operand in ((False, Operand("y")), (True, Operand("panel"))):
+        fill = Move(Operand("x"), Operand("y"), 4)
+        made = schedule(fill, Call("nothing", 4 if not columns else 2, (operand,), (operand,), columns))
+        found = interpret(made, kernels, {"x": x, "limit": np.zeros(1), "row": np.zeros(2)})["y"]
+        assert not found.any()
+
+
 def test_slabs_that_do_not_fit() -> None:
+    for inputs, outputs in ((("x", "first"), ("y",)), (("x",), ("first",)), (("x", "panel"), ("y",))):
+        with pytest.raises(AssertionError, match="Slab"):
+            verify_schedule(Schedule("s", SLABS, inputs, outputs, ()))
     for slab in (SLABS[0], Slab("z", 1, 7, "y"), Slab("z", 1, 8, "x")):
         with pytest.raises(AssertionError):
             schedule(CALL, slabs=(*SLABS, slab))

@@ -152,6 +152,59 @@ def test_kinks_have_the_value_that_is_documented(name: str) -> None:
         assert values_of(graph, [tangents(graph, result, unit)], point)[0, 0] == expected[k]
 
 
+@pytest.mark.parametrize(("op", "slope"), [("max", 1.0), ("min", 0.0)])
+def test_a_kink_does_not_depend_on_which_operand_came_first(op: str, slope: float) -> None:
+    """A constant that the graph had before the symbol is the first operand."""
+    graph = Graph()
+    constant = graph.constant(0.5)
+    x = graph.input(0, 0)
+    result = graph.function(op, (x, constant))
+    assert isinstance(result, Expr) and graph.nodes[result.index] == (op, constant.index, x.index)
+    points = np.array([[0.25], [0.5], [1.0]])
+    expected = [1.0 - slope, slope, slope] if op == "max" else [1.0, 0.0, 0.0]
+    for found in (gradient_by(graph, result, x), tangent_by(graph, result, x)):
+        assert values_of(graph, [found], points)[:, 0].tolist() == expected
+
+
+def gradient_by(graph: Graph, y: Expr, x: Expr) -> Value:
+    order = range(y.index + 1)
+    return reverse(graph, order, dict.fromkeys(order), [(y.index, 1.0)]).get(x.index)
+
+
+def tangent_by(graph: Graph, y: Expr, x: Expr) -> Value:
+    return forward(graph, range(y.index + 1), {x.index: {0: 1.0}})[y.index][0]
+
+
+def test_tangents_that_are_zero_are_not_there() -> None:
+    """Nor is anything else that no direction moves."""
+    graph = Graph()
+    x, y = graph.input(0, 0), graph.input(0, 1)
+    steps = graph.function("floor", (x,))
+    total = x * y + steps
+    assert isinstance(steps, Expr) and isinstance(total, Expr)
+    found = forward(graph, range(total.index + 1), {x.index: {3: 1.0}, y.index: {5: 2.0}})
+    assert steps.index not in found and found[total.index].keys() == {3, 5}
+    point = np.array([[0.5, 7.0]])
+    assert values_of(graph, [found[total.index][3], found[total.index][5]], point)[0].tolist() == [7.0, 1.0]
+
+
+def test_what_is_not_active_receives_nothing() -> None:
+    graph = Graph()
+    x, y = graph.input(0, 0), graph.input(0, 1)
+    square = x * x
+    total = square + y * y
+    assert isinstance(square, Expr) and isinstance(total, Expr)
+    order = range(total.index + 1)
+    active = dict.fromkeys((x.index, square.index, total.index))
+    seen: list[tuple[int, bool]] = []
+    bars = reverse(
+        graph, order, active, [(total.index, 1.0), (y.index, 9.0)], lambda k, c: seen.append((k, bool(c.get(k))))
+    )
+    assert values_of(graph, [bars.get(x.index)], np.array([[3.0, 5.0]]))[0, 0] == 6.0
+    assert bars.get(y.index) == 0.0
+    assert seen == [(y.index, False), (x.index, True)]
+
+
 BRANCHES: dict[str, Callable[[Graph, Expr], Value]] = {
     "sqrt": lambda g, x: g.function("select", (x, g.function("sqrt", (x,)), 0.0)),
     "log": lambda g, x: g.function("select", (x, g.function("log", (x,)), 0.0)),

@@ -132,10 +132,6 @@ class Iteration(NamedTuple):
     until: int = -1
 
     @property
-    def name(self) -> str:
-        return self.body.name
-
-    @property
     def carried(self) -> tuple[Array, ...]:
         """The inputs of the body that are its outputs of the time before."""
         return self.body.inputs[: len(self.starts)]

@@ -187,8 +187,6 @@ class Group:
     """no further step may be added"""
     clears: list[str] = field(default_factory=list[str])
     carry: int = 0
-    needs: set[Group] = field(default_factory=set["Group"])
-    """loops that must run before"""
 
     def finished(self, wanted: Callable[[ir.Ref, int], bool]) -> ir.Sweep | ir.Walk:
         """The loop with its steps."""

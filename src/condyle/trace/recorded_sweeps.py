@@ -109,26 +109,17 @@ class Scope:
         return mine[-1] if mine else None
 
     def sharing(self, backward: bool, needs: Collection[Group]) -> Group | None:
-        """The last sweep of this direction that a step with these needs can be added to, if any; it may be moved back.
+        """The last sweep of this direction that a step with these needs can be added to, if any.
 
         A step that needs a sweep of the same direction can be in that sweep: at each joint it runs after the other
         step, and it reads no values of joints that the sweep has not reached.
         """
         first = self.latest(needs)
-        waiting: list[Group] = []
         for item in reversed(self.items):
-            if not isinstance(item, Group):
-                if first is not None and first in waiting:
-                    return None
-                continue
-            fits = not item.walk and not item.sealed and item.backward == backward
-            if fits and (first is None or first not in waiting or item is first):
+            if isinstance(item, Group) and not item.walk and not item.sealed and item.backward == backward:
                 return item
-            if fits and first is not None and not any(item in later.needs for later in waiting):
-                self.items.remove(item)
-                self.items.insert(self.items.index(first) + 1, item)
-                return item
-            waiting.append(item)
+            if item is first:
+                return None
         return None
 
     def finished(self) -> tuple[ir.Loop, ...]:
@@ -204,7 +195,6 @@ class Rolling:
         home = self.scope.latest(needs)
         if home is None or home.walk:
             return Lazy(step, handles)
-        home.needs.update(needs)
 
         def run(context: StepContext) -> T:
             return step(context.joint, *self._reads(context, handles))
@@ -412,9 +402,7 @@ class Rolling:
     def _group(self, name: str, backward: bool, handles: Sequence[Handle[object]]) -> Group:
         """A sweep of this direction after all loops that these fields need: an existing one, or a new one."""
         needs = [group for handle in handles for group in handle.needs()]
-        group = self.scope.sharing(backward, needs) or self.scope.add(self._sweep(name, backward, self.scope.unit))
-        group.needs.update(needs)
-        return group
+        return self.scope.sharing(backward, needs) or self.scope.add(self._sweep(name, backward, self.scope.unit))
 
     def _sweep(self, name: str, backward: bool, upto: bool = False) -> Group:
         return Group(name, backward, [context_of(kind, about) for kind, about in enumerate(self.kinds)], upto)

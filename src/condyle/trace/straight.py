@@ -261,8 +261,6 @@ class AttributedGraph(Graph):
 
 def attributed(tree: Tree, function: Function, route: str) -> tuple[Program, list[Step]]:
     """The cleaned straight-line Program of a route, and the step of each of its nodes."""
-    from condyle.passes import pipeline
-
     graph = AttributedGraph()
     program = verify(trace(tree, function, route, graph=graph))
     names = list(dict.fromkeys(graph.steps))

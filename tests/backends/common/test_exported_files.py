@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from condyle.backends.common import exported_files
-from condyle.backends.common.exported_files import MANIFEST, write_owned
+from condyle.backends.common.exported_files import MANIFEST, Coordinates, Manifest, birth, counted, order, write_owned
+from condyle.backends.common.facts import Facts
 from condyle.errors import UnsupportedError
 
 OLD = {"a.c": "old a", "b.c": "old b", "report.json": "{}"}
@@ -150,3 +152,77 @@ def test_an_export_that_was_cut_off_can_be_done_again(tmp_path: Path, at: int, m
 
 def held_files(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir() if path.is_file() and path.name != MANIFEST]
+
+
+def test_a_manifest_is_text_that_people_read(tmp_path: Path) -> None:
+    manifest = Manifest({"b.c": "0" * 64, "a.c": "1" * 64}, {}, frozenset({"z", "y"}))
+    lines = manifest.text().splitlines()
+    assert lines[0] == "{" and lines[1].startswith(' "about": "Files that Condyle wrote here')
+    assert lines[2:] == [
+        *(' "files": {', f'  "a.c": "{"1" * 64}",', f'  "b.c": "{"0" * 64}"', " },"),
+        *(' "replacing": {},', ' "rewritten": [', '  "y",', '  "z"', " ]", "}"),
+    ]
+    written = write_owned(tmp_path, {"a.c": "a"}, ("a.c",))
+    assert [path.name for path in written] == ["a.c", MANIFEST]
+    found = json.loads(written[1].read_text())
+    sha = hashlib.sha256(b"a").hexdigest()
+    assert (found["files"], found["replacing"], found["rewritten"]) == ({"a.c": sha}, {}, ["a.c"])
+
+
+@pytest.mark.parametrize(("more", "fits"), [(0, True), (1, False)])
+def test_a_manifest_has_a_mebibyte_at_most(tmp_path: Path, more: int, fits: bool) -> None:
+    write_owned(tmp_path, OLD)
+    text = (tmp_path / MANIFEST).read_text()
+    (tmp_path / MANIFEST).write_text(text + " " * ((1 << 20) + more - len(text)))
+    if fits:
+        write_owned(tmp_path, NEW)
+        assert held(tmp_path) == NEW
+        return
+    with pytest.raises(UnsupportedError, match="no manifest"):
+        write_owned(tmp_path, NEW)
+
+
+def test_five_files_in_the_way_are_named(tmp_path: Path) -> None:
+    texts = {f"f{k}": "" for k in range(7)}
+    for name in texts:
+        (tmp_path / name).write_text("mine")
+    for count, shown in ((5, 5), (7, 5)):
+        with pytest.raises(UnsupportedError) as said:
+            write_owned(tmp_path, dict.fromkeys([*texts][:count], ""))
+        assert str(said.value).count("is not ours") == shown, said.value
+
+
+def test_a_large_file_is_hashed_whole(tmp_path: Path) -> None:
+    text = "x" * ((1 << 20) + 5)
+    write_owned(tmp_path, {"a.c": text})
+    write_owned(tmp_path, {"a.c": "new"})
+    write_owned(tmp_path, {"a.c": text})
+    (tmp_path / "a.c").write_text(text[:-1] + "y")
+    with pytest.raises(UnsupportedError, match=r"'a.c' was changed"):
+        write_owned(tmp_path, {"a.c": "new"})
+
+
+def test_the_table_of_joints_says_where_each_stands() -> None:
+    """Names that are more than a word are left to the robot's own file."""
+    joints = [
+        Coordinates("root", "free", range(7), range(6)),
+        Coordinates("<b>", "revolute", range(7, 8), range(6, 7)),
+        Coordinates("ball", "spherical", range(8, 12), range(7, 10)),
+        Coordinates("tip", "revolute", range(0), range(0), "ball"),
+        Coordinates("a" * 64, "revolute", range(12, 13), range(10, 11), "a" * 65),
+    ]
+    assert order(joints).splitlines() == [
+        "| joint | name | type | in q | in v, a, tau |",
+        "|---|---|---|---|---|",
+        "| 0 | `root` | free | 0 to 6 | 0 to 5 |",
+        "| 1 | (see `robot.json`) | revolute | 7 | 6 |",
+        "| 2 | `ball` | spherical | 8 to 11 | 7 to 9 |",
+        "| 3 | `tip` | revolute | follows `ball` | follows `ball` |",
+        f"| 4 | `{'a' * 64}` | revolute | follows (see `robot.json`) | follows (see `robot.json`) |",
+    ]
+    assert [counted(n) for n in (1, 2)] == ["1 function", "2 functions"]
+
+
+def test_a_folder_says_what_it_was_written_from() -> None:
+    assert birth(Facts(1, 1)) == "Written by Condyle - from robot `-`."
+    assert birth(Facts(1, 1, "abc", "0.1")) == "Written by Condyle 0.1 from robot `abc`."
