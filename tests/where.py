@@ -46,6 +46,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "compile/kernels/composed": ("tests/test_routing.py", "tests/rollouts"),
     "compile/kernels/scheduled": ("tests/jobs/test_optimal_control.py",),
     "compile/kernels/scheduled_gpu": ("tests/gpu",),
+    "compile/options": ("tests/test_compile_options.py", "tests/test_options.py", "tests/test_user_errors.py"),
     "compile/targets": ("tests/test_options.py", "tests/test_other_systems.py"),
     "cli/explanation": ("tests/cli/test_explain.py",),
     "exports": ("tests/test_projects.py", "tests/backends/common/test_package.py", "tests/cli/test_export.py"),
