@@ -75,6 +75,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "functions/steps": ("tests/steps", "tests/contacts"),
     "functions/constraints": ("tests/contacts", "tests/functions"),
     "functions/added": ("tests/test_extending.py",),
+    "jobs/optimal_control": ("tests/jobs/test_optimal_control_parts.py", "tests/jobs"),
     "jobs/closures": ("tests/contacts/test_closing.py",),
     "links": ("tests/test_links.py", "tests/laws/test_rotors.py", "tests/test_singular.py"),
     "ir/interp": ("tests/trace", "tests/backends/test_segments.py"),
