@@ -29,8 +29,15 @@ WHERE: Mapping[str, tuple[str, ...]] = {
         "tests/backends/c",
     ),
     "backends/cuda/time_loop": ("tests/rollouts/test_cuda.py", "tests/rollouts/test_cuda_export.py"),
-    "calls": ("tests/test_api.py", "tests/test_messages.py", "tests/test_user_errors.py", "tests/test_smoke.py"),
+    "calls": (
+        "tests/test_calls.py",
+        "tests/test_api.py",
+        "tests/test_messages.py",
+        "tests/test_user_errors.py",
+        "tests/test_smoke.py",
+    ),
     "calls/dynamics": (
+        "tests/test_calls.py",
         "tests/test_api.py",
         "tests/test_messages.py",
         "tests/test_user_errors.py",
@@ -38,7 +45,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
         "tests/test_journals.py",
     ),
     "calls/gpu": ("tests/gpu",),
-    "calls/mapping": ("tests/test_mapping.py", "tests/test_journals.py"),
+    "calls/mapping": ("tests/test_calls.py", "tests/test_mapping.py", "tests/test_journals.py"),
     "runtime/packed": ("tests/runtime/test_packed_checks.py",),
     "calls/rollouts": ("tests/rollouts", "tests/test_user_errors.py"),
     "compile": ("tests/test_targets.py", "tests/test_options.py", "tests/test_routing.py", "tests/test_links.py"),
@@ -48,6 +55,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "compile/kernels/scheduled_gpu": ("tests/gpu",),
     "compile/options": ("tests/test_compile_options.py", "tests/test_options.py", "tests/test_user_errors.py"),
     "compile/compiler": (
+        "tests/test_calls.py",
         "tests/test_targets.py",
         "tests/test_options.py",
         "tests/test_routing.py",
