@@ -13,6 +13,7 @@ from condyle.errors import ShapeError, UnsupportedError
 from condyle.jobs.optimal_control import OptimalControl, _sides
 from condyle.jobs.optimal_control.iteration import Knot, convex, log_sum, turned
 from condyle.jobs.optimal_control.problem import TAKEN, Rules, Side
+from condyle.jobs.optimal_control.scheduled import moved
 from condyle.jobs.optimal_control.search import Search, carry
 from condyle.jobs.optimal_control.solver import STATUSES, Plan, Solver, checked, rising
 
@@ -452,3 +453,20 @@ def test_numbers_that_every_call_has() -> None:
     assert len(solver._numbers) == 64 and first is solver._row(1.0, 2.0)
     solver._row(-1.0, 0.0)
     assert [*solver._numbers] == [(-1.0, 0.0)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "shift", "want"),
+    [
+        (4, 0, [(0, 1, 0, 4)]),
+        (4, 1, [(1, 1, 0, 3), (3, 0, 3, 1)]),
+        (4, 3, [(3, 1, 0, 1), (3, 0, 1, 3)]),
+        (4, 4, [(3, 0, 0, 4)]),
+        (1, 0, [(0, 1, 0, 1)]),
+    ],
+)
+def test_a_plan_is_moved_on_and_its_last_row_repeated(rows: int, shift: int, want: list[tuple[int, ...]]) -> None:
+    """Of each move: where it reads, by which steps, where it writes, and how many rows."""
+    moves: Any = moved("from", "to", rows, shift)
+    assert [(move.source.row, move.source.step, move.target.row, move.count) for move in moves] == want
+    assert {(move.source.slab, move.target.slab, move.target.step) for move in moves} == {("from", "to", 1)}
