@@ -112,6 +112,8 @@ def test_words_come_in_the_order_of_those_that_are_allowed() -> None:
         ({"frames": 3}, "frames=3: give a list of names, such as (3,)"),
         ({"frames": (3,)}, "frames: 3 is no name: give text, a name of robot.frames"),
         ({"frames": ("link",)}, "frames: there is no frame 'link'..."),
+        ({"force_frame": "world"}, "force_frame='world': allowed is 'local', 'local_world_aligned'"),
+        ({"reference_frame": "body"}, "reference_frame='body': allowed is 'local', 'world', 'local_world_aligned'"),
         ({"integrator": "leap"}, "integrator='leap': allowed is 'semi_implicit_euler', 'rk4', 'euler'"),
         ({"actuators": 1}, "actuators=1: give True or False"),
         ({"joint_rows": "yes"}, "joint_rows='yes': give True or False"),

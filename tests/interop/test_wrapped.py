@@ -193,3 +193,16 @@ def test_what_is_no_compiled_job_is_refused() -> None:
     said = r"^wrap\(SimpleNamespace\): give a Dynamics, or a function, environments or a solver that compile\(\) made$"
     with pytest.raises(UnsupportedError, match=said):
         job_of(SimpleNamespace())
+
+
+def test_a_maker_that_says_nothing_makes_nothing() -> None:
+    bare: Any = Maker()
+    for make in (
+        lambda: bare.what(None),
+        lambda: bare.call(None, None, (), "f"),
+        lambda: bare.number("gravity", None),
+        lambda: bare.filled((), 0.0, None),
+        lambda: bare.repeated(None),
+    ):
+        with pytest.raises(NotImplementedError):
+            make()

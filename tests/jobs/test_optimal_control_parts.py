@@ -84,7 +84,8 @@ def test_a_search_begins_at_the_longest_step_within_the_limits() -> None:
         (2.0, -1.0, 28.0, 15.0),
         (0.0, 7.0, 28.0, 2.0),
         (EPS, 7.0, 28.0, 2.0),
-        (1e-9, 1.4e3, -9.0, 2.0),
+        (0.5, 0.99 * 0.7e12 / 3.0, -9.0, 0.99e12),
+        (0.5, 1.01 * 0.7e12 / 3.0, -9.0, 2.0),
     ],
 )
 def test_the_penalty_makes_the_slope_go_down(violation: float, slope: float, V: float, penalty: float) -> None:

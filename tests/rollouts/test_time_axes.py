@@ -275,3 +275,10 @@ def test_nothing_is_said_of_states_that_were_no_numbers_already() -> None:
 
 def test_64_rollouts_are_kept_ready() -> None:
     assert MOST == 64
+
+
+def test_a_call_of_no_function_binds_and_runs_nothing() -> None:
+    bare: Any = RolloutCall(())
+    for use in (lambda: bare.bound((), {}), lambda: bare.run({}, Options((), 1, False, (), None, "", False))):
+        with pytest.raises(NotImplementedError):
+            use()
