@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -277,3 +279,101 @@ def test_a_chunk_of_a_journal_lies_within_its_states(chunk: tuple[int, int]) -> 
         assert journals.Done.read(entries(begin, done)).done == done
     with pytest.raises(ValueError, match="its numbers are not those of a chunk"):
         journals.Done.read(entries(*chunk))
+
+
+def test_a_pipe_is_no_journal(job: Job) -> None:
+    job.path.unlink()
+    os.mkfifo(job.path)
+    with pytest.raises(UnsupportedError, match=r"cannot be read \(it is no file\): name a file that can be read"):
+        job.run()
+
+
+def test_a_lock_that_was_deleted_when_it_was_taken_is_taken_anew(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run that had it ended between the two; a file system without locks is none the worse."""
+    lock, tried = job.path.with_name("job.json.lock"), list[int]()
+
+    def flock(descriptor: int, flags: int) -> None:
+        tried.append(flags)
+        if len(tried) == 1:
+            lock.unlink()
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    monkeypatch.setattr(journals.fcntl, "flock", flock)
+    with journals.opened(job.dyn._job("fk"), job.path, N):
+        assert lock.exists() and tried == [journals.fcntl.LOCK_EX | journals.fcntl.LOCK_NB] * 2
+        assert len(os.listdir("/proc/self/fd")) == before + 1  # noqa: PTH208
+    assert not lock.exists() and len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EINVAL, None])
+def test_room_for_a_memory_map_is_asked_for_whole(
+    job: Job, tmp_path: Path, number: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full is an error, one that cannot reserve is not; none is asked for what is there already."""
+    asked = list[tuple[int, int]]()
+
+    def reserve(descriptor: int, begin: int, length: int) -> None:
+        asked.append((begin, length))
+        if number is not None:
+            raise OSError(number, "a word")
+
+    array = np.memmap(tmp_path / "sink", float, "w+", shape=(3000, 1, 3))
+    monkeypatch.setattr(os, "posix_fallocate", reserve)
+    before, placed = len(os.listdir("/proc/self/fd")), job.dyn._job("fk")  # noqa: PTH208
+    if number in (None, errno.EINVAL):
+        journals._reserve(placed, "translation", array[10:20])
+    else:
+        said = (
+            r"^frame_placements: translation is a memory map of '.*sink', 72000 bytes, .* no room \(a word\): make room"
+        )
+        with pytest.raises(condyle.OutOfMemoryError, match=said):
+            journals._reserve(placed, "translation", array[10:20])
+    assert asked == [(0, 72_000)] and len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    array[...] = 1.0
+    array.flush()
+    journals._reserve(placed, "translation", array)
+    (tmp_path / "sink").unlink()
+    for other in (array, np.zeros(3), object()):
+        journals._reserve(placed, "translation", other)  # type: ignore[arg-type]
+    assert len(asked) == 1
+
+
+def test_hashes_tell_numbers_shapes_and_types_apart() -> None:
+    x = np.arange(6.0)
+    others = [x[::-1], x.reshape(2, 3), x.astype("f4"), x.astype(">f8"), x[:5]]
+    assert len({journals.hashed([other]) for other in (x, *others)}) == 6
+    assert journals.hashed([x[::2]]) == journals.hashed([x[::2].copy()])
+    assert journals.hashed([x, x]) != journals.hashed([x]) != journals.hashed([])
+
+
+def test_small_chunks_are_all_written_down(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a MiB, inputs and answers together; larger ones every half second, and the last one."""
+    monkeypatch.setattr(journals.time, "monotonic", lambda: 100.0)
+    mib = np.zeros(1 << 17)
+    assert mib.nbytes == journals.SMALL == 1 << 20 and journals.WAIT == 0.5
+
+    def written(inputs: int, answers: int, end: int, now: float) -> bool:
+        job.path.unlink(missing_ok=True)
+        journal = journals.Journal(job.dyn._job("fk"), job.path, N)
+        journal.keep(0, 10, [mib[:1]], [mib[:1]])
+        job.path.unlink()
+        monkeypatch.setattr(journals.time, "monotonic", lambda: now)
+        journal.keep(10, end, [mib[:inputs]], [mib[:answers]])
+        monkeypatch.setattr(journals.time, "monotonic", lambda: 100.0)
+        return job.path.exists()
+
+    assert written(1 << 16, 1 << 16, 20, 100.0)
+    assert not written(1 << 17, 1, 20, 100.0) and not written(1 << 17, 1, 20, 100.4)
+    assert written(1 << 17, 1, N, 100.0) and written(1 << 17, 1, 20, 100.5)
+
+
+def test_a_journal_that_cannot_be_opened_says_why(job: Job, tmp_path: Path) -> None:
+    said = r"lock' beside it cannot be written \(File name too long\); name a file"
+    with pytest.raises(UnsupportedError, match=said), journals.opened(job.dyn._job("fk"), tmp_path / ("x" * 252), N):
+        pass
+    said = r"journal=.*; name a file in a folder that exists"
+    for wrong in (3, b"x"):
+        opened: Any = journals.opened(job.dyn._job("fk"), wrong, N)  # type: ignore[arg-type]
+        with pytest.raises(UnsupportedError, match=said), opened:
+            pass

@@ -13,8 +13,9 @@ from benchmarks.humanoid import humanoid
 from condyle.api import compiler_of
 from condyle.compile import routes as routing
 from condyle.compile.options import bound_of
-from condyle.compile.routes import LONGEST, NOTHING, Router
-from condyle.functions import DEFAULT, FUNCTIONS, function_of
+from condyle.compile.routes import LONGEST, NOTHING, Router, Traced
+from condyle.functions import DEFAULT, FUNCTIONS, function_of, multiplied_by
+from condyle.ir.count import Counts
 from condyle.ir.loops import Rolled
 from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
@@ -169,3 +170,141 @@ def test_derivatives_of_a_step_are_code_for_humanoids(name: str) -> None:
     compiler = compiler_of(condyle.load(name, floating_base=True))
     assert not compiler.is_too_long(FUNCTIONS["dstep"])
     assert compiler_of(condyle.chain(60, 1)).is_too_long(FUNCTIONS["dstep"])
+
+
+def router_of(estimate: int, name: str = "iiwa14", **options: object) -> Router:
+    """All functions of a robot as long as is said."""
+    robot = condyle.load(name)
+    router = compiler_of(robot, bound=bound_of(robot, **options))  # type: ignore[arg-type]
+    router.estimate = lambda size: estimate
+    return router
+
+
+@pytest.mark.parametrize(
+    ("function", "most"),
+    [
+        ("fd", 60_000),
+        ("id_f_ext", 60_000),
+        ("dfd", 600_000),
+        ("minv", 600_000),
+        ("integrate", 150_000),
+        ("reg", 150_000),
+        ("jacobian_integrate", 900_000),
+        ("cfd", 900_000),
+        ("dstep", 900_000),
+    ],
+)
+def test_functions_are_loops_above_an_estimate(function: str, most: int) -> None:
+    """Vectors and matrices of loops, what has none, and what is made of others."""
+    for estimate, is_long in ((most, False), (most + 1, True)):
+        router, asked = router_of(estimate), function_of(function)
+        assert router.is_hopeless(asked) is is_long
+        has_loops = function in ("fd", "id_f_ext", "dfd", "minv")
+        assert router.is_too_long(asked) is (is_long and not has_loops and function != "jacobian_integrate")
+        assert (router.by_columns(asked) is not None) is (is_long and function == "jacobian_integrate")
+
+
+def test_named_routes_and_joint_forces_leave_a_function_straight() -> None:
+    router = router_of(10**6, "ur5e", joint_forces=("friction",))
+    assert router.is_driven(FUNCTIONS["fd"]) and not router.is_driven(FUNCTIONS["m"])
+    assert router.is_hopeless(FUNCTIONS["fd"]) and router.is_too_long(FUNCTIONS["fd"])
+    assert router.is_hopeless(FUNCTIONS["m"]) and not router.is_too_long(FUNCTIONS["m"])
+    with pytest.raises(condyle.UnsupportedError, match=r"^fd has no form of loops over joints"):
+        router._joint_loops(FUNCTIONS["fd"])
+    router.estimate = lambda size: 900_000
+    assert not router.is_hopeless(FUNCTIONS["fd"]), "above the usual limit"
+    named = Router(router.tree, router.facts, {FUNCTIONS["m"]: "crba"})
+    named.estimate = lambda size: 10**9
+    assert not named.is_hopeless(FUNCTIONS["m"]) and named.is_hopeless(FUNCTIONS["minv"])
+
+
+def test_functions_without_loops_are_not_counted_above_20000() -> None:
+    for estimate, is_long in ((20_000, False), (20_001, True)):
+        assert router_of(estimate).is_long_straight(FUNCTIONS["integrate"]) is is_long
+        assert not router_of(estimate).is_long_straight(FUNCTIONS["fd"])
+
+
+def test_deep_trees_compare_routes_that_grow_least_with_the_depth() -> None:
+    assert router_of(30_000).candidates(FUNCTIONS["fd"]) == ["ltl", "aba", "minv"]
+    assert router_of(30_001).candidates(FUNCTIONS["fd"]) == ["ltl", "aba"]
+    assert router_of(30_001).candidates(FUNCTIONS["minv"]) == ["ltl"]
+    assert router_of(1).candidates(FUNCTIONS["did"]) == ["closed_form", "adjoint", "columns"], "no baselines"
+
+
+def counted_as(arithmetic: int, code: object = None) -> Traced:
+    return Traced("r", code, Counts(arithmetic, 0, 0, 0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("function", "straight", "loops", "does"),
+    [
+        ("fd", 20_000, 1, False),
+        ("fd", 20_001, 1, True),
+        ("fd", 20_001, 22_001, True),
+        ("fd", 20_001, 22_002, False),
+        ("minv", 150_000, 1, False),
+        ("minv", 150_001, 10**9, True),
+    ],
+)
+def test_loops_are_better_than_long_straight_code(
+    function: str, straight: int, loops: int, does: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of vectors from 20000 operations on where they have a tenth more at the most, of matrices from 150000 on."""
+    router = router_of(1)
+    monkeypatch.setattr(router, "_joint_loops", lambda _: counted_as(loops))
+    assert router._rolls(FUNCTIONS[function], straight) is does
+
+
+@pytest.mark.parametrize("function", ["dfd", "difd"])
+def test_products_are_foreseen_to_be_too_long(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By what they multiply, with a twentieth to spare; by the tree alone with a quarter."""
+    from condyle.trace.straight import product_size, products, written
+
+    router, asked = compiler_of(condyle.load("iiwa14")), FUNCTIONS[function]
+    rights = router.best(multiplied_by(asked))
+    size = rights.counts.arithmetic + products(asked.inverts, *written(rights.code))  # type: ignore[arg-type]
+    least = product_size(router.tree, asked.inverts)
+    for limit, is_long in ((size / 1.05 + 1.0, False), (size / 1.05 - 1.0, True)):
+        monkeypatch.setattr(routing, "LONGEST", limit)
+        assert router._is_surely_long(asked) is is_long and not router._multiplies_long(asked)
+    for limit, is_long in ((least / 1.25 + 1.0, False), (least / 1.25 - 1.0, True)):
+        monkeypatch.setattr(routing, "LONGEST", limit)
+        assert router._multiplies_long(asked) is is_long and router._is_surely_long(asked)
+    assert router.compared(asked) == {}
+    monkeypatch.setattr(routing, "LONGEST", 10**9)
+    assert not router._is_surely_long(asked)
+    router.best = lambda _: counted_as(1, "loops")
+    assert router._is_surely_long(asked), "what it multiplies is no straight code"
+    named = Router(router.tree, router.facts, {asked: next(iter(asked.routes))})
+    monkeypatch.setattr(routing, "LONGEST", 1)
+    assert not named._is_surely_long(asked) and not router._is_surely_long(FUNCTIONS["fd"])
+
+
+def test_routes_are_compared_by_their_operations() -> None:
+    router = compiler_of(condyle.load("iiwa14"))
+    found = router.compared(FUNCTIONS["fd"])
+    assert set(found) == {"ltl", "aba", "minv"} and [*found.values()] == sorted(found.values())
+    assert router.compared(FUNCTIONS["fd"].taking("f_ext")) == found
+    assert router.best(FUNCTIONS["fd"]).route == next(iter(found))
+    assert router.best(FUNCTIONS["fd"]).counts.arithmetic == next(iter(found.values()))
+    assert router_of(10**9).compared(FUNCTIONS["fd"]) == {}
+
+
+def test_what_is_not_counted_has_zeros_and_its_route() -> None:
+    zeros = dict.fromkeys(("mul", "add", "div", "sincos", "instructions"), 0)
+    router = router_of(10**9)
+    assert router.counts(FUNCTIONS["integrate"]) == {"function": "integrate", "route": "joints, in NumPy", **zeros}
+    said = "fd, integrate"
+    assert router.counts(FUNCTIONS["step"]) == {"function": "step", "route": said, **zeros}
+    assert router.parts(FUNCTIONS["step"]) == (FUNCTIONS["fd"], FUNCTIONS["integrate"])
+    assert router_of(20_000).parts(FUNCTIONS["step"]) == ()
+    assert Router(router.tree, router.facts, {FUNCTIONS["step"]: "aba"}).parts(FUNCTIONS["step"]) == ()
+    with pytest.raises(condyle.UnsupportedError, match="target 'cuda': integrate of this robot is too long for it"):
+        router.straight(FUNCTIONS["integrate"])
+
+
+def test_a_row_of_counts_is_that_of_the_best_route() -> None:
+    router, function = compiler_of(condyle.load("iiwa14")), FUNCTIONS["integrate"]
+    zeros = dict.fromkeys(("mul", "div", "sincos"), 0)
+    assert router.work(function) == {"function": "integrate", "route": "joints", "add": 7, **zeros}
+    assert router.counts(function) == {**router.work(function), "instructions": 7}

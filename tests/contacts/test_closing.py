@@ -167,3 +167,54 @@ def test_of_errors_only_distances_go_by_the_reach_of_a_loop(monkeypatch: pytest.
     for size, right in ((0.99, True), (1.01, False)):
         errors = size * np.diag(allowed)
         assert (loops._is_rounding(np.zeros((6, 3)), errors, np.ones(3)) == right).all()
+
+
+def descended(robot: condyle.Robot, q: np.ndarray, moves: np.ndarray, dampings: tuple[float, ...]) -> np.ndarray:
+    """Steps -J^T (J J^T + mu |e| I)^-1 e with these mu, one after the other."""
+    dyn = robot.compile("numpy", contacts=robot.contacts)
+    for mu in dampings:
+        e, J = dyn.constraint_errors(q), dyn.constraint_jacobian(q) * moves
+        square = J @ J.T
+        square += (mu * np.linalg.norm(e) + 1e-13 * np.trace(square)) * np.eye(len(e))
+        q = robot.integrate(q, -J.T @ np.linalg.solve(square, e))
+    return q
+
+
+@pytest.mark.parametrize(("fixed", "moves"), [((), (1, 1, 1)), (("b",), (1, 0, 1))])
+def test_steps_are_damped_by_the_error_and_less_after_good_ones(fixed: tuple[str, ...], moves: tuple[int, ...]) -> None:
+    """One, a tenth, a hundredth: each step makes the error smaller here."""
+    robot, rates = four_bar(), np.array(moves, float)
+    start = angles(CRANKS)[0] + np.array([0.4, -0.3, 0.5])
+    for count in (1, 2, 3):
+        found = robot.close(start, fixed=fixed, tolerance=1.0, iterations=count)
+        want = descended(robot, start, rates, (1.0, 0.1, 0.01)[:count])
+        np.testing.assert_allclose(found, want, rtol=0, atol=1e-9)
+    near = angles(CRANKS)[0]
+    np.testing.assert_array_equal(robot.close(near, tolerance=1.0), near)
+
+
+def test_a_step_more_than_needed_is_taken_until_a_thousandth_of_the_tolerance() -> None:
+    robot = four_bar()
+    start = angles(CRANKS)[0] + np.array([0.0, 1e-6, 0.0])
+    error = errors(robot, start)
+    assert 0.1e-6 < error < 2e-6
+    for tolerance, is_near in ((1.01e3 * error, True), (0.99e3 * error, False)):
+        assert np.array_equal(robot.close(start, tolerance=tolerance), start) is is_near
+
+
+def test_names_of_what_may_not_move_are_said() -> None:
+    loops = closures.ClosedLoops(four_bar(), (), None)  # type: ignore[arg-type]
+    assert loops._moving(()).tolist() == [1.0, 1.0, 1.0] and loops._moving(["a", "c"]).tolist() == [0.0, 1.0, 0.0]
+    assert closures._fewer(()) == "" and closures._fewer(("a", "b")) == ", or fix fewer joints than 'a', 'b'"
+    assert closures._numbers(np.array([[False, False], [True, False], [False, True]])) == (1, 2)
+
+
+def test_loops_that_need_more_steps_are_told_apart_from_those_that_cannot_close() -> None:
+    robot = four_bar()
+    start = np.stack([angles(CRANKS)[0], angles(CRANKS)[0] + 0.3])
+    said = (
+        r"^loops not closed to tolerance=1e-09 \[m, rad\] by iterations=1 steps; give more, or start from another q\n"
+    )
+    with pytest.raises(StateError, match=said) as caught:
+        robot.close(start, tolerance=1e-9, iterations=1)
+    assert caught.value.rows == (1,) and str(caught.value).endswith("in states 1")

@@ -14,7 +14,7 @@ import pytest
 import condyle
 from condyle.backends.casadi import source
 from condyle.backends.common.chunks import Cut
-from condyle.errors import DTypeError, UnsupportedError
+from condyle.errors import BuildError, DTypeError, UnsupportedError
 
 ca = pytest.importorskip("casadi")
 from condyle.interop import casadi as ours  # noqa: E402
@@ -353,3 +353,21 @@ def test_an_operation_without_a_word_in_c_is_named(monkeypatch):
     monkeypatch.delitem(source.FORMS, "sin")
     with pytest.raises(UnsupportedError, match="target 'casadi': the operation 'sin' has no word in C"):
         wrap(condyle.chain(2, rng=3).compile(target="numpy")).inverse_dynamics(np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+def test_what_a_copy_asks_for_is_no_function():
+    bare = object.__new__(ours.Functions)
+    with pytest.raises(AttributeError, match=r"^__deepcopy__$"):
+        _ = bare.__deepcopy__
+    with pytest.raises(UnsupportedError, match=r"^rollout: take step\.mapaccum\(T\) of what `wrap` answers$"):
+        _ = bare.rollout
+
+
+def test_a_library_that_casadi_does_not_load_is_a_build_error(monkeypatch):
+    class Refuses:
+        def external(self, name, path):
+            raise RuntimeError(f"{name} is not there")
+
+    monkeypatch.setattr(ours.cache, "fetch", lambda *_: b"no library")
+    with pytest.raises(BuildError, match="cannot be loaded: robot_x is not there; robot_x is not there"):
+        ours._loaded(Refuses(), "", "robot_x")

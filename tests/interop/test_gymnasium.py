@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 from gymnasium.wrappers import vector as wrappers  # noqa: E402
 
+from condyle.interop import gymnasium as own  # noqa: E402
 from condyle.interop.gymnasium import Env, VectorEnv  # noqa: E402
 
 LIMITS = (-40.0, 40.0)
@@ -132,3 +135,15 @@ def test_what_does_not_fit_is_refused() -> None:
         VectorEnv(envs, (1.0, -1.0))
     with pytest.raises(ShapeError, match="3 seeds for 2"):
         VectorEnv(envs).reset(seed=[1, 2, 3])
+
+
+@pytest.mark.parametrize("lacking", ["gymnasium", "gymnasium.vector", "AutoresetMode"])
+def test_an_older_gymnasium_and_none_are_told_what_to_install(lacking: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`AutoresetMode` is there from version 1.1 on."""
+    if lacking == "AutoresetMode":
+        monkeypatch.delattr(gymnasium.vector, lacking)
+    else:
+        monkeypatch.setitem(sys.modules, lacking, None)
+    source = Path(own.__file__).read_text(encoding="utf-8")
+    with pytest.raises(UnsupportedError, match=r"^gymnasium from 1\.1 on is not installed: pip install 'condyle\[gym"):
+        exec(compile(source, "again", "exec"), {"__name__": "again"})

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from condyle.errors import ShapeError
+from condyle.errors import ShapeError, UnsupportedError
+from condyle.interop.gradients import ambient_gradient, tangent_gradient
 from condyle.interop.plans import Plans
 from tests.interop.plan_cases import solver, state
 
@@ -52,3 +55,26 @@ def test_gradients_by_quaternions_are_those_of_the_solver(is_tangent: bool) -> N
     assert (found["q"] * entries).sum() == pytest.approx((want.q * along).sum(), rel=1e-6)  # of differences
     for name in ("v", "goal", "weight"):
         assert np.allclose(found[name], getattr(want, name), rtol=1e-6, atol=1e-9), name
+
+
+def test_gradients_by_entries_are_those_by_the_tangent_space_along_the_manifold() -> None:
+    job, values = solver(False), state(False)
+    values["weight"] = np.full(2, values["weight"])
+    ambient, tangent = Plans(job, False), Plans(job, True)
+    assert (ambient.is_tangent, tangent.is_tangent, Plans(solver(), False).is_tangent) == (False, True, True)
+    answers, count = tangent.forward({}, *values.values()), len(tangent.gives)
+    bars = [np.random.default_rng(1).normal(size=x.shape) for x in answers[:4]]
+    nv, q = job.problem.robot.nv, answers[0]
+    by_step = tangent_gradient(np, tangent.layout, q, bars[0])
+    behind = np.concatenate([by_step, np.full((*q.shape[:-1], q.shape[-1] - nv), np.nan)], axis=-1)
+    found = ambient.backward(*values.values(), *answers[count:], *bars)
+    want = tangent.backward(*values.values(), *answers[count:], behind, *bars[1:])
+    assert not want[0][:, nv:].any()
+    assert np.array_equal(found[0], ambient_gradient(np, ambient.layout, values["q"], want[0][:, :nv]))
+    assert all(np.array_equal(x, y) for x, y in zip(found[1:], want[1:], strict=True))
+
+
+def test_plans_are_made_on_the_processor() -> None:
+    there = SimpleNamespace(dynamics=SimpleNamespace(on_device=True))
+    with pytest.raises(UnsupportedError, match=r'plans are made on the processor: compile\(target="cpu"\)'):
+        Plans(there, False)  # type: ignore[arg-type]

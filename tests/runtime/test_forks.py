@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -37,6 +39,71 @@ COMPILING = """
     thread.join()
     raise SystemExit(not (fine and np.isfinite(fresh.inverse_dynamics(x, x, x)).all()))
 """
+
+
+def test_every_guard_gets_a_new_lock_of_its_kind() -> None:
+    guards = [forks.Guard(), forks.Guard(threading.RLock)]
+    before = [guard.lock for guard in guards]
+    assert [type(lock) for lock in before] == [type(threading.Lock()), type(threading.RLock())]
+    with before[0], before[1]:
+        forks._renew()
+        assert all(new.lock is not old for new, old in zip(guards, before, strict=True))
+        assert [type(guard.lock) for guard in guards] == [type(lock) for lock in before]
+        with guards[0].lock, guards[1].lock:
+            pass
+
+
+def test_a_fork_waits_for_others_until_its_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, slept, now = list[int](), list[float](), [0.0]
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        now[0] += 1.0
+
+    monkeypatch.setattr(forks, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    monkeypatch.setattr(forks, "_others_import", lambda: (asked.append(1), len(asked) < 4)[1])
+    forks._wait_for_imports()
+    assert len(asked) == 4 and slept == [0.001] * 3
+    monkeypatch.setattr(forks, "_others_import", lambda: True)
+    forks._wait_for_imports()
+    assert len(slept) == 3 + 10 and forks.PATIENCE_S == 10.0
+
+
+def stack(*frames: tuple[str, str]) -> object:
+    """Frames as Python has them, the innermost first: file of the code, name of the module."""
+    back = None
+    for file, name in reversed(frames):
+        code = SimpleNamespace(co_filename=file)
+        back = SimpleNamespace(f_code=code, f_globals={"__name__": name}, f_back=back)
+    return back
+
+
+IMPORT = ("<frozen importlib._bootstrap>", "importlib._bootstrap")
+OURS, OTHER = ("a.py", "condyle.api"), ("b.py", "condyles.api")
+
+
+@pytest.mark.parametrize(
+    ("frames", "does"),
+    [
+        ((), False),
+        ((IMPORT,), False),
+        ((OURS,), False),
+        ((IMPORT, OURS), True),
+        ((OURS, IMPORT), True),
+        ((OTHER, IMPORT, OTHER), False),
+        ((OTHER, IMPORT, OTHER, OURS, OTHER), True),
+    ],
+)
+def test_a_stack_imports_for_this_package(frames: tuple[tuple[str, str], ...], does: bool) -> None:
+    assert forks._imports(stack(*frames)) is does  # type: ignore[arg-type]
+
+
+def test_the_thread_that_forks_waits_for_others_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = threading.get_ident()
+    for thread, does in ((own, False), (own + 1, True)):
+        monkeypatch.setattr(sys, "_current_frames", lambda thread=thread: {thread: stack(IMPORT, OURS)})
+        assert forks._others_import() is does
+    monkeypatch.undo()
 
 
 @pytest.mark.slow

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import condyle
-from condyle import DTypeError, Dynamics, OutOfMemoryError, Packed, Robot, ShapeError
+from condyle import DTypeError, Dynamics, OutOfMemoryError, Packed, Robot, ShapeError, UnsupportedError
 from condyle.runtime import machine
 from condyle.runtime.machine import VAST
-from condyle.runtime.packed import Layout, full, layout
+from condyle.runtime.packed import Layout, full, layout, packed_bytes, sparse, tiles
 from condyle.runtime.rows import MOST_DIMS
 
 
@@ -168,3 +169,131 @@ def test_blocks_that_share_padding_lanes_alone_overlap(
         else:
             dyn.inverse_dynamics(q, Packed(inside, v.layout, v.batch), v, out=out)
             np.testing.assert_array_equal(out.dense(), tau.dense())
+
+
+ARMS = condyle.chain(3, rng=0)
+CPU = ARMS.compile("numpy")
+ROWS = tuple(CPU.pack(x) for x in (*ARMS.random_state(9, 0), np.zeros((9, 3))))
+
+
+def packs(shape: tuple[int, ...], lanes: int, dtype: str = "f8", entries: tuple[int, ...] = ()) -> Packed:
+    """A packed array of zeros, of nine states."""
+    of = layout(shape, entries or tuple(range(int(np.prod(shape)))), False, lanes)
+    return Packed(np.zeros((-(-9 // lanes), of.columns, lanes), dtype), of, (9,))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "out", "error", "said"),
+    [
+        (ROWS[:2], None, ShapeError, "inverse_dynamics: 2 arguments given, expected q, v, a"),
+        (
+            (ROWS[0], ROWS[1], [0.0] * 3),
+            None,
+            UnsupportedError,
+            (
+                "inverse_dynamics: q is packed and a not: pack every argument with pack(), or none; what all states "
+                "share may be an array without batch dimensions"
+            ),
+        ),
+        (
+            (ROWS[0], packs((3,), 8, "f4"), ROWS[2]),
+            None,
+            DTypeError,
+            'inverse_dynamics: v is packed float32, expected float64: pack(v.dense().astype("float64")) makes it so',
+        ),
+        (
+            (ROWS[0], packs((2, 3), 8), ROWS[2]),
+            None,
+            ShapeError,
+            "inverse_dynamics: v is packed from an array of shape (9, 2, 3), expected (..., 3)",
+        ),
+        (
+            (ROWS[0], packs((3,), 4), ROWS[2]),
+            None,
+            UnsupportedError,
+            "inverse_dynamics: v is packed 4 states a tile, this target takes 8: pack(v.dense()) makes it so",
+        ),
+        (
+            (ROWS[0], packs((3,), 8, entries=(0, 2)), ROWS[2]),
+            None,
+            ShapeError,
+            (
+                "inverse_dynamics: v is packed with 2 entries kept, this takes 3: it is another quantity or from "
+                "a robot of another structure; pack(v.dense(), port) packs it anew"
+            ),
+        ),
+        (
+            (ROWS[0], ROWS[1], CPU.pack(np.zeros((8, 3)))),
+            None,
+            ShapeError,
+            "inverse_dynamics: packed arrays are not broadcast, their batches must agree: q (9, 3), v (9, 3), a (8, 3)",
+        ),
+        (ROWS, (CPU.pack(np.zeros((9, 3))),) * 2, ShapeError, "inverse_dynamics: out has 2 arrays, expected 1"),
+        (
+            ROWS,
+            CPU.pack(np.zeros((8, 3))),
+            ShapeError,
+            "inverse_dynamics: out has the batch (8,), expected (9,)",
+        ),
+        (
+            ROWS,
+            np.zeros((9, 3)),
+            UnsupportedError,
+            "inverse_dynamics: out is not packed as the arguments are; use dense(out=)",
+        ),
+        (ROWS, ROWS[1], ShapeError, "inverse_dynamics: out overlaps an input or another output; pass a fresh array"),
+    ],
+)
+def test_what_a_packed_call_refuses(arguments: object, out: object, error: type[Exception], said: str) -> None:
+    with pytest.raises(error, match=rf"^{re.escape(said)}$"):
+        CPU.call("id", arguments, out)  # type: ignore[arg-type]
+
+
+def test_outputs_are_named_by_their_number_where_there_are_several() -> None:
+    own = CPU.inverse_dynamics_derivatives(*ROWS)
+    fewer = CPU.inverse_dynamics_derivatives(*(CPU.pack(x.dense()[:8]) for x in ROWS))
+    said = r"^inverse_dynamics_derivatives: out\[1\] has the batch \(8,\), expected \(9,\)$"
+    with pytest.raises(ShapeError, match=said):
+        CPU.inverse_dynamics_derivatives(*ROWS, out=(own[0], fewer[1]))  # type: ignore[arg-type]
+
+
+def test_a_packed_array_becomes_a_dense_one_by_copying_only() -> None:
+    q = ROWS[0]
+    with pytest.raises(ValueError, match="by copying only"):
+        q.__array__(copy=False)
+    assert q.__array__("f4").dtype == np.float32 and q.__array__().dtype == np.float64
+    assert repr(q) == "Packed(shape=(9, 3), dtype=float64, blocks=(2, 3, 8))" and q.nbytes == 2 * 3 * 8 * 8
+    assert (q.ndim, len(q), q.shape) == (2, 9, (9, 3))
+
+
+def test_offsets_of_entries_that_are_zero_or_mirrored() -> None:
+    """The column of each entry; the number of columns stands for zero."""
+    assert layout((4,), (1, 3), False, 8).offsets == (2, 0, 2, 1)
+    kept = np.array([[True, True, False], [True, True, True], [False, True, True]])
+    upper = sparse(kept, True, 4)
+    assert upper.entries == (0, 1, 4, 5, 8) and upper.offsets == (0, 1, 5, 1, 2, 3, 5, 3, 4)
+    assert sparse(kept, False, 4).entries == (0, 1, 3, 4, 5, 7, 8) and not sparse(kept, False, 4).symmetric
+    assert full((2, 2), 4).offsets == (0, 1, 2, 3) and full([2, 3], 4).dims == (2, 3)
+    assert (upper.columns, upper.size) == (5, 9)
+
+
+@pytest.mark.parametrize(("n", "count"), [(0, 0), (1, 1), (8, 1), (9, 2), (16, 2), (17, 3)])
+def test_states_fill_whole_tiles(n: int, count: int) -> None:
+    of = layout((4,), (1, 3), False, 8)
+    assert tiles(n, of) == count and packed_bytes(n, of, np.dtype("f4")) == count * 2 * 8 * 4
+
+
+def test_the_most_of_a_layout_is_2_to_24() -> None:
+    most = 1 << 24
+    assert layout((most,), (0, most - 1), False, most).size == most
+    for fields in (((most + 1,), (0,), False, 1), ((7,), (0,), False, most + 1), ((7,), (0,), False, 0)):
+        with pytest.raises(ShapeError, match=r"^Layout: no way to pack .*; pack\(\) makes layouts$"):
+            layout(*fields)
+    assert layout((7,), (), False, 1).columns == 0
+
+
+def test_ports_are_named_by_text(compiled: dict[str, Dynamics]) -> None:
+    with pytest.raises(condyle.UnsupportedError, match=r"^pack: of is int, expected a name such as 'f_ext'$"):
+        CPU.pack(np.zeros((4, 3)), "q", 3)  # type: ignore[arg-type]
+    with pytest.raises(condyle.UnsupportedError, match=r"^pack: there is no port 'x'; there are q, v, a, f_ext, tau$"):
+        CPU.pack(np.zeros((4, 3)), "x", "id")

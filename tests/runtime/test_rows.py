@@ -7,9 +7,10 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import condyle
-from condyle.runtime.rows import broadcast, copied, has_rows, rows_of
+from condyle.runtime.rows import MOST_DIMS, broadcast, copied, has_rows, one_row, overlap, overlaps_itself, rows_of
 
 
 def strange(rng: np.random.Generator, own: tuple[int, ...], dims: tuple[int, ...]) -> np.ndarray:
@@ -90,3 +91,108 @@ def test_a_dtype_that_names_this_machines_byte_order_is_the_same() -> None:
     assert np.array_equal(dyn.inverse_dynamics(q.astype(named), v, v), want)
     assert np.array_equal(dyn.inverse_dynamics(q.astype(named)[::2], v[::2], v[::2]), want[::2])
     assert dyn.inverse_dynamics(q, v, v, out=out) is out and np.array_equal(out, want)
+
+
+GRID = np.zeros((4, 5, 6))
+ODD = np.zeros(8 * 12 + 1, "u1")[1:].view("f8").reshape(4, 3)
+"""Unaligned."""
+
+
+@pytest.mark.parametrize(
+    ("rows", "has"),
+    [
+        (GRID[:, 0], True),
+        (GRID[:, 0, 1:4], True),
+        (GRID[::-1, 0], True),
+        (GRID[:, 0, ::2], False),
+        (GRID[:, :, 0], False),
+        (GRID[:, 0, ::-1], False),
+        (GRID[:, 0, :1], True),
+        (GRID[:1, 0, ::2], False),
+        (np.zeros((4, 0)), True),
+        (ODD, False),
+        (ODD[::2], False),
+        (np.zeros((4, 3), np.dtype([("flag", "i1"), ("x", "f8")], align=False))["x"][:, :1], False),
+        (as_strided(np.zeros(30, "f4"), (3, 2), (4, 4)), True),
+        (as_strided(np.zeros(30), (3, 2), (12, 8)), False),
+    ],
+)
+def test_rows_that_a_kernel_can_walk(rows: np.ndarray, has: bool) -> None:
+    assert has_rows(rows) is has
+
+
+@pytest.mark.parametrize(
+    ("array", "dims", "batch", "count"),
+    [
+        (GRID, (6,), (4, 5), 0),
+        (GRID, (5, 6), (4,), 0),
+        (GRID[:0], (6,), (0, 5), 0),
+        (GRID[0, 0], (6,), (4, 5), 6),
+        (GRID[:1, :1], (6,), (4, 5), 6),
+        (GRID[:, :1], (6,), (4, 5), 120),
+        (GRID[:1], (6,), (4, 5), 120),
+        (GRID[::2], (6,), (2, 5), 60),
+        (GRID[::2, 0], (6,), (2,), 0),
+        (GRID[:, 0, ::2], (3,), (4,), 12),
+        (GRID[:, :2], (2, 6), (4,), 0),
+        (GRID[:, ::2], (3, 6), (4,), 72),
+        (GRID[0, :, 0], (), (5,), 0),
+        (ODD, (3,), (4,), 12),
+    ],
+)
+def test_entries_that_are_copied(array: np.ndarray, dims: tuple[int, ...], batch: tuple[int, ...], count: int) -> None:
+    """One row for all states is counted whole, which is little."""
+    assert copied(array, dims, batch) == count
+
+
+@pytest.mark.parametrize(
+    ("shape", "strides", "does"),
+    [
+        ((4, 3), (24, 8), False),
+        ((4, 3), (23, 8), True),
+        ((4, 3), (16, 8), True),
+        ((4, 3), (-24, 8), False),
+        ((4, 3), (8, 32), False),
+        ((4, 3), (8, 24), True),
+        ((4, 1), (8, 0), False),
+        ((4, 1), (0, 8), True),
+        ((1, 3), (0, 8), False),
+        ((0, 3), (0, 8), False),
+        ((2, 2, 2), (32, 16, 8), False),
+        ((2, 2, 2), (24, 16, 8), True),
+    ],
+)
+def test_arrays_that_overlap_themselves(shape: tuple[int, ...], strides: tuple[int, ...], does: bool) -> None:
+    assert overlaps_itself(as_strided(np.zeros(40)[20:], shape, strides)) is does
+
+
+def test_arrays_overlap_where_it_is_too_hard_to_say() -> None:
+    """They may, as far as the work goes that this is worth."""
+    array = np.zeros(10_000)
+    x = as_strided(array, (5, 7, 11), (8 * 3, 8 * 17, 8 * 31))
+    y = as_strided(array[1:], (5, 7, 11), (8 * 3, 8 * 19, 8 * 29))
+    assert overlap(x, y)
+    assert not overlap(array[::2], array[1::2]) and not overlap(array[:5], array[5:]) and overlap(array[:6], array[5:])
+    whole = np.zeros((30,) * 4)
+    apart = whole[::2, ::3, ::5, ::7], whole[1::2, 1::3, 1::5, 1::7]
+    assert not np.shares_memory(*apart) and not overlap(*apart)
+
+
+def test_numpys_most_dimensions() -> None:
+    assert np.zeros((1,) * MOST_DIMS).ndim == MOST_DIMS
+    with pytest.raises(ValueError):
+        np.zeros((1,) * (MOST_DIMS + 1))
+
+
+def test_one_row_for_all_states() -> None:
+    """A number, or an array of one state's dimensions and of the right type; contiguous and aligned."""
+    double = np.dtype("f8")
+    for row in (np.arange(3.0), np.arange(6.0)[::2] / 2.0, ODD[0]):
+        found = one_row(row, (3,), double)
+        assert found is not None and found.shape == (1, 3) and found.flags.c_contiguous and found.flags.aligned
+        assert np.array_equal(found[0], row)
+    for number in (2, 2.0):
+        assert np.array_equal(one_row(number, (), double), [[2.0]])  # type: ignore[arg-type]
+    assert np.array_equal(one_row(GRID[0], (5, 6), double), np.zeros((1, 30)))  # type: ignore[arg-type]
+    for wrong in (np.zeros(3, "f4"), np.zeros((1, 3)), np.zeros(4), 2.0, [0.0] * 3, None):
+        assert one_row(wrong, (3,), double) is None

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from condyle.runtime import cache
+from condyle.errors import BuildError
+from condyle.runtime import cache, trusted_folders
 from tests.runtime.test_cache import Maker, entry, get, root
 
 __all__ = ["root"]
@@ -134,3 +138,181 @@ def test_a_full_disk_is_a_warning_and_no_more(root: Path, monkeypatch: pytest.Mo
     with pytest.warns(RuntimeWarning, match="No space left on device: this object is not kept"):
         assert get(make) == b"object"
     assert not list((root / cache.ASIDE).iterdir())
+
+
+KEYS = [digit * 64 for digit in "abcde"]
+
+
+@pytest.fixture
+def store(root: Path) -> Iterator[cache.Store]:
+    root.mkdir(mode=0o700)
+    with trusted_folders.closing(trusted_folders.open_folder(root, create=False)) as folder:
+        yield cache.Store(folder)
+
+
+def test_the_estimate_grows_by_whole_kib_of_each_object_and_its_manifest(root: Path, store: cache.Store) -> None:
+    lengths = list[int]()
+    for key, size in zip(KEYS, (0, 1, 1024, 1025), strict=False):
+        store.put(key, "", bytes(size), 1e9)
+        lengths.append((root / cache.SIZE).stat().st_size)
+    assert lengths == [1, 3, 5, 8]
+
+
+def test_an_estimate_as_large_as_the_limit_passes_nothing(root: Path, store: cache.Store) -> None:
+    """The third is counted: three small entries have less than 2 KiB."""
+    lengths = list[int]()
+    for key in KEYS[:3]:
+        store.put(key, "", b"x", 4096.0)
+        lengths.append((root / cache.SIZE).stat().st_size)
+    assert lengths == [2, 4, 1]
+
+
+def test_a_folder_without_an_estimate_is_three_quarters_full(root: Path, store: cache.Store) -> None:
+    store.put(KEYS[0], "", b"x", 1e9)
+    (root / cache.SIZE).unlink()
+    store.put(KEYS[1], "", b"x", float(1 << 20))
+    assert (root / cache.SIZE).stat().st_size == 768 + 2
+
+
+def test_entries_go_until_three_quarters_of_the_limit_are_left(root: Path, store: cache.Store) -> None:
+    """Not one sooner than the limit is passed, and not one more than that takes."""
+    store.put(KEYS[0], "", bytes(10_000), 1e9)
+    (first,) = store.entries()
+    limit = 4.0 * first.bytes
+    os.utime(root / KEYS[0], (0, 0))
+    for k, key in enumerate(KEYS[1:], 1):
+        store.put(key, "", bytes(10_000), limit)
+        if k < 4:
+            os.utime(root / key, (k, k))
+            assert [kept.name for kept in store.entries()] == KEYS[: k + 1]
+    assert [kept.name for kept in store.entries()] == KEYS[2:]
+    assert (root / cache.SIZE).stat().st_size == 3 * first.bytes // 1024
+
+
+def test_a_sound_entry_that_came_first_stays(store: cache.Store) -> None:
+    for data in (b"first", b"second"):
+        store.put(KEYS[0], "", data, 1e9)
+        assert store.look(KEYS[0]) == b"first"
+
+
+def test_what_cannot_be_taken_away_is_tried_four_times(
+    root: Path, store: cache.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (root / KEYS[0]).write_text("a file")
+    tried = list[str]()
+    monkeypatch.setattr(cache.Store, "_take_away", lambda _, name: tried.append(name))
+    with pytest.raises(FileExistsError, match="in the way: 'aaaa"):
+        store.put(KEYS[0], "", b"x", 1e9)
+    assert tried == KEYS[:1] * 4 and not list((root / cache.ASIDE).iterdir())
+
+
+def test_an_entry_that_cannot_be_moved_is_not_counted(
+    root: Path, store: cache.Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    store.put(KEYS[0], "", b"x", 1e9)
+    monkeypatch.setattr(os, "rename", refuse)
+    assert store.clear() == 0 and (root / KEYS[0]).is_dir()
+
+
+def test_objects_have_a_most_size(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is 256 MiB; here 3."""
+    assert cache.MOST_OBJECT == 256 * 1024**2
+    monkeypatch.setattr(cache, "MOST_OBJECT", 3 << 20)
+    cache.keep(("as large",), "", bytes(3 << 20))
+    assert cache.look(("as large",)) == bytes(3 << 20)
+    with pytest.warns(RuntimeWarning, match="an object of more than 3 MiB: this object is not kept"):
+        cache.keep(("larger",), "", bytes((3 << 20) + 1))
+    assert cache.look(("larger",)) is None
+
+
+def test_a_pipe_with_a_reader_is_no_estimate(root: Path, store: cache.Store) -> None:
+    """It can be opened to write, and is replaced by a file."""
+    os.mkfifo(root / cache.SIZE)
+    reader = os.open(root / cache.SIZE, os.O_RDONLY | os.O_NONBLOCK)
+    store.put(KEYS[0], "", b"x", 1e9)
+    os.close(reader)
+    assert (root / cache.SIZE).is_file() and (root / cache.SIZE).stat().st_size == 1
+
+
+def test_entries_are_listed_by_use_then_by_name_with_a_short_description(root: Path, store: cache.Store) -> None:
+    for key, use in zip(("c" * 64, "a" * 64, "b" * 64), (5, 7, 5), strict=True):
+        store.put(key, "d" * 201, b"1234", 1e9)
+        os.utime(root / key, (use, use))
+    found = store.entries()
+    assert [(item.name[0], item.used) for item in found] == [("b", 5.0), ("c", 5.0), ("a", 7.0)]
+    assert {item.description for item in found} == {"d" * 200}
+    assert {item.bytes for item in found} == {4 + (root / ("a" * 64) / cache.MANIFEST).stat().st_size}
+
+
+def test_use_is_noted(root: Path) -> None:
+    get(Maker())
+    os.utime(entry(root), (0, 0))
+    assert cache.look(("a",)) == b"object" and cache.entries()[0].used > 1e9
+
+
+def test_a_build_is_rubbish_after_an_hour(root: Path, store: cache.Store) -> None:
+    """In the folder for builds, and in the cache itself, where older versions built."""
+    os.close(store.aside())
+    now = time.time()
+    ages = {"new-young": 3500.0, "new-old": 3700.0, "old-young": 0.0}
+    for name, age in ages.items():
+        for place in (root / cache.ASIDE / name, root / f".{name}"):
+            place.mkdir()
+            os.utime(place, (now - age, now - age))
+    assert store.clear() == 0
+    assert sorted(place.name for place in root.iterdir()) == [cache.ASIDE, ".new-young"]
+    assert [place.name for place in (root / cache.ASIDE).iterdir()] == ["new-young"]
+    with trusted_folders.closing(store.aside()) as aside:
+        assert not cache._is_stale("gone", aside)
+
+
+@pytest.mark.parametrize(
+    ("said", "limit"),
+    [("", 512e6), ("0", 0.0), ("-1", 0.0), ("1.5", 1.5e6), ("2e3", 2e9), ("inf", 1e12), ("1e9", 1e12)],
+)
+def test_the_limit_is_said_in_mb(said: str, limit: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDYLE_CACHE_MAX_MB", said)
+    assert cache._limit() == limit
+
+
+@pytest.mark.parametrize("said", ["nan", "512 MB"])
+def test_a_limit_that_is_no_number_is_512_mb(said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDYLE_CACHE_MAX_MB", said)
+    with pytest.warns(RuntimeWarning, match=f"CONDYLE_CACHE_MAX_MB='{said}' is no number: taken as 512"):
+        assert cache._limit() == 512e6
+
+
+@pytest.mark.parametrize(("said", "is_kept"), [("", True), ("0", True), ("1", False), ("no", False)])
+def test_any_word_but_0_keeps_nothing(root: Path, said: str, is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDYLE_NO_CACHE", said)
+    cache.keep(("a",), "", b"x")
+    assert (cache.look(("a",)) == b"x") is is_kept
+
+
+def test_a_look_and_a_check_make_no_folder(root: Path) -> None:
+    cache.check()
+    assert cache.look(("a",)) is None and not root.exists()
+    root.write_text("a file")
+    with pytest.raises(BuildError, match=r"CONDYLE_CACHE_DIR='.*' is not a directory"):
+        cache.check()
+
+
+def test_a_place_with_room_takes_16_mib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = list[int]()
+
+    class File(io.BytesIO):
+        def write(self, data: object, /) -> int:
+            written.append(len(data))  # type: ignore[arg-type]
+            return 0
+
+    monkeypatch.setattr(cache.tempfile, "TemporaryFile", lambda dir: File())
+    assert cache._has_room(tmp_path) and written == [16 * 1024**2]
+
+    def full(dir: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr(cache.tempfile, "TemporaryFile", full)
+    assert not cache._has_room(tmp_path)

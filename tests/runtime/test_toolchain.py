@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import subprocess
@@ -138,3 +139,57 @@ def test_many_at_once(tmp_path: Path) -> None:
     text = 'touch met$1; while [ "$(echo met?)" != "met0 met1 met2 met3" ]; do sleep 0.01; done\n'
     meet = script(tmp_path / "meet", text)
     run([[meet, str(k)] for k in range(4)], tmp_path, 10.0, 4)
+
+
+def test_the_identity_of_a_compiler_is_its_first_line_and_what_it_assumes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its macros are those of this machine, by `-march=native`."""
+    own = script(tmp_path / "cc", 'if [ "$1" = --version ]; then echo "cc 1"; echo "a licence"; else echo "$@"; fi\n')
+    monkeypatch.setenv("CONDYLE_CC", own)
+    compiler = find_compiler()
+    macros = "-march=native -dM -E -xc /dev/null\n"
+    assert (compiler.path, compiler.version) == (own, "cc 1")
+    assert compiler.identity == hashlib.sha256(f"cc 1\n{macros}".encode()).hexdigest()
+
+
+def test_the_first_compiler_on_the_path_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CONDYLE_CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in ("clang", "gcc", "cc"):
+        own = script(tmp_path / name, f'echo {name} >> {tmp_path}/asked; echo "{name} 1"\n')
+        assert find_compiler() == find_compiler() and find_compiler().path == own
+        assert (tmp_path / "asked").read_text() == f"{name}\n" * 2, "its version, and its macros"
+        (tmp_path / "asked").unlink()
+
+
+@pytest.mark.parametrize(
+    "name", ["CPATH", "C_INCLUDE_PATH", "LIBRARY_PATH", "DEPENDENCIES_OUTPUT", "SUNPRO_DEPENDENCIES"]
+)
+def test_nothing_foreign_gets_into_a_build(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a compiler writes between its passes lies in the folder of the build."""
+    monkeypatch.setenv(name, "/evil")
+    monkeypatch.setenv("TMPDIR", "/elsewhere")
+    monkeypatch.setenv("KEPT", "as it is")
+    command = script(tmp_path / "show", f'echo "[${name}] $TMPDIR $KEPT"\n')
+    assert run([[command]], tmp_path, 10.0, 1) == [f"[] {tmp_path} as it is\n"]
+    assert run([[command]], None, 10.0, 1) == ["[] /elsewhere as it is\n"]
+
+
+def test_what_each_printed_comes_in_the_order_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at a time where none may run at once; on a disk where there are no files in memory."""
+    wait = script(tmp_path / "wait", "while [ ! -e go ]; do sleep 0.01; done; echo waited; echo and >&2\n")
+    go = script(tmp_path / "go.sh", "touch go; echo went\n")
+    assert run([[wait], [go]], tmp_path, 10.0, 2) == ["waited\nand\n", "went\n"]
+
+    def refuse(*_: object) -> int:
+        raise OSError
+
+    monkeypatch.setattr(os, "memfd_create", refuse)
+    assert run([[go], [wait]], tmp_path, 10.0, 0) == ["went\n", "waited\nand\n"]
+    assert run([], tmp_path, 10.0, 1) == []
+
+
+def test_no_more_than_were_asked_for_run_at_once(tmp_path: Path) -> None:
+    alone = script(tmp_path / "alone", "mkdir busy && sleep 0.02 && rmdir busy\n")
+    run([[alone]] * 3, tmp_path, 10.0, 1)

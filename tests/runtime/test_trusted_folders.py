@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,3 +155,117 @@ def test_an_object_that_no_way_can_load_is_a_build_error(monkeypatch: pytest.Mon
         monkeypatch.setattr(trusted_folders, way, refused)
     with pytest.raises(BuildError, match="cannot be loaded: belongs to another user; belongs to another user"):
         trusted_folders.loaded(b"", lambda path: path)
+
+
+def test_a_way_that_goes_up_from_the_root_stays_there(tmp_path: Path) -> None:
+    assert usable(Path("/../..").joinpath(*tmp_path.parts[1:], "cache"))
+    assert (tmp_path / "cache").is_dir()
+
+
+@pytest.mark.parametrize(("count", "fine"), [(40, True), (41, False)])
+def test_40_links_are_followed(tmp_path: Path, count: int, fine: bool) -> None:
+    (tmp_path / "link0").mkdir()
+    for k in range(count):
+        (tmp_path / f"link{k + 1}").symlink_to(f"link{k}")
+    path = tmp_path / f"link{count}" / "cache"
+    if fine:
+        assert usable(path)
+    else:
+        with pytest.raises(trusted_folders.RefusedError, match=r"cannot be made \(too many links\)"):
+            usable(path)
+
+
+def test_a_folder_that_this_user_cannot_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[int]()
+
+    def access(name: str, mode: int, dir_fd: int) -> bool:
+        asked.append(mode)
+        return False
+
+    monkeypatch.setattr(os, "access", access)
+    with pytest.raises(trusted_folders.RefusedError, match=r"^cannot be written$"):
+        usable(tmp_path / "cache")
+    assert asked == [os.W_OK | os.X_OK]
+
+
+def test_what_is_no_folder_cannot_be_passed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(trusted_folders.RefusedError, match=r"cannot be made \(Not a directory\)"):
+        usable(tmp_path / "file" / "cache")
+    with pytest.raises(trusted_folders.RefusedError, match="is not a directory"):
+        usable(tmp_path / "file")
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[int]:
+    with trusted_folders.closing(trusted_folders.open_folder(tmp_path, create=False)) as folder:
+        yield folder
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_subfolder_that_others_can_write_is_an_error(tmp_path: Path, here: int, mode: int) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub").chmod(mode)
+    count = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    with pytest.raises(PermissionError, match="'sub' can be written by others"):
+        trusted_folders.subfolder("sub", here)
+    assert len(os.listdir("/proc/self/fd")) == count  # noqa: PTH208
+    (tmp_path / "sub").chmod(0o755)
+    os.close(trusted_folders.subfolder("sub", here))
+    with pytest.raises(FileNotFoundError):
+        trusted_folders.subfolder("none", here)
+
+
+def test_a_file_is_read_up_to_the_most_bytes(tmp_path: Path, here: int) -> None:
+    (tmp_path / "file").write_bytes(b"12345")
+    assert trusted_folders.read("file", here, 5) == b"12345"
+    with pytest.raises(PermissionError, match="'file' is no file of this user, or larger than 4 bytes"):
+        trusted_folders.read("file", here, 4)
+    (tmp_path / "file").chmod(0o622)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("file", "pipe"):
+        with pytest.raises(PermissionError):
+            trusted_folders.read(name, here, 5)
+
+
+def test_a_file_is_written_once_and_for_this_user_alone(tmp_path: Path, here: int) -> None:
+    before = os.umask(0o777)
+    try:
+        trusted_folders.write("file", here, b"data")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        trusted_folders.write("file", here, b"other")
+    assert (tmp_path / "file").read_bytes() == b"data"
+
+
+def test_all_of_a_folder_is_removed_and_nothing_behind_its_links(tmp_path: Path, here: int) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "kept").write_text("")
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    (tmp_path / "folder" / "inner" / "file").write_text("")
+    (tmp_path / "folder" / "link").symlink_to(tmp_path / "outside")
+    (tmp_path / "link").symlink_to(tmp_path / "outside")
+    for name in ("folder", "link", "none"):
+        trusted_folders.remove(name, here)
+    assert [path.name for path in tmp_path.iterdir()] == ["outside"]
+    assert [path.name for path in (tmp_path / "outside").iterdir()] == ["kept"]
+
+
+def test_a_library_is_loaded_where_few_descriptors_are_allowed() -> None:
+    """Files in memory have one number in all processes where that is allowed, and any other where it is not."""
+
+    def content(path: str) -> tuple[bytes, int]:
+        return Path(path).read_bytes(), int(path.rpartition("/")[2])
+
+    assert trusted_folders.loaded(b"code", content)[0] == b"code"
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    count = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    resource.setrlimit(resource.RLIMIT_NOFILE, (900, hard))
+    try:
+        data, number = trusted_folders.loaded(b"code", content)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert data == b"code" and number < 900
+    assert len(os.listdir("/proc/self/fd")) == count  # noqa: PTH208

@@ -37,13 +37,13 @@ class Options(NamedTuple):
     until, together: of `iterate`; see `Repeat`.
     """
 
-    by_time: tuple[str, ...] = ()
-    every: int = 1
-    last: bool = False
-    summed: tuple[str, ...] = ()
-    steps: int | None = None
-    until: str = ""
-    together: bool = False
+    by_time: tuple[str, ...]
+    every: int
+    last: bool
+    summed: tuple[str, ...]
+    steps: int | None
+    until: str
+    together: bool
 
     @property
     def called(self) -> str:
@@ -80,7 +80,7 @@ class RolloutCall:
         """The answers of each step, or the cotangents; options as in `Dynamics.rollout`."""
         given = self.bound(args, named)
         timed = timed_names(self._by_time, by_time, steps, given, self.warn)
-        return self.run(given, Options(timed, every, last, names(sum, "sum"), steps))
+        return self.run(given, Options(timed, every, last, names(sum, "sum"), steps, "", False))
 
     def iterate(
         self,

@@ -118,8 +118,15 @@ def run(target: Target, task: Task, args: Sequence[Array]) -> tuple[Array, ...]:
 class Method:
     """A function, a derivative or a rollout, called with arrays by position or by name."""
 
-    def __init__(self, target: Target, runner: Runner, task: Task, filled: Mapping[str, Array] | None = None) -> None:
-        """filled: inputs that are not asked for."""
+    def __init__(
+        self,
+        target: Target,
+        runner: Runner,
+        task: Task,
+        filled: Mapping[str, Array] | None = None,
+        rolls: bool = False,
+    ) -> None:
+        """filled: inputs that are not asked for. rolls: whether a call repeats it."""
         self._target, self._runner, self._task = target, runner, task
         self._dyn = dyn = engine_of(target)
         base = function_for(target, Task("", task.function, task.output))
@@ -133,13 +140,13 @@ class Method:
         tangents = [f"d{name}" for name in extra] if task.kind == "jvp" else []
         self._options = [*extra, *tangents]
         self._filled = dict(filled or {})
-        called = function_for(target, task._replace(extra=tuple(extra) if self._always else tuple(self._robot_numbers)))
-        held = (*self._options, *self._filled)
-        if task.rolled is None:
-            self._taken = [port.name for port in called.inputs if port.name not in held]
-        else:
+        if rolls:
             cotangents = [f"{port.name}_bar" for port in base.outputs] if task.kind else []
             self._taken = [*(port.name for port in base.inputs), *cotangents]
+        else:
+            more, held = tuple(extra) if self._always else tuple(self._robot_numbers), (*self._options, *self._filled)
+            called = function_for(target, task._replace(extra=more))
+            self._taken = [port.name for port in called.inputs if port.name not in held]
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """The answers: an array, or a named tuple."""
@@ -211,7 +218,7 @@ class Rollout(RolloutCall, Method):
         by_time: tuple[str, ...] = (),
     ) -> None:
         RolloutCall.__init__(self, by_time)
-        Method.__init__(self, target, runner, Task(kind, function, rolled=Options(by_time, steps=1)))
+        Method.__init__(self, target, runner, Task(kind, function), rolls=True)
 
     def bound(self, args: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
         return self._bound(args, named)
