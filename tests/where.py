@@ -31,7 +31,13 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "backends/c/part_report": ("tests/backends/c", "tests/jobs/test_embedded.py"),
     "backends/c/rolled": ("tests/trace/test_joint_loops.py", "tests/test_golden.py", "tests/backends/c"),
     "backends/c/schedule": ("tests/backends/c", "tests/exports/test_schedules.py"),
-    "backends/casadi": ("tests/interop",),
+    "backends/casadi": (
+        "tests/interop/test_casadi.py",
+        "tests/interop/test_casadi_contacts.py",
+        "tests/interop/test_casadi_names.py",
+        "tests/interop/test_casadi_saved.py",
+        "tests/interop/test_casadi_symbols.py",
+    ),
     "backends/common": (
         "tests/backends/common",
         "tests/backends/test_operations.py",
