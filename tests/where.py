@@ -45,6 +45,12 @@ WHERE: Mapping[str, tuple[str, ...]] = {
         "tests/backends/c",
         "tests/test_golden.py",
     ),
+    "backends/common/chunks": ("tests/backends/common/test_orders.py", "tests/backends/common", "tests/backends/cpu"),
+    "backends/common/forms": (
+        "tests/backends/common/test_facts.py",
+        "tests/backends/test_operations.py",
+        "tests/symbolic/test_random_numbers.py",
+    ),
     "backends/common/loops": (
         "tests/backends/common",
         "tests/trace/test_joint_loops.py",

@@ -9,6 +9,7 @@ from condyle.backends.c.rolled import Body, rolled_body, used_constants, write_t
 from condyle.backends.common.loops import Bank, layout
 from condyle.functions import FUNCTIONS
 from condyle.ir.loops import Mirror, Rolled
+from condyle.ir.segments import Product
 from condyle.model.tree import tree_of
 from condyle.text import Emitter
 from condyle.trace.loops import roll
@@ -32,6 +33,7 @@ def test_the_last_loops_of_difd_are_its_products() -> None:
     assert len(set(tables)) == 2
     for product, table in zip((first, second), tables, strict=True):
         assert numbers(body, table) == [3, 3, 3, *range(3), *range(3), *range(3)]
+        assert isinstance(product, Product)
         right, result = (place.bases[Bank("matrix", name)] for name in (product.right.array, product.result))
         wanted += f"""\
     {{
@@ -40,10 +42,8 @@ def test_the_last_loops_of_difd_are_its_products() -> None:
     }}
 """
     assert text.endswith(wanted + "}\n")
-    assert [sorted(part) for part in body.tables] == [
-        list(range(place.bases[Bank("matrix", product.result)], place.bases[Bank("matrix", product.result)] + 9))
-        for product in (first, second)
-    ]
+    starts = [place.bases[Bank("matrix", rolled.results[array.name])] for array in rolled.arrays]
+    assert [list(part) for part in body.tables] == [list(range(start, start + 9)) for start in starts]
 
 
 def numbers(body: Body, table: str) -> list[int]:
