@@ -24,6 +24,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
         "tests/backends/c",
         "tests/test_golden.py",
         "tests/backends/test_held.py",
+        "tests/backends/test_segments_text.py",
         "tests/backends/test_segments.py",
         "tests/backends/test_operations.py",
     ),
@@ -61,11 +62,18 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "backends/common/loops": (
         "tests/backends/common",
         "tests/trace/test_joint_loops.py",
+        "tests/test_golden.py",
+        "tests/backends/test_segments_text.py",
         "tests/backends/test_segments.py",
         "tests/backends/cpu",
     ),
     "backends/cpu/chain": ("tests/trace/parallel/test_segments.py", "tests/backends/cpu"),
-    "backends/cpu/loops": ("tests/backends/cpu", "tests/backends/test_segments.py", "tests/backends/test_held.py"),
+    "backends/cpu/loops": (
+        "tests/backends/test_segments_text.py",
+        "tests/backends/cpu",
+        "tests/backends/test_segments.py",
+        "tests/backends/test_held.py",
+    ),
     "backends/cpu/operations": ("tests/backends/cpu", "tests/backends/test_operations.py"),
     "backends/cuda/cpp": ("tests/backends/cuda/test_cpp_text.py", "tests/backends/cuda", "tests/test_golden.py"),
     "backends/cuda/cpp/rollout": (
