@@ -43,7 +43,8 @@ def products() -> Segmented:
 X, U = Array("x", (2,)), Array("u", ())
 START = Program(
     "start", (X, U), (Array("s", (2,)), Array("d", ())),
-    (("input", 0, 0), ("input", 0, 1), ("input", 1, 0), ("mul", 0, 2)), (Output(0, 0, 1), Output(0, 1, 3), Output(1, 0, 2)),
+    (("input", 0, 0), ("input", 0, 1), ("input", 1, 0), ("mul", 0, 2)),
+    (Output(0, 0, 1), Output(0, 1, 3), Output(1, 0, 2)),
 )  # fmt: skip
 
 
