@@ -30,7 +30,7 @@ def ports(*names: str) -> tuple[Port, ...]:
 
 BACK = Function("back", "back_again", "w = q + b", ports("q", "v", "b"), ports("w"))
 FORTH = Function("forth", "go_forth", "b = w - q", ports("q", "v", "w"), ports("b"), inverse=BACK)
-STEP = Function("step", "take_step", "q_next = q u", ports("q", "u"), ports("q", "m", "flag"))
+STEP = Function("step", "take_step", "q_next = q u", ports("q", "u"), ports("q", "m", "flag", "zeros"))
 FORTH_F = Program(
     "forth", tuple(Array(name, (2,)) for name in "qvw"), (Array("b", (2,)),),
     (*(("input", 0, k) for k in range(2)), *(("input", 2, k) for k in range(2)), ("sub", 2, 0), ("sub", 3, 1)),
@@ -41,7 +41,8 @@ BACK_F = replace(
     nodes=(*FORTH_F.nodes[:4], ("add", 2, 0), ("add", 3, 1)),
 )  # fmt: skip
 STEP_F = Program(
-    "step", (Array("q", (2,)), Array("u", ())), (Array("q_next", (2,)), Array("m", (2, 2)), Array("flag", ())),
+    "step", (Array("q", (2,)), Array("u", ())),
+    (Array("q_next", (2,)), Array("m", (2, 2)), Array("flag", ()), Array("zeros", (5,))),
     (
         *(("input", 0, 0), ("input", 0, 1), ("input", 1, 0), ("const", 0.5), ("mul", 0, 2), ("rcp", 1)),
         *(("sin", 0), ("cos", 0), ("sin", 2), ("max", 8, 3)),
@@ -62,7 +63,12 @@ def test_a_project(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     vectors = {
         "forth": Vectors((two, two, two), (0 * two,), 1e-9, coarser=((0, 0.25),)),
         "back": Vectors((two, two, two), (2 * two,), 1e-9),
-        "roll": Vectors((two, np.ones((2, 5))), (np.ones((2, 6)), np.ones((2, 12)), np.ones((2, 1))), 1e-3, (5, 2)),
+        "roll": Vectors(
+            (two, np.ones((2, 5))),
+            (np.ones((2, 6)), np.ones((2, 12)), np.ones((2, 1)), np.zeros((2, 15))),
+            1e-3,
+            (5, 2),
+        ),
     }
     repeat = Repeat(STEP, 5, ("q",), ("u",), 2, ("flag",))
     rollouts = [("roll", "step", repeat, "q ⊕ u"), ("other", "step", repeat, "of others")]

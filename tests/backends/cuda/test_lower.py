@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from condyle.backends.cuda import lower as lowering
+from condyle.backends.cuda import time_loop
+from condyle.backends.cuda.launches import over_rows, straight
 from condyle.backends.cuda.lower import Uses, early, late, lower, most_first, peak, relieved
 from condyle.backends.cuda.schedule import Layout, Staging, _gap, schedule
 from condyle.backends.cuda.target import TARGET, WARP
@@ -27,6 +31,8 @@ from condyle.backends.cuda.thread_steps import (
     Take,
     Wait,
 )
+from condyle.ir.loops import Give, TimeLoop
+from condyle.ir.loops import Take as Taken
 from condyle.ir.program import Array, Output, Program
 from condyle.operations import Node
 from condyle.passes.dce import dce
@@ -99,7 +105,7 @@ def test_candidates_by_the_registers_that_are_needed() -> None:
     exact = replace(TARGET, trust=1.0)
     assert fits(program, 32, replace(exact, values32=needed)) == [(True, False)]
     best = min(low.peak for low in lower(program, 32, replace(TARGET, values32=needed - 1, trust=2.0)))
-    assert best < needed  # by an order of low pressure
+    assert best < needed
     tight = best - 1
     assert fits(program, 32, replace(TARGET, values32=tight, trust=2.0)) == [(True, False), (False, False)]
     assert fits(program, 32, replace(exact, values32=tight)) == [(False, False)]
@@ -108,6 +114,21 @@ def test_candidates_by_the_registers_that_are_needed() -> None:
     assert fits(program, 64, spare) == [(True, False)]
     assert fits(program, 64, replace(spare, spare64=best - 1)) == [(True, False), (False, True)]
     assert fits(program, 32, replace(exact, values32=needed, spare64=5)) == [(True, False)]
+
+
+def test_orders_of_low_pressure_are_tried_where_no_other_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    program, asked, orders = dce(tangle(3)), list[object](), lowering.low_pressure_orders
+    needed = lower(program, 32, replace(TARGET, values32=1000))[0].peak
+
+    def counted(*arguments: Any) -> Iterator[tuple[str, list[int]]]:
+        asked.append(arguments)
+        return orders(*arguments)
+
+    monkeypatch.setattr(lowering, "low_pressure_orders", counted)
+    lower(program, 32, replace(TARGET, values32=needed))
+    assert not asked
+    lower(program, 32, replace(TARGET, values32=needed - 1))
+    assert len(asked) == 1
 
 
 def test_tiles_are_narrowed_until_the_pool_is_small() -> None:
@@ -269,3 +290,23 @@ def test_angles_are_guarded_level_by_level() -> None:
     assert {(step.sine, step.cosine, step.offset) for step in steps if isinstance(step, SinCos)} == {
         (3, 4, first), (5, None, first + row), (6, None, second),
     }  # fmt: skip
+
+
+def test_spills_are_bytes_of_a_thread() -> None:
+    """In kernels of every sort."""
+    tight = replace(TARGET, values32=8, values64=8, spare64=8, trust=1.0)
+    program = dce(tangle(3))
+    loop = TimeLoop(2, (Taken(), Taken()), (Give(0),))
+    for bits in (64, 32):
+        slots = [low.slots for low in lower(program, bits, tight)]
+        staged = [low.slots for low in lower(program, bits, replace(tight, whole_rows=False))]
+        assert min(*slots, *staged) > 0
+        texts = {
+            "dense": straight(program, bits, tight).texts,
+            "rows": over_rows(program, bits, tight).texts,
+            "loop": time_loop.texts(program, time_loop.Kind.from_loop(loop), bits, tight),
+        }
+        for sort, found in texts.items():
+            wanted = [count * bits // 8 for count in (slots if sort == "dense" else staged)]
+            assert [text.spilled for text in found] == wanted, sort
+            assert all(text.states == WARP and not text.block and text.tasks == 1 for text in found)
