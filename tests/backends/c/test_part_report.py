@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,7 @@ def test_the_files_of_an_export_with_a_report(told: list[list[str]]) -> None:
     texts = part_report.with_report("arm", TEXTS, Budget(part, 170, 200), ["fd"])
     assert texts.keys() == {*TEXTS, "bare.c", "bare.ld", "report.json"}
     report = json.loads(texts["report.json"])
+    assert texts["report.json"] == json.dumps(report, indent=1) + "\n"
     assert report["untested"] == {"fd": UNTESTED} and report["ram"] == 670
     assert (
         texts["README.md"]
@@ -340,3 +342,23 @@ x             -    500     8          1699
 in all     8000    500    64"""
     )
     assert table({**REPORT, "functions": {}}).splitlines()[-1].split() == ["in", "all", "8000", "0", "0"]
+
+
+def test_an_emulator_is_asked_for_each_instruction(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Calls of what is exported between the ends of the library; bit 0 of an address says Thumb."""
+    trace = "".join(f"Trace 0: 0x7f [0/{address:08x}/0] name\\n" for address in (4, 100, 102, 4, 150, 8, 100, 200, 99))
+    script = (
+        f"import sys; sys.stderr.write('{trace}'); assert sys.argv[1:] == ['-d', 'exec,nochain', '-x']; sys.exit(3)"
+    )
+    names = {
+        "condyle_library": ("t", 100),
+        "condyle_library_end": ("t", 200),
+        "arm_id": ("T", 101),
+        "arm_fd": ("T", 150),
+    }
+    names |= {"local": ("t", 102), "main": ("T", 4), "behind": ("T", 200)}
+    monkeypatch.setattr(part_report, "symbols", lambda part, program: names)
+    monkeypatch.setattr(part_report, "emulation", lambda part, program: [sys.executable, "-c", script])
+    monkeypatch.setattr(part_report, "_single", lambda part: ["-x"])
+    status, counts = part_report.instructions(PARTS["cortex-m7"], tmp_path / "program")
+    assert (status, counts) == (3, {"arm_id": [2, 1], "arm_fd": [1]})

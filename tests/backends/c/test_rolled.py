@@ -110,3 +110,19 @@ def test_columns_of_tables_that_steps_read_are_in_order() -> None:
         found = re.findall(rf"static const real id_table{kind}\[\d+\] = \{{([^}}]*)\}};", body.main)
         words = [word for text in found for word in text.replace(",", " ").split()]
         assert len(found) == bool(columns) and [float.fromhex(word) for word in words] == values
+
+
+def test_tables_of_joints() -> None:
+    """Kind, parent, whether there is none, degrees of freedom, and the number among those of its kind."""
+    rolled, body, _ = loops(9, "dfd")
+    joints = rolled.joints
+    wanted = {
+        "kind": [joint.kind for joint in joints],
+        "parent": [0, *range(8)],
+        "root": [1] + [0] * 8,
+        "nv": [1] * 9,
+        "row": [sum(other.kind == joint.kind for other in joints[:k]) for k, joint in enumerate(joints)],
+    }
+    assert max(wanted["row"]) > 1
+    for name, column in wanted.items():
+        assert numbers(body, f"dfd_{name}") == column
