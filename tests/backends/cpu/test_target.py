@@ -6,9 +6,25 @@ from dataclasses import replace
 
 import pytest
 
-from condyle.backends.cpu.allocate import Constants, cost, is_near
-from condyle.backends.cpu.operations import NONE, Instruction, constant, slot
+from condyle.backends.common.chunks import Chunk, lower
+from condyle.backends.cpu.allocate import LATENCY, Constants, cost, is_near
+from condyle.backends.cpu.assemble import WHOLE, _orders
+from condyle.backends.cpu.operations import (
+    BINARY,
+    CHAINED,
+    NONE,
+    ONE,
+    REGISTERS,
+    ROWS,
+    SIGN,
+    UNARY,
+    Instruction,
+    constant,
+    slot,
+)
 from condyle.backends.cpu.target import AVX2, AVX512, ISAS, SINGLE, TARGET, narrow
+from condyle.ir.program import Array, Output, Program
+from condyle.operations import AMOUNTS, FUSED, Node
 
 
 def test_registers_and_slots() -> None:
@@ -78,3 +94,54 @@ def test_a_constant_is_kept_once() -> None:
     assert [constants.number(x) for x in (1.0, -0.0, 0.0, 1.0, -0.0)] == [0, 1, 2, 0, 1]
     other = constants.copy()
     assert other.number(5.0) == 3 and constants.values == [1.0, -0.0, 0.0] and constants.number(7.0) == 3
+
+
+def test_the_parameters_of_the_code_generator() -> None:
+    assert (TARGET.far, TARGET.dirty, TARGET.ahead, TARGET.small, TARGET.many) == (6, 0.7, 200_000, 4_500, 16_000)
+
+
+def test_instructions_take_their_cycles() -> None:
+    """Four but for divisions, roots, roundings and whole numbers; sums and products swap their operands."""
+    slow = {"div": 17, "rcp": 17, "sqrt": 20, "floor": 8, "rint": 8, "iadd": 1}
+    slow |= {
+        f"{way}{32 - amount if way == 'down' else amount}": 1 for way in ("rotl", "up", "down") for amount in AMOUNTS
+    }
+    assert slow == LATENCY == {op: row.latency for op, row in ROWS.items() if row.latency != 4}
+    assert {op for op, row in ROWS.items() if row.swaps} == {"add", "mul", "iadd"}
+
+
+def test_operands_that_may_be_in_memory() -> None:
+    forms = {BINARY: set[str](), UNARY: set[str](), REGISTERS: set[str](), CHAINED: set[str]()}
+    for op, row in ROWS.items():
+        forms[row.form].add(op)
+    assert forms[UNARY] == {"sqrt"} and forms[CHAINED] == FUSED
+    words = "rotl", "up", "down"
+    assert {op for op in forms[REGISTERS] if not op.startswith(words)} == {
+        "floor", "rint", "bit0", "bit1", "shl", "shr", "pick",
+    }  # fmt: skip
+    assert forms[BINARY] == {
+        *("add", "sub", "mul", "div", "rcp", "neg", "abs", "xor", "and", "or", "least", "most", "iadd"),
+    }
+    assert all(ROWS[op].instructions == (f"{op}132", f"{op}213", f"{op}231") for op in FUSED)
+    assert [ROWS[op].operands for op in ("rcp", "neg", "abs", "pick")] == [(ONE, 0), (0, SIGN), (SIGN, 0), (0, 1, 2)]
+
+
+def straight(count: int) -> Program:
+    nodes: tuple[Node, ...] = (("input", 0, 0), *(("neg", 0) for _ in range(count)))
+    outputs = tuple(Output(0, k, 1 + 7 * k % count) for k in range(count))
+    return Program("f", (Array("x", (1,)),), (Array("y", (count,)),), nodes, outputs)
+
+
+def test_orders_by_the_length_of_a_program() -> None:
+    """The trace first where it is short; fewer orders where it is long or very long."""
+    low = lower(straight(20), WHOLE)
+    (chunk,) = low.steps
+    assert isinstance(chunk, Chunk)
+    cases = {(21, 99): ["trace", "rows"], (20, 21): ["rows", "tips"], (20, 99): ["rows", "tips"], (20, 20): ["tips"]}
+    for (small, many), names in cases.items():
+        target = replace(TARGET, small=small, many=many, orders=("rows",), long=("rows", "tips"), huge=("tips",))
+        assert [name for name, _ in _orders(low, chunk, target)] == names
+    lone = lower(straight(1), WHOLE)
+    (chunk,) = lone.steps
+    assert isinstance(chunk, Chunk)
+    assert [name for name, _ in _orders(lone, chunk, replace(TARGET, small=0, many=0))] == ["trace"]

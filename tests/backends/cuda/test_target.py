@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from condyle.backends.cuda.target import (
+    ARCHITECTURES,
+    KNOWN_MULTIPROCESSORS,
     LANES,
     TARGET,
     WARP,
@@ -72,6 +74,16 @@ def test_an_empty_function_has_steps_to_begin_and_end() -> None:
 
 def test_the_code_generator_has_the_registers_of_a_number_type() -> None:
     assert (TARGET.values(32), TARGET.values(64)) == (245, 110)
+
+
+def test_parameters_of_the_code_generator() -> None:
+    assert (TARGET.ptx, TARGET.oldest, TARGET.most_threads, TARGET.shared, TARGET.pool) == (
+        "7.0", "sm_80", 128, 101_376, 24_000,
+    )  # fmt: skip
+    assert (TARGET.spare64, TARGET.trust, TARGET.dirty, TARGET.eager, TARGET.many) == (86, 1.7, 0.7, 64, 8_000)
+    assert (TARGET.widths, TARGET.orders, TARGET.few) == ((32, 16, 8, 4), ("rows", "columns", "leaves"), ("leaves",))
+    assert (TARGET.longest, TARGET.longest_given, TARGET.whole_rows) == (25_000, 6_000, True)
+    assert ARCHITECTURES == ("sm_80", "sm_90", "sm_120") and KNOWN_MULTIPROCESSORS == 132
 
 
 def test_products_with_one_left_side_are_a_launch() -> None:
