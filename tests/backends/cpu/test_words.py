@@ -29,6 +29,7 @@ from condyle.runtime.native import NativeKernel, Shape
 from condyle.runtime.packed import full, layout
 from condyle.trace.loops import roll
 
+MADE = ("text", "constants", "table", "starts", "words", "work")
 ONCE = Shape((3, 4), (5, 6), lanes=8, work_bytes=100, state_ns=2.0, side=3)
 WIDE = replace(ONCE, in_sizes=(30, 40), out_sizes=(50, 60))
 
@@ -164,10 +165,23 @@ def test_memory_that_is_refused_is_said(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(building.machine, "plan", refuse)
     monkeypatch.setattr(building.machine, "chain", refuse)
     monkeypatch.setattr("condyle.backends.cpu.chain.assemble_chain", lambda *_: SimpleNamespace(
-        **dict.fromkeys(("text", "constants", "table", "starts", "words", "work"))))  # fmt: skip
+        **dict.fromkeys(MADE)))  # fmt: skip
     for load in (lambda: building.load(code), lambda: building.build_chain(cast(Any, None), "float64", AVX2)):
         with pytest.raises(BuildError, match=r"^the system does not let this process make code: no such page$"):
             load()
+
+
+def test_a_chain_is_estimated_by_its_joints(monkeypatch: pytest.MonkeyPatch) -> None:
+    """150 ns a joint of a lane, and 2 us for the scans; a state has all lanes."""
+    plan = SimpleNamespace(work_bytes=64, entry=3, context=4, lanes=8)
+    made, asked = SimpleNamespace(**dict.fromkeys(MADE, b"")), list[tuple[Any, ...]]()
+    monkeypatch.setattr("condyle.backends.cpu.chain.assemble_chain", lambda *_: made)
+    monkeypatch.setattr(building.machine, "chain", lambda *_: plan)
+    monkeypatch.setattr(building, "entry_of", lambda *arguments: asked.append(arguments))
+    code = SimpleNamespace(inputs=(("q", 0), ("v", 1)), outputs=(("y", 2),), length=5, size=lambda name, k: 10 + k)
+    kernel = building.build_chain(cast(Any, code), "float32", AVX512)
+    assert asked == [(3, Shape((10, 11), (12,), 1, 64, 2750.0), np.dtype("float32"), 4)]
+    assert kernel.description == "machine code, avx512, the chain in 8 segments" and kernel.dtype == np.dtype("float32")
 
 
 def test_lanes_where_no_code_of_ours_runs(monkeypatch: pytest.MonkeyPatch) -> None:
