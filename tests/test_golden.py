@@ -53,8 +53,10 @@ def test_straight_c(compiler: Compiler, golden, function: str) -> None:
     golden(f"two_link_{function}.c.txt", own(text, function))
 
 
-def test_rolled_c(compiler: Compiler, golden) -> None:
-    golden("two_link_id_rolled.c.txt", own(source(roll(compiler.tree, FUNCTIONS["id"]), compiler.facts, 64).main, "id"))
+@pytest.mark.parametrize("function", ["id", "minv"])
+def test_rolled_c(compiler: Compiler, golden, function: str) -> None:
+    text = source(roll(compiler.tree, FUNCTIONS[function]), compiler.facts, 64).main
+    golden(f"two_link_{function}_rolled.c.txt", own(text, function))
 
 
 def test_cuda_cpp(compiler: Compiler, golden) -> None:

@@ -33,8 +33,8 @@ def test_rows_name_what_exists_and_is_needed() -> None:
 
 
 def test_the_nearest_place_is_the_first() -> None:
-    assert places("backends/cpu/loops.py") == ("tests/backends/cpu/test_loops.py", "tests/backends/cpu")
-    assert places("backends/cpu") == ("tests/backends/cpu",)
+    assert places("jobs/closures.py") == ("tests/contacts/test_closing.py",)
+    assert places("model/joints") == ("tests/model/joints",)
     assert places("identity.py") == ("tests/test_identity.py",)
     assert places("nothing/here.py") == ()
 

@@ -180,10 +180,6 @@ class Entry:
         words = argument_names([Array(self.meanings[slab].name or slab, ()) for _, slab in pairs], "array")
         return [(way, word, slab) for (way, slab), word in zip(pairs, words, strict=True)]
 
-    def sizes(self) -> list[int]:
-        """How many numbers each argument has."""
-        return [self.schedule.slab(slab).length for *_, slab in self.arguments]
-
     def head(self, prefix: str, bits: int, names: Iterable[str]) -> str:
         """The declaration, with these names of arguments."""
         ways = [f"{'const ' if way == 'in' else ''}{real_of(bits)} *" for way, *_ in self.arguments]

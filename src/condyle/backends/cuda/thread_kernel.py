@@ -194,14 +194,7 @@ class Body:
             e(f"mul.lo.u64 %stride{array}, %stride{array}, {group.rows};")
 
     def outputs(self) -> None:
-        """Computes the addresses of this lane's row and column of each output."""
-        e, item = self.e, self.item
-        for array, group in self.outs.items():
-            size = self.low.program.arrays[array].size
-            e(f"ld.param.u64 %out{array}, [out{array}];", f"cvta.to.global.u64 %out{array}, %out{array};")
-            e(f"add.u32 %k, %first, %row{group.width};", f"mul.wide.u32 %a, %k, {size * item};")
-            e(f"add.u64 %out{array}, %out{array}, %a;", f"mul.wide.u32 %a, %col{group.width}, {item};")
-            e(f"add.u64 %out{array}, %out{array}, %a;")
+        """Computes the addresses of this lane's row and column of each output: each sort of kernel in its own way."""
 
     def step(self, step: Step) -> None:
         """Writes one step."""
