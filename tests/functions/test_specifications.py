@@ -9,7 +9,7 @@ from condyle.derivatives import DERIVATIVE_KINDS, derivative
 from condyle.functions import AUXILIARY, FUNCTIONS
 from condyle.functions.repeat import iterate, repeat
 from condyle.specification import Function
-from condyle.specification.ports import CONTROLS, EXTRA, F_EXT, INERTIAS, JOINT_IMPULSE, Port
+from condyle.specification.ports import CONTROLS, EXTRA, F_EXT, IMPLICIT, INERTIAS, JOINT_IMPULSE, Port
 from condyle.specification.routes import Route
 
 WORDS = {"name", "unit", "frame", "doc"}
@@ -54,8 +54,8 @@ def rows(function: Function) -> Iterator[str]:
 
 
 def variants(function: Function) -> Iterator[Function]:
-    """A function with forces, with inertias, with controls, with all that it can take."""
-    for taken in ((F_EXT,), (INERTIAS,), (CONTROLS,), function.takes):
+    """A function with forces, with inertias, with controls, with what steps give, with all that it can take."""
+    for taken in ((F_EXT,), (INERTIAS,), (CONTROLS,), (CONTROLS, IMPLICIT), function.takes):
         yield function.taking(*taken)
 
 

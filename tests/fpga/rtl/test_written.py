@@ -78,7 +78,7 @@ def two() -> Robot:
 
 
 CASES = {
-    "one": Case(one, Options(("id",))),
+    "one": Case(one, Options(("id",)), each=16),
     "all": Case(two, Options(axi=64, async_clock=True, bus_clock=250.0), each=9, refused=1),
     "echo": Case(two, Options(("difd", "id", "minv"), axi=128, float32=True, echo=True, link=12.0)),
     "steps": Case(two, Options(("rk4", "euler", "fd"), f_ext=20.0, step=2e-3, axi=32)),
