@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import FixedPoint, Robot, ShapeError, SingularError, StateError, UnsupportedError
+from condyle import FixedPoint, Robot, ShapeError, SingularError, StateError, UnsupportedError, fpga
 from condyle.fpga.functions import library
 from condyle.functions import FUNCTIONS, registered
 from condyle.specification import Call
@@ -119,6 +119,28 @@ def test_a_function_that_is_too_long_is_answered_by_the_model(
     value, _ = long.mass_matrix(np.zeros((4, 3)))
     assert "operations are too many to compile" in long.explain()
     assert value.tobytes() == fx.mass_matrix(np.zeros((4, 3)))[0].tobytes()
+
+
+def test_operations_of_a_task_are_those_of_its_arrays_at_each_stage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Four stages have four times as many as one; as many as LONGEST are compiled, and no more."""
+    monkeypatch.setenv("CONDYLE_CACHE_DIR", str(tmp_path))
+
+    def said(name: str) -> str:
+        fx, zero = condyle.fixed_point(condyle.chain(1, 0), functions=("rk4", "euler", "m")), np.zeros(1)
+        fx.call(name, (zero,) if name == "m" else (zero, zero, zero))
+        return next(line for line in fx.explain().splitlines() if line.startswith(f"{name} "))
+
+    monkeypatch.setattr("condyle.fpga.integers.LONGEST", 0)
+    lengths = {
+        name: int(said(name).split("NumPy, ")[1].split(" operations are too many")[0]) for name in ("rk4", "euler", "m")
+    }
+    plan = fpga.planned(condyle.chain(1, 0), fpga.Options(("rk4", "euler", "m")))
+    assert lengths["rk4"] == 4 * lengths["euler"] and lengths["m"] == len(plan.datapaths["mass"].cones["M"])
+    for longest, runs in ((lengths["m"] - 1, "too many to compile"), (lengths["m"], "machine code")):
+        monkeypatch.setattr("condyle.fpga.integers.LONGEST", longest)
+        assert runs in said("m")
 
 
 def test_a_function_that_no_code_computes_is_answered_by_the_model(

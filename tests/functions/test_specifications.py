@@ -42,6 +42,12 @@ def rows(function: Function) -> Iterator[str]:
     yield f"  out  {' '.join(map(port_row, function.outputs))}"
     yield f"  has  {marks(function, (*FLAGS, 'condition'))}".rstrip()
     yield f"  size {tuple(function.size)} {tuple(function.accuracy)} {tuple(function.needs)}"
+    taken = [port.name for port in function.inputs if function.takes_configurations(port)]
+    named = [port.name for port in function.named_outputs]
+    yield f"  call {function.signature} of configurations {' '.join(taken)} gives {' '.join(named)}"
+    if function.origin is not None:
+        known = f"{function.root} {function.plain} {function.without_forces}"
+        yield f"  made {known}{'' if function.repeat is None else f' rows={function.repeat.rows}'}"
     if function.takes:
         yield f"  take {' '.join(function.takes)} | {' '.join(function.numbers)}"
     if function.outputs_with:
