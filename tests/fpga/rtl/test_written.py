@@ -44,9 +44,9 @@ def two_arms() -> Robot:
 
 
 def floating() -> Robot:
-    """A hinge on a base that floats."""
-    builder = condyle.Builder("floating").body("base", mass=1.0, inertia=0.1 * np.eye(3))
-    builder.body("arm", mass=0.5, com=(0.1, 0.2, 0.3), inertia=0.05 * np.eye(3))
+    """A hinge on a base that floats; no power of two, where formats change."""
+    builder = condyle.Builder("floating").body("base", mass=1.1, inertia=0.11 * np.eye(3))
+    builder.body("arm", mass=0.6, com=(0.1, 0.2, 0.3), inertia=0.07 * np.eye(3))
     builder.joint("hinge", parent="base", child="arm", type="revolute", axis=(0.0, 1.0, 0.0))
     return builder.build(floating_base=True)
 
