@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import FixedPoint, Robot, ShapeError, SingularError, StateError, UnsupportedError
+from condyle import FixedPoint, Robot, ShapeError, SingularError, StateError, UnsupportedError, fpga
 from condyle.fpga.functions import library
-from condyle.functions import FUNCTIONS
+from condyle.functions import FUNCTIONS, registered
+from condyle.specification import Call
 from tests.programs import needs
 
 HARD = {"v": 3.0, "a": 20.0}
@@ -119,6 +121,60 @@ def test_a_function_that_is_too_long_is_answered_by_the_model(
     assert value.tobytes() == fx.mass_matrix(np.zeros((4, 3)))[0].tobytes()
 
 
+def test_operations_of_a_task_are_those_of_its_arrays_at_each_stage(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Four stages have four times as many as one; as many as LONGEST are compiled, and no more."""
+    monkeypatch.setenv("CONDYLE_CACHE_DIR", str(tmp_path))
+
+    def said(name: str) -> str:
+        fx, zero = condyle.fixed_point(condyle.chain(1, 0), functions=("rk4", "euler", "m")), np.zeros(1)
+        fx.call(name, (zero,) if name == "m" else (zero, zero, zero))
+        return next(line for line in fx.explain().splitlines() if line.startswith(f"{name} "))
+
+    monkeypatch.setattr("condyle.fpga.integers.LONGEST", 0)
+    lengths = {
+        name: int(said(name).split("NumPy, ")[1].split(" operations are too many")[0]) for name in ("rk4", "euler", "m")
+    }
+    plan = fpga.planned(condyle.chain(1, 0), fpga.Options(("rk4", "euler", "m")))
+    assert lengths["rk4"] == 4 * lengths["euler"] and lengths["m"] == len(plan.datapaths["mass"].cones["M"])
+    for longest, runs in ((lengths["m"] - 1, "too many to compile"), (lengths["m"], "machine code")):
+        monkeypatch.setattr("condyle.fpga.integers.LONGEST", longest)
+        assert runs in said("m")
+
+
+def test_a_function_that_no_code_computes_is_answered_by_the_model(
+    arm: tuple[Robot, FixedPoint], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    robot, fx = arm
+
+    def refused(*_: object) -> None:
+        raise UnsupportedError("too wide a word")
+
+    monkeypatch.setenv("CONDYLE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("condyle.fpga.integers.program_of", refused)
+    model = condyle.fixed_point(robot, box=HARD, f_ext=FORCE, step=2e-3, functions=("id", "m"))
+    q, v, a = np.random.default_rng(5).uniform(-4, 4, (3, 2100, 3))
+    for same, value in zip(model.inverse_dynamics(q, v, a), fx.inverse_dynamics(q, v, a), strict=True):
+        assert same.tobytes() == value.tobytes()  # three pieces of at most 1000 states
+    assert "id         NumPy, too wide a word" in model.explain()
+    with pytest.raises(StateError, match=r"v has .* not finite, first in state 2000 of 2100"):
+        model.inverse_dynamics(q, np.where(np.arange(2100)[:, None] == 2000, np.nan, v), a)
+
+
+def test_functions_registered_later_are_methods_too(arm: tuple[Robot, FixedPoint]) -> None:
+    robot, fx = arm
+    mass = FUNCTIONS["m"]
+    again = replace(mass, name="again", method="mass_again", composition=(Call(mass, ("M",)),))
+    q, same = np.ones(3), condyle.fixed_point(robot, functions=("m",), target="numpy")
+    with registered(again):
+        later = condyle.fixed_point(robot, functions=("again",), target="numpy")
+        np.testing.assert_array_equal(later.mass_again(q)[0], same.mass_matrix(q)[0])
+    for nothing in ("mass_again", "_mass_again", "__mass__"):
+        with pytest.raises(AttributeError, match=f"'FixedPoint' object has no attribute '{nothing}'"):
+            getattr(fx, nothing)
+
+
 def test_limits_of_joints_tell_kernels_that_are_kept_apart(tmp_path: Path) -> None:
     """The robot's fingerprint has no limits, and formats follow from them."""
     made: list[float] = []
@@ -170,6 +226,17 @@ def test_bad_input(arm: tuple[Robot, FixedPoint]) -> None:
         condyle.fixed_point(robot, functions=("fk",))
     with pytest.raises(UnsupportedError, match=r"has no external forces: give fixed_point\(\.\.\., f_ext="):
         condyle.fixed_point(robot).inverse_dynamics(zero, zero, zero, f_ext=np.zeros((3, 6)))
+    with pytest.raises(UnsupportedError, match="mass_matrix does not depend on external forces: call it without f_ext"):
+        fx.call("m", (zero,), np.zeros((3, 6)))
+    for wrong, said in (
+        ({"word": 27}, "word=27: give text, such as '27x18', '32' or 'q16.16'"),
+        ({"functions": "id"}, "functions='id': give a list of short names"),
+        ({"functions": 7}, "functions=7: give a list"),
+        ({"threads": 0}, "threads=0.*None for every core"),
+        ({"f_ext": "large"}, "f_ext='large'"),
+    ):
+        with pytest.raises(UnsupportedError, match=said):
+            condyle.fixed_point(robot, **wrong)
     with pytest.raises(ShapeError, match="rk4: v has shape"):
         fx.rk4(zero, np.zeros(4), zero)
     with pytest.raises(UnsupportedError, match="tool"):
@@ -188,6 +255,15 @@ def test_a_pickle_and_what_is_said_of_it(arm: tuple[Robot, FixedPoint]) -> None:
     again = pickle.loads(pickle.dumps(fx))
     q = np.ones((2, 3))
     assert again.mass_matrix(q)[0].tobytes() == fx.mass_matrix(q)[0].tobytes()
+    own = {"box": HARD, "f_ext": FORCE, "step": 3e-3, "functions": ("id",), "threads": 1, "target": "numpy"}
+    other = condyle.fixed_point(condyle.chain(2, 0), "32", **own)
+    same = pickle.loads(pickle.dumps(other))
+    assert (
+        same._compiled.options == other._compiled.options
+        and same._compiled.robot.fingerprint == other._compiled.robot.fingerprint
+    )
+    assert (same.functions, same._threads, same._compiled.target) == (("id",), 1, other._compiled.target)
+    assert other._compiled.target.is_reference and not fx._compiled.target.is_reference
     assert repr(fx).startswith("<FixedPoint of") and "27x18" in repr(fx)
     assert list(signature(FixedPoint.__dict__["rk4"]).parameters) == ["self", "q", "v", "tau", "f_ext", "out"]
     assert "Answers (value, flag)" in str(fx.inverse_dynamics.__doc__)

@@ -69,6 +69,23 @@ def test_effort_limits_that_are_not_there_are_named() -> None:
         condyle.box_of_effort(condyle.load("ur5e"), "10")
 
 
+def test_accelerations_are_those_of_the_torques_beside_the_bias() -> None:
+    """1.25 times the largest sum of |M^-1| |tau - c| in 4000 states: 10 % of an effort of 30; all of c without one."""
+    builder = condyle.Builder("two").body("base").body("one", mass=2.0, com=(0.3, 0.0, 0.1), inertia=0.1 * np.eye(3))
+    builder.body("two", mass=1.0, com=(0.2, 0.1, 0.0), inertia=0.05 * np.eye(3))
+    builder.joint("i", parent="base", child="one", type="revolute", axis=(0, 1, 0), effort=30.0)
+    builder.joint("j", parent="one", child="two", type="revolute", axis=(1, 0, 0), xyz=(0.4, 0.0, 0.0), effort=0.0)
+    robot = builder.build()
+    states, dyn = fpga.sampled(robot, 4000, 0), robot.compile(target="numpy")
+    bias = dyn.inverse_dynamics(states["q"], states["v"], np.zeros((4000, 2)))
+    rows = np.abs(dyn.mass_matrix_inverse(states["q"]))
+    for options, share in (({}, 0.1), ({"percent": 100}, 1.0)):
+        torque = np.stack([np.full(4000, 30.0 * share), np.abs(bias[:, 1])], axis=1)
+        want = 1.25 * np.einsum("nij,nj->ni", rows, torque).max(axis=0)
+        found = condyle.box_of_effort(robot, **options)["a"]
+        np.testing.assert_allclose([*found["i"], *found["j"]], want, rtol=1e-9)
+
+
 def recorded(robot: Robot, n: int = 50) -> dict[str, np.ndarray]:
     states = fpga.consistent(robot, fpga.sampled(robot, n, 3, fpga.box_of(robot, {"v": 2, "a": 5}, None)))
     return {name: states[name] for name in ("q", "v", "a", "tau")}
@@ -96,6 +113,26 @@ def test_angles_beyond_the_default_are_in_the_box_and_joints_that_stand_have_som
     states["q"][0, 1] = 40.0
     with pytest.raises(UnsupportedError, match=f"q of {NAMES[1]} reaches 40: an angle is at most 31 rad"):
         condyle.box_of_states(ARM, states["q"], states["v"], states["a"])
+
+
+def test_the_largest_numbers_of_a_recording_are_those_of_a_box() -> None:
+    """A box of 1.25 times that ends where boxes end."""
+    states = recorded(ARM)
+    states["q"][0], states["v"][0], states["a"][0] = (31.0, 30.0, 20.0), 1e6, -1e6
+    said = condyle.box_of_states(ARM, states["q"], states["v"], states["a"])
+    assert said["q"] == {NAMES[0]: [31.0], NAMES[1]: [31.0], NAMES[2]: [25.0]}
+    assert said["v"] == said["a"] == {name: [1e6] for name in NAMES}
+    states["q"][0, 2] = np.nextafter(31.0, 32.0)
+    with pytest.raises(UnsupportedError, match=f"q of {NAMES[2]} reaches 31"):
+        condyle.box_of_states(ARM, states["q"], states["v"], states["a"])
+    with pytest.raises(UnsupportedError, match="one of them"):
+        condyle.box_of_states(ARM, states["q"], states["v"], states["a"], states["tau"])
+
+
+def test_accelerations_of_a_file_go_before_its_torques(tmp_path: Path) -> None:
+    states, path = recorded(ARM), tmp_path / "states.npz"
+    saved(path, **{name: states[name] for name in ("q", "v", "a")}, tau=1e3 * states["tau"])
+    assert box_of_file(ARM, path) == condyle.box_of_states(ARM, states["q"], states["v"], states["a"])
 
 
 def test_what_a_user_says_has_priority() -> None:

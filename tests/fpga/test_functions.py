@@ -17,7 +17,7 @@ from condyle.fpga.rtl.accelerator import BIAS, COLUMNS, INVERSE, PRODUCTS, SOLVE
 from condyle.fpga.rtl.export import Facts, Sheet, write
 from condyle.fpga.simulation import simulate
 from condyle.functions import FUNCTIONS, registered
-from condyle.specification import Call, Function
+from condyle.specification import Call, Function, MinusProduct
 from tests.programs import skip_without
 
 CODES = {
@@ -95,6 +95,15 @@ def test_five_bits_of_code(tmp_path: Path) -> None:
         {"composition": (Call(FUNCTIONS["id"], ("tau",)),)},
         {"composition": (Call(FUNCTIONS["minv"], ("Minv",), ("p",)),)},
         {"composition": (Call(FUNCTIONS["m"], ("M",)), Call(FUNCTIONS["minv"], ("Minv",)))},
+        {"inputs": FUNCTIONS["step"].inputs},
+        {"inputs": (*FUNCTIONS["fd"].inputs, FUNCTIONS["id"].inputs[2])},
+        {"outputs": FUNCTIONS["m"].outputs},
+        {"composition": (*FUNCTIONS["difd"].composition[:1], MinusProduct("Minv", "M", "Minv"))},
+        {
+            "inputs": FUNCTIONS["fd"].inputs,
+            "outputs": FUNCTIONS["id"].outputs,
+            "composition": (Call(FUNCTIONS["fd"], ("a",)), Call(FUNCTIONS["id"], ("tau",))),
+        },
     ],
 )
 def test_a_function_without_a_plan_is_refused_by_name(tmp_path: Path, changed: dict[str, object]) -> None:

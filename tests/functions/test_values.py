@@ -17,7 +17,7 @@ from condyle.functions import AUXILIARY, FUNCTIONS, function_of
 from condyle.functions.dynamics import FORWARD_DYNAMICS, INVERSE_DYNAMICS
 from condyle.functions.repeat import repeat
 from condyle.functions.steps import STEP
-from condyle.specification import Derivative, Function, Repeat, Taking
+from condyle.specification import Call, Derivative, Function, MinusProduct, Repeat, Taking, expanded
 from condyle.specification.ports import F_EXT, GRAVITY, INERTIAS
 
 pytestmark = pytest.mark.smoke
@@ -76,6 +76,24 @@ def test_a_function_says_what_it_was_made_of() -> None:
     backwards = vjp(rollout).repeat
     assert backwards is not None and backwards.backwards and backwards.function is STEP
     assert taking(vjp(INVERSE_DYNAMICS), F_EXT) == vjp(INVERSE_DYNAMICS.taking(F_EXT))
+
+
+def test_a_composition_of_compositions_is_their_steps_under_the_names_outside() -> None:
+    """What is inside keeps its names where it says none, and has those of the outer call where that says some."""
+    bias, product = Call(INVERSE_DYNAMICS, ("tau",)), MinusProduct("Minv", "dtau_dq", "da_dq")
+    renamed = Call(INVERSE_DYNAMICS, ("tau",), ("q", "dv", "a"))
+    inner = replace(FUNCTIONS["difd"], name="inner", composition=(bias, renamed, product))
+    outer = replace(inner, name="outer", composition=(Call(inner, ("x", "y"), ("q", "v", "b", "W")), product))
+    assert [port.name for port in inner.inputs] == ["q", "v", "a", "Minv"]
+    assert [port.name for port in inner.outputs] == ["da_dq", "da_dv"]
+    assert expanded(outer) == (
+        Call(INVERSE_DYNAMICS, ("tau",), ("q", "v", "b")),
+        Call(INVERSE_DYNAMICS, ("tau",), ("q", "dv", "b")),
+        MinusProduct("W", "dtau_dq", "x"),
+        product,
+    )
+    plain = replace(outer, composition=(Call(inner, ("x", "y")),))
+    assert expanded(plain) == (bias, renamed, MinusProduct("Minv", "dtau_dq", "x"))
 
 
 def test_order_and_repetition_of_what_is_taken_do_not_matter() -> None:

@@ -7,7 +7,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from condyle.spatial.rotation import AboutX, AboutZ, Full, Identity, Product, Rotation, from_quaternion, from_two_turns
+from condyle.spatial.rotation import (
+    AboutX,
+    AboutZ,
+    Axes,
+    Full,
+    Identity,
+    Product,
+    Rotation,
+    composed,
+    from_quaternion,
+    from_two_turns,
+)
 from tests.accuracies import FEW_ROUNDINGS
 
 pytestmark = pytest.mark.smoke
@@ -43,6 +54,7 @@ ROTATION_KINDS: dict[str, Callable[[], tuple[Rotation, Array]]] = {
         about_z(2.7),
     ),
     "full": lambda: (Full(rows(any_rotation(1))), any_rotation(1)),
+    "axes": lambda: (Axes(rows(any_rotation(1).T)), any_rotation(1)),
     "chain": lambda: (
         Product(Full(rows(any_rotation(2))), AboutZ(float(np.cos(-2.0)), float(np.sin(-2.0)))),
         about_z(-2.0) @ any_rotation(2),
@@ -78,6 +90,15 @@ def test_symmetric_matrices(pair: tuple[Rotation, Array]) -> None:
     S = M + M.T
     upper = np.triu_indices(3)
     assert close(rotation.back_symmetric(tuple(S[upper].tolist())), (E.T @ S @ E)[upper])
+
+
+def test_what_is_composed_keeps_its_structure() -> None:
+    """Two turns about z are one, two matrices of axes are one, and what does nothing is left out."""
+    turn, axes, full = AboutZ(0.6, 0.8), Axes(rows(any_rotation(1))), Full(rows(any_rotation(2)))
+    kinds = [composed(first, second) for first, second in ((turn, Identity()), (axes, axes), (axes, turn))]
+    assert kinds[0] is turn and isinstance(kinds[1], Axes) and kinds[2] == Product(axes, turn)
+    both = composed(Product(full, turn), turn)
+    assert isinstance(both, Product) and both.first is full and close(both.second, np.array((-0.28, 0.96)))
 
 
 @pytest.mark.parametrize("seed", range(5))

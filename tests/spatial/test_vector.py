@@ -71,6 +71,25 @@ def test_pairs() -> None:
     same(twist.cross_force(pair(A, B), pair(C, A)), (np.cross(B, C), np.cross(B, A) + np.cross(A, C)))
 
 
+def test_sums_of_columns_and_columns_of_symmetric_matrices() -> None:
+    same(twist.combined((2.0, -3.0), (pair(A, B), pair(B, C))), (2 * A - 3 * B, 2 * B - 3 * C))
+    same(vec.map_columns(lambda x: vec.scale(2.0, x), UPPER), 2 * S)
+    same(vec.cross_symmetric(t(A), UPPER), np.cross(A, S, axisb=0).T)
+
+
+def test_three_of_many_and_constants() -> None:
+    assert vec.three((1.0, 2.0, 3.0, 4.0)) == (1.0, 2.0, 3.0)
+    assert vec.three((1.0, 2.0, 3.0, 4.0), 1) == (2.0, 3.0, 4.0)
+    for got, want in (
+        (vec.ZERO, np.zeros(3)),
+        (vec.ZERO_SYMMETRIC, np.zeros(6)),
+        (vec.ZERO_MATRIX, np.zeros((3, 3))),
+        (vec.IDENTITY_MATRIX, np.eye(3)),
+        (twist.ZERO, np.zeros((2, 3))),
+    ):
+        same(got, want)
+
+
 def test_scalars_may_be_batches() -> None:
     batch = tuple(rng.uniform(-1, 1, (3, 4)))
     crossed = np.stack(vec.cross(batch, t(A)), axis=-1)

@@ -407,11 +407,6 @@ class Function:
         taken, given = (",".join(f"({','.join(port.dims)})" for port in ports) for ports in (self.inputs, self.outputs))
         return f"{taken}->{given}"
 
-    @property
-    def made_of(self) -> tuple[Function, ...]:
-        """The functions that its composition calls."""
-        return tuple(step.function for step in self.composition if isinstance(step, Call))
-
     def route_names(self, shared_coordinates: bool) -> list[str]:
         """The routes that serve a robot with or without mimic joints, the baseline ones too."""
         return [name for name, route in self.routes.items() if not (shared_coordinates and route.alone)]

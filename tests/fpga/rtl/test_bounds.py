@@ -20,12 +20,12 @@ from condyle.fpga import magnitudes
 from condyle.fpga.magnitudes import GAIN, MagnitudeBounds, upper_bounds
 from condyle.fpga.rtl import evaluate as model
 from condyle.fpga.rtl.build import Accelerator
-from condyle.fpga.rtl.datapath import Datapath, Word
+from condyle.fpga.rtl.datapath import Datapath, Op, Word
 from condyle.fpga.rtl.export import Facts, Sheet
 from condyle.fpga.rtl.operators import Arrays
 from condyle.fpga.rtl.page import page
 from condyle.fpga.rtl.report import bounds, proven, report
-from condyle.fpga.rtl.target import Integers, Reals, values_of
+from condyle.fpga.rtl.target import Format, Integers, Reals, values_of
 from condyle.fpga.rtl.vectors import task_of
 from condyle.fpga.staged import Staged, pivot_bounds, trace_staged
 from condyle.model.robot import Robot
@@ -181,6 +181,72 @@ def test_an_inertia_of_no_body_gives_no_floor_to_what_carries_it() -> None:
     wrong = replace(tree.links[3], numbers=tree.links[3].numbers._replace(mass=-1.0))
     links = (*tree.links[:3], wrong, *tree.links[4:])
     assert [x > 0.0 for x in pivot_bounds(replace(tree, links=links))] == [k > 3 for k in range(7)]
+
+
+def test_bounds_of_each_operation_by_hand() -> None:
+    """|v| <= 2 in units of 1/16, |a| <= 5 in units of 1/8: (size, error in its step, error since the inputs)."""
+    words = [Word("v", 0), Word("a", 0), Word("sin", 0), Word("cos", 0), Word("floats", 0), Word("tau", 0)]
+    wide, half = Format(10, 4), Format(10, 3)
+    trig = Format(18, 17)
+    ops = [Op("input", one) for one in (wide, half, trig, trig, Format(2, 0), half)]
+    ops += [
+        Op("add", half, (0, 1)),
+        Op("sub", half, (0, 1), drop=2),
+        Op("mul", Format(12, 2), (0, 1), factor=6),
+        Op("const", Format(8, 4), value=-24),
+        Op("wire", Format(10, 6), (0,)),
+        Op("rcp", Format(12, 6), (1,), lower=3.0),
+        Op("rcp", Format(12, 6), (1,), lower=0.375),
+        Op("add", half, (0, 1), value=-5, shifts=2),
+        Op("mul", Format(20, 12), (2, 0), factor=10),
+        Op("mul", Format(20, 12), (3, 1), factor=10),
+        Op("add", Format(20, 12), (14, 15)),
+        Op("add", Format(20, 12), (14, 14)),
+        Op("sub", Format(20, 12), (14, 15), upper=5.0, noise=1.0),
+        Op("sincos", trig, (0,)),
+    ]
+    inputs = tuple((word, k) for k, word in enumerate(words))
+    path = Datapath("by_hand", tuple(ops), inputs, (("out", ((Word("y", 0), 18),)),))
+    found = bounds(path, {words[0]: 2.0, words[1]: 5.0})
+    x, dx, y, dy = 2.0625, 1 / 16, 5.125, 1 / 8
+    turn, nothing = (1.0, 2e-5, 2e-5), (math.inf,) * 3
+    assert found[:6] == [(x, dx, dx), (y, dy, dy), turn, turn, (1.0, 0.0, 0.0), nothing]
+    sum_lost, drop_lost, cut_lost = 1 / 4, 1 / 16 + 1 / 8, 2.0 * x + 1.0  # a cut to six bits has units of 2
+    least = 3.0 - 3 / 8
+    inverse_lost = 5e-7 / least + 1 / 64
+    inverse_error = (1 / 4) / least**2 + inverse_lost
+    sized = sum_lost + (x + y) / 5.0
+    want = [
+        (x + y + sum_lost, dx + dy + sum_lost),
+        (x + y + drop_lost, dx + dy + drop_lost),
+        (x * y + cut_lost, x * dy + y * dx + dx * dy + cut_lost),
+        (1.5, 1 / 16),
+        (x / 4, dx / 4),
+        (1.0 / least + inverse_lost, inverse_error),
+        (math.inf, math.inf),
+        (x + y + sized, dx + dy + sized),
+    ]
+    for bound, (size, error) in zip(found[6:14], want, strict=True):
+        assert bound == pytest.approx((size, error, error), rel=1e-12)
+    by_sine, by_cosine = 1 / 16 + 4 / 4096, 1 / 8 + 4 / 4096
+    turned = math.hypot(x, y) * (1.0 + 2e-5) + by_sine + by_cosine
+    assert found[16].size == pytest.approx(turned + 2 / 4096, rel=1e-12)
+    assert found[17].size == pytest.approx(2.0 * (x + by_sine) + 2 / 4096, rel=1e-12)  # no sine and cosine
+    assert found[18].size == found[16].size and found[18].error == found[16].error > 5.0 / 512.0
+    assert found[19] == nothing
+    small = replace(path, ops=(*ops[:18], replace(ops[18], upper=512.0 * found[18].error), ops[19]))
+    assert bounds(small, {words[0]: 2.0, words[1]: 5.0})[18] == (found[18].size, 0.0, found[18].drift)
+
+
+@pytest.mark.parametrize("above", [False, True])
+def test_a_format_holds_its_largest_number_and_no_more(above: bool) -> None:
+    end = Format(20, 12).limit / 4096.0
+    upper = math.nextafter(end, math.inf) if above else end
+    ops = (Op("input", Format(30, 20)), Op("add", Format(20, 12), (0, 0), noise=1.0, upper=upper))
+    path = Datapath("edge", ops, ((Word("v", 0), 0),), (("out", ((Word("y", 0), 1),)),))
+    assert proven(path, {Word("v", 0): 100.0}) == {1: not above}
+    silent = replace(path, ops=(ops[0], replace(ops[1], noise=0.0)))
+    assert not proven(silent, {Word("v", 0): 100.0})
 
 
 def test_reciprocals_of_short_limbs_are_proven() -> None:

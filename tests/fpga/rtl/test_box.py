@@ -269,6 +269,23 @@ def test_errors_are_quantiles_and_maxima_of_tasks_without_a_flag() -> None:
             assert found[f"{name}_{x}"] == np.percentile(kept, part)
 
 
+def test_what_is_zero_but_for_rounding_has_no_relative_error() -> None:
+    """A column up to 1e-9; a larger one is compared with its largest entry over the tasks."""
+    robot = condyle.chain(2, 0)
+    plan = fpga.planned(robot, fpga.Options(("id",)))
+    states = fpga.consistent(robot, fpga.sampled(robot, 20, 3))
+    answer = evaluate(plan, "id", task_of(plan, "id", states))
+    (truth,) = fpga.answer_of(robot, plan.tasks["id"], states, 0.0)
+    far = np.abs(dense(plan, "id", "tau", answer, truth) - truth)
+    for size, counts in ((1e-9, False), (2e-9, True)):
+        small = np.stack([truth[:, 0], np.full(20, size)], axis=1)
+        gap = np.abs(dense(plan, "id", "tau", answer, truth) - small)
+        found = task_errors(plan, "id", answer, [small])
+        own = far[:, 0] / np.abs(truth[:, 0]).max()
+        np.testing.assert_array_equal(found["tau_absolute"], gap.max(axis=1))
+        np.testing.assert_array_equal(found["tau_relative"], np.maximum(own, gap[:, 1] / size) if counts else own)
+
+
 def test_all_tasks_flagged_have_no_error() -> None:
     assert errors_of({"x": np.full(3, np.nan)}) == {"clamped": 1.0, "x": 0.0, "x_p50": 0.0, "x_p90": 0.0, "x_p99": 0.0}
 

@@ -10,7 +10,7 @@ import pytest
 
 from condyle.errors import UnsupportedError
 from condyle.fpga.rtl import evaluate, operators
-from condyle.fpga.rtl.evaluate import EXACT, Doubles, Signal
+from condyle.fpga.rtl.evaluate import EXACT, SMALL, Doubles, Signal
 from condyle.fpga.rtl.operators import Arithmetic, Arrays, Number
 from condyle.fpga.rtl.target import Format, Integers
 from condyle.ir.expr import Graph, Value
@@ -132,6 +132,24 @@ def test_what_no_double_holds_is_refused() -> None:
         ints.times(wide, wide)
     with pytest.raises(UnsupportedError, match="are not exact in float64"):
         ints.sum(ints.shifted(wide, 2), ints.shifted(wide, 2))
+
+
+def test_what_a_double_holds_to_its_last_integer_is_exact() -> None:
+    """2^53; beyond it a sum may only go into a clamp, with a summand too small to bring it back."""
+    ints, x = Doubles(), cast(Scalar, Graph().input(0, 0))
+    most, small, one = Signal(x, EXACT), Signal(x, SMALL), Signal(x, 1.0)
+    assert ints.times(most, one).most == ints.shifted(most, -1).most * 2.0 == EXACT
+    assert ints.sum(Signal(x, EXACT / 2), Signal(x, EXACT / 2)).most == EXACT
+    assert ints.sum(most, small).most == ints.sum(small, most, -1).most == EXACT + SMALL
+    for refused in (
+        lambda: ints.times(most, Signal(x, 1.001)),
+        lambda: ints.sum(most, Signal(x, SMALL + 1.0)),
+        lambda: ints.shifted(Signal(x, EXACT + 2.0), -1),
+    ):
+        with pytest.raises(UnsupportedError, match=r"^integers up to .* are not exact in float64"):
+            refused()
+    assert ints.low(most, 5).most == 31.0 and ints.shifted(Signal(x, 5.0), -1).most == 3.0
+    assert ints.shifted(Signal(x, 5.0), 2).most == 20.0 and ints.constant(-7).most == 7.0
 
 
 def test_a_clamp_that_cannot_happen_is_left_out() -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import condyle
+from condyle.fpga.rtl.boundary import _returned
 from condyle.fpga.rtl.header import HEAD, HEADER, RETURNED, RETURNED_BITS, TAG_BITS
 from tests.programs import needs
 
@@ -44,6 +45,10 @@ def test_fields_do_not_overlap() -> None:
     assert all(bits.low <= bits.high for bits in rows)
     assert RETURNED[0] == "tag" and RETURNED_BITS >= TAG_BITS
     assert HEADER["tag"].high == HEAD - 1  # host.h takes it without a mask
+
+
+def test_a_tag_has_its_own_bits_and_begins_again_after_the_last() -> None:
+    assert [_returned(tag) for tag in (0, 5, 65_535, 65_541)] == [0, 5 << 16, 65_535 << 16, 5 << 16]
 
 
 def made(folder: Path, *command: str) -> str:

@@ -26,6 +26,16 @@ def test_sine_and_cosine_are_within_1e_5_of_the_words_angle(format: Format) -> N
     assert np.abs(cosine / 2.0**17 - np.cos(angle)).max() < 1e-5
 
 
+def test_sine_and_cosine_end_one_unit_below_one() -> None:
+    """At quarters of a turn they are cut to what 18 bits hold, on both sides."""
+    format = Format(27, 23)
+    n = format.from_real(np.array([0.0, np.pi / 2, np.pi, -np.pi / 2]))
+    sine, cosine = operators.sincos(Arrays(), n, format)
+    end = 2**17 - 1
+    assert [sine[1], sine[3], cosine[0], cosine[2]] == [end, -end, end, -end]
+    assert np.abs([sine[0], sine[2], cosine[1], cosine[3]]).max() <= 1
+
+
 @pytest.mark.parametrize("format", [Format(27, 20), Format(32, 12), Format(27, 30)])
 def test_a_reciprocal_is_within_5e_7_and_a_step(format: Format) -> None:
     n = np.unique(np.concatenate([np.exp(RNG.uniform(np.log(2.0**12), np.log(format.limit), 50_000)), [format.limit]]))

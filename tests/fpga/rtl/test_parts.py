@@ -34,6 +34,27 @@ def test_what_a_unit_costs(unit, dsp48e2, dsp48e1, mult18) -> None:
     assert found == [dsp48e2, dsp48e1, dsp48e1, mult18]
 
 
+FACTORS = {"xcup": (27, 18), "xc7": (25, 18), "ecp5": (18, 18)}
+"""Bits of the signed factors of a multiplier, by family."""
+RESOURCES = {
+    "xcvu9p": ("xcup", 6840, 1_182_240, 4240),
+    "xcu250": ("xcup", 12_288, 1_728_000, 7618),
+    "xck26": ("xcup", 1248, 117_120, 773),
+    "xc7a100t": ("xc7", 240, 63_400, 148),
+    "xc7z020": ("xc7", 220, 53_200, 136),
+    "ecp5-85k": ("ecp5", 156, 83_640, 96),
+    "ecp5-45k": ("ecp5", 72, 43_848, 44),
+    "ecp5-25k": ("ecp5", 28, 24_288, 17),
+}
+"""Family, multipliers, look-up tables, and 62 % of the multipliers."""
+
+
+def test_what_each_part_has() -> None:
+    found = {name: (part.family, part.dsp, part.lut, part.budget) for name, part in PARTS.items()}
+    assert found == RESOURCES
+    assert all(part.factors == FACTORS[part.family] for part in PARTS.values())
+
+
 @pytest.mark.parametrize(("part", "dsp"), [("xc7a100t", 240), ("xc7z020", 220)])
 def test_a_part_of_the_7_series_has_words_that_fit_its_multipliers(part: str, dsp: int) -> None:
     options = Options(("id", "fd"), part=part)

@@ -14,7 +14,7 @@ from condyle.fpga.rtl.header import RETURNED_BITS
 from condyle.fpga.rtl.target import Format, Reals, constant_format
 from condyle.fpga.rtl.target import Word as Numbers
 from condyle.ir.program import Program
-from condyle.specification import Composition, Function, MinusProduct, Port
+from condyle.specification import Composition, Function, Port
 from condyle.specification.integrators import METHODS
 from condyle.specification.integrators import Stage as Weights
 
@@ -208,10 +208,6 @@ class Task:
     @property
     def inputs(self) -> dict[str, Port]:
         return {port.name: port for port in self.function.every_input}
-
-    @property
-    def products(self) -> list[MinusProduct]:
-        return [step for step in self.composition if isinstance(step, MinusProduct)]
 
     def takes(self, word: Word, base: int) -> bool:
         """Whether it uses a word; the first `base` entries of v are the base's."""

@@ -260,7 +260,7 @@ class Packet:
 
 
 def packets(
-    acc: Accelerator, boundary: Boundary, tasks: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool = True
+    acc: Accelerator, boundary: Boundary, tasks: Mapping[str, Mapping[Word, Integers]], seed: int, wrong: bool
 ) -> list[Packet]:
     """Of each function its tasks (n,), in a random order, with tags from 0 on; between them, if asked for, wrong ones:
     too short, of a code that no function has."""
