@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from condyle.algorithms.quadratic_program import Problem, Side, State, answers, precision, scaled, step, stiffened
+from condyle.algorithms.quadratic_program import Problem, Side, State, answers, held, precision, scaled, step, stiffened
 
 ROWS, BOX = (Side(3, 1.0), Side(3, -1.0), Side(4, -1.0)), (Side(0, 1.0), Side(1, -1.0))
 
@@ -161,3 +161,43 @@ def test_the_loop_ends_where_nothing_is_left(seed: int) -> None:
     if feasible:
         G, h, E = sides_of(problem)
         assert (G @ x - h).max() < 1e-6 and np.abs(E @ x - problem.equal).max() < 1e-6 and residual < 1e-6
+
+
+@pytest.mark.parametrize("mu", [1e-15, 1e-9, 1.1e-7])
+def test_a_step_is_the_last_where_it_leaves_little(mu: float) -> None:
+    """Far from all limits: of the gradient, of s z, or of what the curvature of a long step leaves of it."""
+    ends = set[float]()
+    for seed in range(3):
+        problem, x = small_problem(seed)
+        limits, rows = [h + 1e3 for h in problem.limits], [*problem.rows[:2], [0.0] * 3]
+        small, state, _ = scaled(problem._replace(limits=limits, rows=rows, equal=[0.0]), x.tolist(), [])
+        stiff, room = stiffened(small, state), np.array(small.room(small.places(state.x)))
+        for left in np.geomspace(1e-7, 1e-4, 60):
+            here = state._replace(left=float(left), z=(mu / room).tolist())
+            ends.add(done := float(step(stiff, here)[1]))
+            assert done == float(stepped(stiff, here)[1] < 0.0)
+    assert ends == {1e-9: {0.0, 1.0}}.get(mu, {float(mu < 1e-8)})
+
+
+def test_without_limits_a_problem_is_scaled_by_its_step() -> None:
+    problem = Problem([[2.0, 0.0], [0.0, 8.0]], [3.0, -1.0], [], (), [], [])
+    small, state, units = scaled(problem, [0.5, 0.25], [])
+    assert (units.x, units.force) == (4.0 / 8.0, 4.0) and state.x == [1.0, 0.5]
+    assert small.hessian == [[0.25, 0.0], [0.0, 1.0]] and small.gradient == [0.75, -0.25]
+
+
+def test_a_solution_is_held_by_springs() -> None:
+    """The stiffest has 1e8 times H's largest entry, in units of unit rows, and holds equalities; at a limit stands one
+    more in series, of stiffness multiplier / slack."""
+    sides = Side(0, 1.0), Side(1, -1.0), Side(2, -1.0), Side(3, 1.0)
+    rows = [[3.0, 4.0], [0.0, 0.5], [2.0, 0.0]]
+    x, limits = [0.5, 0.25], [0.5, 1.0, -3.0, 1.125]
+    problem = Problem([[2.0, 0.0], [0.0, 5.0]], [0.0, 0.0], rows, sides, limits, [1.0])
+    found, top = held(problem, x, [7.0, -1e10, 3.0, 2.0, 6.0]), 5e8
+    # the slacks are 0, 1.25, negative, 1; of the third side the multiplier has the wrong sign
+    wanted = [top, top * 1e10 / (top * 1.25 + 1e10), 0.0, top / 0.25 * 2.0 / (top / 0.25 + 2.0)]
+    np.testing.assert_allclose(found.d, wanted, rtol=1e-12)
+    np.testing.assert_allclose(found.weights, [*wanted, top / 4.0], rtol=1e-12)
+    A = np.concatenate([np.eye(2), rows])
+    matrix = np.array(problem.hessian) + A.T @ np.diag(found.weights) @ A + 5e-10 * np.eye(2)
+    np.testing.assert_allclose(matrix @ found.factored.solve([1.0, -2.0]), [1.0, -2.0], rtol=1e-6)
