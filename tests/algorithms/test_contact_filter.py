@@ -1,13 +1,29 @@
-"""Proximal iterations and the matrix that stands for them are the same."""
+"""The filter of contact forces as a polynomial, its numbers, and proximal iterations with the matrix that stands for
+them."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from condyle.algorithms.contact_forces import Regular, proximal, proximal_inverse
+import condyle
+from condyle.algorithms.contact_forces import (
+    Constrained,
+    Regular,
+    depends,
+    filtered,
+    filtered_change,
+    filtered_inverse,
+    proximal,
+    proximal_inverse,
+)
+from condyle.algorithms.contacts import scales
 from condyle.algorithms.ltl import ltl
 from condyle.algorithms.matrix import SparseMatrix
+from condyle.algorithms.unrolled import Unrolled
+from condyle.compile.options import bound_of
+from condyle.model.placement import Placement
+from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number
 
 SIZE = 4
@@ -29,3 +45,111 @@ def test_the_matrix_of_proximal_iterations_is_what_they_do(times: int) -> None:
     for i, j, x in proximal_inverse(regular, times):
         inverse[i, j] = x
     np.testing.assert_allclose(inverse @ b, f, rtol=1e-12)
+
+
+def regular_of(G: np.ndarray, R: np.ndarray) -> Regular:
+    matrix = SparseMatrix.from_entries(SIZE, [(i, j, number(x)) for (i, j), x in np.ndenumerate(G + np.diag(R))])
+    return Regular(ltl(matrix), [number(x) for x in R])
+
+
+def forces_of(G: np.ndarray, R: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A (1 - X)^3 (1 + 4 X + 10 X^2 + 20 X^3) b, A = (G + R)^-1, X = R A."""
+    A, one = np.linalg.inv(G + np.diag(R)), np.eye(SIZE)
+    X = np.diag(R) @ A
+    left = one - X
+    return A @ left @ left @ left @ (one + 4.0 * X + 10.0 * X @ X + 20.0 * X @ X @ X) @ b
+
+
+def matrices() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """R is as large as G, so that every power of X counts."""
+    rng = np.random.default_rng(1)
+    half, b = rng.normal(size=(SIZE, SIZE)), rng.normal(size=SIZE)
+    return half @ half.T, rng.uniform(0.5, 2.0, SIZE), b
+
+
+def test_the_filter_is_its_polynomial() -> None:
+    G, R, b = matrices()
+    regular, wanted = regular_of(G, R), forces_of(G, R, b)
+    np.testing.assert_allclose(filtered(regular, b.tolist()), wanted, rtol=1e-12)  # pyright: ignore
+    found = np.zeros((SIZE, SIZE))
+    for i, j, x in filtered_inverse(regular):
+        found[i, j] = x
+    np.testing.assert_allclose(found @ b, wanted, rtol=1e-12)
+
+
+def test_the_filter_changes_as_differences_do() -> None:
+    (G, R, b), rng, h = matrices(), np.random.default_rng(2), 1e-6
+    half, dR, db = rng.normal(size=(SIZE, SIZE)), rng.normal(size=SIZE), rng.normal(size=SIZE)
+    dG = half + half.T
+    rows = [dict(enumerate(row)) for row in dG.tolist()]
+    found = filtered_change(regular_of(G, R), b.tolist(), db.tolist(), rows, dR.tolist())
+    ahead, behind = (forces_of(G + s * dG, R + s * dR, b + s * db) for s in (h, -h))
+    np.testing.assert_allclose(found, (ahead - behind) / (2.0 * h), rtol=1e-7)  # pyright: ignore
+
+
+def body(joint: str, mass: float, moments: tuple[float, float, float]) -> condyle.Robot:
+    builder = condyle.Builder().body("body", mass=mass, inertia=np.diag(moments))
+    return builder.joint("joint", parent="world", child="body", type=joint).build()
+
+
+def tree_with(robot: condyle.Robot, *contacts: condyle.Contact) -> Tree:
+    return tree_of(robot, bound_of(robot, contacts=contacts))
+
+
+BOX = 2.0, (0.02, 0.03, 0.04)
+
+
+@pytest.mark.filterwarnings("ignore:.*a point mass")
+@pytest.mark.parametrize(
+    ("joint", "numbers", "kind", "x", "wanted"),
+    [
+        ("translation", BOX, "plane", 0.0, (0.5, 16.0)),  # S = 1 / m, nothing turns; S / reach^2 = 0.5 / 0.0225
+        ("translation", BOX, "plane", 1.0, (0.5, 0.5)),  # 0.5 / 1.0225
+        ("translation", (2.0, (0.0, 0.0, 0.0)), "plane", 0.0, (0.5, 0.0)),  # no mass away from it
+        ("free", BOX, "point", 0.0, (1.0,)),  # 0.5 + 0.0225 T = 1.31
+        ("free", BOX, "plane", 0.0, (1.0, 64.0)),  # T = mean(1 / I) = 36.1, and 22.2 more
+        ("free", (2.0, (0.2, 0.2, 0.2)), "plane", 0.0, (1.0, 8.0)),  # 0.5 + 0.15 T, T + 0.5 / 0.15 with T = 5
+        ("revolute", BOX, "plane", 0.0, (0.25, 8.0)),  # T = 25 / 3
+    ],
+)
+def test_scales_are_those_of_a_body(
+    joint: str, numbers: tuple[float, tuple[float, float, float]], kind: str, x: float, wanted: tuple[float, ...]
+) -> None:
+    """S + reach^2 T of translations, T + S / reach^2 of rotations, rounded to a power of two."""
+    contact = condyle.Contact("body", kind, placement=Placement.from_rpy((x, 0.0, 0.0)))
+    assert scales(tree_with(body(joint, *numbers), contact)) == tuple(np.repeat(wanted, 3))
+
+
+def test_the_numbers_of_the_filter() -> None:
+    """R_i = mu (G_ii + s_i / 4) + 1e-12 with G_ii = s_i = 1 / m; 1 more where a contact is off."""
+    beside = condyle.Contact("body", placement=Placement.from_rpy((0.1, 0.0, 0.0)))
+    tree = tree_with(body("translation", *BOX), condyle.Contact("body"), beside)
+    for flag in (1.0, 0.0):
+        way = Constrained(Unrolled(tree, {"q": [0.0] * 3}), [1.0, flag])
+        on = 1e-6 * 0.625 + 1e-12
+        np.testing.assert_allclose(way.regular.damped[:3], [on] * 3, rtol=1e-12)  # pyright: ignore
+        np.testing.assert_allclose(way.regular.damped[3:], [on - 5e-7 * (1.0 - flag)] * 3, rtol=1e-12)  # pyright: ignore
+        alike = [float(x) for x in way.damping_by([0.5] * 5 + [2.0], True)]  # type: ignore[arg-type]
+        np.testing.assert_allclose(alike, [1e-6 * (0.75 + 0.125) + 1e-12] * 6, rtol=1e-12)
+        soft = way.regularised(way.G, mu=1e-4)
+        np.testing.assert_allclose(soft.damped[:3], [1e-4 * 0.625 + 1e-12] * 3, rtol=1e-12)  # pyright: ignore
+        D = 1.0 / np.array([float(x) for x in way.regular.factors.inverse_D])  # type: ignore[arg-type]
+        if not flag:
+            np.testing.assert_allclose(D[3:], 1.0 + on - 5e-7, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("joint", "places", "wanted"),
+    [
+        ("translation", [], False),
+        ("translation", [0.0], False),
+        ("translation", [0.0, 0.5], True),  # more rows than coordinates
+        ("free", [0.0], False),
+        ("free", [0.3, 0.3 + 1e-7], True),
+        ("free", [-0.3, 0.3], True),  # the distance between them does not change
+        ("revolute", [0.3], True),
+    ],
+)
+def test_rows_that_depend_on_each_other(joint: str, places: list[float], wanted: bool) -> None:
+    contacts = [condyle.Contact("body", placement=Placement.from_rpy((x, 0.0, 0.0))) for x in places]
+    assert depends(tree_with(body(joint, *BOX), *contacts)) == wanted
