@@ -17,6 +17,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "__main__": ("tests/cli/test_main.py",),
     "api": ("tests/test_golden.py", "tests/test_options.py", "tests/test_messages.py"),
     "algorithms": ("tests/algorithms", "tests/laws", "tests/contacts"),
+    "algorithms/__init__": ("tests/test_imports.py",),
     "algorithms/drives": ("tests/drives", "tests/steps"),
     "algorithms/stepping": ("tests/steps",),
     "backends/added": ("tests/test_extending.py",),

@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.algorithms.quadratic_program import Side
 from condyle.derivatives import columns_of, derivative, hessian, jacobian, jvp, vjp
 from condyle.errors import UnsupportedError
 from condyle.functions import AUXILIARY, FUNCTIONS, iterate, repeat
+from condyle.functions.quadratic_program import Shape, quadratic_program
 from condyle.model.tree import tree_of
 from condyle.specification import Bound
 from condyle.trace.reference import evaluate
@@ -109,3 +111,43 @@ def test_derivatives_of_loops() -> None:
     step = condyle.function(lambda x: {"x": 0.5 * x, "done": x[0]}, inputs={"x": 2}).specification
     with pytest.raises(UnsupportedError, match=r"^vjp.*an iteration that ends has no such derivative"):
         vjp(iterate(step, 4))
+
+
+def test_all_derivatives_of_a_function_that_has_a_jvp_and_a_vjp() -> None:
+    """Of a quadratic program: its Jacobian by differences, and the curvature of the answers, by those of its vjp."""
+    program, tree = (
+        quadratic_program(Shape(2, 1, 0, (Side(0, 1.0), Side(2, -1.0)), False, 30)),
+        tree_of(condyle.chain(1)),
+    )
+    numbers = {"hessian": [2.0, 0.3, 1.0], "gradient": [1.0, -2.0], "rows": [1.0, 0.5], "limits": [0.2, 0.1]}
+    point = {name: np.array([x]) for name, x in {**numbers, "start": [0.0, 0.0]}.items()}
+
+    def call(function: Any, **more: Any) -> list[Any]:
+        return evaluate(tree, function, function.route_names(False)[0], {**point, **more})
+
+    def difference(function: Any, name: str, entry: int, **more: Any) -> list[Any]:
+        ends = []
+        for h in (1e-5, -1e-5):
+            x = point[name].copy()
+            x[0, entry] += h
+            ends.append(call(function, **{**more, name: x}))
+        return [(ahead - behind) / 2e-5 for ahead, behind in zip(*ends, strict=True)]
+
+    outputs, jacobians = [port.name for port in program.outputs], jacobian(program)
+    blocks = dict(zip((port.name for port in jacobians.outputs), call(jacobians), strict=True))
+    for name in numbers:
+        width = point[name].shape[1]
+        for entry in range(width):
+            along = difference(program, name, entry)
+            for output, wanted in zip(outputs[:2], along, strict=False):
+                found = blocks[f"d{output}_d{name}"].reshape(-1, width)[:, entry]
+                np.testing.assert_allclose(found, wanted[0], rtol=0, atol=2e-5)
+    lam = {port.name: np.zeros((1, 1)) for port in vjp(program).inputs[5:]}
+    lam |= {name: np.array([[1.0, -0.5] if "x" in name else [0.0] * 3]) for name in list(lam)[:2]}
+    curved = hessian(program)
+    factors = dict(zip((port.name for port in curved.inputs[5:]), lam.values(), strict=True))
+    H = call(curved, **factors)[0].reshape(11, 11)
+    gradients = [difference(vjp(program), name, k, **lam) for name in point for k in range(point[name].shape[1])]
+    wanted = np.array([np.concatenate([x[0] for x in gradient]) for gradient in gradients])
+    np.testing.assert_allclose(H, 0.5 * (wanted + wanted.T), rtol=0, atol=1e-3)
+    assert np.abs(H[:9, :9]).max() > 0.1 and np.array_equal(H, H.T)
