@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+import condyle
 from condyle.derivatives import vjp
+from condyle.derivatives.iterations import check_inside
 from condyle.errors import UnsupportedError
 from condyle.functions import (
     DEFAULT,
@@ -21,7 +23,8 @@ from condyle.functions import (
     registered,
 )
 from condyle.functions.open_rollouts import OpenRollout, open_rollout, open_rollouts, opened, rollout_by
-from condyle.functions.repeat import repeat
+from condyle.functions.repeat import iterate, repeat
+from condyle.specification import Repeat
 from condyle.specification.ports import F_EXT, OPEN
 
 STEP, FD = FUNCTIONS["step"], FUNCTIONS["fd"]
@@ -136,3 +139,36 @@ def test_a_cotangent_is_no_open_rollout() -> None:
     backwards = vjp(repeat(STEP, 1, ("tau",)))
     assert backwards.repeat is not None and opened(f"rollout_{backwards.name}") is None
     assert OpenRollout(backwards.repeat).repeat.backwards
+
+
+@pytest.mark.parametrize("number", [0, -1, (1 << 24) + 1, True, 2.0, "2", None])
+def test_steps_are_a_whole_number_up_to_two_to_the_24(number: Any) -> None:
+    said = rf"steps={number!r}; give a whole number from 1 to 16777216$"
+    with pytest.raises(UnsupportedError, match=said.replace("(", r"\(")):
+        repeat(STEP, number)
+    assert repeat(STEP, 1 << 24).repeat == Repeat(STEP, 1 << 24, ("q", "v")) and repeat(STEP, 1).name
+
+
+def test_what_a_rollout_may_err_by() -> None:
+    """As much as all its steps, up to 1e-3 and in float32 0.05."""
+    for steps, wanted in ((7, (7e-9, 3.5e-4)), (2000, (2e-6, 0.05)), (1 << 24, (1e-3, 0.05))):
+        assert repeat(STEP, steps).accuracy == pytest.approx(wanted)
+
+
+def test_what_a_loop_inside_a_function_may_be() -> None:
+    """Of the answers of the last step alone."""
+    kept = repeat(STEP, 5, last=True)
+    assert check_inside(kept) is kept.repeat
+    step = condyle.function(lambda x: {"x": 0.5 * x, "done": x[0]}, inputs={"x": 2}).specification
+    assert check_inside(iterate(step, 4)).until == "done"
+    wrong = (
+        repeat(STEP, 5),
+        repeat(STEP, 5, every=2),
+        repeat(STEP, 5, ("tau",), last=True),
+        repeat(FD, 5, last=True, summed=("a",)),
+        vjp(repeat(STEP, 5, last=True)),
+        iterate(step, 4, together=True),
+    )
+    for function in wrong:
+        with pytest.raises(UnsupportedError, match="inside another function a loop over time has the answers"):
+            check_inside(function)

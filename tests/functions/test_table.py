@@ -69,11 +69,15 @@ def of_function(function: Function, said_before: set[str]) -> Iterator[str]:
     yield f"  gives {listed(function.outputs)}"
     yield from (f"  gives with {name} {listed([port])}" for name, port in function.outputs_with.items())
     yield f"  may take {', '.join(function.takes) or '-'}"
-    yield f"  size {tuple(function.size)}, accuracy {tuple(function.accuracy)}, condition {function.condition}"
+    accuracy = ", ".join(f"{x:g}" for x in function.accuracy)
+    yield f"  size {tuple(function.size)}, accuracy ({accuracy}), condition {function.condition:g}"
     needs = (f"{key} {value}" for key, value in function.needs._asdict().items() if value)
     yield f"  needs {', '.join(needs) or '-'}; inverse {function.inverse}"
     for step in function.composition:
         yield f"  made of {step.function if isinstance(step, Call) else 'minus product'} {tuple(step)[-2:]}"
+    if function.repeat is not None:
+        said = (f"{key} {value}" for key, value in function.repeat._asdict().items() if key != "function")
+        yield f"  repeated {', '.join(said)}"
     yield from (f"  route {of_route(name, route)}" for name, route in function.routes.items())
     yield f"  derived by {', '.join(function.closed) or '-'}"
 
@@ -101,8 +105,17 @@ def contact_tree(count: int) -> Tree:
 
 def table() -> Iterator[str]:
     fd, said_before = FUNCTIONS["fd"], set[str]()
-    derived = (jvp(fd), vjp(fd), jacobian(fd), jacobian(fd, "v"), hessian(fd), vjp(FUNCTIONS["dstep"]))
-    repeated = (repeat(FUNCTIONS["step"], 7, ("tau",), 3), repeat(fd, 1, last=True))
+    integrate, mass, forced = FUNCTIONS["integrate"], FUNCTIONS["m"], fd.taking("f_ext")
+    derived = (
+        *(jvp(fd), vjp(fd), jacobian(fd), jacobian(fd, "v"), hessian(fd)),
+        *(jvp(integrate), jvp(jvp(integrate)), vjp(mass), jacobian(mass), hessian(forced), jacobian(forced, "f_ext")),
+        *(vjp(FUNCTIONS["dstep"]), jacobian(FUNCTIONS["dfd"], "q"), hessian(FUNCTIONS["cfd"]), vjp(FUNCTIONS["cfd"])),
+    )
+    repeated = (
+        repeat(FUNCTIONS["step"], 7, ("tau",), 3),
+        repeat(fd, 1, last=True),
+        vjp(repeat(fd, 4, ("q",), summed=("a",))),
+    )
     for function in (*FUNCTIONS.values(), *AUXILIARY.values(), *derived, *repeated, *of_size()):
         yield from of_function(function, said_before)
 
