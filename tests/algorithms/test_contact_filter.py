@@ -10,6 +10,7 @@ import condyle
 from condyle.algorithms.contact_forces import (
     Constrained,
     Regular,
+    _solved,
     depends,
     filtered,
     filtered_change,
@@ -153,3 +154,37 @@ def test_the_numbers_of_the_filter() -> None:
 def test_rows_that_depend_on_each_other(joint: str, places: list[float], wanted: bool) -> None:
     contacts = [condyle.Contact("body", placement=Placement.from_rpy((x, 0.0, 0.0))) for x in places]
     assert depends(tree_with(body(joint, *BOX), *contacts)) == wanted
+
+
+def iterated(G: np.ndarray, R: np.ndarray, times: int) -> np.ndarray:
+    """What so many proximal iterations make of b."""
+    A, found = np.linalg.inv(G + np.diag(R)), np.zeros_like(G)
+    for _ in range(times):
+        found = A @ (np.eye(len(G)) + np.diag(R) @ found)
+    return found
+
+
+def test_the_pseudo_inverse_is_of_eight_iterations() -> None:
+    """P G P with mu = 1e-4, of a matrix with an eigenvalue as small as R."""
+    beside = condyle.Contact("body", placement=Placement.from_rpy((0.1, 0.0, 0.0)))
+    tree = tree_with(body("translation", *BOX), condyle.Contact("body"), beside)
+    turn = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
+    G = turn @ np.diag([1e-5, 1e-4, 0.1, 0.5, 1.0, 2.0]) @ turn.T
+    way = Constrained(Unrolled(tree, {"q": [0.0] * 3}), [1.0, 1.0])
+    way.__dict__["G"] = SparseMatrix.from_entries(6, [(i, j, number(x)) for (i, j), x in np.ndenumerate(G)])
+    P = iterated(G, 1e-4 * (np.diag(G) + 0.125) + 1e-12, 8)
+    found = np.zeros((6, 6))
+    for i, j, x in way.pseudoinverse:
+        found[i, j] = x
+    np.testing.assert_allclose(found, P @ G @ P, rtol=0, atol=1e-6 * np.abs(found).max())
+
+
+def test_the_least_forces_are_of_six_iterations() -> None:
+    """G^-2 with mu = 1e-4 times the mean of the diagonal, of a matrix with an eigenvalue as small."""
+    rng = np.random.default_rng(3)
+    left, right = np.linalg.qr(rng.normal(size=(5, 4)))[0], np.linalg.qr(rng.normal(size=(4, 4)))[0]
+    J, wanted = left @ np.diag([1e-2, 1.0, 1.5, 2.0]) @ right, rng.normal(size=4)
+    G = J.T @ J
+    P = iterated(G, np.full(4, 1e-4 * np.trace(G) / 4.0 + 1e-12), 6)
+    found = _solved([dict(enumerate(row)) for row in J.tolist()], 4, wanted.tolist())
+    np.testing.assert_allclose(found, P @ P @ wanted, rtol=1e-6)  # pyright: ignore
