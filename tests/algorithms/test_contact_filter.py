@@ -11,10 +11,12 @@ from condyle.algorithms.contact_forces import (
     Constrained,
     Regular,
     _solved,
+    base_coordinates,
     depends,
     filtered,
     filtered_change,
     filtered_inverse,
+    least_forces,
     proximal,
     proximal_inverse,
 )
@@ -49,13 +51,13 @@ def test_the_matrix_of_proximal_iterations_is_what_they_do(times: int) -> None:
 
 
 def regular_of(G: np.ndarray, R: np.ndarray) -> Regular:
-    matrix = SparseMatrix.from_entries(SIZE, [(i, j, number(x)) for (i, j), x in np.ndenumerate(G + np.diag(R))])
+    matrix = SparseMatrix.from_entries(len(G), [(i, j, number(x)) for (i, j), x in np.ndenumerate(G + np.diag(R))])
     return Regular(ltl(matrix), [number(x) for x in R])
 
 
 def forces_of(G: np.ndarray, R: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A (1 - X)^3 (1 + 4 X + 10 X^2 + 20 X^3) b, A = (G + R)^-1, X = R A."""
-    A, one = np.linalg.inv(G + np.diag(R)), np.eye(SIZE)
+    A, one = np.linalg.inv(G + np.diag(R)), np.eye(len(G))
     X = np.diag(R) @ A
     left = one - X
     return A @ left @ left @ left @ (one + 4.0 * X + 10.0 * X @ X + 20.0 * X @ X @ X) @ b
@@ -188,3 +190,45 @@ def test_the_least_forces_are_of_six_iterations() -> None:
     P = iterated(G, np.full(4, 1e-4 * np.trace(G) / 4.0 + 1e-12), 6)
     found = _solved([dict(enumerate(row)) for row in J.tolist()], 4, wanted.tolist())
     np.testing.assert_allclose(found, P @ P @ wanted, rtol=1e-6)  # pyright: ignore
+
+
+def test_forces_turn_with_the_matrix() -> None:
+    """At b + dG f, as R = 1e-6 (G_ii + s_i / 4) moves too: by differences, of a matrix as small as R."""
+    rng, h = np.random.default_rng(4), 1e-4
+    tree = tree_with(body("translation", *BOX), condyle.Contact("body"))
+    turn, b = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(size=3)
+    G = turn @ np.diag([2e-6, 1e-6, 3e-6]) @ turn.T
+    half = rng.normal(size=(3, 3))
+    dG = 1e-6 * (half + half.T)
+    way = Constrained(Unrolled(tree, {"q": [0.0] * 3}), [1.0])
+    R = 1e-6 * (np.diag(G) + 0.125) + 1e-12
+    way.__dict__["regular"] = regular_of(G, R)
+    way.__dict__["wanted"] = b.tolist()
+    f = rng.normal(size=3)
+    rows = [dict(enumerate(row)) for row in dG.tolist()]
+    found = way.turned(f.tolist(), rows)
+    large = 1e6 * dG  # so that the change of R, which is 1e-6 of that of G, counts
+    ends = [forces_of(G + s * dG, R + s * 1e-6 * np.diag(dG), b + s * dG @ f) for s in (h, -h)]
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2.0 * h), rtol=1e-6)  # pyright: ignore
+    rows = [dict(enumerate(row)) for row in large.tolist()]
+    slopes = filtered_change(regular_of(G, R), b.tolist(), (large @ f).tolist(), rows, (1e-6 * np.diag(large)).tolist())
+    np.testing.assert_allclose(way.turned(f.tolist(), rows), slopes, rtol=1e-12)  # pyright: ignore
+
+
+def test_the_base_is_a_free_joint_on_the_world() -> None:
+    """Its six velocities carry what no actuator does; a free joint on another body is none."""
+    for kinds, wanted in (
+        (("free", "revolute"), list(range(6))),
+        (("revolute", "free"), []),
+        (("free", "free"), list(range(6))),
+    ):
+        builder = condyle.Builder()
+        for name, parent, kind in zip(("first", "second"), ("world", "first"), kinds, strict=True):
+            builder.body(name, mass=2.0, inertia=0.1 * np.eye(3))
+            builder.joint(name, parent=parent, child=name, type=kind)
+        tree = tree_with(builder.build(), condyle.Contact("second"))
+        way = Constrained(Unrolled(tree, {"q": [0.0, 0.0, 0.0, 1.0] * 4}), [1.0])
+        assert base_coordinates(way) == wanted
+        tau = [1.0 + k for k in range(tree.nv)]
+        if not wanted:
+            assert least_forces(way, tau) == ([0.0] * 3, tau)
