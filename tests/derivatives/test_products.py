@@ -114,3 +114,31 @@ def test_a_function_without_large_products_is_a_program() -> None:
     graph, symbols = graph_of(W=(4, 4), x=(4,))
     code = function_of(graph, y=multiplied(graph, symbols["W"], computed(graph)))
     assert isinstance(code, Program) and [array.name for array in code.inputs] == ["W", "x"]
+
+
+def test_derivatives_of_a_product_are_products() -> None:
+    """Of y = W x^2 and s = x x: along tangents, of cotangents, and all blocks."""
+    n, rng = 23, np.random.default_rng(0)
+    f = condyle.function(lambda W, x: {"y": W @ (x * x), "s": x @ x}, inputs={"W": (n, n), "x": n}).compile("numpy")
+    (W, dW), (x, dx, bar) = rng.normal(size=(2, n, n)), rng.normal(size=(3, n))
+    along = f.jvp()(W, x, dW, dx)
+    np.testing.assert_allclose(along.dy, dW @ (x * x) + W @ (2.0 * x * dx), rtol=1e-11)
+    np.testing.assert_allclose(along.ds, 2.0 * x @ dx, rtol=1e-11)
+    W_bar, x_bar = f.vjp()(W, x, bar, 0.3)
+    np.testing.assert_allclose(W_bar, np.outer(bar, x * x), rtol=1e-11)
+    np.testing.assert_allclose(x_bar, 2.0 * x * (W.T @ bar) + 0.6 * x, rtol=1e-11)
+    blocks = f.jacobian()(W, x)
+    np.testing.assert_allclose(blocks.dy_dW, np.einsum("ij,k->ijk", np.eye(n), x * x), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(blocks.dy_dx, W * (2.0 * x), rtol=1e-12)
+    np.testing.assert_allclose(blocks.ds_dx, 2.0 * x, rtol=1e-12)
+    assert not blocks.ds_dW.any()
+
+
+def test_a_product_of_numbers_is_kept_too() -> None:
+    """The right one is computed: only what stands on the left may be a constant."""
+    graph, _ = graph_of(x=(40,))
+    numbers = shaped(np.arange(1.0, 1601.0).tolist(), (40, 40))
+    code = function_of(graph, y=multiplied(graph, numbers, np.transpose(numbers)))
+    assert isinstance(code, Segmented)
+    (product,) = code.products
+    assert product.left.array == "constant 0" and product.right.array.startswith("right")

@@ -84,7 +84,11 @@ def of_function(function: Function, said_before: set[str]) -> Iterator[str]:
 
 def of_size() -> Iterator[Function]:
     """Functions that are made by size."""
-    yield from (linear_system("solve", 3, 2), linear_system("solve_symmetric", 4, 1))
+    yield from (
+        linear_system("solve", 3, 2),
+        linear_system("solve_symmetric", 4, 1),
+        jvp(linear_system("solve", 30, 3)),
+    )
     for turning in (None, (), ((0, 3), (4, 1))):
         yield from riccati.riccati(10, 3, 4, turning)
     yield from riccati_accelerations.functions(5, 4, 0.1).values()
