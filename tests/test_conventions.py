@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -91,49 +90,3 @@ def test_importing_condyle_imports_nothing_but_numpy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-
-
-WORKPLACES = """
-backends.c.schedule._Function backends.cpu.allocate.Constants backends.cpu.assemble.Straight backends.cpu.chain._Writer
-backends.cpu.columns._Places backends.cpu.operations._Expansion backends.cpu.single._Form backends.cuda.kernel.Plan
-compile.compiler.Compiler compile.kernels.scheduled._Words compile.routes.Router derivatives.code._Stage
-fpga.rtl.constants._Rewriting fpga.rtl.datapath._Matcher fpga.rtl.lower.Lowering fpga.rtl.planner.Planner
-jobs.optimal_control.scheduled.Job links.compiler.LinkParallelCompiler model.change._Walk passes.contract._Contraction
-readers.mjcf_model.Compiled readers.mjcf_tree._Geoms readers.xml.Element runtime.cuda.stage.Slot
-trace.recorded_steps.Group trace.recorded_steps.StepContext trace.recorded_sweeps.Scope view.browser.ContactNodes
-view.browser.Stage view.picture.Sheet
-"""
-"""Data classes in which something is under construction, or kept."""
-COMPARED_AS_OBJECTS = """
-compile.gpu.GpuFunction compile.gpu.GpuRollout compile.kernels.scheduled_gpu.Launch derivatives.iterations.KeptIteration
-derivatives.products.LargeProduct ground.hard.Terrain links.compiler.LinkParallelFunction model.contact.Contact
-model.description.Description model.description.JointSpec model.description.Link model.description.Numbers
-model.parts.Body model.parts.Joint model.parts.RobotData model.placement.Placement model.robot.Robot model.shapes.Shape
-readers.mjcf_model.Compiled readers.shapes.MeshFile readers.shapes.Solid readers.shapes.Triangles readers.shapes.Visual
-readers.xml.Element specification.Function trace.recorded_steps.Group trace.recorded_steps.StepContext
-trace.recorded_sweeps.Scope user.traced.Traced view.ground.ContactMark view.ground.Ground view.ground.Surface
-view.picture.Camera view.robot_parts.Axis view.robot_parts.Ellipsoid view.robot_parts.Link view.robot_parts.Mark
-view.robot_parts.Parts view.robot_parts.Point view.robot_parts.Range view.robot_parts.Shell view.scene.Scene
-"""
-"""Data classes with arrays, whose `==` has no one answer, or that stand for themselves."""
-
-
-DATA_CLASS = re.compile(r"^ *@dataclass(?:\((.*)\))?\n(?: *@.*\n)*? *class (\w+)", re.MULTILINE)
-
-
-def data_classes() -> Iterator[tuple[str, list[str]]]:
-    """Every data class by module and name, with its options as they are written."""
-    package = Path(condyle.__file__).parent
-    for path in sorted(package.rglob("*.py")):
-        module = ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__init__")
-        for options, name in DATA_CLASS.findall(path.read_text(encoding="utf-8")):
-            yield f"{module}.{name}", [option.strip() for option in options.split(",")]
-
-
-def test_data_cannot_be_changed_unless_it_is_a_workplace() -> None:
-    classes = dict(data_classes())
-    changing = sorted(name for name, options in classes.items() if "frozen=True" not in options)
-    assert changing == sorted(WORKPLACES.split())
-    as_objects = sorted(name for name, options in classes.items() if "eq=False" in options)
-    assert as_objects == sorted(COMPARED_AS_OBJECTS.split())
-    assert [name for name, options in classes.items() if "order=True" in options] == ["fpga.rtl.schedule.Tap"]

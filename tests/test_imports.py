@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import condyle
+from condyle.algorithms import file_of
 
 HEAVY = ("numpy", "condyle.readers.load", "condyle.compile.compiler")
 OTHERS = (
@@ -74,3 +76,17 @@ def test_a_folder_says_that_it_lacks_a_name(folder: str) -> None:
     module = importlib.import_module(folder)
     assert not hasattr(module, "torch")
     assert hasattr(module, "derivatives")
+
+
+def test_what_a_file_of_a_folder_lacks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name that no file has is no attribute; what a file itself cannot import is its own error."""
+    folder = tmp_path / "some_files"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "broken.py").write_text("import nowhere_at_all")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("absent", "_broken"):
+        with pytest.raises(AttributeError, match=f"^module 'some_files' has no attribute '{name}'$"):
+            file_of("some_files", name)
+    with pytest.raises(ModuleNotFoundError, match="nowhere_at_all"):
+        file_of("some_files", "broken")

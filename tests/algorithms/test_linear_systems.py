@@ -92,3 +92,30 @@ def test_known_zeros_cost_nothing() -> None:
 def test_what_is_singular_in_every_state_is_said(make: Any) -> None:
     with pytest.raises(UnsupportedError, match=r"singular in every state|positive definite in no state"):
         make([[0.0, 0.0, 0.0], [0.0, 1.0, 2.0], [0.0, 3.0, 4.0]])
+
+
+def test_known_numbers_are_compared_at_once() -> None:
+    """Rows are exchanged where the entry below is larger, and nothing is chosen later."""
+    assert Eliminated([[1.0, 2.0], [1.0, 3.0]]).steps == [(0, 0, 1, 1.0)]
+    assert Eliminated([[2.0, 2.0], [1.0, 3.0]]).steps == [(0, 0, 1, 0.5)]
+    exchanged = Eliminated([[-1.0, 2.0], [2.0, 4.0]])
+    assert exchanged.steps == [(1, 0, 1, -1.0), (0, 0, 1, -0.5)] and exchanged.U[0] == [2.0, 4.0]
+    assert exchanged.determinant == -8.0
+    for n in range(1, 7):
+        A, b = np.random.default_rng(n).integers(-2, 3, (n, n)) + 0.1 * np.eye(n), np.arange(1.0, n + 1.0)
+        made = Eliminated(A.tolist())
+        np.testing.assert_allclose(np.array(made.solve(b.tolist())), np.linalg.solve(A, b), rtol=1e-9)
+        np.testing.assert_allclose(np.array(made.solve_transposed(b.tolist())), np.linalg.solve(A.T, b), rtol=1e-9)
+        assert made.determinant == pytest.approx(np.linalg.det(A))
+
+
+def test_the_least_pivot_of_a_factor() -> None:
+    """Pivots are at least a part of the diagonal's entry; without that, what is not positive is not answered."""
+    S = [[4.0, 2.0], [2.0, 1.0 + 1e-9]]
+    assert Cholesky(S, 1e-3).pivots == pytest.approx([4.0, 1e-3]) and Cholesky(S).pivots[1] == pytest.approx(1e-9)
+    with pytest.raises(UnsupportedError, match="positive definite in no state: pivot 1 is 0; add a small"):
+        Cholesky([[4.0, 2.0], [2.0, 1.0]])
+
+
+def test_rows_are_scaled_by_the_sum_of_their_sizes() -> None:
+    assert scales([[1.0, -3.0], [0.0, 0.5]]) == [0.25, 2.0]

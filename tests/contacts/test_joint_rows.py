@@ -475,3 +475,15 @@ def test_what_is_refused() -> None:
         robot.compile(joint_forces=("friction",)).contact_solve(*np.zeros((3, 3)), NONE, DT, NONE)
     with pytest.raises(condyle.UnsupportedError, match="the robot has no contacts"):
         robot.compile(**ROWS).impulse_dynamics(*np.zeros((2, 3)), NONE, NONE)
+
+
+@pytest.mark.parametrize("sweeps", [None, 3])
+def test_without_friction_and_limits_it_is_forward_dynamics(sweeps: int | None) -> None:
+    """Of a robot that has no row at all."""
+    robot = arm((0.0, 0.0, 0.0), -np.inf, np.inf)
+    q, v = robot.random_state(5, 0)
+    tau = np.random.default_rng(1).normal(size=v.shape)
+    found = solved(robot, q, v, tau, sweeps=sweeps)
+    a = robot.compile("numpy").forward_dynamics(q, v, tau)
+    np.testing.assert_allclose(found.v, v + DT * a, rtol=0, atol=1e-12)
+    assert found.impulse.shape == (5, 0, 3) and not found.residual.any()

@@ -9,6 +9,7 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
+from condyle.functions import fixed_points
 from condyle.user.function import CompiledFunction
 
 ROBOT = condyle.load("iiwa14")
@@ -72,3 +73,18 @@ def test_names_that_are_no_fixed_points(compiled: CompiledFunction, names: Any) 
         compiled.vjp("iterate", implicit=names)
     with pytest.raises(UnsupportedError, match="'iterate' and names"):
         compiled.vjp("rollout", implicit=names or ("x",))
+
+
+def test_entries_that_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The linear system of 65 would be longer than all else."""
+
+    def by_u(n: int) -> Any:
+        f = condyle.function(lambda x, u: {"x": 0.5 * x + u}, inputs={"x": n, "u": n}).compile("numpy")
+        return f.vjp("iterate", implicit="x")(2.0 * np.ones(n), np.ones(n), np.ones(n))[1]
+
+    with pytest.raises(UnsupportedError, match=r"vjp\('iterate', implicit=\('x',\)\): 65 entries; 64 are the most"):
+        by_u(65)
+    monkeypatch.setattr(fixed_points, "MOST", 2)
+    np.testing.assert_allclose(by_u(2), 2.0)
+    with pytest.raises(UnsupportedError, match="3 entries; 2 are the most"):
+        by_u(3)

@@ -12,6 +12,8 @@ import condyle
 from condyle.errors import UnsupportedError
 from condyle.functions.linear_systems import linear_system
 from condyle.ir.segments import Segmented
+from condyle.model.tree import tree_of
+from condyle.trace.reference import evaluate
 
 RNG = np.random.default_rng(41)
 N = 5
@@ -110,6 +112,25 @@ def test_rows_may_differ_in_size() -> None:
     scale = 10.0 ** RNG.uniform(-8, 8, (N, 27))
     f = function("solve", b).compile()
     assert close(f(scale[:, :, None] * A, scale * b), f(A, b), 1e-11)
+
+
+@pytest.mark.parametrize("n", [3, 20, 27])
+@pytest.mark.parametrize("kind", ["solve", "solve_transposed", "solve_symmetric"])
+def test_the_reference_of_each_kind(kind: str, n: int) -> None:
+    """By eliminations and, of many rows, by reflections of eight columns at a time."""
+    A, b = drawn(kind, n, 3)
+    rows = {"A": A.reshape(N, -1), "b": b.reshape(N, -1)}
+    (x,) = evaluate(tree_of(condyle.chain(1)), linear_system(kind, n, 3), "elimination", rows)
+    whole = {"solve": A, "solve_transposed": A.swapaxes(1, 2)}.get(kind, np.tril(A) + np.tril(A, -1).swapaxes(1, 2))
+    assert close(x.reshape(b.shape), np.linalg.solve(whole, b), 1e-9)
+
+
+def test_long_systems_are_reflected() -> None:
+    """From about 20 000 operations on, n^2 (n + 2.5 m); symmetric ones never."""
+    for n, m, is_long in ((20, 12, False), (20, 13, True), (24, 4, False), (25, 2, False), (25, 3, True)):
+        for kind in ("solve", "solve_transposed", "solve_symmetric"):
+            route = linear_system(kind, n, m).routes["elimination"]
+            assert route.recorded == (is_long and kind != "solve_symmetric")
 
 
 def test_a_function_is_a_value() -> None:

@@ -9,7 +9,9 @@ import pytest
 
 import condyle
 from condyle import ModelError, ShapeError, UnsupportedError
-from condyle.ground import Foot, Grid, Ground, Plane
+from condyle.ground import Foot, Grid, Ground, Plane, Terrain
+from condyle.ground.feet import Touch
+from condyle.ground.hard import Hard
 from tests.ground.robots import ball
 
 WRONG: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
@@ -118,3 +120,53 @@ def test_a_foot_that_the_ground_cannot_move_bounds_no_step() -> None:
 def test_a_foot_is_a_value_however_its_point_is_given() -> None:
     feet = {Foot("ball", point) for point in ((0, 0.5, 1), [0.0, 0.5, 1.0], np.array([0.0, 0.5, 1.0]))}  # type: ignore[arg-type]
     assert feet == {Foot("ball", (0.0, 0.5, 1.0))} and Foot("ball") == Foot("ball", (0.0, 0.0, 0.0))
+
+
+def test_steps_are_of_robots() -> None:
+    contact = [condyle.Contact("ball")]
+    for name, step in (
+        ("Ground", Ground(["ball"]).step),
+        ("Plane", Plane().step),
+        ("Terrain", Terrain(Grid((2, 64))).step),
+    ):
+        with pytest.raises(UnsupportedError, match=f"^{name}.step"):
+            step("ball", *([] if name == "Ground" else [contact]))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [2, 0.5, np.int64(2), np.int32(2), np.float32(0.5), np.float64(0.5)])
+def test_a_number_is_any_real_one(number: Any) -> None:
+    assert Ground(["ball"], stiffness=number).stiffness == number
+    assert Plane(offset=number, recovery=number).recovery == number
+    assert Grid((2, 64), number).spacing == (number, number)
+    assert Foot("ball", (number, 0.0, 0.0)).point == (float(number), 0.0, 0.0)
+
+
+@pytest.mark.parametrize("number", [True, np.True_, "2", None, 2j, [2.0], np.ones(1)])
+def test_what_is_no_real_number_is_none(number: Any) -> None:
+    for wrong in (
+        lambda: Ground(["ball"], stiffness=number),
+        lambda: Plane(offset=number),
+        lambda: Plane(recovery=number),
+        lambda: Terrain(Grid((2, 2)), recovery=number),
+        lambda: Foot("ball", (number, 0.0, 0.0)),
+        lambda: Plane(normal=(number, 0.0, 1.0)),
+        lambda: Grid((2, 2), origin=(number, 0.0)),
+    ):
+        with pytest.raises(UnsupportedError, match="give"):
+            wrong()
+
+
+def test_a_hard_ground_says_its_form() -> None:
+    assert not Hard().is_level
+    for name in ("numbers", "distance"):
+        with pytest.raises(NotImplementedError):
+            getattr(Hard(), name)
+
+
+def test_the_longest_step_is_of_feet_that_move() -> None:
+    with pytest.raises(ModelError, match="'iiwa_link_0' is fixed to the world: no ground can push it"):
+        Ground(["iiwa_link_0"]).longest_step(condyle.load("iiwa14"), np.zeros(7))
+
+
+def test_a_point_has_no_arm_and_does_not_bend() -> None:
+    assert Touch(0.1, np.ones(3))[2:] == (None, 0.0)

@@ -164,6 +164,27 @@ def test_the_longest_step_of_a_quadruped_is_stable() -> None:
     assert Ground(FEET, 2e5, 0.0, 0.0).longest_step(robot, q) == pytest.approx(longest / 2)
 
 
+@pytest.mark.parametrize("angle", [0.0, 0.5, -1.2])
+def test_the_longest_step_of_a_lever(angle: float) -> None:
+    """With x and z of the foot from the axis, h^2 k x^2 + 2 h (c x^2 + grip z^2) = 4 I / n for each of n feet."""
+    inertia, x, z, k, c, load = 0.3, 0.7, -0.2, 3e3, 0.4, 5.0
+    builder = condyle.Builder().body("lever", mass=1.0, inertia=inertia * np.eye(3))
+    builder.joint("axle", parent="world", child="lever", type="revolute", axis=(0.0, 1.0, 0.0), xyz=(1.0, 2.0, 3.0))
+    builder.body("shoe", mass=1e-9, inertia=1e-12 * np.eye(3))
+    builder.joint("fixed", parent="lever", child="shoe", type="fixed", xyz=(0.5, 0.0, -0.3))
+    robot, q = builder.build(), np.array([angle])
+    cos, sin = np.cos(angle), np.sin(angle)
+    along, up = cos * x + sin * z, cos * z - sin * x
+    for feet in ([Foot("shoe", (0.2, 0.0, 0.1))], [Foot("shoe", (0.2, y, 0.1)) for y in (0.0, 0.1)]):
+        n = len(feet)
+        ground = Ground(feet, stiffness=k, damping=c, friction=0.6, slip=0.3)
+        b = c * load * along**2 + 0.6 * load / 0.3 * up**2
+        wanted = (-b + np.sqrt(b * b + 4.0 * inertia * k * along**2 / n)) / (k * along**2)
+        assert np.isclose(ground.longest_step(robot, q, load), wanted, rtol=1e-6)
+        own = ground.longest_step(robot, q, (1.0 + 1e-9) * 9.81 / n)
+        assert ground.longest_step(robot, q) == pytest.approx(own, rel=1e-12)
+
+
 @pytest.mark.parametrize("reference_frame", ["local", "world", "local_world_aligned"])
 @pytest.mark.parametrize("force_frame", ["local", "local_world_aligned"])
 def test_forces_do_not_depend_on_how_a_function_refers_to_them(reference_frame: str, force_frame: str) -> None:

@@ -203,3 +203,16 @@ def test_a_depth_is_given_back() -> None:
     assert f(np.array([0.0, 0.0, -0.05]), np.zeros(3), np.zeros(3), DT, 0.5).q[2] == pytest.approx(-0.05, abs=1e-12)
     f = Plane(recovery=1e6).step(ball(), [condyle.Contact("ball")]).compile()
     assert abs(f(np.array([0.0, 0.0, -0.05]), np.zeros(3), np.zeros(3), DT, 0.5).q[2]) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "normal", [(0.0, 0.0, 2.0), (0.0, 0.0, -1.0), (0.0, 0.4, 1.0), (-0.3, 0.0, 1.0), (0.3, -0.2, 0.7)]
+)
+def test_a_plane_in_numbers_is_that_of_an_input(normal: tuple[float, float, float]) -> None:
+    q, v = np.array([0.0, 0.0, 0.0]), np.array([0.5, 0.3, -1.0]) * np.sign(normal[2])
+    contact = [condyle.Contact("ball")]
+    fixed = Plane(normal).step(ball(), contact).compile("numpy")(q, v, np.zeros(3), DT, 0.5)
+    given = Plane().step(ball(), contact, inputs=("normal",)).compile("numpy")(q, v, np.zeros(3), DT, 0.5, normal)
+    assert fixed.impulse.any()
+    for x, y in zip(fixed, given, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-9)

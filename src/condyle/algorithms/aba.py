@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from condyle.algorithms.joint import Dof, Joint, Wrench, along
-from condyle.algorithms.rnea import at_rest, left_of, motion, no_acceleration, own_forces
+from condyle.algorithms.rnea import at_rest, motion, no_acceleration, own_forces
 from condyle.algorithms.sweeps import Field, Sweeps
 from condyle.scalar import Scalar, number, reciprocal
 from condyle.spatial import twist
@@ -170,9 +170,3 @@ def solve(
 def still_forces(tree: Sweeps, v: Field[Sequence[Scalar]]) -> Field[Wrench]:
     """p of each body: I a + v x* I v - f_ext at joint accelerations of zero, with gravity."""
     return own_forces(tree, tree.forward(motion, at_rest(tree.gravity), v, tree.each(no_acceleration)))
-
-
-def aba(tree: Sweeps, v: Field[Sequence[Scalar]], tau: Field[Sequence[Scalar]]) -> Field[Sequence[Scalar]]:
-    """a = M(q)^-1 (tau - c(q, v, f_ext))."""
-    force = still_forces(tree, v)
-    return solve(tree, eliminations(tree), force, left_of(tree, tau, v))

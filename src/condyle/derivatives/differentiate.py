@@ -57,7 +57,7 @@ def _any_of(array: Entries, active: Mapping[int, object]) -> bool:
     return any(isinstance(x, Expr) and x.index in active for x in entries(array))
 
 
-def _tangent(tangents: Mapping[int, Directions], x: Value, direction: int = 0) -> Value:
+def _tangent(tangents: Mapping[int, Directions], x: Value, direction: int) -> Value:
     return tangents.get(x.index, {}).get(direction, 0.0) if isinstance(x, Expr) else 0.0
 
 

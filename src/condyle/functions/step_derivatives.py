@@ -59,14 +59,8 @@ class Combination:
 
     def plus(self, weight: Any, other: Combination) -> Combination:
         assert self.without == other.without
-        found = list(self.parts)
-        for w, part in other.scaled(weight).parts:
-            same = next((k for k, (_, known) in enumerate(found) if known is part), None)
-            if same is None:
-                found.append((w, part))
-            else:
-                found[same] = (total(found[same][0], w), part)
-        return replace(self, base=added(self.base, weight, other.base), parts=tuple(found))
+        parts = (*self.parts, *other.scaled(weight).parts)
+        return replace(self, base=added(self.base, weight, other.base), parts=parts)
 
     def row(self, k: int) -> Row:
         found = self.base[k]
