@@ -97,6 +97,8 @@ def test_one_message_has_every_mistake() -> None:
         ({"armature": -0.1}, "armature is negative"),
         ({"upper": np.nan}, "upper is NaN"),
         ({"effort": "much"}, "effort: could not convert"),
+        ({"effort": object()}, "effort: float"),
+        ({"xyz": object()}, "xyz: float"),
         ({"mimic": ("k", 1e200, 0.0)}, "mimic is not finite, or beyond"),
         ({"xyz": (0.0, 1e200, 0.0)}, "xyz is not finite, or beyond"),
         ({"mimic": 3}, "mimic=3: give the master's name"),

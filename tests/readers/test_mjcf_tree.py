@@ -403,3 +403,12 @@ def test_what_a_file_may_have_at_most(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     (tmp_path / "a.xml").write_text(f"<mujoco><worldbody>{BODY}</worldbody></mujoco>")
     assert load_robot(tmp_path / "a.xml").nv == 1
+
+
+def test_a_file_is_looked_for_beside_the_main_one_then_beside_the_including_one(tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "near.xml").write_text("<x><near/></x>")
+    (tmp_path / "s" / "part.xml").write_text('<x><include file="near.xml"/><include file="main2.xml"/></x>')
+    root = loaded(tmp_path, '<include file="s/part.xml"/>', main2="<x><far/></x>")
+    places = {node.tag: (Path(node.file).relative_to(tmp_path).as_posix(), node.folder) for node in root.children}
+    assert places == {"near": ("s/near.xml", tmp_path / "s"), "far": ("main2.xml", tmp_path)}

@@ -12,6 +12,7 @@ from condyle.errors import ModelError, ModelWarning, UnsupportedError
 from condyle.readers import mjcf_compiler, mjcf_tree, shapes
 from condyle.readers.mjcf_model import Bytes, DamagedError
 from condyle.readers.shapes import MeshFile, Solid, Triangles, read_visuals, visuals_of
+from condyle.readers.xml import Element
 
 URDF = """<robot name="r"><link name="a">
 <visual><origin xyz="1 2 3"/><geometry><box size="2 4 6"/></geometry></visual>
@@ -208,3 +209,24 @@ def test_what_leads_nowhere_is_damage(
 def test_a_mesh_that_is_missing_is_named_once(saved: tuple[bytes, mjcf_tree.Schema]) -> None:
     found, unseen = visuals_of(*saved, {"m"})
     assert unseen == ["m"] and len(found) == 5
+
+
+def test_a_height_field_keeps_its_name_and_size() -> None:
+    """Two by two numbers stand for its file."""
+    field = Element("hfield", {"file": "d/h.png", "size": "1 2 3 4", "nrow": "9", "elevation": "x"}, 1)
+    named = Element("hfield", {"name": "n"}, 2)
+    shapes._no_heights(Element("asset", {}, 1, [field, named]))
+    assert field.attributes == {"name": "h", "size": "1 2 3 4", "nrow": "2", "ncol": "2"}
+    assert named.attributes == {"name": "n", "nrow": "2", "ncol": "2"}
+
+
+def test_a_mesh_that_is_not_read_is_a_tetrahedron() -> None:
+    words = ["file", "content_type", "scale", "refpos", "refquat", "vertex", "normal", "texcoord", "face"]
+    node = Element("mesh", dict.fromkeys([*words, "name", "inertia"], "x"), 1)
+    shapes._stand_in(node)
+    assert node.attributes == {"name": "x", "inertia": "x", "vertex": "0 0 0 1 0 0 0 1 0 0 0 1"}
+
+
+def test_options_keep_geoms_for_the_eye() -> None:
+    made = shapes._all_kept(Element("mujoco", {}, 3, [], "m.xml"))
+    assert (made.tag, made.line, made.file, made.attributes["discardvisual"]) == ("compiler", 3, "m.xml", "false")
