@@ -334,3 +334,10 @@ def test_norms_along_axes() -> None:
     A = np.random.default_rng(0).normal(size=(4, 2, 3))
     check(lambda A: np.linalg.norm(A, axis=(0, 1)) + np.linalg.norm(A, "fro", (1, 0)), A)
     check(lambda A: np.linalg.norm(A, 2, axis=0, keepdims=True) + np.linalg.norm(A, np.inf, 0, True), A)
+
+
+def test_arrays_are_appended_flat_or_along_an_axis() -> None:
+    A = np.random.default_rng(0).normal(size=(4, 2, 3))
+    check(lambda A: np.append(A, [1.0, 2.0]), A)
+    check(lambda A: np.append(A, np.ones((2, 1)), 1), A)
+    check(lambda A: np.append(A, A[:1], axis=0), A)
