@@ -20,7 +20,7 @@ SEND = FRAMES + "def send(*parts): sys.stdout.buffer.write(b''.join(map(frame, p
 
 def root() -> Element:
     body = Element("body", {}, 4, file="b.xml")
-    return Element("mujoco", {}, 1, [Element("worldbody", {}, 3, [body], file="a.xml")], "a.xml")
+    return Element("mujoco", {}, 1, [Element("worldbody", {}, 3, [body], file="w.xml")], "a.xml")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_model_and_its_warnings(child) -> None:
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("send(b'error', b'bad thing, line 2')", r"a\.xml:3: bad thing, line 3"),
+        ("send(b'error', b'bad thing, line 2')", r"w\.xml:3: bad thing, line 3"),
         ("send(b'error', b'bad thing, line 0')", r"a\.xml: bad thing, line 0"),
         (
             "send(b'error', b'std::bad_alloc'); sys.exit(0)",
