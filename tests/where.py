@@ -189,9 +189,10 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "links/algorithms": ("tests/algorithms/parallel",),
     "links/cuda": ("tests/backends/cuda/test_links.py", "tests/backends/cuda/test_linked.py", "tests/test_links.py"),
     "links/trace": ("tests/trace/parallel",),
-    "model/physical": ("tests/parameters",),
-    "model/robot": ("tests/test_identity.py",),
-    "model/contact": ("tests/contacts",),
+    "model/physical": ("tests/model/test_inertias.py", "tests/parameters"),
+    "model/robot": ("tests/model", "tests/test_identity.py"),
+    "model/contact": ("tests/model/test_loops.py", "tests/model/test_shapes.py", "tests/contacts"),
+    "model/finish": ("tests/model", "tests/readers", "tests/hostile"),
     "model/joints/increments": ("tests/derivatives/test_edges.py",),
     "operations": (
         "tests/backends/test_operations.py",

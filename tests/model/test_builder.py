@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from condyle.errors import ModelError, ModelWarning
-from condyle.model.builder import Builder
+from condyle.model.builder import MOST, Builder, chain, random_tree
 from condyle.model.description import MimicOf
 from condyle.model.joints import JOINT_TYPES
+from condyle.model.parts import Joint, Mimic
 from condyle.model.placement import Placement
+from condyle.model.robot import Robot
 
 pytestmark = pytest.mark.smoke
 
@@ -57,8 +59,7 @@ def test_mimics_by_name_by_tuple_or_as_data() -> None:
     for mimic in ("j", ("j", 1.0, 0.0), MimicOf("j")):
         builder = one().body("b", mass=1.0, inertia=BOX)
         robot = builder.joint("k", parent="a", child="b", type="revolute", mimic=mimic).build()
-        assert robot.joints[1].mimic is not None
-        assert (robot.nq, robot.joints[1].mimic.joint) == (1, 0)
+        assert robot.nq == 1 and robot.joints[1].mimic == Mimic(0, 1.0, 0.0)
 
 
 def test_one_message_has_every_mistake() -> None:
@@ -96,18 +97,29 @@ def test_one_message_has_every_mistake() -> None:
         ({"armature": -0.1}, "armature is negative"),
         ({"upper": np.nan}, "upper is NaN"),
         ({"effort": "much"}, "effort: could not convert"),
+        ({"effort": object()}, "effort: float"),
+        ({"xyz": object()}, "xyz: float"),
         ({"mimic": ("k", 1e200, 0.0)}, "mimic is not finite, or beyond"),
         ({"xyz": (0.0, 1e200, 0.0)}, "xyz is not finite, or beyond"),
         ({"mimic": 3}, "mimic=3: give the master's name"),
         ({"mimic": ("k", 1.0, 0.0, 0.0)}, ".*0.0\\): give the master's name, or"),
         ({"mimic": ("k", "twice", 0.0)}, "mimic: could not convert"),
         ({"placement": 3}, "placement is 3, expected a Placement"),
+        ({"mimic": ()}, r"mimic=\(\): give the master's name, or"),
+        ({"type": "fixed", "axis": (0, 0, 0)}, "axis is zero: it has no direction"),
+        ({"type": "free", "armature": (1, 2, 3, 0, 0, 0)}, r"armature \[1 2 3\] along the linear axes"),
+        ({"type": "spherical", "lower": (1, 2, 3)}, r"lower has shape \(3,\), expected one number or 4"),
+        ({"type": "planar", "effort": (1, 2)}, r"effort has shape \(2,\), expected one number or 3"),
+        ({"velocity": [[1.0]]}, r"velocity has shape \(1, 1\), expected one number or 1"),
+        ({"pitch": np.nan}, "pitch is not finite, or beyond 1e\\+30"),
+        ({"rpy": (0, 0)}, r"rpy: expected shape \(3,\), got \(2,\)"),
+        ({"stiffness": -1.0}, r"stiffness \[-1\], expected 0 or more"),
     ],
 )
 def test_numbers_that_no_dynamics_can_be_computed_with(options: dict[str, object], message: str) -> None:
     builder = Builder().body("a", mass=1.0, inertia=BOX)
     with pytest.raises(ModelError, match=f"joint 'j': {message}"):
-        builder.joint("j", parent="world", child="a", type="revolute", **options).build()  # type: ignore[arg-type]
+        builder.joint("j", **{"parent": "world", "child": "a", "type": "revolute", **options}).build()  # type: ignore[arg-type]
 
 
 def test_names_are_text() -> None:
@@ -184,3 +196,113 @@ def test_a_contact_is_named_once_in_its_message() -> None:
     with pytest.raises(ModelError, match=r"contact 'rod': kind='ball'; allowed is 'point', 'line', 'plane'") as found:
         builder.contact("rod", "ball").build()
     assert str(found.value).count("contact 'rod'") == 1
+
+
+def test_an_axis_that_a_type_has_not_is_not_looked_at() -> None:
+    joint = one(type="free", axis=(0, 0, 0)).build().joints[0]
+    assert joint.axis.tolist() == [0.0, 0.0, 1.0] and one(type="helical").build().joints[0].pitch == 0.0
+    follower = one().body("b", mass=1.0, inertia=BOX)
+    follower.joint("k", parent="a", child="b", type="revolute", mimic=("j", 2.0))  # type: ignore[arg-type]
+    assert follower.build().joints[1].mimic == Mimic(0, 2.0, 0.0)
+
+
+@pytest.mark.parametrize(("tilt", "fine"), [(1.5e-9, True), (0.9e-9, False)])
+def test_axes_of_a_universal_joint_are_parallel_to_a_billionth(tilt: float, fine: bool) -> None:
+    builder = one(type="universal", axis=(0, 0, 1), second_axis=(tilt, 0, -1))
+    if fine:
+        assert builder.build().nv == 2
+    else:
+        with pytest.raises(ModelError, match="axis and second_axis are parallel"):
+            builder.build()
+
+
+@pytest.mark.parametrize(("off", "fine"), [(0.9e-9, True), (1.5e-9, False)])
+def test_an_inertia_is_symmetric_to_a_billionth_of_its_largest_entry(off: float, fine: bool) -> None:
+    inertia = np.diag([1e3, 2e3, 2e3])
+    inertia[0, 1] = 2e3 * off
+    builder = Builder().body("a", mass=1e5, inertia=inertia).joint("j", parent="world", child="a", type="revolute")
+    if fine:
+        assert builder.build().nv == 1
+    else:
+        with pytest.raises(ModelError, match="body 'a': inertia is not symmetric"):
+            builder.build()
+
+
+def test_what_a_builder_is_not_told_is_the_usual() -> None:
+    robot = one().build()
+    assert (robot.name, robot.snap, robot.gravity.tolist()) == ("robot", 1e-9, [0.0, 0.0, -9.81])
+    tied = one().contact("a", anchor=Placement.from_rpy((1, 0, 0))).build().contacts
+    assert [(held.kind, held.gains, held.other) for held in tied] == [("point", (0.0, 0.0), None)]
+    body = Builder().body("a").joint("j", parent="world", child="a", type="fixed").build().base
+    assert body is not None and (body.mass, body.com.any(), body.inertia.any()) == (0.0, False, False)
+
+
+@pytest.mark.parametrize(
+    ("contact", "said"),
+    [
+        ((3,), "contact: 3 is no name: give text"),
+        (("a", "point", 3), "contact: 3 is no name: give text"),
+        (("a", "point", None, 3), "contact 'a': placement and anchor are .*, expected a Placement each"),
+        (("a", "point", None, None, (0.0, 0.0), 3), "contact 'a': placement and anchor are .*, expected a Placement"),
+        (("a", "point", None, None, (-1.0, 0.0)), "contact 'a': gains=.*two finite numbers from 0 on"),
+    ],
+)
+def test_contacts_that_cannot_be_are_named(contact: tuple[object, ...], said: str) -> None:
+    with pytest.raises(ModelError, match=said):
+        one().contact(*contact).build()  # type: ignore[arg-type]
+
+
+def test_a_builder_and_its_numbers_are_named_too() -> None:
+    with pytest.raises(ModelError, match="robot: 3 is no name: give text"):
+        Builder(3).body("a").build()  # type: ignore[arg-type]
+    with pytest.raises(ModelError, match="robot: snap is not finite"):
+        Builder(snap=np.nan).body("a").build()
+
+
+@pytest.mark.parametrize(
+    ("n", "said"), [(-1, "0 or more"), (1.0, "whole number"), (MOST + 1, "n=65537 joints: give at most")]
+)
+def test_robots_of_sizes_that_are_not_made(n: int, said: str) -> None:
+    for make in (chain, random_tree):
+        with pytest.raises(ModelError, match=said):
+            make(n)
+    assert (chain(0).nq, random_tree(0, floating_base=True).nv) == (0, 6)
+
+
+@pytest.mark.parametrize("types", [(), "revolute", 3, ("wheel",)])
+def test_trees_of_types_that_there_are_not(types: object) -> None:
+    with pytest.raises(ModelError, match=r"types=.*: allowed is 'revolute'"):
+        random_tree(2, types=types)  # type: ignore[arg-type]
+
+
+def test_random_robots_fill_the_ranges_that_they_are_said_to_have() -> None:
+    """Masses, sides of boxes, places of centres and of joints, pitches, and parents at most four before."""
+    robot = random_tree(1500, 0, types=("helical",))
+    mass = np.array([body.mass for body in robot.bodies])
+    moments = np.linalg.eigvalsh(np.array([body.inertia for body in robot.bodies]))
+    squares = 6.0 / mass * moments.sum(axis=1) - 12.0 / mass * moments.T  # of the sides
+    places = np.array([joint.placement.translation for joint in robot.joints[1:]])
+    com = np.ravel([body.com for body in robot.bodies])
+    ranges = [(mass, 0.5, 3.0), (np.sqrt(squares), 0.1, 0.4), (com, -0.1, 0.1)]
+    ranges += [(np.linalg.norm(places, axis=1), 0.1, 0.3), (np.array([j.pitch for j in robot.joints]), 0.05, 0.2)]
+    for values, low, high in ranges:
+        slack = 0.01 * (high - low)
+        assert low - 1e-12 <= values.min() < low + slack and high - slack < values.max() <= high + 1e-12
+    angles = np.array([joint.placement.rpy or (0, 0, 0) for joint in robot.joints[1:]])
+    assert angles.min() == pytest.approx(-np.pi, rel=0.01) and angles.max() == pytest.approx(np.pi, rel=0.01)
+    before = {int(joint.name[5:]) - int(body[4:]) for joint, body in parents(robot)}
+    assert before == {1, 2, 3, 4} and robot.joints[0].placement.is_identity
+    assert robot.gravity.tolist() == [0.0, 0.0, -9.81] and robot.base is not None and robot.base.mass == 0.0
+
+
+def parents(robot: Robot) -> list[tuple[Joint, str]]:
+    """Each joint that is on a link, and the name of that link."""
+    return [(joint, robot.bodies[joint.parent].name) for joint in robot.joints if joint.parent >= 0]
+
+
+def test_the_base_of_a_random_robot_has_mass_where_it_floats() -> None:
+    floating, fixed = random_tree(1, 0, floating_base=True), random_tree(1, 0)
+    assert (
+        floating.bodies[0].mass >= 0.5 and floating.body_names == ("base", "link0") and fixed.body_names == ("link0",)
+    )
+    assert {joint.axis.tolist()[2] for joint in chain(3).joints} == {1.0} and chain(3).parents == (-1, 0, 1)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 
+from condyle import Actuator, Builder, Drive
 from condyle.errors import ModelError, UnsupportedError
 from condyle.model.robot import Robot
 from tests.model.kinematics import centre_of_mass, frames_at, joint_values, matrix, relative
@@ -92,3 +96,89 @@ def test_joints_without_an_inverse_are_refused_by_name(link: str) -> None:
 def test_unknown_links() -> None:
     with pytest.raises(ModelError, match="did you mean 'trunk'"):
         every_joint().reroot("trunc")
+
+
+def test_values_agree_and_quaternions_are_unit_to_a_billionth() -> None:
+    robot = every_joint()
+    robot.lock({"revolute": 0.4, "follower": -0.4 + 0.9e-9})
+    robot.lock({"spherical": (0.0, 0.0, 0.0, 1.0 + 0.9e-9)})
+    with pytest.raises(ModelError, match=r"puts it at -0.4, not -0.39999999"):
+        robot.lock({"revolute": 0.4, "follower": -0.4 + 1.5e-9})
+    with pytest.raises(ModelError, match="the quaternion is not unit"):
+        robot.lock({"spherical": (0.0, 0.0, 0.0, 1.0 + 1.5e-9)})
+
+
+def test_a_base_with_armature_stays_where_it_is() -> None:
+    robot = every_joint(floating_base=True)
+    turning = replace(robot, joints=(replace(robot.joints[0], armature=[0, 0, 0, 0, 0, 0.5]), *robot.joints[1:]))
+    assert turning.reroot("trunk").fingerprint == turning.fingerprint
+    with pytest.raises(UnsupportedError, match="joint 'root_joint' has armature, which resists the motion"):
+        turning.reroot("revolute")
+
+
+def test_names_of_a_series_elastic_joint_are_its_own() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=0.1 * np.eye(3)).body("j_motor").body("j_spring")
+    builder.joint("j", parent="world", child="a", type="revolute", armature=0.1)
+    builder.joint("m", parent="a", child="j_motor", type="fixed").joint("s", parent="a", child="j_spring", type="fixed")
+    elastic = builder.build().with_elastic({"j": Drive(stiffness=1.0)})
+    assert elastic.joint_names == ("j", "j_spring_") and elastic.body_names == ("j_motor_", "a")
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [
+        {"gear": -1.0, "spring_reference": -2.0, "effort": 0.0, "velocity": np.inf, "stiffness": 0.0},
+        {"gear": (1e30, 1.0), "rotor_inertia": 1e30, "effort": 1e30},
+    ],
+)
+def test_numbers_that_a_drive_may_have(drive: dict[str, Any]) -> None:
+    made = Drive(**drive)
+    assert all(np.array_equal(getattr(made, name), value) for name, value in drive.items())
+
+
+@pytest.mark.parametrize(
+    ("drive", "said"),
+    [
+        ({"gear": 0.0}, "gear=0.0, expected any number but 0, and none beyond 1e.30"),
+        ({"gear": np.inf}, "gear=inf, expected any number but 0"),
+        ({"spring_reference": np.inf}, "spring_reference=inf, expected a number, and none"),
+        ({"effort": -np.inf}, "effort=-inf, expected 0 or more"),
+        ({"effort": -1.0}, "effort=-1.0, expected 0 or more"),
+        ({"velocity": 1e31}, "velocity=1e.31, expected 0 or more, and none beyond"),
+        ({"velocity": np.nan}, "velocity=nan, expected 0 or more"),
+        ({"rotor_inertia": -1.0}, "rotor_inertia=-1.0, expected 0 or more"),
+        ({"damping": [[1.0]]}, "damping=.*, expected 0 or more"),
+        ({"stiffness": "soft"}, "stiffness='soft', expected 0 or more"),
+    ],
+)
+def test_numbers_that_a_drive_may_not_have(drive: dict[str, Any], said: str) -> None:
+    with pytest.raises(ModelError, match=f"^error: Drive: {said}"):
+        Drive(**drive)
+
+
+def test_a_drive_has_no_limits_that_it_does_not_say() -> None:
+    numbers = Drive(gear=(2.0, -3.0), rotor_inertia=0.5).numbers(2)
+    assert {name: x.tolist() for name, x in numbers.items()} == {
+        "damping": [0.0, 0.0],
+        "friction": [0.0, 0.0],
+        "stiffness": [0.0, 0.0],
+        "spring_reference": [0.0, 0.0],
+        "effort": [np.inf, np.inf],
+        "velocity": [np.inf, np.inf],
+        "armature": [2.0, 4.5],
+    }
+    with pytest.raises(ModelError, match="gear: 2 numbers, expected 1 or 3"):
+        Drive(gear=(2.0, -3.0)).numbers(3)
+
+
+@pytest.mark.parametrize("actuators", [3, ["motor"], (None,)])
+def test_what_is_no_list_of_actuators(actuators: Any) -> None:
+    with pytest.raises(ModelError, match=r"actuators=.*: give condyle.Actuator each"):
+        every_joint().with_actuators(actuators)
+
+
+def test_a_fixed_joint_adds_nothing_to_the_length_of_its_actuator() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=0.1 * np.eye(3)).body("b")
+    builder.joint("j", parent="world", child="a", type="revolute").joint("f", parent="a", child="b", type="fixed")
+    robot = builder.actuator(Actuator("servo", {"j": 2.0, "f": 3.0}, "position", 5.0)).build()
+    assert robot.actuators == (Actuator("servo", {"j": 2.0}, "position", 5.0),)

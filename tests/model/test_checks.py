@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import condyle
+from condyle.errors import ModelError
 from condyle.model.builder import Builder
-from condyle.model.checks import Source, check_body, singular_joints
+from condyle.model.checks import Source, check_body, check_drives, is_sound, singular_joints
 from condyle.model.parts import Body
 from condyle.model.robot import Robot
 
@@ -166,3 +168,91 @@ def test_a_finding_has_the_line_of_its_link() -> None:
     source = Source("r.urdf", {"a": 7})
     (finding,) = check_body(body(-1.0, BOX), source)
     assert (finding.file, finding.line) == ("r.urdf", 7)
+
+
+@pytest.mark.parametrize(("ratio", "noted"), [(4.9, False), (5.1, True)])
+def test_a_link_without_any_length_measures_a_tenth_of_a_metre(ratio: float, noted: bool) -> None:
+    builder = Builder().body("a", mass=2.0, inertia=2.0 * (0.1 * ratio) ** 2 * np.eye(3))
+    builder.joint("j", parent="world", child="a", type="revolute")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        builder.build()
+    said = (
+        f"note: link 'a': radius of gyration {0.1 * ratio:.3g} m, while the link measures about 0.1 m (check the units"
+    )
+    assert [str(one.message).startswith(said) for one in caught] == [True] * noted
+
+
+def changed_joint(**numbers: object) -> Robot:
+    """The second of two joints has these."""
+    robot = arm("revolute", mass=1.0, inertia=BOX)
+    return replace(robot, joints=(robot.joints[0], replace(robot.joints[1], **numbers)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "severity", "said"),
+    [
+        (
+            {"armature": [-1.0]},
+            "error",
+            "joint 'k': armature [-1], expected 0 or more of each degree of freedom, and finite",
+        ),
+        ({"armature": [np.nan]}, "error", "joint 'k': armature [nan], expected 0 or more of each"),
+        ({"armature": [1e31]}, "error", "joint 'k': armature [1e+31], expected 0 or more of each"),
+        ({"stiffness": [-1.0]}, "error", "joint 'k': stiffness [-1], expected 0 or more"),
+        ({"lower": [1.0], "upper": [0.5]}, "note", "joint 'k': lower limit above the upper one"),
+    ],
+)
+def test_numbers_of_joints_that_are_wrong_or_odd(numbers: dict[str, object], severity: str, said: str) -> None:
+    findings = [finding for finding in changed_joint(**numbers).check() if "moves no mass" not in finding.message]
+    assert [(finding.severity, str(finding)[: len(said)]) for finding in findings] == [(severity, said)]
+
+
+def test_numbers_of_joints_that_are_right() -> None:
+    fine = changed_joint(armature=[1e30], stiffness=[0.0], lower=[0.5], upper=[0.5])
+    assert fine.check() == ()
+    check_drives(fine, ("damping", "friction", "springs", "limits"))
+
+
+@pytest.mark.parametrize(
+    ("law", "numbers", "said"),
+    [
+        ("damping", {"damping": [-1.0]}, "joint 'k': damping [-1]: expected 0 or more"),
+        ("friction", {"friction": [-2.0]}, "joint 'k': friction [-2]: expected 0 or more"),
+        ("springs", {"stiffness": [-3.0]}, "joint 'k': stiffness [-3]: expected 0 or more"),
+        ("springs", {"stiffness": [np.nan]}, "joint 'k': stiffness [nan]: expected 0 or more"),
+        (
+            "limits",
+            {"lower": [1.0], "upper": [0.5]},
+            "joint 'k': limits: lower [1], upper [0.5]: expected lower <= upper",
+        ),
+        ("limits", {"lower": [np.nan]}, "joint 'k': limits: lower [nan], upper [inf]: expected lower <= upper"),
+    ],
+)
+def test_forces_that_numbers_of_joints_forbid(law: str, numbers: dict[str, object], said: str) -> None:
+    """Only where that force is asked for."""
+    robot = changed_joint(**numbers)
+    with pytest.raises(ModelError) as refused:
+        check_drives(robot, (law,))
+    assert [str(finding) for finding in refused.value.findings] == [said]
+    check_drives(robot, [other for other in ("damping", "friction", "springs", "limits") if other != law])
+
+
+def test_limits_that_followers_turn_round_are_refused_at_their_master() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=BOX).body("b", mass=1.0, inertia=BOX)
+    builder.joint("m", parent="world", child="a", type="revolute", lower=-1, upper=1)
+    builder.joint("f", parent="a", child="b", type="revolute", lower=2, upper=3, mimic="m")
+    with pytest.warns(match="limits of joints that mimic it leave it no motion"):
+        robot = builder.build()
+    with pytest.raises(ModelError, match=r"joint 'm': limits: lower \[2\], upper \[1\]: expected lower <= upper"):
+        check_drives(robot, ("limits",))
+
+
+def test_a_thin_body_is_solid_to_a_trillionth() -> None:
+    for least, solid in ((1.1e-12, True), (0.9e-12, False), (0.0, False)):
+        robot = arm("revolute", mass=1.0, inertia=BOX)
+        thin = replace(robot.bodies[1], inertia=np.diag([least, 1.0, 1.0]))
+        assert is_sound(replace(robot, bodies=(robot.bodies[0], thin))) == solid
+    for mass, armature, solid in ((0.0, 0.0, False), (0.0, 0.1, True)):
+        robot = changed_joint(armature=[armature])
+        assert is_sound(replace(robot, bodies=(robot.bodies[0], replace(robot.bodies[1], mass=mass)))) == solid

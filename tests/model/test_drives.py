@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from condyle import Actuator, Builder, Drive, ModelError, ModelWarning, Robot, UnsupportedError
+from condyle.model.actuator import in_numbers
 from condyle.model.checks import refuse_impossible
 
 INERTIA = np.diag([0.1, 0.2, 0.25])
@@ -141,6 +142,11 @@ def test_defaults_of_kinds() -> None:
         ({"control": (1.0, -1.0)}, "control: low 1, high -1: expected low <= high"),
         ({"force": (1.0, -1.0)}, "force: low 1, high -1: expected low <= high"),
         ({"force": (np.inf, np.inf)}, "force: low inf, high inf"),
+        ({"force": (-np.inf, -np.inf)}, "force: low -inf, high -inf"),
+        ({"control": (np.nan, 1.0)}, r"control: \[nan 1\]: a number is NaN"),
+        ({"name": 3}, "name=3: give text"),
+        ({"transmission": [("j", 1.0)]}, "transmission=.*: give joints and gears"),
+        ({"kind": "damper", "control": (0.0, 1.0), "bias": (0, 0, -1)}, r"kind 'damper': expected \(0, 0, 0\)"),
         ({"control": 3.0}, r"control: 3.0, expected numbers \(low, high\)"),
         ({"bias": (1.0, 0.0, 0.0)}, r"bias \(1.0, 0.0, 0.0\) of kind 'motor': expected \(0, 0, 0\)"),
         ({"kind": "position", "gain": 2.0, "bias": (0.0, -1.0, 0.0)}, r"expected \(b0, -gain, b2\)"),
@@ -347,3 +353,31 @@ def test_gears_that_cancel_are_an_error_in_code() -> None:
     robot = builder((2.0, 0.0, 0.0, 0.0)).build()
     with pytest.raises(ModelError, match="error: actuator 'idle': drives nothing"):
         robot.with_actuators([Actuator("idle", {"m": 2.0, "f0": -1.0})])
+
+
+def test_numbers_that_an_actuator_may_have() -> None:
+    """A range of one number, a damper that does nothing, a general one that pushes."""
+    held = Actuator("a", {"j": -1e30}, control=(1.0, 1.0), force=(-np.inf, 0.0))
+    assert (held.control, held.force, held.gains) == ((1.0, 1.0), (-np.inf, 0.0), (1.0, 0.0, 0.0, 0.0))
+    assert Actuator("a", {"j": 1.0}, "damper", 0.0, control=(0.0, 1.0)).gain == 0.0
+    assert Actuator("a", {"j": 1.0}, "general", 2.0, (1.0, 3.0, 4.0)).gains == (2.0, 1.0, 3.0, 4.0)
+    assert Actuator("a", {"j": 1.0}, "position", 2.0, (1.0, -2.0, 0.0)).gains == (2.0, 1.0, -2.0, 0.0)
+    assert len({hash(Actuator(name, {"j": gear})) for name in "ab" for gear in (1.0, 2.0)}) == 4
+    with pytest.raises(ModelError) as refused:
+        Actuator("a", {"j": "big", "k": 0.0})  # type: ignore[dict-item]
+    assert len(refused.value.findings) == 2
+
+
+def test_actuators_in_numbers_are_those_of_the_equation_of_motion() -> None:
+    places = {"ja": (3, 4), "jb": (5, 7)}
+    servo = Actuator("s", {"jb": 2.0, "ja": -1.0}, "position", 8.0, (0.5, -8.0, -1.0), (-1.0, 1.0), (-3.0, 3.0))
+    damper = Actuator("d", {"ja": 4.0}, "damper", 2.0, control=(0.0, 1.0))
+    first, second = in_numbers([servo, damper], places)
+    assert tuple(first) == (False, ((5, 7, 2.0), (3, 4, -1.0)), (8.0, 0.5, -8.0, -1.0), (-1.0, 1.0), (-3.0, 3.0))
+    assert tuple(second) == (True, ((3, 4, 4.0),), (2.0, 0.0, 0.0, 0.0), (0.0, 1.0), (-np.inf, np.inf))
+
+
+def test_a_follower_has_no_actuator_of_its_own() -> None:
+    robot = builder((2.0, 0.0, 0.0, 0.0)).build()
+    with pytest.raises(ModelError, match="actuator 'x': there is no joint 'f0'; there are 'm'"):
+        replace(robot, actuators=(Actuator("x", {"f0": 1.0}),))

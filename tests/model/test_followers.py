@@ -168,3 +168,14 @@ def test_three_hundred_followers_add_up() -> None:
         robot = hand(*[(1.0 if k % 2 else -1.0, 0.0, {"damping": 1.0, "friction": 0.5}) for k in range(300)])
     assert robot.damping.tolist() == [301.0]
     assert robot.friction.tolist() == [152.0]
+
+
+def test_followers_that_narrow_nothing_are_not_named() -> None:
+    """Where the master itself stands still; of those that stop it the first three."""
+    robot = hand((1.0, 0.0, {}))
+    own = replace(robot.joints[0], lower=[0.0], upper=[0.0], effort=[0.0], velocity=[0.0])  # type: ignore[arg-type]
+    assert replace(robot, joints=(own, robot.joints[1])).check() == ()
+    with pytest.warns(ModelWarning, match="effort 0, by 'f0', 'f1', 'f2' and 1 more"):
+        hand(*[(1.0, 0.0, {"effort": 0.0})] * 4)
+    with pytest.warns(ModelWarning, match=r"q from 0.2 to 0.2, by 'f0', 'f2' \(correct their limits or multipliers"):
+        hand((1.0, 0.0, {"lower": 0.2}), (1.0, 0.0, {}), (1.0, 0.0, {"upper": 0.2}))

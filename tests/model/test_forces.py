@@ -23,7 +23,8 @@ def test_forces_move_to_the_body_that_carries_the_frame() -> None:
     assert robot.f_ext({"tool": (2.0, 0, 0, 0, 0, 0)}).tolist() == [[0, 2, 0, 0, 0, 2]]
     both = robot.f_ext({"tool": np.ones((4, 6)), "a": np.ones(6)})
     assert both.shape == (4, 1, 6)
-    assert robot.f_ext({}).shape == (1, 6)
+    assert robot.f_ext({}).shape == (1, 6) and robot.f_ext({}).dtype == np.float64
+    assert robot.f_ext({}, frame="local_world_aligned", q=np.zeros((2, 1), np.float32)).dtype == np.float64
     single = np.ones(6, np.float32)
     assert robot.f_ext({"tool": single, "a": single}).dtype == np.float32
     assert robot.f_ext({"tool": single, "a": np.ones(6)}).dtype == both.dtype == np.float64

@@ -13,6 +13,7 @@ import pytest
 import condyle
 from condyle import ModelError, ModelWarning, Robot
 from condyle.model.builder import random_body
+from condyle.model.physical import contact_numbers, varied
 from condyle.model.placement import Placement
 from tests.accuracies import FEW_ROUNDINGS, ROUNDING
 from tests.laws.robots import NAMES, changed, relative, robot_named, states
@@ -187,3 +188,73 @@ def test_a_point_mass_is_a_payload_too(arm: Robot) -> None:
 def test_payloads_that_cannot_be_are_refused(arm: Robot, given: tuple[object, ...], text: str) -> None:
     with pytest.raises(ModelError, match=re.escape(text)):
         arm.attach(*given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("off", "fine"), [(0.9e-9, True), (1.5e-9, False)])
+def test_the_inertia_of_a_payload_is_symmetric_to_a_billionth(arm: Robot, off: float, fine: bool) -> None:
+    inertia = np.diag([1.0, 2.0, 2.0])
+    inertia[1, 0] = 2.0 * off
+    if fine:
+        assert arm.attach("two", 1e3, (0, 0, 0), inertia).mass == 1002.0 + 1.0
+    else:
+        with pytest.raises(ModelError, match="the payload on 'two': inertia is not symmetric"):
+            arm.attach("two", 1e3, (0, 0, 0), inertia)
+
+
+def test_a_payload_without_numbers_is_a_point_at_its_frame(arm: Robot) -> None:
+    told = arm.attach("two", 0.5)
+    assert np.array_equal(told.inertias, arm.attach("two", 0.5, (0, 0, 0), np.zeros((3, 3))).inertias)
+    assert told.inertias[1, 1:].tolist() == pytest.approx(arm.inertias[1, 1:].tolist(), abs=1e-15)
+
+
+def test_a_body_without_mass_may_have_an_inertia(arm: Robot) -> None:
+    pi = arm.inertias
+    pi[1] = [0.0, 0, 0, 0, 0.1, 0.0, 0.2, 0.0, 0.0, 0.25]
+    with pytest.warns(ModelWarning, match="link 'two': an inertia but no mass"):
+        light = arm.with_inertias(pi)
+    assert np.array_equal(light.inertias[1], pi[1]) and not light.bodies[1].com.any()
+    assert light.bodies[1].inertia.tolist() == np.diag([0.1, 0.2, 0.25]).tolist()
+
+
+def test_what_contacts_take_is_drawn_from_these_ranges() -> None:
+    n, count = 3000, 3
+    found = contact_numbers(count, n, np.random.default_rng(0))
+    assert {name: x.shape for name, x in found.items()} == {
+        "active": (n, count),
+        "gains": (n, count, 2),
+        "anchors": (n, count, 12),
+        "rising": (n, count),
+        "restitution": (n, count),
+    }
+    assert (found["active"][:, 0] == 1.0).all() and set(np.unique(found["active"][:, 1])) == {0.0, 1.0}
+    assert set(np.unique(found["rising"])) == {0.0, 1.0}
+    places, turns = found["anchors"][..., :3], found["anchors"][..., 3:].reshape(-1, 3, 3)
+    between(places, -0.3, 0.3)
+    between(found["gains"], 0.0, 2.0)
+    between(found["restitution"], 0.0, 0.9)
+    np.testing.assert_allclose(turns @ np.swapaxes(turns, 1, 2), np.broadcast_to(np.eye(3), turns.shape), atol=1e-14)
+    between(-np.arcsin(turns[:, 2, 0]), -0.3, 0.3)
+
+
+def between(x: np.ndarray, low: float, high: float) -> None:
+    """All of the range is taken, to a hundredth, and no more."""
+    slack = 0.01 * (high - low)
+    assert low <= x.min() < low + slack and high - slack < x.max() <= high
+
+
+def test_robots_like_one_are_drawn_from_these_ranges() -> None:
+    """A body without mass has that of a ball of 1 kg instead."""
+    robot = condyle.chain(3, 0).with_actuators([condyle.Actuator("m", {"joint1": 1.0}, "position", 2.0, (1, -2, -3))])
+    bodies = (*robot.bodies[:2], replace(robot.bodies[2], mass=0.0, inertia=np.zeros((3, 3))))
+    light = replace(robot, bodies=bodies)
+    found = varied(light, 3000, np.random.default_rng(0))
+    between(found["inertias"][:, :2] / light.inertias[:2], 0.5, 1.5)
+    ball = found["inertias"][:, 2]
+    between(ball[:, 0], 0.5, 1.5)
+    np.testing.assert_allclose(ball, ball[:, :1] * [1, 0, 0, 0, 0.1, 0, 0.1, 0, 0, 0.1], rtol=1e-15)
+    between(found["gravity"] - light.gravity, -1.0, 1.0)
+    between(found["armature"] - light.armature, 0.0, 0.1)
+    for name in ("damping", "dry_friction", "stiffness"):
+        between(found[name], 0.0, 1.0)
+    between(found["actuator_gains"] / [2.0, 1.0, -2.0, -3.0], 0.9, 1.1)
+    assert found["actuator_gains"].shape == (3000, 1, 4)

@@ -88,3 +88,37 @@ def test_alignment_turns_z_to_the_axis() -> None:
         assert turn[:, 2] == pytest.approx(axis, abs=1e-16)
         assert turn @ turn.T == pytest.approx(np.eye(3), abs=1e-15)
         assert np.linalg.det(turn) == pytest.approx(1.0)
+
+
+def test_a_rotation_is_rigid_to_a_millionth_and_no_mirror() -> None:
+    turn = Placement.from_rpy(rpy=(0.3, -0.2, 1.0)).rotation
+    for by, rigid in ((1.0 + 0.9e-6, True), (1.0 - 0.9e-6, True), (1.0 + 1.1e-6, False), (1.0 - 1.1e-6, False)):
+        assert Placement(turn * math.sqrt(by), np.zeros(3)).is_rigid == rigid
+    assert not Placement(-turn, np.zeros(3)).is_rigid
+    for wrong in (np.nan, np.inf):
+        assert not Placement(turn, np.array([0.0, wrong, 0.0])).is_rigid
+        assert not Placement(np.where(np.eye(3) > 0.0, wrong, 0.0), np.zeros(3)).is_rigid
+
+
+def test_snapped_angles_are_counted_where_they_are_no_rounding() -> None:
+    near = Placement.from_rpy(rpy=(QUARTERS[5] + 3e-10, 1.5e-14, -0.9e-14), snap=1e-9)
+    assert near.moved == pytest.approx((3e-10, 1.5e-14), rel=1e-6) and near.rpy == (QUARTERS[5], 0.0, 0.0)
+    other = Placement.from_rpy((1, 0, 0), (0.0, 2e-10, 1.0), 1e-9)
+    assert near.compose(other).moved == (*near.moved, *other.moved)
+    assert Placement.from_rpy(rpy=(0.25, 0.0, 0.0), snap=0.25).rpy == (0.0, 0.0, 0.0)  # as far as the bound
+    assert Placement.from_rpy(rpy=(0.26, 0.0, 0.0), snap=0.25).rpy == (0.26, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_at_the_pole_all_of_the_turn_is_roll(side: float) -> None:
+    """Rz(y) Ry(pi/2) Rx(r) depends on r - y alone, with -pi/2 on r + y."""
+    rotation = Placement.from_rpy(rpy=(0.4, side * (math.pi / 2 - 0.5e-9), 1.1)).rotation
+    assert rpy_of(rotation, 1e-9) == pytest.approx((0.4 - side * 1.1, side * math.pi / 2, 0.0), abs=1e-8)
+    assert rpy_of(rotation)[2] == pytest.approx(1.1, abs=1e-6)
+
+
+def test_a_placement_prints_its_turn_only_where_it_has_one() -> None:
+    assert repr(Placement.from_rpy((1, 2, 3))) == "<Placement at [1 2 3] m>"
+    assert repr(Placement(np.diag([1.0, -1.0, -1.0]), np.zeros(3))) == (
+        "<Placement at [0 0 0] m, rotation [[1 0 0] [0 -1 0] [0 0 -1]]>"
+    )

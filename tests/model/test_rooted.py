@@ -56,3 +56,18 @@ def test_derivatives_mapped_back_are_the_users(seed: int) -> None:
 def test_a_fixed_base_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="floating_base=True"):
         Rooted.of(condyle.load("atlas"), "mtorso")
+
+
+def test_a_robot_with_followers_is_refused() -> None:
+    builder = condyle.Builder()
+    for parent, child in (("base", "a"), ("a", "b")):
+        more = {"mimic": "a"} if child == "b" else {}
+        builder.joint(child, parent=parent, child=child, type="revolute", **more)  # type: ignore[arg-type]
+    for name in ("base", "a", "b"):
+        builder.body(name, mass=1.0, inertia=0.1 * np.eye(3))
+    with pytest.raises(
+        UnsupportedError, match="root='b': not with mimic joints; lock them, or take mimic='independent'"
+    ):
+        Rooted.of(builder.build(floating_base=True), "b")
+    free = builder.build(floating_base=True, mimic="independent")
+    assert Rooted.of(free, "b").depths().tolist() == [0] * 6 + [1, 2]

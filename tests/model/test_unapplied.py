@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import pickle
 import re
 import warnings
@@ -12,7 +13,9 @@ import pytest
 
 import condyle
 from condyle.errors import ModelWarning
-from condyle.model.parts import unapplied
+from condyle.model.actuator import in_numbers
+from condyle.model.parts import FileNotes, unapplied, without_notes
+from condyle.specification import UNBOUND
 from condyle.specification.integrators import BUNDLED
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="0.1" iyy="0.2" izz="0.25" ixy="0" ixz="0" iyz="0"/></inertial>'
@@ -127,3 +130,71 @@ def test_what_condyle_compiles_by_itself_says_nothing(tmp_path: Path) -> None:
 def test_an_export_says_it(tmp_path: Path) -> None:
     with pytest.warns(ModelWarning, match="robot 'written': not applied: damping"):
         condyle.export(arm(tmp_path, "written"), "c", tmp_path / "out", functions=("g",))
+
+
+def noted(ignored: tuple[str, ...] = (), otherwise: tuple[str, ...] = (), **numbers: list[float]) -> condyle.Robot:
+    """Five joints of a file that says this; all of them have these numbers."""
+    robot = condyle.chain(5)
+    joints = tuple(dataclasses.replace(joint, **numbers) for joint in robot.joints)  # type: ignore[arg-type]
+    return dataclasses.replace(robot, joints=joints, file_notes=FileNotes(ignored, otherwise))
+
+
+MOTORS = tuple(condyle.Actuator(f"m{k}", {"joint0": 1.0}) for k in range(2))
+SERVO = condyle.Actuator("s", {"joint0": 1.0}, "position")
+TO_ALL, TO_BOTH = "compile(joint_forces=('all',))", "compile(joint_forces=('all',), actuators=True)"
+
+
+@pytest.mark.parametrize(
+    ("robot", "asked", "said"),
+    [
+        (noted(), (), ""),
+        (noted(lower=[-1.0]), (), ""),
+        (noted(damping=[1.0]), (), f"not applied: damping of 5 joints (to apply: {TO_ALL})"),
+        (noted(damping=[1.0]), ("damping",), ""),
+        (noted(friction=[1.0]), ("dry_friction",), ""),
+        (noted(friction=[1.0]), ("friction",), ""),
+        (
+            noted(friction=[1.0], velocity=[1.0]),
+            (),
+            f"not applied: friction of 5 joints (to apply: {TO_ALL}), limits of 5 joints",
+        ),
+        (noted(friction=[1.0], effort=[1.0]), ("limits",), f"not applied: friction of 5 joints (to apply: {TO_ALL})"),
+        (
+            noted(stiffness=[1.0]),
+            (),
+            f"not applied: springs of 5 joints ('joint0', 'joint1', 'joint2' and 2 more) (to apply: {TO_ALL})",
+        ),
+        (noted(stiffness=[1.0]), ("springs",), ""),
+        (noted(stiffness=[1.0]), ("stiffness",), ""),
+        (dataclasses.replace(noted(), actuators=MOTORS), (), ""),
+        (
+            dataclasses.replace(noted(("plugins",)), actuators=MOTORS),
+            (),
+            "not applied: 2 actuators (to apply: compile(actuators=True)), plugins",
+        ),
+        (
+            dataclasses.replace(noted(damping=[1.0], upper=[1.0]), actuators=MOTORS[:1]),
+            (),
+            f"not applied: damping of 5 joints, 1 actuator (to apply: {TO_BOTH}), limits of 5 joints",
+        ),
+        (
+            dataclasses.replace(noted(), actuators=(SERVO, *MOTORS)),
+            (),
+            "not applied: 3 actuators (to apply: compile(actuators=True))",
+        ),
+        (noted(("plugins", "flexes"), ("a site",)), (), "not applied: plugins, flexes; read otherwise: a site"),
+        (noted(otherwise=("a site", "a joint"), lower=[0.0]), (), "read otherwise: a site, a joint"),
+    ],
+)
+def test_what_is_said_of_what_a_file_has(robot: condyle.Robot, asked: tuple[str, ...], said: str) -> None:
+    end = '; see docs/how-to/models.md, "What a file says and functions leave out"'
+    assert unapplied(robot, asked) == (f"the file of robot 'chain': {said}{end}" if said else "")
+    assert unapplied(robot, (), UNBOUND.drives._replace(forces=asked)) == unapplied(robot, asked)
+    assert unapplied(without_notes(robot), asked) == ""
+
+
+def test_actuators_that_push_are_not_said() -> None:
+    robot = dataclasses.replace(noted(), actuators=(SERVO,))
+    (push,) = in_numbers([SERVO], {"joint0": (0, 0)})
+    assert unapplied(robot, (), UNBOUND.drives._replace(actuators=(push,))) == ""
+    assert without_notes(condyle.chain(1)).file_notes is None

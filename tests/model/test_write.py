@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from condyle import Actuator, Drive
+from condyle import Actuator, Drive, Shape
 from condyle.errors import UnsupportedError
 from condyle.model.builder import Builder, chain, random_tree
+from condyle.model.placement import Placement
 from condyle.model.robot import Robot
 from condyle.readers import load_robot
 from tests.zoo import every_joint
@@ -131,3 +133,57 @@ def test_a_mass_that_no_file_may_have_is_refused(tmp_path: Path) -> None:
     )
     with pytest.raises(UnsupportedError, match="body 'a': merged links add up to more than"):
         load_robot(path).to_urdf()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [{"lower": -1.0}, {"upper": 1.0}, {"effort": 1.0}, {"velocity": 1.0}, {"damping": 1.0}, {"friction": 1.0}],
+)
+def test_each_number_of_a_joint_with_several_freedoms_is_refused(numbers: dict[str, float]) -> None:
+    def planar(**more: float) -> Robot:
+        builder = Builder().body("a", mass=1.0, inertia=BOX)
+        return builder.joint("j", parent="world", child="a", type="planar", **more).build()  # type: ignore[arg-type]
+
+    with pytest.raises(UnsupportedError, match="joint 'j': limits, damping or friction of a joint with 3 freedoms"):
+        planar(**numbers).to_urdf()
+    assert "planar" in planar().to_urdf()
+
+
+@pytest.mark.filterwarnings("ignore::condyle.errors.ModelWarning")
+def test_bodies_with_half_of_their_numbers_and_shapes_come_back(tmp_path: Path) -> None:
+    """A point mass, an inertia without mass, a continuous joint with an effort alone, and every kind of shape."""
+    builder = Builder("r").body("a", mass=2.0, com=(0.5, 0.0, 0.0)).body("b", inertia=BOX).body("c")
+    builder.joint("ja", parent="world", child="a", type="continuous", axis=(0, 1, 0), effort=3.0)
+    builder.joint("jb", parent="a", child="b", type="continuous", friction=0.5)
+    robot = builder.joint("jc", parent="b", child="c", type="fixed", xyz=(1, 0, 0)).build()
+    place = Placement.from_rpy((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    shapes = (
+        Shape("sphere", (0.1,), "a", place, "ball"),
+        Shape("capsule", (0.1, 0.25), "b", place),
+        Shape("cylinder", (0.5, 0.125), "c"),
+        Shape("box", (0.1, 0.2, 0.3), "c", place, "<&>"),
+    )
+    back = again(replace(robot, shapes=shapes), tmp_path)
+    assert back.fingerprint == robot.fingerprint
+    said = [(one.kind, one.size, one.frame, one.name, one.placement.rpy) for one in back.shapes]
+    assert said == [(one.kind, one.size, one.frame, one.name, one.placement.rpy) for one in shapes]
+    assert [one.effort.tolist() for one in back.joints] == [[3.0], [np.inf]] and back.friction.tolist() == [0.0, 0.5]
+    assert "<limit" not in replace(robot, joints=(replace(robot.joints[0], effort=[np.inf]), robot.joints[1])).to_urdf()
+
+
+def test_names_that_are_taken_get_another(tmp_path: Path) -> None:
+    """That of a joint of a fixed frame, and that of the link at the origin of a base that stands elsewhere."""
+    builder = Builder().body("world", mass=1.0, inertia=BOX).body("a", mass=1.0, inertia=BOX).body("tip")
+    builder.joint("tip_fixed", parent="world", child="a", type="continuous")
+    builder.joint("f", parent="a", child="tip", type="fixed", xyz=(0, 0, 1))
+    robot = builder.build(floating_base=True).lock({"root_joint": (1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 1.0)})
+    back = again(robot, tmp_path)
+    assert back.fingerprint == robot.fingerprint and back.joint_names == ("tip_fixed",)
+    assert set(back.frames) == {"world", "world_", "a", "tip"} and 'name="tip_fixed_"' in robot.to_urdf()
+
+
+def test_a_motor_with_a_gain_or_ranges_is_no_transmission() -> None:
+    for more in ({"gain": 2.0}, {"control": (-1.0, 1.0)}, {"force": (-1.0, 1.0)}):
+        motor = Actuator("m", {"joint0": 2.0}, **more)  # type: ignore[arg-type]
+        with pytest.raises(UnsupportedError, match=r"actuator 'm': its gain or its ranges; robot.with_actuators"):
+            chain(1).with_actuators([motor]).to_urdf()

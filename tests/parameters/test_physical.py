@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle import ShapeError
+from condyle import DTypeError, ShapeError
 
 pytestmark = pytest.mark.smoke
 
@@ -77,3 +77,28 @@ def test_their_derivatives() -> None:
     differences = [(there(theta + h * e) - there(theta - h * e)) / (2.0 * h) for e in np.eye(10)]
     np.testing.assert_allclose(slope, np.transpose(differences), rtol=0, atol=1e-7 * np.abs(slope).max())
     np.testing.assert_allclose(slope @ back.jacobian()(there(theta)), np.eye(10), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("thin", "body"), [(2.5e-14, True), (1.5e-14, False), (0.0, False)])
+def test_what_is_thinner_than_rounding_is_no_body(thin: float, body: bool) -> None:
+    """Second moments 1, 1 and `thin` of a unit mass: 1e-14 of their sum, 2, may be rounding."""
+    assert condyle.physical_inertias([1.0, 0, 0, 0, 1.0 + thin, 0, 1.0 + thin, 0, 0, 2.0]) == body
+
+
+def test_a_mass_that_is_not_positive_is_no_body() -> None:
+    ball = np.array([1.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.1, 0.0, 0.0, 0.1])
+    assert condyle.physical_inertias(
+        [ball, 1e30 * ball / 1.0, ball * [0, *[1] * 9], ball * [-1, *[1] * 9]]
+    ).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not condyle.physical_inertias(1.1e30 * ball)
+
+
+def test_texts_are_no_parameters() -> None:
+    for call in (condyle.log_cholesky, condyle.from_log_cholesky):
+        with pytest.raises(DTypeError, match=r"cholesky: \w+: .*; give numbers \(\.\.\., 10\)"):
+            call("a body")

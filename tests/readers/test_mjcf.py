@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import condyle
 from condyle.errors import ModelWarning, UnsupportedError
 from condyle.model.parts import unapplied
 from condyle.readers import load_robot
@@ -225,3 +226,11 @@ def test_comments_and_encodings_that_tinyxml_takes(tmp_path: Path) -> None:
 def test_an_effort_is_the_largest_force_of_either_sign(given: str, effort: float, tmp_path: Path) -> None:
     path = simple(tmp_path, f'actuatorfrcrange="{given}" actuatorfrclimited="true"')
     assert load_robot(path).joints[0].effort.tolist() == [effort]
+
+
+def test_a_warning_of_a_file_has_the_place_of_the_users_line(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    path = simple(tmp_path, 'damping="-1"')
+    with pytest.warns(ModelWarning, match="joint 'j': negative damping or friction") as caught:
+        condyle.load(path)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -10,8 +10,8 @@ import pytest
 
 from condyle import Robot
 from condyle.errors import ModelError, ModelWarning
-from condyle.model.parts import Mimic
-from condyle.readers import load_robot
+from condyle.model.parts import Mimic, unapplied
+from condyle.readers import load_robot, urdf
 
 pytestmark = pytest.mark.smoke
 
@@ -263,3 +263,91 @@ def test_what_is_left_out_has_the_default_of_the_format(part: str, tmp_path: Pat
     whole = Robot.from_data(load_robot(write(tmp_path, text)))
     without = Robot.from_data(load_robot(write(tmp_path, text.replace(part, ""))))
     assert without.identity == whole.identity
+
+
+def test_elements_of_other_programs_are_passed_over_without_a_word(tmp_path: Path) -> None:
+    inside = "".join(
+        f"<{tag}/>" for tag in ["visual", "collision", "sensor", "gazebo", "contact", "material", "self_filter"]
+    )
+    text = arm(LIMIT + "<calibration/><safety_controller/>", link=INERTIAL + inside)
+    text += "".join(
+        f"<{tag}/>" for tag in ["material", "gazebo", "sensor", "ros2_control", "mujoco", "plugin", "param"]
+    )
+    assert load_robot(write(tmp_path, text + '<transmission name="t"/>')).nv == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (arm(LIMIT) + "<lnk/>", "note: .*: robot: <lnk> is unknown and ignored; did you mean 'link'?"),
+        (arm(LIMIT) + "<a:link/>", "note: .*: robot: <a:link> is unknown and ignored$"),
+        (
+            arm(LIMIT, link=INERTIAL + "<visuals/>"),
+            "link 'arm': <visuals> is unknown and ignored; did you mean 'visual'",
+        ),
+        (arm(LIMIT + "<limits/>"), "joint 'j': <limits> is unknown and ignored; did you mean 'limit'"),
+        (arm(LIMIT, link=INERTIAL.replace("<mass", "<masss/><mass")), "link 'arm': <masss> is unknown .* mean 'mass'"),
+        (arm(LIMIT) + '<xacro:arg name="m"/>', "note: .*<xacro:arg> is left over from xacro and ignored"),
+        (arm(LIMIT) + "<gazebo><xacro:box/></gazebo>", "note: .*<xacro:box> is left over from xacro and ignored"),
+    ],
+)
+def test_unknown_elements_are_noted_with_what_may_be_meant(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.warns(ModelWarning, match=said):
+        assert load_robot(write(tmp_path, text)).nv == 1
+
+
+@pytest.mark.parametrize("word", ["macro", "include", "if", "unless", "insert_block", "call", "element", "attribute"])
+def test_a_file_with_what_xacro_removes_was_never_expanded(word: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=rf"robot\.urdf:1: <xacro:{word}>: this file is raw xacro, not yet URDF"):
+        load_robot(write(tmp_path, arm(LIMIT) + f"<xacro:{word}/>"))
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ["origin", "mass", "inertia", "parent", "child", "axis", "limit", "dynamics", "mimic", "inertial", "link", "joint"],
+)
+@pytest.mark.parametrize("expression", ["${x}", "$(x)"])
+def test_an_expression_in_what_a_robot_is_made_of_was_never_expanded(tag: str, expression: str, tmp_path: Path) -> None:
+    part = f'<{tag} x="{expression}"/>'
+    text = {"link": part, "joint": part, "inertial": f"<link>{part}</link>"}.get(tag, f"<joint>{part}</joint>")
+    with pytest.raises(ModelError, match=f"<{tag}> x='.*': this file is raw xacro, not yet URDF"):
+        load_robot(write(tmp_path, text))
+
+
+def test_links_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert urdf.MAX_LINKS == 16_384
+    for most in (2, 1):
+        monkeypatch.setattr(urdf, "MAX_LINKS", most)
+        if most == 2:
+            assert load_robot(write(tmp_path, arm(LIMIT))).nv == 1
+        else:
+            with pytest.raises(ModelError, match=r"robot\.urdf: 2 links, expected at most 1"):
+                load_robot(write(tmp_path, arm(LIMIT)))
+
+
+def test_an_axis_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+    for axis, said in (("0 x 1", "<axis> xyz='0 x 1', expected 3"), ("0 0 0", "<axis> xyz='0 0 0' has no direction")):
+        with pytest.raises(ModelError, match=f"joint 'j': {said}") as caught:
+            load_robot(write(tmp_path, arm(LIMIT + f'<axis xyz="{axis}"/>')))
+        assert len(caught.value.findings) == 1
+
+
+def test_planar_joints_without_an_axis_are_counted(tmp_path: Path) -> None:
+    text = '<link name="base"/>'
+    for k in range(4):
+        ends = f'<parent link="base"/><child link="a{k}"/>'
+        text += f'<link name="a{k}">{INERTIAL}</link><joint name="j{k}" type="planar">{ends}</joint>'
+    said = "read otherwise: 4 planar joints without <axis> move across x, as URDF has it (in Pinocchio and older Drake "
+    assert f"{said}across z): 'j0', 'j1', 'j2' and 1 more;" in unapplied(load_robot(write(tmp_path, text)))
+
+
+def test_names_that_are_missing_are_errors_with_their_lines(tmp_path: Path) -> None:
+    text = '<link name="base"/>\n<link/>\n<joint type="fixed"><parent/><child link="a"/></joint>'
+    with pytest.raises(ModelError) as caught:
+        load_robot(write(tmp_path, text))
+    said = [str(finding).partition(".urdf:")[2] for finding in caught.value.findings]
+    assert said[:3] == [
+        "2: <link> has no name",
+        "3: <joint> has no name",
+        "3: joint '(joint on line 3)': no <parent link=...>",
+    ]

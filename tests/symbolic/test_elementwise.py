@@ -10,7 +10,19 @@ import numpy as np
 import pytest
 
 from condyle.errors import UnsupportedError
-from condyle.symbolic.elementwise import COMPARISONS, LOGIC, NUMBERS, OF_ROWS, of_numbers
+from condyle.symbolic.elementwise import (
+    COMPARISONS,
+    LOGIC,
+    NUMBERS,
+    OF_ONE,
+    OF_ROWS,
+    NotNegative,
+    both,
+    differ,
+    either,
+    negation,
+    of_numbers,
+)
 from tests.symbolic.traced import check, traced
 
 pytestmark = pytest.mark.smoke
@@ -139,3 +151,67 @@ def test_methods_of_universal_functions() -> None:
             traced(lambda x, m=method, more=more: getattr(np.add, m)(x, *more), [(2,)])
     with pytest.raises(UnsupportedError, match="option where"):
         traced(lambda x: np.add(x, x, where=[True, False]), [(2,)])
+
+
+DENSE = np.concatenate([np.linspace(-3.0, 3.0, 121), [-0.5, -1.0]])
+
+
+@pytest.mark.parametrize("ufunc", OF_ONE, ids=lambda ufunc: ufunc.__name__)
+def test_functions_of_one_number_are_numpys_everywhere(ufunc: np.ufunc) -> None:
+    """Where they are put together from two, on both sides of the seam and between."""
+    check(lambda x: ufunc(x), DENSE[:, None], rtol=1e-14, atol=1e-14)
+
+
+def test_steps_at_zero_have_the_value_that_is_given() -> None:
+    x = np.array([[-1.5], [0.0], [2.0], [np.nan]])
+    for first in (-1.0, 0.0, -0.0, 2.0):
+        check(lambda x, k=first: np.heaviside(k, x), x)
+        check(lambda x, k=first: np.heaviside(x, k), x)
+
+
+def test_a_symbol_and_itself() -> None:
+    x = np.array([[-1.5], [0.0], [700.0]])
+    check(lambda x: np.logaddexp(x, x), x, rtol=1e-15)
+    check(lambda x: np.fmax(x, x) + np.fmin(x, x) + np.maximum(x, x), x)
+
+
+@pytest.mark.parametrize(
+    ("power", "by_logarithm"),
+    [
+        (31.5, False),
+        (32.0, False),
+        (32.5, True),
+        (-31.5, False),
+        (-32.5, True),
+        (0.5, False),
+        (0.25, True),
+        (33.0, False),
+    ],
+)
+def test_half_powers_up_to_32_are_products_and_a_root(power: float, by_logarithm: bool) -> None:
+    program, _ = traced(lambda x: x**power, [(1,)])
+    ops = {node[0] for node in program.nodes}
+    assert ("exp" in ops) == by_logarithm and ("sqrt" in ops) == (power % 1.0 == 0.5 and not by_logarithm)
+
+
+def test_a_power_by_squares_has_a_product_for_each_digit() -> None:
+    """Of n in binary: one for each digit behind the first, one more for each 1 among them."""
+    for n in (2, 3, 5, 8, 15, 33):
+        program, _ = traced(lambda x, n=n: x**n, [(1,)])
+        digits = f"{n:b}"[1:]
+        assert sum(node[0] == "mul" for node in program.nodes) == len(digits) + digits.count("1")
+
+
+def test_a_base_that_is_not_positive_has_no_power_of_a_symbol() -> None:
+    for base in (0.0, -1.0):
+        with pytest.raises(UnsupportedError, match="to the power of a symbol; the base must be positive"):
+            traced(lambda x, base=base: base**x, [(1,)])
+
+
+def test_truths_that_are_known_stay_known() -> None:
+    assert [both(x, y) for x in (True, False) for y in (True, False)] == [True, False, False, False]
+    assert [either(x, y) for x in (True, False) for y in (True, False)] == [True, True, True, False]
+    assert [differ(x, y) for x in (True, False) for y in (True, False)] == [False, True, True, False]
+    holds: Any = NotNegative(object())  # type: ignore[arg-type]
+    assert both(True, holds) is holds is both(holds, True) and both(False, holds) is False is both(holds, False)
+    assert either(True, holds) is True is either(holds, True) and negation(negation(holds)) is holds

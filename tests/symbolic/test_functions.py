@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 
 import condyle
 from condyle.errors import UnsupportedError
+from condyle.symbolic import linear
 from condyle.symbolic.arrays import FUNCTIONS, UNIVERSAL
+from condyle.symbolic.reductions import pairwise, total
 from tests.symbolic.traced import Source, check, traced
 
 RNG = np.random.default_rng(5)
@@ -249,3 +252,92 @@ def test_matrices_of_numbers_are_solved_before_there_is_a_state() -> None:
     check(lambda x: condyle.solve_symmetric(S, x), x, rtol=1e-9, atol=1e-9)
     program, _ = traced(lambda x: np.linalg.solve(half, x), [(70,)])
     assert {node[0] for node in program.nodes} <= {"const", "input", "mul", "neg", "add", "sub"}
+
+
+class Word(str):
+    """Written as the order in which it was put together."""
+
+    def __add__(self, other: object) -> Word:  # type: ignore[override]
+        return Word(f"({self}{other})")
+
+    def __radd__(self, other: object) -> Word:
+        return self  # of the zero that a block begins with
+
+
+@pytest.mark.parametrize(
+    ("n", "blocks"),
+    [(1, [1]), (8, [8]), (9, [8, 1]), (16, [8, 8]), (17, [8, [8, 1]]), (24, [[8, 8], 8]), (40, [[[8, 8], 8], [8, 8]])],
+)
+def test_blocks_of_eight_are_added_in_pairs(n: int, blocks: list[Any]) -> None:
+    """In a block one after the other."""
+    letters = iter(map(chr, range(200, 200 + n)))
+
+    def written(part: Any) -> str:
+        if isinstance(part, int):
+            return reduce(lambda x, y: f"({x}{y})", [next(letters) for _ in range(part)])
+        return "(" + "".join(map(written, part)) + ")"
+
+    want = written(blocks[0] if len(blocks) == 1 else blocks)
+    assert total([Word(chr(k)) for k in range(200, 200 + n)]) == want
+
+
+def test_extremes_and_products_are_joined_in_halves() -> None:
+    assert pairwise(lambda x, y: f"({x}{y})", list("abcde")) == "((ab)(c(de)))"
+    assert total([]) == 0.0
+
+
+def test_a_product_of_more_than_256_terms_is_offered() -> None:
+    class Offered(Source):
+        count = 0
+
+        def product(self, left: Any, right: Any) -> None:
+            self.count += 1
+
+    source = Offered()
+    A, row, column = source.input((16, 16)), source.input((257,)), source.input((16,))
+    A @ column + row[:256] @ row[:256]
+    assert source.count == 0
+    assert (row @ row).shape == () and (source.input((17, 16)) @ column).shape == (17,)
+    assert source.count == 2
+
+
+def test_rows_of_the_largest_systems() -> None:
+    entries = Source().input((65, 65)).entries
+    assert linear._check_square("f", entries[:64, :64]) == 64 == linear.SOLVED
+    assert linear._check_square("f", entries[:8, :8], linear.PIVOTED) == 8
+    for n, most in ((65, linear.SOLVED), (9, linear.PIVOTED)):
+        with pytest.raises(UnsupportedError, match=rf"f: a matrix of {n} rows; {most} are the most"):
+            linear._check_square("f", entries[:n, :n], most)
+    assert linear._check_square("f", np.eye(65).astype(object)) == 65  # of numbers any
+    for shape in ((0, 0), (2, 3), (4,), (2, 2, 2)):
+        with pytest.raises(ValueError, match="give one square matrix"):
+            linear._check_square("f", np.empty(shape, object))
+
+
+def test_products_of_more_dimensions_are_refused_by_dot() -> None:
+    for f in (lambda x: np.dot(x, np.ones((2, 2, 2))), lambda x: np.dot(np.ones((2, 2, 2)), x)):
+        with pytest.raises(UnsupportedError, match=r"np\.dot of arrays with more than two dimensions; use np\.einsum"):
+            traced(f, [(2,)])
+
+
+@pytest.mark.parametrize("ord", [0, 3, -np.inf, "nuc", "fro"])
+def test_other_norms_of_vectors_are_refused(ord: Any) -> None:
+    with pytest.raises(
+        UnsupportedError, match=r"np.linalg.norm: ord=.*; allowed is 1, 2, inf of vectors, 'fro' of matrices"
+    ):
+        traced(lambda x: np.linalg.norm(x, ord), [(2,)])
+    with pytest.raises(UnsupportedError, match=r"np.linalg.norm: ord=1;"):
+        traced(lambda x: np.linalg.norm(x, 1), [(2, 2)])
+
+
+def test_norms_along_axes() -> None:
+    A = np.random.default_rng(0).normal(size=(4, 2, 3))
+    check(lambda A: np.linalg.norm(A, axis=(0, 1)) + np.linalg.norm(A, "fro", (1, 0)), A)
+    check(lambda A: np.linalg.norm(A, 2, axis=0, keepdims=True) + np.linalg.norm(A, np.inf, 0, True), A)
+
+
+def test_arrays_are_appended_flat_or_along_an_axis() -> None:
+    A = np.random.default_rng(0).normal(size=(4, 2, 3))
+    check(lambda A: np.append(A, [1.0, 2.0]), A)
+    check(lambda A: np.append(A, np.ones((2, 1)), 1), A)
+    check(lambda A: np.append(A, A[:1], axis=0), A)

@@ -280,3 +280,10 @@ def test_an_exported_function_passes_its_own_test(tmp_path: Path) -> None:
         ["cc", "-O1", "-Wall", "-Wextra", "-Werror", *sources, "-lm", "-o", str(tmp_path / "check")], check=True
     )
     subprocess.run([str(tmp_path / "check")], check=True)
+
+
+@pytest.mark.parametrize("seed", [0, 1, -1, 2**64, -(2**100)])
+def test_words_of_a_seed_are_those_of_numpys_sequence(seed: int) -> None:
+    """The lowest 23 bits of two words, of the sign and the magnitude."""
+    state = np.random.SeedSequence([int(seed < 0), abs(seed)]).generate_state(2)
+    assert random.seed_words(seed) == tuple(int(word) & 0x7FFFFF for word in state)

@@ -11,6 +11,7 @@ import pytest
 import condyle
 from condyle.errors import ShapeError, UnsupportedError
 from condyle.user import UserFunction
+from condyle.user.quadratic_program import _entries
 
 N, M, P, COUNT = 5, 3, 1, 50
 INPUTS = {"H": (N, N), "g": N, "A": (M, N), "lower": M, "upper": M, "low": N, "high": N, "E": (P, N), "e": P}
@@ -158,3 +159,62 @@ def test_what_is_wrong_is_said() -> None:
             condyle.qp(*arguments, **options)
     with pytest.raises(ShapeError, match="H has shape"):
         condyle.function(lambda g: condyle.qp(np.ones((4, 2, 2)), g).x, inputs={"g": 2})
+
+
+def test_the_symmetric_part_of_a_hessian_counts() -> None:
+    """On numbers and on symbols; without limits there are no multipliers, whatever the leading dimensions."""
+    rng = np.random.default_rng(3)
+    half, skew, g = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)), rng.normal(size=(2, 4, 3))
+    H = half @ half.T + np.eye(3)
+    got = condyle.qp(H + skew - skew.T, g)
+    np.testing.assert_allclose(got.x, -np.linalg.solve(H, g[..., None])[..., 0], rtol=1e-9)
+    assert (got.multipliers.shape, got.residual.shape) == ((2, 4, 0), (2, 4)) and (got.status == 1).all()
+    f = condyle.function(lambda H, g: condyle.qp(H, g).x, inputs={"H": (3, 3), "g": 3}).compile("numpy")
+    np.testing.assert_allclose(f(H + skew - skew.T, g), got.x, rtol=1e-9)
+
+
+def test_one_number_stands_for_all_sides() -> None:
+    got = condyle.qp(np.eye(2), [3.0, -3.0], box=(-1.0, 2.0), equal=(np.zeros((0, 2)), np.zeros(0)))
+    np.testing.assert_allclose(got.x, [-1.0, 2.0], atol=1e-6)
+    np.testing.assert_allclose(got.multipliers, [-2.0, 1.0], atol=1e-5)  # positive where an upper side holds
+    rows = condyle.qp(np.eye(2), [3.0, -3.0], np.eye(2), lower=-1.0)
+    np.testing.assert_allclose((rows.x, rows.multipliers), ([-1.0, 3.0], [-2.0, 0.0]), atol=1e-5)
+    held = condyle.qp(np.eye(2), [0.0, 0.0], equal=([[1.0, 1.0]], [2.0]))
+    np.testing.assert_allclose((held.x[0], held.x[1], held.multipliers[0]), (1.0, 1.0, -1.0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "p", "fine"),
+    [
+        (64, 128, 0, True),
+        (1, 120, 8, True),
+        (65, 0, 0, False),
+        (1, 129, 0, False),
+        (1, 120, 9, False),
+        (0, 0, 0, False),
+    ],
+)
+def test_how_large_a_program_may_be(n: int, m: int, p: int, fine: bool) -> None:
+    arrays = {"H": np.eye(n), "g": np.ones(n), "A": np.ones((m, n)), "E": np.ones((p, n))}
+    if fine:
+        entries, lead = _entries(arrays, False)
+        assert {name: x.shape for name, x in entries.items()} == {name: x.shape for name, x in arrays.items()}
+        assert lead == ()
+    else:
+        said = rf"qp: {n} variables, {m + p} rows; 1 to 64 and at most 128 are allowed"
+        with pytest.raises(ShapeError, match=said):
+            _entries(arrays, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((None, np.ones(2)), r"qp: H must be an array, \(n, n\)"),
+        ((np.eye(2), None), r"qp: g must be an array, \(n,\)"),
+        ((np.eye(2), 1.0), r"qp: g must be an array, \(n,\)"),
+        ((np.eye(2), np.ones(2), np.ones(2)), r"qp: A has shape \(2,\); with the other arguments it must be \(0, 2\)"),
+    ],
+)
+def test_arrays_that_make_no_program(arguments: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(ShapeError, match=said):
+        condyle.qp(*arguments)

@@ -186,7 +186,7 @@ def folded(actuators: Iterable[Actuator], follows: Mapping[str, Follows], order:
                 gears[master] += gear * multiplier
         gears = {joint: gear for joint, gear in gears.items() if gear != 0.0}
         if gears:
-            b0, b1, b2 = one.bias or (0.0, 0.0, 0.0)
+            _, b0, b1, b2 = one.gains
             out.append(replace(one, transmission=gears, bias=(b0 + b1 * shift, b1, b2)))
     return tuple(out)
 

@@ -17,7 +17,7 @@ from condyle.model.contact import settled, unknown_ends
 from condyle.model.description import FIXED, Description, JointSpec, Link, MimicOf
 from condyle.model.joints import JOINT_TYPES
 from condyle.model.named import suggest
-from condyle.model.parts import NONE_SNAPPED
+from condyle.model.parts import NONE_SNAPPED, users_level
 from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
 from condyle.specification.integrators import MIMICS, UNMODELLED
@@ -242,4 +242,4 @@ def _report(findings: Sequence[Finding], options: Options) -> None:
     if _fatal(findings, options):
         raise ModelError(findings)
     if findings and not options.quiet:
-        warnings.warn(ModelWarning(listed(findings), findings), stacklevel=6)
+        warnings.warn(ModelWarning(listed(findings), findings), stacklevel=users_level())

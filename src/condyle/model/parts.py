@@ -465,11 +465,16 @@ def say_unapplied(robot: RobotData, inputs: Sequence[str] = (), drives: Drives =
     """A ModelWarning with that line, once in a process; its place is the line that called the library."""
     line = unapplied(robot, inputs, drives)
     if line and line not in _said:
-        frame, level = sys._getframe(), 1  # pyright: ignore[reportPrivateUsage]
-        while frame.f_back and frame.f_globals.get("__name__", "").startswith("condyle."):
-            frame, level = frame.f_back, level + 1
-        warnings.warn(ModelWarning(line), stacklevel=level)
+        warnings.warn(ModelWarning(line), stacklevel=users_level())
         _said.add(line)  # not where the warning was raised as an error: the next call raises it again
+
+
+def users_level() -> int:
+    """`stacklevel` of a warning of the function that calls this: the line that called the library."""
+    frame, level = sys._getframe(1), 1  # pyright: ignore[reportPrivateUsage]
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("condyle."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def without_notes(robot: Self) -> Self:

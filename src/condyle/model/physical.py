@@ -223,7 +223,7 @@ def varied(robot: RobotData, n: int, rng: np.random.Generator) -> dict[str, Arra
     Bodies have half to one and a half of their mass; gravity, armature, and what acts at joints, a little more or less.
     """
     own = parameters(robot)
-    gains = np.reshape([(one.gain, *(one.bias or (0.0, 0.0, 0.0))) for one in robot.actuators], (-1, 4))
+    gains = np.reshape([one.gains for one in robot.actuators], (-1, 4))
     bodies = np.where(own[:, :1] > 0.0, own, BALL)
     return {
         "inertias": bodies * rng.uniform(0.5, 1.5, (n, len(bodies), 1)),

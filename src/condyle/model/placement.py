@@ -91,7 +91,7 @@ class Placement:
         """A point (3,) given in the child, in the parent."""
         return self.rotation @ point + self.translation
 
-    def snapped(self, snap: float = 0.0) -> Placement:
+    def snapped(self, snap: float) -> Placement:
         """The same placement written in roll, pitch and yaw, those within `snap` [rad] of a quarter turn exact."""
         rpy = self.rpy if self.rpy is not None else rpy_of(self.rotation, snap)
         return Placement.from_rpy(self.translation, rpy, snap)

@@ -35,10 +35,10 @@ def aligned(axis: Sequence[float] | Array | None) -> Array:
     return np.eye(3) if axis is None else alignment(np.asarray(axis, dtype=np.float64))
 
 
-def clean(x: float, scale: float = 1.0) -> float:
-    if abs(x) <= DUST * scale:
+def clean(x: float) -> float:
+    if abs(x) <= DUST:
         return 0.0
-    if abs(abs(x) - 1.0) <= DUST and scale == 1.0:
+    if abs(abs(x) - 1.0) <= DUST:
         return float(np.sign(x))
     return float(x)
 

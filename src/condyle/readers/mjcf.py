@@ -162,13 +162,11 @@ class _Labels:
         named = [node for node in nodes if name and node.get("name") == name]
         if named:
             return _label(named[0], self.root.file)
-        if len(nodes) == len(self.model.names[kind]) and kind != "jnt":
+        if len(nodes) == len(self.model.names[kind]):
             return _label(nodes[i], self.root.file)
         return repr(name) if name else f"number {i}"
 
     def nodes(self, kind: str) -> list[Element]:
-        if kind == "jnt":
-            return [node for node in self.root.walk() if node.tag in ("joint", "freejoint") and node.get("name")]
         return [node for section in self.root.children if section.tag == _SECTIONS[kind] for node in section.children]
 
 
