@@ -45,8 +45,13 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "compile/gpu": ("tests/gpu", "tests/test_options.py"),
     "compile/targets": ("tests/test_options.py", "tests/test_other_systems.py"),
     "cli/explanation": ("tests/cli/test_explain.py",),
-    "exports": ("tests/test_projects.py", "tests/backends/common/test_package.py", "tests/cli/test_export.py"),
-    "exports/externals": ("tests/interop/test_casadi.py",),
+    "exports": (
+        "tests/exports",
+        "tests/test_projects.py",
+        "tests/backends/common/test_package.py",
+        "tests/cli/test_export.py",
+    ),
+    "exports/externals": ("tests/interop/test_casadi.py", "tests/exports/test_projects.py"),
     "fpga": ("tests/fpga",),
     "fpga/plans": (
         "tests/fpga",

@@ -96,7 +96,7 @@ def test_each_target_has_its_scans() -> None:
     assert not chain.forms_elements(FD, c)
 
 
-@pytest.mark.parametrize(("name", "links", "there"), [("chain", 3, True), ("chain", 4, False), ("fork", 3, True)])
+@pytest.mark.parametrize(("name", "links", "there"), [("chain", 3, True), ("chain", 4, False), ("limbs", 3, True)])
 def test_auto_scans_up_to_what_was_measured(monkeypatch, name: str, links: int, there: bool) -> None:
     numpy, cuda, cpu = (TARGETS[target] for target in ("numpy", "cuda", "cpu"))
     keys = [("numpy", "", "float64", FD), ("cpu", cpu.instruction_set, "float64", FD)]
@@ -130,7 +130,8 @@ def test_auto_scans_one_state_of_a_short_chain_on_the_processor(monkeypatch, fai
     many = (some.q, some.v, some.a)
     assert np.array_equal(auto.inverse_dynamics(*many), serial.inverse_dynamics(*many))
     assert "segments" in auto.explain(1) and "segments" not in auto.explain(2)
-    assert "segments" not in robot_of("fork").compile(links="auto").explain(1)
+    assert "segments" not in robot_of("limbs").compile(links="auto").explain(1)
+    assert "segments" in robot_of("limbs").compile(links="scan").explain(1)
 
 
 def test_a_gpu_has_one_form_for_every_batch() -> None:

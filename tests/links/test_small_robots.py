@@ -25,6 +25,7 @@ SERIAL |= {"dfd": "minv+closed_form", "difd": "closed_form"}
 ROUTE_NAMES = [(function.name, route) for function, routes in ROUTES.items() for route in routes]
 
 JOINTS = {
+    "limbs": (("world", "b0", "b0"), ("revolute",) * 3),
     "wrist": (("world", "b0", "b0"), ("universal", "prismatic", "revolute")),
     "fork": (("world", "b0", "b1", "b1"), ("revolute", "universal", "prismatic", "spherical")),
     "base": (("world",) * 3, ("universal", "helical", "planar")),
@@ -34,8 +35,8 @@ JOINTS = {
 
 @cache
 def robot_of(name: str) -> condyle.Robot:
-    """wrist: a universal joint with two branches. fork: the same behind another joint. rotors: a floating base with
-    armature. base: all joints on the world."""
+    """limbs: two branches on a trunk. wrist: the same on a universal joint. fork: such a joint behind another one.
+    rotors: a floating base with armature. base: all joints on the world."""
     if name == "chain":
         return condyle.chain(3, rng=1)
     if name == "rotors":
