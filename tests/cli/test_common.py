@@ -4,6 +4,7 @@ import argparse
 import inspect
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -116,6 +117,12 @@ def test_a_point_of_contact_is_at_the_last_frame_where_it_moves(pendulum) -> Non
     typed = argparse.Namespace(contacts=())
     (contact,) = contacts_of(condyle.load(pendulum()), typed)
     assert (contact.frame, contact.kind) == ("rod", "point")
+    named = contacts_of(condyle.load(pendulum()), argparse.Namespace(contacts=("base", "rod")))
+    assert [one.frame for one in named] == ["base", "rod"]
+    held = replace(condyle.load(pendulum()), contacts=(condyle.Contact("rod", "plane"),))
+    assert contacts_of(held, typed) == held.contacts
+    (first,) = contacts_of(held, argparse.Namespace(contacts=("base",)))
+    assert (first.frame, first.kind) == ("base", "point")
     post = condyle.load(pendulum(text='<robot name="post"><link name="base"/></robot>'))
     assert contacts_of(post, typed) == ()
 
