@@ -14,7 +14,7 @@ from condyle.compile.options import bound_of
 from condyle.errors import UnsupportedError
 from condyle.exports import exporting, projects
 from condyle.exports.exporting import _opened, _timed, compiler_of, export_schedules, prefix_of
-from condyle.exports.externals import _apart, _is_flat, source_of, unit
+from condyle.exports.externals import HEAD, _apart, _is_flat, source_of, unit
 from condyle.exports.projects import check_folder, joints_of, names_of, order_of
 from condyle.exports.targets import EXPORTS, options_of, planned
 from condyle.functions import DEFAULT, FUNCTIONS
@@ -57,6 +57,16 @@ def test_a_quaternion_is_divided_by_its_length(hand: condyle.Robot) -> None:
     np.testing.assert_allclose(found, expected)
     assert not _is_flat(hand) and _is_flat(ARM)
     assert _apart(["q", "v"], ["q", "y", "v"]) == ("q_next", "y", "v_next")
+
+
+def test_a_text_for_casadi_says_what_it_is_of() -> None:
+    compiler = compiler_of(ARM, name="arm")
+    text = source_of(ARM, compiler, [FUNCTIONS["m"]], UNBOUND)
+    for line in (*HEAD, f"Condyle {condyle.__version__}, robot {ARM.fingerprint}."):
+        assert line in text
+    names = ("arm_m", "jac_arm_m", "adj1_arm_m", "jac_adj1_arm_m")
+    assert all(f"int {name}(" in text for name in names)
+    assert "int arm_mass(" in source_of(ARM, compiler, [FUNCTIONS["m"]], UNBOUND, "mass")
 
 
 def test_casadi_refuses_two_configurations(hand: condyle.Robot) -> None:
