@@ -14,7 +14,7 @@ from condyle.compile.options import bound_of
 from condyle.errors import UnsupportedError
 from condyle.exports import exporting, projects
 from condyle.exports.exporting import _opened, _timed, compiler_of, export_schedules, prefix_of
-from condyle.exports.externals import HEAD, _apart, _is_flat, source_of, unit
+from condyle.exports.externals import HEAD, _apart, _is_flat, robot_unbuilt, source_of, unit
 from condyle.exports.projects import check_folder, joints_of, names_of, order_of
 from condyle.exports.targets import EXPORTS, options_of, planned
 from condyle.functions import DEFAULT, FUNCTIONS
@@ -66,6 +66,8 @@ def test_a_text_for_casadi_says_what_it_is_of() -> None:
         assert line in text
     names = ("arm_m", "jac_arm_m", "adj1_arm_m", "jac_adj1_arm_m")
     assert all(f"int {name}(" in text for name in names)
+    with pytest.raises(AssertionError, match="not built"):
+        robot_unbuilt()
     assert "int arm_mass(" in source_of(ARM, compiler, [FUNCTIONS["m"]], UNBOUND, "mass")
 
 

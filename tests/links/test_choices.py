@@ -13,6 +13,7 @@ import pytest
 import condyle
 from benchmarks.parallel import parts
 from condyle.backends.cpu import build as cpu_target
+from condyle.backends.cuda.target import LINK_PARALLEL
 from condyle.compile.targets import TARGETS
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS
@@ -134,8 +135,22 @@ def test_auto_scans_one_state_of_a_short_chain_on_the_processor(monkeypatch, fai
     assert "segments" in robot_of("limbs").compile(links="scan").explain(1)
 
 
+def test_a_gpu_adds_nothing_for_armature_of_a_base() -> None:
+    """Such robots have no scan of what would need it."""
+    launches = scanned.Launches(tree_of(robot_of("rotors")), [Array("q", (9,))], "float64")
+    with pytest.raises(AssertionError, match="run serially"):
+        launches.own_added(Array("M", (8, 8)), lambda: None)
+    assert not compiler_of("rotors").scanned(DID, TARGETS["cuda"])
+
+
 def test_a_gpu_has_one_form_for_every_batch() -> None:
     robot = robot_of("fork")
+    compiler = compiler_of("fork")
+    for function, by_links in ((FD, True), (DID, True), (NLE, False)):
+        kernels = compiler.gpu(function, "float64", 132)
+        assert isinstance(kernels, scanned.LinkParallelFunction) == by_links
+        if by_links:
+            assert (kernels.form(1), kernels.form(10**6), kernels.line(1)) == (LINK_PARALLEL, LINK_PARALLEL, "")
     dyn = robot.compile("cuda", links="scan")
     lines = {line.split()[0]: line.split()[1:] for line in dyn.explain(5).splitlines()[1:] if line.strip()}
     assert lines["fd"] == ["elements", *["by", "scans", "over", "the", "links"]]
