@@ -14,12 +14,14 @@ import condyle
 from benchmarks.parallel import parts
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.target import LINK_PARALLEL
+from condyle.compile.options import bound_of
 from condyle.compile.targets import TARGETS
 from condyle.errors import BuildError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.ir.count import work
 from condyle.ir.link_parallel import TABLE, EachJoint, Scan
 from condyle.ir.program import Array
+from condyle.links import chosen
 from condyle.links import compiler as scanned
 from condyle.links.algorithms.articulated import equivalent
 from condyle.links.algorithms.links import exchange_map, levels
@@ -69,12 +71,13 @@ def test_of_several_processors_the_one_that_gained_least_counts(tmp_path: Path, 
     }
 
 
-def compiler_of(name: str, links: str = "scan", routes: dict | None = None) -> scanned.LinkParallelCompiler:
-    from condyle.links import chosen
-
+def compiler_of(
+    name: str, links: str = "scan", routes: dict | None = None, axes: str = "local"
+) -> scanned.LinkParallelCompiler:
     robot = robot_of(name)
+    tree = tree_of(robot, bound_of(robot, (), force_frame=axes, contacts=()))
     facts = condyle.api.compiler_of(robot).facts
-    found = chosen(robot, tree_of(robot), facts, links, TARGETS["numpy"], routes or {})
+    found = chosen(robot, tree, facts, links, TARGETS["numpy"], routes or {})
     assert isinstance(found, scanned.LinkParallelCompiler)
     return found
 
@@ -312,3 +315,16 @@ def test_a_compliance_is_six_springs(guard: float) -> None:
 def test_refusals_name_what_to_do() -> None:
     with pytest.raises(UnsupportedError, match="links='scan': target 'c' has no scans; 'cpu', 'cuda' and 'numpy' have"):
         robot_of("chain").compile("c", links="scan")
+
+
+def test_forces_in_the_axes_of_the_world_are_not_scanned() -> None:
+    robot = robot_of("fork")
+    some = states(robot, 2)
+    axes = "local_world_aligned"
+    scan, serial = (robot.compile("numpy", links=links, force_frame=axes) for links in ("scan", "serial"))
+    assert "scanned" in scan.kernel(ID).description and "scanned" not in scan.kernel(ID.taking(F_EXT)).description
+    given = (some.q, some.v, some.a, some.f_ext)
+    np.testing.assert_array_equal(scan.inverse_dynamics(*given), serial.inverse_dynamics(*given))
+    compiler = compiler_of("fork", axes=axes)
+    for function, by_links in ((FD, True), (FD.taking(F_EXT), False)):
+        assert isinstance(compiler.gpu(function, "float64", 132), scanned.LinkParallelFunction) == by_links
