@@ -210,6 +210,10 @@ def test_a_launch_has_states_threads_and_tasks(name: str, function: str, facts: 
     assert [(text.states, text.block, text.tasks) for text in texts] == facts
     for text in texts:
         assert f".visible .entry {text.name}(" in text.ptx
+        assert text.spilled == 0 and text.order == ("entries" if text.block else "links")
+        assert text.block == 0 or text.pool == 0
+    if function == "id":
+        assert texts[0].pool == 32 * 8, "a row for angles: shuffles need no memory"
 
 
 def test_products_of_large_matrices_have_several_blocks_a_row() -> None:
