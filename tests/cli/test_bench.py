@@ -3,9 +3,15 @@ from __future__ import annotations
 import re
 import sys
 
+import numpy as np
 import pytest
 
+import condyle
+from condyle.cli import bench
+from condyle.cli.bound import Row, Sampling, Spread
+from condyle.cli.states import draw
 from condyle.errors import UnsupportedError
+from condyle.functions import FUNCTIONS
 
 
 def duration(ns: float) -> str:
@@ -144,3 +150,97 @@ def test_functions_go_by_their_methods_names_too(run) -> None:
     assert [function for function, engine in rows if engine == "condyle"] == ["step", "dstep", rollout]
     assert {engine for function, engine in rows if function == rollout} == {"condyle", "mujoco", "mujoco-batch"}
     assert {engine for function, engine in rows if function == "dstep"} == {"condyle", "mujoco"}
+
+
+class Rival:
+    """A library that has inverse dynamics alone, and keeps how many states it was given."""
+
+    name, algorithms, about = "other", {"id": "theirs (marked)", "m": "theirs"}, {"version": "1.0"}
+
+    def __init__(self) -> None:
+        self.states: list[tuple[str, int]] = []
+
+    def call(self, word: str, arrays: list[np.ndarray]) -> str:
+        self.states.append((word, len(arrays[0])))
+        return word
+
+
+def test_times_are_those_of_a_state(monkeypatch) -> None:
+    """Rivals are timed over 256 states at least."""
+    called = []
+
+    def interleaved(calls, sampling) -> dict[str, Spread]:
+        called.append((list(calls), sampling))
+        return dict.fromkeys(calls, Spread(51200.0, 25600.0, 25600.0, 102400.0))
+
+    monkeypatch.setattr(bench, "interleaved", interleaved)
+    robot, rival = condyle.chain(2, 0), Rival()
+    functions, sampling = (FUNCTIONS["id"], FUNCTIONS["fd"]), Sampling("cpu")
+    rows = bench.measure(robot, robot.compile("numpy"), {"other": rival}, functions, (16, 512), sampling)  # type: ignore[dict-item]
+    assert [(row.function, row.batch, row.engine, row.ns.median) for row in rows] == [
+        ("id", 16, "condyle", 3200.0),
+        ("id", 16, "other", 200.0),
+        ("id", 512, "condyle", 100.0),
+        ("id", 512, "other", 100.0),
+        ("fd", 16, "condyle", 3200.0),
+        ("fd", 512, "condyle", 100.0),
+    ]
+    assert rival.states == [("id", 256), ("id", 512)]
+    assert [one for _, one in called] == [sampling] * 4
+
+
+def test_a_call_reuses_its_outputs() -> None:
+    robot = condyle.chain(2, 0)
+    dyn = robot.compile("numpy")
+    for name in ("id", "did"):
+        function = FUNCTIONS[name]
+        states = draw(robot, 3, "float64", (function,))
+        outputs = states.outputs(function)
+        for _ in range(2):
+            bench.call(dyn, function, states, outputs)()
+        for one, two in zip(outputs, dyn.call(function, states.arguments(function)), strict=True):
+            np.testing.assert_array_equal(one, two)
+        bench.call(dyn, function, states)()
+
+
+def test_every_rival_is_compared_before_it_is_timed(run, pendulum, monkeypatch) -> None:
+    compared = []
+    monkeypatch.setattr(bench.rivals, "opened", lambda name, robot, frames: Rival())
+    monkeypatch.setattr(bench, "agreement", lambda *given: compared.append((given[2].name, given[3].name)))
+    words = ("--functions", "id,fd,m", "--against", "mujoco,casadi", "--batch", "1", "--json", "--target", "numpy")
+    monkeypatch.setattr(bench, "measure", lambda *given: rows(given))
+    asked = []
+
+    def rows(given) -> list[Row]:
+        asked.append(given[-1])
+        return [Row("id", 1, "condyle", Spread(1.0, 1.0, 1.0, 1.0))]
+
+    found = run("bench", pendulum(), *words).json
+    assert compared == [("other", "id"), ("other", "m")] * 2
+    assert asked == [Sampling("cpu")] and found["machine"]["clock"] == "CPU time"
+    assert found["rivals"] == {name: {**Rival.about, **Rival.algorithms} for name in ("mujoco", "casadi")}
+    assert "1 thread" in found["title"] and "threads" not in found["title"]
+    plain = run("bench", pendulum(), "--functions", "id", "--json").json
+    assert asked[1:] == [Sampling("wall")] and plain["machine"]["clock"] == "wall time"
+    assert plain["title"].endswith("every core") and plain["nv"] == 1
+    assert run("bench", pendulum(), "--functions", "id", "--threads", "2", "--json").json["title"].endswith("2 threads")
+
+
+def test_a_table_has_a_row_for_each_of_ours_and_ratios(capsys) -> None:
+    wide = Spread(200.0, 99.94, 100.0, 300.0)
+    rows = [
+        Row("id", 16, "condyle", Spread(100.0, 99.0, 100.0, 100.0)),
+        Row("id", 16, "other", Spread(250.0, 1.0, 250.0, 250.0)),
+        Row("fd", 16, "condyle", wide),
+    ]
+    bench._print("a title", rows, {"other": Rival()}, True)  # type: ignore[dict-item]
+    said = capsys.readouterr().out.splitlines()
+    assert said[3].split() == ["function", "batch", "ns/state", "min", "states/s", "other", "ratio"]
+    assert said[5].split() == ["id", "16", "100", "99.0", "1e+07", "250", "2.50"]
+    assert said[6].split() == ["fd", "16", "200~", "99.9", "5e+06", "-", "-"]
+    assert "rollout: the time is that of all steps" in said
+    assert said[-2] == "other: id: theirs (marked)"
+    assert said[-1].startswith("~: in 1 of 3 times the quartiles are more than 15 % apart")
+    bench._print("a title", rows[:1], {}, False)
+    said = capsys.readouterr().out
+    assert "rollout" not in said and "~" not in said and "other" not in said

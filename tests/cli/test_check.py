@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import condyle
+from condyle.cli import check
 from condyle.cli.check import Verdict, allowed, relative
-from condyle.functions import FUNCTIONS
+from condyle.cli.states import States, draw
+from condyle.functions import FUNCTIONS, function_of
+from condyle.specification import Function
 
 UNDRIVEN = [name for name, one in FUNCTIONS.items() if not one.needs.drives]
 """What is checked where neither joint forces nor actuators are asked for."""
@@ -91,7 +94,7 @@ def test_nan_is_never_fine() -> None:
 def test_the_condition_of_M_counts_only_where_M_is_solved_with() -> None:
     assert allowed(FUNCTIONS["id"], "float64", 1e12) == 1e-12
     assert allowed(FUNCTIONS["fd"], "float64", 1.0) == 1e-9
-    assert allowed(FUNCTIONS["fd"], "float64", 1e9) > 1e-9
+    assert allowed(FUNCTIONS["fd"], "float64", 1e9) == 16.0 * 1e9 * 2.0**-52
     assert allowed(FUNCTIONS["id"], "float32", 1e12) == 2e-5
 
 
@@ -157,3 +160,111 @@ def test_derivatives_of_a_step_are_those_that_were_named(run) -> None:
     ran = run("check", "ur5e", "--functions", "jacobian_step,vjp_step,jvp_step", "--json")
     assert ran.status == 0, ran.err
     assert [row["what"].split()[0] for row in ran.json["checks"][::2]][:3] == ["jacobian_step", "vjp_step", "jvp_step"]
+
+
+def test_a_verdict_says_whether_the_error_is_allowed() -> None:
+    assert Verdict("id", 1.0, 1.0).fine and not Verdict("id", 1.1, 1.0).fine
+    said = [Verdict("id", *numbers).said for numbers in ((0.0, 1.0), (0.0, 1.0, True), (2.0, 1.0, True))]
+    assert said == ["ok", "only zeros", "FAILED"]
+
+
+SLIDES = """<robot name="slides"><link name="base"/>
+  <link name="cart"><inertial><mass value="999999"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+  </inertial></link>
+  <link name="load"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>
+  </inertial></link>
+  <joint name="x" type="prismatic"><parent link="base"/><child link="cart"/><axis xyz="1 0 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="y" type="prismatic"><parent link="cart"/><child link="load"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+
+
+def test_what_is_allowed_follows_the_condition_of_M(run, pendulum) -> None:
+    """M is diagonal, with the entries 1e6 and 1."""
+    words = ("--functions", "id,fd,difd,vjp_id,vjp_fd", "--json")
+    rows = {row["what"]: row for row in run("check", pendulum(text=SLIDES), *words).json["checks"]}
+    solving = 16.0 * 1e6 * 2.0**-52
+    assert {what: row["allowed"] for what, row in rows.items() if "vjp_id" not in what and "difd" not in what} == {
+        "id against the reference": 1e-12,
+        "fd against the reference": pytest.approx(solving),
+        "vjp_fd against the reference": pytest.approx(1e-7),
+        "vjp_fd against differences": pytest.approx(solving / 1e-6),
+        "law: id(fd(tau)) = tau": pytest.approx(solving),
+        "law: M Minv = 1": pytest.approx(solving),
+        "law: did by differences in v": 1e-6,
+    }
+    assert rows["vjp_id against differences"]["allowed"] == 1e-6
+    assert rows["law: did by differences in v"]["zeros"] and not rows["law: M Minv = 1"]["zeros"]
+
+
+class Doubling:
+    """Dynamics whose answers of one function are twice as large."""
+
+    def __init__(self, robot: condyle.Robot, function: Function) -> None:
+        self._dynamics, self._function = robot.compile(target="numpy"), function
+
+    def call(self, function: Function, inputs):
+        found = self._dynamics.call(function, inputs)
+        return tuple(2.0 * x for x in found) if function == self._function else found
+
+
+@pytest.mark.parametrize("name", ["jvp_g", "vjp_g", "jacobian_g", "hessian_g", "jacobian_ke_by_v"])
+def test_a_derivative_that_is_twice_as_large_is_half_wrong(pendulum, name: str) -> None:
+    """Of one joint: w . D e is one number, twice which is off by half of itself."""
+    robot, function = condyle.load(pendulum()), function_of(name)
+    states = draw(robot, 4, "float64", (function,))
+    right = check.error(robot, robot.compile(target="numpy"), function, states)
+    assert right < 1e-8
+    assert check.error(robot, Doubling(robot, function), function, states) == pytest.approx(0.5, abs=1e-8)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("weak", "taken"),
+    [
+        ((False, False, False, False), [0, 1, 2, 3]),
+        ((True, False, True, False), [1, 1, 3, 3]),
+        ((True, True, True, False), [3, 3, 3, 3]),
+        ((True, True, True, True), [0, 1, 2, 3]),
+    ],
+)
+def test_states_with_weak_contacts_are_replaced_by_others(
+    monkeypatch, weak: tuple[bool, ...], taken: list[int]
+) -> None:
+    robot = condyle.chain(2, rng=0)
+    states = States({"q": np.arange(4.0), "v": 10.0 + np.arange(4.0)}, {}, "float64")
+    monkeypatch.setattr(check, "weak", lambda *_: np.array(weak))
+    found = check.independent(robot, [condyle.Contact("tip")], states).quantities
+    assert found["q"].tolist() == taken and (found["v"] == 10.0 + found["q"]).all()
+    assert check.independent(robot, (), states).quantities["q"].tolist() == [0, 1, 2, 3]
+
+
+def test_contacts_are_weak_where_their_rows_depend_on_each_other() -> None:
+    """A point that two perpendicular slides carry moves in two directions; three slides hold it in all."""
+    axes = np.eye(3)
+    robots = []
+    for n in (2, 3):
+        builder = condyle.Builder()
+        for k in range(n):
+            builder.body(f"b{k}", mass=1.0, inertia=0.01 * np.eye(3))
+            parent = f"b{k - 1}" if k else "world"
+            builder.joint(f"j{k}", parent=parent, child=f"b{k}", type="prismatic", axis=axes[k])
+        robots.append(builder.build())
+    for robot, expected in zip(robots, (True, False), strict=True):
+        contact = condyle.Contact(f"b{robot.nv - 1}")
+        assert check.weak(robot, [contact]).tolist() == [expected] * 64
+        assert check.weak(robot, [contact], robot.random_state(3, 0).q).tolist() == [expected] * 3
+
+
+def test_functions_without_an_inverse_are_still_compared(run, pendulum) -> None:
+    massless = """<robot name="x"><link name="base"/><link name="a"/>
+      <joint name="j" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 0 1"/></joint></robot>"""
+    ran = run("check", pendulum(text=massless), "--functions", "id,fd,m", "--target", "numpy")
+    assert ran.status == 1 and ran.out.rstrip().endswith("check failed")
+    lines = [line.split() for line in ran.out.splitlines()[2:5]]
+    assert [line[0] for line in lines] == ["id", "m", "fd:"]
+    assert lines[2][-3:] == ["inf", "0.0e+00", "FAILED"]
+
+
+def test_a_check_says_how_many_states_there_were(run, pendulum) -> None:
+    ran = run("check", pendulum(), "--functions", "id", "--target", "numpy")
+    assert ran.out.rstrip().endswith("all checks passed at 64 random states")

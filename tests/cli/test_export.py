@@ -1,10 +1,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
 
+from condyle.cli import parser
+from condyle.cli.export import hardware_options
+from condyle.errors import AccuracyWarning
 from condyle.functions import DEFAULT, FUNCTIONS, function_of
 from condyle.specification.ports import ACTIVE
 from tests.backends.c.bare import needs_parts
@@ -125,3 +129,47 @@ def test_a_processor_that_is_none(run, pendulum, tmp_path) -> None:
     assert refused.status == 2 and "'lots': give a number of bytes such as 8192, 8K or 1M" in refused.err
     refused = run(*common, "--flash", "8K")
     assert refused.status == 2 and "name it, such as part='cortex-m7'" in refused.err
+
+
+def test_options_of_hardware_are_those_that_were_typed() -> None:
+    def options(*words: str) -> dict[str, object]:
+        typed = ("export", "x", "--target", "verilog", "--out", "y", *words)
+        return hardware_options(parser("export").parse_args(typed), None)  # type: ignore[arg-type]
+
+    assert options() == {}
+    assert options("--part", "xc7z020", "--dsp", "3", "--clock", "50", "--folding", "2", "--pipeline", "0") == {
+        "part": "xc7z020",
+        "dsp": 3,
+        "clock": 50.0,
+        "folding": 2,
+        "pipeline": 0,
+    }
+    assert options("--float32", "--async-clock", "--echo", "--axi", "64", "--bus-clock", "100", "--link", "8") == {
+        "float32": True,
+        "async_clock": True,
+        "echo": True,
+        "axi": 64,
+        "bus_clock": 100.0,
+        "link": 8.0,
+    }
+    assert options(
+        "--box", "v=10", "--f-ext", "5", "--step", "0.01", "--overflow", "silent", "--constants", "auto"
+    ) == {
+        "box": {"v": 10.0},
+        "f_ext": 5.0,
+        "step": 0.01,
+        "overflow": "silent",
+        "constants": "auto",
+    }
+
+
+def test_every_warning_about_accuracy_is_said(run, pendulum, monkeypatch, tmp_path) -> None:
+    def export(*_, **__):
+        for _ in range(2):
+            warnings.warn("m errs much", AccuracyWarning, stacklevel=1)
+        return [tmp_path / "a.c", tmp_path / "b.c"]
+
+    monkeypatch.setattr("condyle.export", export)
+    ran = run("export", pendulum(), "--target", "c", "--out", str(tmp_path), "--name", "rod")
+    assert (ran.status, ran.err) == (0, "warning: m errs much\n" * 2)
+    assert ran.out == f"{tmp_path / 'a.c'}\n{tmp_path / 'b.c'}\n"

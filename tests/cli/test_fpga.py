@@ -7,7 +7,9 @@ import pytest
 
 import condyle
 from condyle.cli.export import named_functions, with_plans
+from condyle.errors import UnsupportedError
 from condyle.fpga.plans import WORDS
+from condyle.fpga.simulation import Verdict
 from condyle.functions import DEFAULT
 from tests.programs import needs
 
@@ -208,3 +210,75 @@ def test_what_is_no_box(run, pendulum, box: str, tmp_path) -> None:
     assert ran.status == 2
     assert "v=10,v.joint_3=2" in ran.err or "give q, v, a or tau" in ran.err or "joints are" in ran.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        ((), (20, 40, "iverilog")),
+        (("--states", "3", "--stall", "0", "--tool", "verilator"), (3, 0, "verilator")),
+    ],
+)
+def test_a_simulation_is_given_what_was_typed(run, pendulum, monkeypatch, words, given) -> None:
+    heard = []
+
+    def check(folder, robot, acc, facts, *rest):
+        heard.append((folder.is_dir(), facts.name, *rest))
+        return Verdict("right: 20 tasks", 20, 99)
+
+    monkeypatch.setattr("condyle.fpga.simulation.check", check)
+    asked = ("fpga", "simulate", pendulum("My Arm"), "--functions", "m", *words)
+    ran = run(*asked)
+    assert (ran.status, ran.out) == (0, "right: 20 tasks\n")
+    assert run(*asked, "--json").json == {"right": True, "answer": "right: 20 tasks", "tasks": 20, "cycles": 99}
+    assert heard == [(True, "robot", *given)] * 2
+
+
+def test_a_simulation_that_differs_is_found_wanting(run, pendulum, monkeypatch) -> None:
+    monkeypatch.setattr("condyle.fpga.simulation.check", lambda *_: Verdict("WRONG m", 1, 9))
+    ran = run("fpga", "simulate", pendulum(), "--functions", "m")
+    assert (ran.status, ran.out) == (1, "WRONG m\n")
+
+
+ROW = {"dsp": 7, "ii": 3, "register_bits": 40, "p50": 1e-6, "p99": 2e-6, "max": 3e-6, "flagged": 0.25}
+
+
+def test_words_stand_in_the_order_of_the_functions(run, pendulum, monkeypatch) -> None:
+    heard = []
+
+    def compared(robot, options, word, states):
+        heard.append((word, states))
+        if word == "12":
+            raise UnsupportedError("too narrow")
+        return [{"word": word, "function": name, **ROW} for name in ("m", "id")]
+
+    monkeypatch.setattr("condyle.fpga.compared", compared)
+    asked = ("fpga", "report", pendulum(), "--functions", "id,m", "--words")
+    ran = run(*asked, "27x18,12,32,12")
+    assert heard == [("27x18", 1000), ("12", 1000), ("32", 1000)]
+    assert ran.status == 0 and ran.err == "word '12': too narrow\n"
+    lines = [line.split() for line in ran.out.splitlines()[2:6]]
+    numbers = ["3", "7", "40", "1.0e-06", "2.0e-06", "3.0e-06", "2.5e-01"]
+    assert lines == [[name, word, *numbers] for name in ("id", "m") for word in ("27x18", "32")]
+    refused = run(*asked, "12", "--states", "5")
+    assert heard[-1] == ("12", 5) and refused.status == 2 and "word '12': too narrow" in refused.err
+    before = len(heard)
+    assert run(*asked, "27x18,nonsense").status == 2 and len(heard) == before, "words are read before any is compared"
+
+
+def test_warnings_about_errors_are_said(run, pendulum, monkeypatch) -> None:
+    from dataclasses import replace
+
+    from condyle import fpga
+
+    heard, sheet_of = [], fpga.sheet_of
+
+    def sheet(robot, plan, options, states):
+        heard.append(states)
+        return replace(sheet_of(robot, plan, options, 20), warnings=("m errs much",))
+
+    monkeypatch.setattr("condyle.fpga.sheet_of", sheet)
+    for words in ((), ("--states", "30")):
+        ran = run("fpga", "report", pendulum(), "--functions", "m", *words)
+        assert ran.status == 0 and ran.err == "warning: m errs much\n"
+    assert heard == [10_000, 30]

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 import condyle
+from condyle.cli import info
 from condyle.functions import FUNCTIONS
+from condyle.model.actuator import Actuator
 
 FOLLOWED = """<robot name="followed">
   <link name="base"/>
@@ -171,3 +173,108 @@ def test_an_unknown_frame_is_refused_whatever_is_printed(run, option: str) -> No
     for more in ((), ("--graph",), ("--json",)):
         refused = run("info", "iiwa14", option, "iiwa_link7", *more)
         assert refused.status == 2 and "there is no frame 'iiwa_link7'; did you mean 'iiwa_link_7'" in refused.err
+
+
+DRIVEN = """<robot name="driven"><link name="base"/>
+  <link name="a"><inertial><mass value="1.25"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="j" type="revolute"><parent link="base"/><child link="a"/><dynamics damping="0.5" friction="0.25"/>
+    <limit lower="-1" upper="2" effort="30" velocity="4"/></joint>
+  <joint name="k" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+
+
+def test_drives_and_limits_are_told(run, pendulum) -> None:
+    path = pendulum(text=DRIVEN)
+    j, k = run("info", path, "--json").json["joints"]
+    assert (j["mass"], j["body"], j["parent"], j["v_index"], k["parent"], k["v_index"]) == (1.25, "a", -1, 0, 0, 1)
+    assert j["drive"] == {
+        "armature": [0.0],
+        "damping": [0.5],
+        "friction": [0.25],
+        "stiffness": [0.0],
+        "spring_reference": [0.0],
+        "lower": [-1.0],
+        "upper": [2.0],
+        "effort": [30.0],
+        "velocity": [4.0],
+    }
+    assert k["drive"]["effort"] == [None] and k["drive"]["lower"] == [None]
+    said = run("info", path).out.splitlines()
+    (driven,) = [line.split() for line in said if "0.25" in line]
+    assert driven == ["j", "0.5", "0.25"], "k has none, and j has no others"
+    assert said[0] == "driven: nq 2, nv 2, 2 bodies, moving mass 3.25 kg"
+    assert said[1].startswith("gravity 0 0 -9.81 m/s^2, fingerprint ") and len(said[1].split()[-1]) == 16
+    assert [line.split() for line in said[5:7]] == [
+        ["j", "revolute", "0", "a", "1.25"],
+        ["k", "continuous", "1", "b", "2"],
+    ]
+    assert said[6].startswith("  k  ")
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [((0.0, 0.0), ""), ((0.5, 0.5), "0.5"), ((0.5, 0.25), "0.5 0.25"), ((0.0, 1.0), "0 1"), ((), "")],
+)
+def test_numbers_that_are_equal_are_said_once(numbers: tuple[float, ...], said: str) -> None:
+    assert info._numbers(numbers) == said
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        ((-float("inf"), float("inf")), ""),
+        ((-1.5, 2.0), "-1.5..2"),
+        ((0.0, float("inf")), "0..inf"),
+        ((-float("inf"), 3.0), "-inf..3"),
+    ],
+)
+def test_an_interval_has_its_ends(limits: tuple[float, float], said: str) -> None:
+    assert info._interval(limits) == said
+
+
+def test_gears_are_named_with_their_joints() -> None:
+    assert info._gears(Actuator("m", {"a": 2.0, "b": -0.5})) == "2 a + -0.5 b"
+
+
+@pytest.mark.parametrize(("start", "size", "said"), [(3, 0, ""), (3, 1, "3"), (3, 2, "3..4"), (0, 7, "0..6")])
+def test_entries_of_q_are_a_span(start: int, size: int, said: str) -> None:
+    assert info._span(start, size) == said
+
+
+def test_a_branch_is_indented_by_the_joints_above_it() -> None:
+    parents = (-1, 0, 0, 2, *range(3, 13))
+    assert [info._depth(parents, k) for k in (0, 1, 2, 3, 4, 13)] == [0, 1, 1, 2, 3, 12]
+    assert info._branch(parents, 3) == "    "
+    assert info._branch(parents, 13) == " " * 24
+    assert info._branch((*parents, 13), 14) == "[13] "
+
+
+def test_a_line_of_a_function_has_its_shapes_and_units(run) -> None:
+    lines = {line.split()[0]: line for line in run("info", "--functions").out.splitlines() if line.strip()}
+    assert "q, v, a [f_ext] -> tau (nv)" in lines["id"] and lines["id"].endswith(
+        "straight, loops, link-parallel, hardware"
+    )
+    assert "q -> J (n_frames, 6, nv)" in lines["jac"] and lines["jac"].endswith("straight")
+    assert " or " in lines["id"] and " | " not in lines["id"]
+
+
+@pytest.mark.parametrize(
+    ("words", "names", "graph"),
+    [
+        (("--graph", "arm.urdf"), "arm.urdf", ""),
+        (("arm.urdf", "--graph"), "arm.urdf", ""),
+        (("arm.urdf", "--graph", "a.svg"), "arm.urdf", "a.svg"),
+    ],
+)
+def test_a_robot_behind_graph_is_a_robot(words: tuple[str, ...], names: str, graph: str) -> None:
+    from condyle.cli import parser
+
+    typed = parser("info").parse_args(["info", *words])
+    info._check_named(typed)
+    assert (typed.robot, typed.graph) == (names, graph)
+
+
+def test_a_drawing_without_a_robot_is_refused(run) -> None:
+    refused = run("info", "--graph", "a.svg")
+    assert refused.status == 2 and "info: name a ROBOT" in refused.err

@@ -8,6 +8,8 @@ import sys
 import pytest
 
 import condyle
+from condyle.cli import joined, main
+from condyle.errors import BuildError, ModelError, SingularError, UnsupportedError
 
 
 def test_no_command_is_bad_use(run) -> None:
@@ -91,3 +93,46 @@ def test_what_is_missing_or_wrong_is_explained(run, words: tuple[str, ...], told
     ran = run(*words)
     assert ran.status == 2
     assert all(text in ran.err for text in told), ran.err
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "said"),
+    [
+        (ModelError("odd"), 1, "condyle: odd\n"),
+        (BuildError("odd"), 1, "condyle: odd\n"),
+        (SingularError("odd"), 1, "condyle: odd\n"),
+        (UnsupportedError("odd"), 2, "condyle: odd\n"),
+        (FileNotFoundError(2, "No such file", "x.npy"), 2, "condyle: x.npy: No such file\n"),
+        (OSError("odd"), 2, "condyle: odd\n"),
+        (BrokenPipeError(), 0, ""),
+        (KeyboardInterrupt(), 130, ""),
+    ],
+)
+def test_each_error_has_its_status(run, monkeypatch, error: BaseException, status: int, said: str) -> None:
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr("condyle.runtime.cache.path", fail)
+    ran = run("cache", "path")
+    assert (ran.status, ran.out, ran.err) == (status, "", said)
+
+
+def test_without_words_those_of_the_process_are_read(monkeypatch, capsys, cache_dir) -> None:
+    monkeypatch.setattr("sys.argv", ["condyle", "cache", "path"])
+    assert main() == 0
+    assert capsys.readouterr().out == f"{cache_dir}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (["--q", "-1,0", "x"], ["--q=-1,0", "x"]),
+        (["--q", "-.5"], ["--q=-.5"]),
+        (["-1"], ["-1"]),
+        (["--q", "1", "-2"], ["--q", "1", "-2"]),
+        (["--q", "-1", "-2"], ["--q=-1", "-2"]),
+        (["--q", "--json"], ["--q", "--json"]),
+    ],
+)
+def test_a_number_with_a_minus_sign_belongs_to_the_option_before_it(words: list[str], read: list[str]) -> None:
+    assert joined(words) == read

@@ -8,6 +8,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+import condyle
+from condyle.cli import explain
 from tests.cli.test_forged import TEXT, check_lines
 
 
@@ -130,6 +132,52 @@ class FakePage:
         pass
 
 
+@pytest.mark.parametrize(
+    ("words", "displays", "given"),
+    [
+        ((), {"DISPLAY": ":0"}, {"browser": True, "port": 8080}),
+        ((), {"WAYLAND_DISPLAY": "w"}, {"browser": True}),
+        ((), {}, {"browser": False, "spacing": None, "layers": None}),
+        (("--no-browser",), {"DISPLAY": ":0"}, {"browser": False}),
+        (("--port", "1"), {}, {"port": 1}),
+        (("--port", "65535", "--spacing", "0.5"), {}, {"port": 65535, "spacing": 0.5}),
+        (("--layers", "com,links"), {}, {"layers": ("com", "links")}),
+        (("--dt", "0.5"), {}, {"dt": 0.5}),
+    ],
+)
+def test_a_page_is_asked_for_as_it_was_typed(run, monkeypatch, words, displays, given) -> None:
+    heard = []
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in displays.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("condyle.Robot.show", lambda self, q, **options: heard.append((q, options)) or FakePage())
+    ran = run("view", "iiwa14", *words)
+    assert (ran.status, ran.out) == (0, "http://127.0.0.1:1 shows iiwa14; Ctrl-C ends it\n")
+    ((q, options),) = heard
+    assert q is None and "meshes" not in options
+    assert {name: options[name] for name in given} == given
+    assert run("view", "iiwa14", *words, "--json").json == {"address": "http://127.0.0.1:1"}
+
+
+def test_a_page_waits_until_its_user_ends_it(run, monkeypatch) -> None:
+    waited = []
+    monkeypatch.setattr(FakePage, "wait", lambda self: waited.append(self))
+    monkeypatch.setattr("condyle.Robot.show", lambda self, q, **options: FakePage())
+    assert run("view", "iiwa14").status == 0 and len(waited) == 1
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "-1", "x", ""])
+def test_what_is_no_port_is_refused(run, port: str) -> None:
+    refused = run("view", "iiwa14", f"--port={port}")
+    assert refused.status == 2 and f"{port!r} is not a port, 1 to 65535" in refused.err
+
+
+@pytest.mark.parametrize("ground", ["0,0,1", "0,0,1,0,0", "0,0,0,1", "0,inf,1,0"])
+def test_what_is_no_plane_is_refused(run, ground: str) -> None:
+    assert "is not a plane" in run("view", "iiwa14", "--ground", ground).err
+
+
 def test_a_chain_is_not_indented(run) -> None:
     lines = run("info", "iiwa14", "--graph").out.splitlines()
     assert lines[0].split() == ["world", "welded", "to", "it:", "base", "5", "kg"]
@@ -160,6 +208,56 @@ def test_a_graph_as_svg(run, tmp_path, pendulum) -> None:
     assert sum(item.tag.endswith("path") for item in root.iter()) == 30
     ran = run("info", "atlas", "--graph", str(tmp_path / "none" / "tree.svg"))
     assert ran.status == 2 and "expected a .svg file in a folder that exists" in ran.err
+
+
+TREE = """<robot name="fork"><link name="base"/>
+  <link name="a"><inertial><mass value="1.5"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"><inertial><mass value="2"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="c"><inertial><mass value="3"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="trunk" type="continuous"><parent link="base"/><child link="a"/></joint>
+  <joint name="left" type="continuous"><parent link="a"/><child link="b"/></joint>
+  <joint name="right" type="continuous"><parent link="a"/><child link="c"/><mimic joint="left"/></joint></robot>"""
+
+
+def test_a_fork_has_its_lines_and_places(run, pendulum, tmp_path) -> None:
+    """A row is 22 high, a branch 22 further right; letters of joints are 8 wide, others 7."""
+    path = pendulum(text=TREE)
+    assert run("info", path, "--graph").out.splitlines()[:4] == [
+        "world      welded to it: base 0 kg",
+        "trunk      continuous q[0] -> a 1.5 kg",
+        "|-- left   continuous q[1] -> b 2 kg",
+        "`-- right  continuous follows left -> c 3 kg",
+    ]
+    out = tmp_path / "a.svg"
+    assert run("info", path, "--graph", str(out)).status == 0
+    root = ElementTree.fromstring(out.read_text())
+    tags = [(item.tag.partition("}")[2], item.attrib) for item in root.iter()]
+    column = 14 + 22 + 12 + 8 * len("right") + 16
+    wide = column + 7 * len("continuous follows left -> c 3 kg") + 16
+    assert (root.get("width"), root.get("height")) == (str(wide), str(40 + 4 * 22 + 12))
+    circles = [(item["cx"], item["cy"]) for tag, item in tags if tag == "circle"]
+    assert circles == [("14", "51"), ("14", "73"), ("36", "95"), ("36", "117")]
+    paths = [item["d"] for tag, item in tags if tag == "path"]
+    assert paths == ["M14 51V73H14", "M14 73V95H36", "M14 73V117H36"]
+    texts = [(item["x"], item["y"]) for tag, item in tags if tag == "text"][1:]
+    assert texts[::2] == [("26", "55.5"), ("26", "77.5"), ("48", "99.5"), ("48", "121.5")]
+    assert texts[1::2] == [(str(column), y) for _, y in texts[::2]]
+
+
+def test_a_fork_at_the_world_has_no_line_above_it() -> None:
+    builder = condyle.Builder()
+    for name in "abc":
+        builder.body(name, mass=1.0, com=(0.1, 0.0, 0.0), inertia=0.02 * np.eye(3))
+        builder.joint(f"j{name}", parent="b" if name == "c" else "world", child=name, type="revolute")
+    robot = builder.build()
+    rows = [(row.depth, row.begins, row.parent, row.joint, row.open) for row in explain.rows(robot)]
+    assert rows == [
+        (0, False, -1, "world", ()),
+        (1, True, 0, "ja", (1,)),
+        (1, True, 0, "jb", ()),
+        (1, False, 2, "jc", ()),
+    ]
 
 
 def test_forged_names(run, tmp_path, pendulum) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import condyle
 from condyle.errors import ModelError
-from condyle.model.parts import Body
+from condyle.model.parts import Body, Frame
 from condyle.model.placement import Placement
-from condyle.view.robot_parts import WORLD, ellipsoid, parts_of
+from condyle.readers.shapes import MeshFile, Triangles, Visual
+from condyle.view.robot_parts import WORLD, Point, Range, ellipsoid, parts_of, shells
 from condyle.view.scene import poses_by, scene_of
 
 MASS, RADII = 2.5, np.array([0.1, 0.2, 0.4])
@@ -106,3 +109,70 @@ def test_joints_without_two_limits_have_no_range() -> None:
     one_side.joint("turn", parent="a", child="b", type="continuous", axis=(0, 0, 1))
     assert not parts_of(one_side.build()).ranges
     assert len(parts_of(condyle.load("hyq", floating_base=True)).ranges) == 12
+
+
+@pytest.mark.parametrize("frames", ["base", 5])
+def test_what_is_no_list_of_frames_is_refused(frames) -> None:
+    with pytest.raises(ModelError, match=r"expected a list of names of frames, such as \['base'\]"):
+        parts_of(condyle.load("iiwa14"), frames)
+
+
+def test_triangles_of_a_file_stand_on_the_body_of_their_link() -> None:
+    robot = condyle.load("iiwa14")
+    turn = Placement.from_rpy((1.0, 0.0, 0.0), (0.0, 0.0, np.pi / 2))
+    vertices, faces = np.array([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 2.0, 0.0)]), np.array([(0, 1, 2)])
+    data = b"v 0 0 0\nv 1 0 0\nv 0 2 0\nf 1 2 3\n"
+    for shape, scale in ((Triangles(vertices, faces), 1.0), (MeshFile("obj", "a.obj", data, np.full(3, 2.0)), 2.0)):
+        (found,) = shells([Visual("iiwa_link_3", turn, shape)], robot.frames)
+        assert found.body == robot.frames["iiwa_link_3"].body == 2 and found.faces.tolist() == [[0, 1, 2]]
+        expected = scale * np.array([(0.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-2.0, 0.0, 0.0)]) + (1.0, 0.0, 0.0)
+        place = robot.frames["iiwa_link_3"].placement
+        np.testing.assert_allclose(found.vertices, expected @ place.rotation.T + place.translation, atol=1e-12)
+    assert shells([Visual("world", turn, Triangles(vertices, faces))], {}) == ()
+    with pytest.raises(ModelError, match="the robot has no link 'nobody'"):
+        shells([Visual("nobody", turn, Triangles(vertices, faces))], robot.frames)
+
+
+def limited(slides: bool, lower: float, upper: float) -> Range:
+    centre, pointer = (Point(k, np.array((float(k), 0.0, 0.0))) for k in (1, 2))
+    return Range("j", slides, lower, upper, centre, np.eye(3), pointer, np.array((0.0, 1.0, 0.0)))
+
+
+def test_a_range_is_a_sector_or_a_line_with_its_ends_across() -> None:
+    sliding = limited(True, -1.0, 3.0)
+    ends = [(-0.3, -1), (0.3, -1), (0, -1), (0, 3), (0.3, 3), (-0.3, 3)]
+    corners = [point.position.tolist() for point in sliding.outline(2.0)]
+    assert corners == [pytest.approx((1.0 + 2.0 * k, 0.0, q)) for k, q in ends]
+    assert [point.position.tolist() for point in sliding.pointing(2.0)] == [[2.0, -1.0, 0.0], [2.0, 1.0, 0.0]]
+    turning = limited(False, 0.0, np.pi / 2)
+    points = turning.outline(2.0)
+    assert len(points) == 35 and {point.body for point in points} == {1}
+    places = np.array([point.position for point in points]) - (1.0, 0.0, 0.0)
+    expected = [(0, 0, 0), (2, 0, 0), (2**0.5, 2**0.5, 0), (0, 2, 0), (0, 0, 0)]
+    np.testing.assert_allclose(places[[0, 1, 17, 33, 34]], expected, atol=1e-12)
+    hand = [point.position for point in turning.pointing(2.0)]
+    np.testing.assert_allclose(hand, [(2.0, 0.0, 0.0), (2.0, 2.4, 0.0)])
+    for upper in (2.0 * np.pi, 9.0):
+        whole = limited(False, 0.0, upper).outline(1.0)
+        np.testing.assert_allclose(whole[33].position, (2.0, 0.0, 0.0), atol=1e-12)
+        np.testing.assert_allclose(whole[17].position, (0.0, 0.0, 0.0), atol=1e-12)
+
+
+def test_links_shorter_than_a_millimetre_are_not_drawn() -> None:
+    for length, count in ((0.0009, 0), (0.0011, 1)):
+        build = condyle.Builder()
+        for k, name in enumerate("ab"):
+            build.body(name, mass=1.0, inertia=1e-3 * np.eye(3))
+            build.joint(f"j{name}", parent="a" if k else "world", child=name, type="revolute", xyz=(k * length, 0, 0))
+        assert len(parts_of(build.build()).links) == count
+
+
+def test_a_last_link_ends_at_its_farthest_frame_or_at_its_com() -> None:
+    for places, end in ((((0.2, 0, 0), (0.5, 0, 0), (0.3, 0, 0)), (0.5, 0, 0)), ((), (0, 0, 0.4))):
+        build = condyle.Builder().body("a", mass=1.0, com=(0, 0, 0.4), inertia=1e-2 * np.eye(3))
+        build.joint("j", parent="world", child="a", type="revolute", xyz=(0, 1, 0))
+        frames = {str(k): Frame(0, Placement.from_rpy(place)) for k, place in enumerate(places)}
+        first, second = parts_of(replace(build.build(), frames=frames)).links
+        assert (first.start.body, first.end.body, second.name, second.start.body) == (0, 0, "world", WORLD)
+        np.testing.assert_allclose(first.end.position, end)
+        np.testing.assert_allclose(second.end.position, (0, 1, 0))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from condyle.errors import UnsupportedError
 from condyle.model.placement import Placement
 from condyle.view import poses_by, scene_of
 from condyle.view.robot_parts import Point
-from condyle.view.scene import Scene
+from condyle.view.scene import Scene, _layout
 
 pytestmark = pytest.mark.smoke
 
@@ -125,3 +127,64 @@ def test_a_robot_with_closures_is_a_scene() -> None:
     robot = build.contact("left", other="right", placement=at, anchor=at).build()
     assert len(robot.contacts) == 1
     assert scene(robot).origins.shape == (1, 1, 3, 3)
+
+
+def test_robots_stand_in_rows_along_y() -> None:
+    """So many in a row as there are rows at most; by default 1.2 times the size of one apart."""
+    expected = [(0, 0, 0), (0, 2, 0), (0, 4, 0), (2, 0, 0), (2, 2, 0)]
+    np.testing.assert_allclose(_layout(5, 2.0), expected)
+    np.testing.assert_allclose(_layout(4, 1.0), [(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0)])
+    made = scene(two_links(), np.zeros((2, 2)))
+    assert made.size == pytest.approx(2.0), "from the first joint to the last centre"
+    np.testing.assert_allclose(made.origins[0, 1, -1] - made.origins[0, 0, -1], (0.0, 1.2 * made.size, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("q", "floor"),
+    [
+        ((-0.1, 0.0), 0.0),
+        ((np.pi / 2, -np.pi / 2), -0.5 - np.sqrt(2.5 * (1 / 6 - 1e-3))),
+    ],
+)
+def test_the_floor_is_below_the_lowest_body(q, floor) -> None:
+    """The first rod hangs down; the half-axis along it is sqrt(5 (I_yy + I_zz - I_xx) / 2m)."""
+    made = scene(two_links(), q)
+    assert made.floor == pytest.approx(floor)
+
+
+def test_a_robot_in_the_plane_of_the_world_stands_on_it() -> None:
+    for depth, floor in ((0.0009, 0.0), (0.0011, -0.0011 - 0.05)):
+        build = condyle.Builder().body("a", mass=1.0, com=(0, 0, -depth), inertia=1e-3 * np.eye(3))
+        made = scene(build.joint("j", parent="world", child="a", type="revolute", axis=(0, 0, 1)).build())
+        assert made.floor == pytest.approx(floor)
+
+
+def test_a_scene_at_some_times_keeps_what_acts_then() -> None:
+    robot = two_links()
+    q = np.linspace(0.0, 1.0, 12).reshape(6, 2)
+    force = np.arange(18.0).reshape(6, 3)
+    made = scene(robot, trajectory=q, forces={"rod1": force}, points={"rod1": (2.0, 0.0, 0.0)})
+    some = made.taken([1, 4])
+    assert (made.times, some.times, some.robots, some.dt) == (6, 2, 1, 0.01)
+    np.testing.assert_array_equal(some.forces["rod1"][:, 0], force[[1, 4]])
+    np.testing.assert_array_equal(some.force_points["rod1"], made.force_points["rod1"][[1, 4]])
+    np.testing.assert_array_equal(some.com, made.com[[1, 4]])
+    tip = [Point(1, np.array((2.0, 0.0, 0.0)))]
+    np.testing.assert_array_equal(some.points(tip), made.points(tip)[[1, 4]])
+    np.testing.assert_array_equal(made.points_at(4, tip), made.points(tip)[4])
+    np.testing.assert_array_equal(made.points(tip)[:, :, 0], made.force_points["rod1"])
+
+
+def test_normals_are_up_without_a_ground() -> None:
+    robot = two_links()
+    made = scene(robot, contacts=[condyle.Contact("rod1")])
+    (mark,) = made.contacts
+    assert made.normal(0, 0, mark).tolist() == [0.0, 0.0, 1.0]
+    assert made.opening(0, 0, mark) is None and made.nets() == []
+    assert made.surface is None and made.floor == 0.0
+
+
+def test_what_has_no_weight_is_as_heavy_as_a_newton() -> None:
+    light = replace(two_links(), gravity=np.zeros(3))
+    assert scene(light).weight == 1.0
+    assert scene(two_links()).weight == pytest.approx(2.0 * 9.81)

@@ -10,7 +10,15 @@ import pytest
 import condyle
 from condyle.errors import CondyleError, DTypeError, ShapeError, StateError, UnsupportedError
 from condyle.view import states
-from condyle.view.states import checked_contact_forces, checked_forces, checked_states, read_trajectory
+from condyle.view.states import (
+    by_state,
+    checked_contact_forces,
+    checked_dt,
+    checked_forces,
+    checked_points,
+    checked_states,
+    read_trajectory,
+)
 from tests.view.archives import bad_archives
 
 ARM = condyle.load("iiwa14")
@@ -155,3 +163,109 @@ def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(states, "MOST_BYTES", 1000)
     with pytest.raises(UnsupportedError, match=r"'q.npy' is larger than 1000 bytes"):
         read_trajectory(tmp_path / "large.npz")
+
+
+def test_bounds_of_what_is_drawn(monkeypatch) -> None:
+    assert checked_states(ARM, np.zeros((100, 7)), None).shape == (1, 100, 7)
+    assert states.MOST_POSES // (100 * 7) == 2857
+    with pytest.raises(ShapeError, match=r"2858 times of 100 robots, at most 2857 are kept.* every 2th"):
+        checked_states(ARM, None, np.zeros((100, 2858, 7)))
+
+
+@pytest.mark.parametrize(
+    ("shape", "times", "robots", "entry"),
+    [
+        ((3,), 4, 2, lambda x, t, n: x),
+        ((2, 4, 3), 4, 2, lambda x, t, n: x[n, t]),
+        ((2, 3), 1, 2, lambda x, t, n: x[n]),
+        ((2, 1, 3), 1, 2, lambda x, t, n: x[n, t]),
+        ((4, 3), 4, 1, lambda x, t, n: x[t]),
+        ((1, 4, 3), 4, 1, lambda x, t, n: x[n, t]),
+        ((1, 3), 1, 1, lambda x, t, n: x[0]),
+    ],
+)
+def test_an_array_is_of_all_states_or_of_each(shape, times, robots, entry) -> None:
+    given = np.arange(float(np.prod(shape))).reshape(shape)
+    found = by_state("x", given, ((3,),), times, robots)
+    assert found.shape == (times, robots, 3)
+    for t in range(times):
+        for n in range(robots):
+            np.testing.assert_array_equal(found[t, n], entry(given, t, n))
+
+
+@pytest.mark.parametrize(
+    ("shape", "times", "robots", "allowed"),
+    [
+        ((4, 3), 4, 2, "(3,), (2, 4, 3): there are 4 times, 2 robots"),
+        ((2, 3), 4, 2, "(3,), (2, 4, 3): there are 4 times, 2 robots"),
+        ((3, 3), 1, 2, "(3,), (2, 1, 3), (2, 3): there are 1 times, 2 robots"),
+        ((5, 3), 4, 1, "(3,), (1, 4, 3), (4, 3): there are 4 times, 1 robots"),
+    ],
+)
+def test_shapes_that_are_expected_are_listed(shape, times, robots, allowed) -> None:
+    with pytest.raises(ShapeError) as caught:
+        by_state("x", np.zeros(shape), ((3,),), times, robots)
+    assert str(caught.value) == f"x has shape {shape}, expected one of {allowed}"
+
+
+def test_rows_that_are_no_numbers_are_named() -> None:
+    given = np.zeros((2, 4, 3))
+    given[1, 2, 0], given[0, 3, 2] = np.nan, 1.1e30
+    with pytest.raises(StateError, match=r"x: not finite, or beyond 1e.30, in rows 3, 6$") as caught:
+        by_state("x", given, ((3,),), 4, 2)
+    assert caught.value.rows == (3, 6)
+    with pytest.raises(ShapeError, match="there are 1 times, 1 robots, 2 contacts"):
+        by_state("x", np.zeros(5), ((2, 6),), 1, 1)
+
+
+def test_contact_forces_have_six_numbers_or_three() -> None:
+    assert checked_contact_forces(None, 0, 1, 1) is None
+    for width in (3, 6):
+        found = checked_contact_forces(np.ones((2, width)), 2, 4, 1)
+        assert found is not None and found.shape == (4, 1, 2, width)
+    with pytest.raises(UnsupportedError, match="there are no contacts"):
+        checked_contact_forces(np.ones((1, 6)), 0, 1, 1)
+
+
+@pytest.mark.parametrize("point", [(0.0, 1.0), (0.0, 1.0, np.nan), ((0.0, 1.0, 2.0),)])
+def test_a_point_has_three_finite_numbers(point) -> None:
+    with pytest.raises(ShapeError, match="expected three finite numbers, metres in the frame"):
+        checked_points(["a"], {"a": point})
+    found = checked_points(["a", "b"], {"b": (1, 2, 3)})
+    assert [found[name].tolist() for name in "ab"] == [[0.0, 0.0, 0.0], [1.0, 2.0, 3.0]]
+
+
+@pytest.mark.parametrize("dt", [0.0, -1.0, np.inf, np.nan, "1", None])
+def test_what_is_no_time_between_states(dt) -> None:
+    with pytest.raises(UnsupportedError, match=r"dt is .*, expected the seconds between two states, more than 0"):
+        checked_dt(dt)
+    assert checked_dt(1e-9) == 1e-9
+
+
+@pytest.mark.parametrize("dt", [[0.5], "half", 1j])
+def test_a_time_in_a_file_is_one_number(tmp_path, dt) -> None:
+    np.savez(tmp_path / "a.npz", q=np.zeros((2, 7)), dt=dt)
+    with pytest.raises(UnsupportedError, match=r"dt has shape .* and type .*, expected one number"):
+        read_trajectory(tmp_path / "a.npz")
+    for good in (np.float32(0.5), 2, np.uint8(3)):
+        np.savez(tmp_path / "a.npz", q=np.zeros((2, 7)), dt=good)
+        assert read_trajectory(tmp_path / "a.npz").dt == float(good)
+
+
+def test_a_member_that_is_no_array_is_refused(tmp_path) -> None:
+    np.savez(tmp_path / "a.npz", q=np.zeros((2, 7)))
+    with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
+        archive.writestr("contact_forces", "words")
+    with pytest.raises(UnsupportedError, match=r"is no .npy or .npz file of numbers"):
+        read_trajectory(tmp_path / "a.npz")
+
+
+def test_a_file_may_be_as_large_as_is_allowed(tmp_path, monkeypatch) -> None:
+    np.savez(tmp_path / "a.npz", q=np.zeros((2, 7)))
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        (entry,) = archive.infolist()
+    monkeypatch.setattr(states, "MOST_BYTES", entry.file_size)
+    assert read_trajectory(tmp_path / "a.npz").q.shape == (2, 7)
+    monkeypatch.setattr(states, "MOST_BYTES", entry.file_size - 1)
+    with pytest.raises(UnsupportedError, match="is larger than"):
+        read_trajectory(tmp_path / "a.npz")
