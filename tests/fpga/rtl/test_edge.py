@@ -165,5 +165,4 @@ def test_a_queue_is_as_wide_as_its_results(tmp_path: Path) -> None:
 @pytest.mark.parametrize("test", BUGS.values(), ids=BUGS)
 def test_each_bug_has_its_test(test: str) -> None:
     module, name = test.split(".")
-    (path,) = Path(__file__).parents[2].rglob(f"{module}.py")
-    assert f"def {name}(" in path.read_text()
+    assert any(f"def {name}(" in path.read_text() for path in Path(__file__).parents[2].rglob(f"{module}.py"))
