@@ -194,7 +194,8 @@ class Body:
             e(f"mul.lo.u64 %stride{array}, %stride{array}, {group.rows};")
 
     def outputs(self) -> None:
-        """Computes the addresses of this lane's row and column of each output: each sort of kernel in its own way."""
+        """Computes the addresses of this lane's row and column of each output."""
+        raise NotImplementedError
 
     def step(self, step: Step) -> None:
         """Writes one step."""
