@@ -107,6 +107,8 @@ WHERE: Mapping[str, tuple[str, ...]] = {
         "tests/test_projects.py",
         "tests/backends/common/test_package.py",
         "tests/cli/test_export.py",
+        "tests/test_golden.py",
+        "tests/test_extending.py",
     ),
     "exports/externals": ("tests/interop/test_casadi.py", "tests/exports/test_projects.py"),
     "fpga": ("tests/fpga",),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import condyle
 from condyle.api import compiler_of
-from condyle.backends.cuda.target import WHOLE, Form
+from condyle.backends.cuda.target import TARGET, WHOLE, Form
 from condyle.compile.gpu import GpuFunction, GpuKernels, GpuRollout, partitions_of, requests
 from condyle.compile.kernels.scheduled_gpu import _depth, _meet, check_apart
 from condyle.errors import UnsupportedError
@@ -94,6 +95,10 @@ def test_forms_are_chosen_by_the_estimate_and_named_with_it() -> None:
     single = GpuFunction(kernels, FUNCTIONS["fd"], "float64", 132, "group8")
     assert single.form(10).lanes == 8
     assert found.us(found.form(10**6), 10**6) <= found.us(single.form(10**6), 10**6)
+    few = GpuFunction(GpuKernels(kernels.router, replace(TARGET, shared=0)), FUNCTIONS["fd"], "float64", 132, "group8")
+    assert few.form(10).lanes == 8, "none fits: the first says why"
+    with pytest.raises(UnsupportedError):
+        few.launches(few.form(10))
     assert not kernels.iterates(FUNCTIONS["fd"]) and kernels.usual(FUNCTIONS["dfd"], 8) == WHOLE
     rollout = GpuRollout(found, None)  # type: ignore[arg-type]
     assert rollout.repeated(None) is None and rollout.form(7) == Form()  # type: ignore[arg-type]

@@ -310,3 +310,5 @@ def test_spills_are_bytes_of_a_thread() -> None:
             wanted = [count * bits // 8 for count in (slots if sort == "dense" else staged)]
             assert [text.spilled for text in found] == wanted, sort
             assert all(text.states == WARP and not text.block and text.tasks == 1 for text in found)
+            hidden = "add.u32 %spilled, %spilled, %zero;"  # an address that the assembler does not know
+            assert all(text.ptx.count(hidden) == 1 for text in found), sort
