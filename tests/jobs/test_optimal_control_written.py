@@ -245,3 +245,98 @@ def test_derivatives_of_a_linear_plan_are_those_of_its_equations(integrator: str
         phi = [sum((bars[f"{x}_bar"] * side[x]).sum() for x in ("q", "v", "u", "cost")) for side in sides]
         # the cost is a quadratic function, whose central difference is exact
         assert (getattr(found, name) * along).sum() == pytest.approx(phi[0] - phi[1], rel=1e-5), name
+
+
+# What a problem is, by its robot and options.
+
+
+def bare(robot: Any, **options: Any) -> OptimalControl:
+    return OptimalControl(robot, lambda at, u: {"residual": u}, **{"knots": 4, "dt": 0.05, **options})
+
+
+ARM = condyle.chain(2, 3)
+HELD = [condyle.Contact(ARM.body_names[-1])]
+DAMPED = ARM.with_drives({name: condyle.Drive(damping=0.1) for name in ARM.joint_names})
+
+
+@pytest.mark.parametrize(
+    ("robot", "options", "by_acceleration"),
+    [
+        (ARM, {}, True),
+        (ARM, {"integrator": "euler"}, False),
+        (ARM, {"contacts": HELD}, False),
+        (DAMPED, {}, True),
+        (DAMPED, {"joint_forces": ("damping",)}, False),
+        (ARM, {"bounds": {"u": ([1.0, -1.0], [1.0, 2.0])}}, False),
+        (ARM, {"bounds": {"q": (1.0, 1.0), "u": (-1.0, 1.0)}}, True),
+        (ARM, {"dynamics": lambda at, u: {"q": at.q + 0.1 * at.v, "v": at.v + u}, "controls": 2}, False),
+    ],
+)
+def test_accelerations_are_the_variables_where_every_joint_is_driven(
+    robot: Any, options: dict[str, Any], by_acceleration: bool
+) -> None:
+    job = bare(robot, **options)
+    assert job.by_acceleration == by_acceleration and (job.nu, job._root) == (2, 0)
+    assert job.columns == ((3,) if by_acceleration else (5, 2))
+    kind = "accelerations" if by_acceleration else "controls"
+    assert repr(job) == f"<OptimalControl of {robot.name}: 4 knots of 0.05 s, variables are {kind}>"
+
+
+@pytest.mark.parametrize(
+    ("types", "floating", "turning"),
+    [
+        (("revolute",), False, ()),
+        (("revolute",), True, ((0, 6),)),
+        (("spherical",), True, ((0, 6), (6, 3), (9, 3))),
+        (("spherical",), False, ((0, 3), (3, 3))),
+        (("planar",), False, None),
+        (("planar",), True, None),
+    ],
+)
+def test_joints_that_turn_have_the_form_of_joints_but_for_planar_ones(types: Any, floating: bool, turning: Any) -> None:
+    robot = condyle.random_tree(2, 5, types=types, floating_base=floating)
+    job = bare(robot, bounds={"u": False})
+    assert job._turning == turning and job.by_acceleration == (types == ("revolute",) and not floating)
+    assert (job._root, job.nu) == ((6, robot.nv - 6) if floating else (0, robot.nv))
+
+
+def test_flags_of_contacts_are_inputs_by_knot_and_rise_where_there_are_impacts() -> None:
+    options: dict[str, Any] = {"inputs": {"goal": 2, "active": 1, "w": ()}, "contacts": HELD}
+    for impacts in (True, False):
+        job = bare(ARM, by_knot=("active", "w"), impacts=impacts, **options)
+        rising = [("rising", (1,), 4)] if impacts else []
+        assert [(item.name, item.shape, item.rows) for item in job.inputs] == [
+            ("goal", (2,), 1), ("active", (1,), 4), *rising, ("w", (), 5),
+        ]  # fmt: skip
+        assert job.names == ("goal", "active", "w") and [*job.signature.parameters] == [*job.names]
+    with pytest.raises(
+        UnsupportedError, match=r"^OptimalControl: 'active' is an input by knot: by_knot=\('active',\)$"
+    ):
+        bare(ARM, **options)
+    with pytest.raises(UnsupportedError, match=r"^OptimalControl: inputs: 'rising' is taken: choose another name$"):
+        bare(ARM, inputs={"rising": 1}, contacts=HELD)
+    with pytest.raises(UnsupportedError, match=r"^OptimalControl: by_knot: 'x' is no input; there are none$"):
+        bare(ARM, by_knot=("x",))
+    with pytest.raises(UnsupportedError, match=r"^OptimalControl: by_knot: 'x' is no input; there are goal, w$"):
+        bare(ARM, inputs={"goal": 2, "w": ()}, by_knot=("x", "goal"))
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.1, np.nan, np.inf])
+def test_knots_are_some_seconds_apart(dt: float) -> None:
+    with pytest.raises(UnsupportedError, match=rf"^OptimalControl: dt={dt!r}, expected seconds above 0$"):
+        bare(ARM, dt=dt)
+
+
+def test_counts_of_a_problem_are_whole_numbers() -> None:
+    def moves(at: Any, u: Any) -> dict[str, Any]:
+        return {"q": at.q, "v": at.v + u[0]}
+
+    assert bare(ARM, knots=1).knots == 1 and bare(ARM, dynamics=moves, controls=1, bounds={}).nu == 1
+    with pytest.raises(UnsupportedError, match=r"^knots=0: give a whole number from 1 on"):
+        bare(ARM, knots=0)
+    with pytest.raises(UnsupportedError, match=r"^controls=0: give a whole number from 1 on"):
+        bare(ARM, dynamics=moves, controls=0)
+    with pytest.raises(UnsupportedError, match=r"^OptimalControl: controls= goes with dynamics=; leave it out$"):
+        bare(ARM, controls=2)
+    with pytest.raises(UnsupportedError, match=r"^OptimalControl: bounds: 'a'; allowed are 'u', 'q' and 'v'$"):
+        bare(ARM, bounds={"a": True})
