@@ -147,3 +147,52 @@ def test_an_older_gymnasium_and_none_are_told_what_to_install(lacking: str, monk
     source = Path(own.__file__).read_text(encoding="utf-8")
     with pytest.raises(UnsupportedError, match=r"^gymnasium from 1\.1 on is not installed: pip install 'condyle\[gym"):
         exec(compile(source, "again", "exec"), {"__name__": "again"})
+
+
+def test_spaces_are_boxes_of_the_number_type() -> None:
+    """Without limits all numbers are in them; a limit is one number or one for each entry."""
+    for dtype in ("float32", "float64"):
+        plain = VectorEnv(sliding().compile(3, dtype))
+        seen, moved = plain.single_observation_space, plain.single_action_space
+        assert (seen.shape, seen.dtype, moved.shape, moved.dtype) == ((7,), dtype, (1,), dtype)
+        for space in (seen, moved):
+            assert np.all(space.low == -np.inf) and np.all(space.high == np.inf)
+        assert plain.observation_space.shape == (3, 7) and plain.action_space.shape == (3, 1) and plain.num_envs == 3
+    for limits in ((-2.0, 3.0), ([-2.0], [3.0]), (-2.0, np.array([3.0]))):
+        space = Env(sliding().compile(1, mode="disabled"), limits).action_space
+        assert space.low.tolist() == [-2.0] and space.high.tolist() == [3.0] and space.dtype == np.float32
+    assert VectorEnv(sliding().compile(2), (1.0, 1.0)).single_action_space.high.tolist() == [1.0]
+    assert dict(Env.metadata) == {"render_modes": ()}
+
+
+@pytest.mark.parametrize("limits", [(1.0,), (1.0, 2.0, 3.0), (np.zeros(2), 1.0), (0.0, np.ones((1, 1)))])
+def test_limits_are_two(limits: Any) -> None:
+    with pytest.raises(ShapeError, match=r"expected the lowest and the highest action, numbers or \(1,\) each$"):
+        VectorEnv(sliding().compile(2), limits)
+
+
+@pytest.mark.parametrize("limits", [(1.0, 0.0), (np.nan, 1.0), (0.0, np.nan)])
+def test_the_lowest_action_is_not_above_the_highest(limits: Any) -> None:
+    with pytest.raises(UnsupportedError, match=r"^limits=.*: expected the lowest before the highest action$"):
+        VectorEnv(sliding().compile(2), limits)
+
+
+@pytest.mark.parametrize(("n", "mode"), [(1, "same_step"), (2, "disabled"), (1, "next_step")])
+def test_one_alone_is_reset_by_its_user(n: int, mode: str) -> None:
+    with pytest.raises(UnsupportedError, match=rf"^Env: {n} environments in mode '{mode}'; give one that its user re"):
+        Env(sliding().compile(n, mode=mode))
+
+
+def test_observations_of_one_alone_stay_though_arrays_are_shared() -> None:
+    one = Env(sliding().compile(1, mode="disabled", copy=False))
+    seen = [one.reset(seed=0)[0], *(one.step(np.zeros(1))[0] for _ in range(4))]
+    assert len({float(x[4]) for x in seen}) == 5, "their times"
+    many = VectorEnv(sliding().compile(2, copy=False))
+    many.reset(seed=0)
+    finals = []
+    for _ in range(14):
+        infos = many.step(np.full((2, 1), 19.62))[4]
+        if "final_obs" in infos:
+            finals.append((infos["final_obs"][0], infos["final_obs"][0].copy()))
+            assert infos["_failed"].tolist() == [True, True] and infos["final_info"].keys() == {"failed", "_failed"}
+    assert len(finals) == 2 and all(np.array_equal(x, y) for x, y in finals)

@@ -127,3 +127,37 @@ def test_what_does_not_fit_is_refused() -> None:
         far.step(state, jnp.zeros((2, 3), jnp.float32))
     with pytest.raises(DTypeError, match="action is float64, expected float32"):
         far.step(state, jnp.zeros((2, 1)))
+
+
+def test_words_of_a_key_are_its_last_two_modulo_the_largest_number() -> None:
+    far = wrap(sliding().compile(2))
+    words = jnp.array([7, (1 << 23) + 5, (1 << 25) + 3], jnp.uint32)
+    assert far._words(words).tolist() == [5, 3] and far._words(words[1:]).tolist() == [5, 3]
+    for wrong in (words[:1], words.astype(jnp.int32), words[None], jnp.uint32(7)):
+        said = (
+            rf"^reset: seed is an array {wrong.shape} of {wrong.dtype}; give a whole number, n of them, or a key of ja"
+        )
+        with pytest.raises(UnsupportedError, match=said.replace("(", r"\(").replace(")", r"\)")):
+            far.reset(wrong)
+
+
+def test_a_mask_begins_what_is_above_a_half() -> None:
+    far = wrap(sliding().compile(4))
+    state = far.reset(0) | {"step": jnp.ones(4, jnp.float32)}
+    begun = far.reset(state=state, mask=[0.0, 0.5, 0.51, 1.0])
+    assert begun["episode"].tolist() == [0.0, 0.0, 1.0, 1.0] and begun["step"].tolist() == [1.0, 1.0, 0.0, 0.0]
+    again = far.reset(3, state, [0.0, 0.5, 0.51, 1.0])
+    assert again["episode"].tolist() == [0.0] * 4
+    same_seed = (again["seed"] == state["seed"]).all(axis=1)
+    assert same_seed.tolist() == [True, True, False, False]
+    for arguments in ({"mask": np.ones(4)}, {"seed": 1, "mask": np.ones(4)}, {}):
+        with pytest.raises(
+            UnsupportedError, match=r"^reset: without state= it needs a seed, and no mask; give reset\(se"
+        ):
+            far.reset(**arguments)
+
+
+def test_an_environment_without_inputs_says_so() -> None:
+    far = wrap(condyle.Environment(condyle.chain(1), lambda at: at.q, lambda at: at.q[0]).compile(1))
+    with pytest.raises(UnsupportedError, match=r"^step: there is no input 'foo'; inputs of the environment are: none$"):
+        far.step({}, jnp.zeros((1, 1), jnp.float32), foo=1.0)

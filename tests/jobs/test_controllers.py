@@ -76,7 +76,7 @@ def test_an_arm_reaches_a_pose_with_little_torque() -> None:
 
 def walking(**options: Any) -> tuple[condyle.Robot, Any]:
     robot = condyle.load("hyq", floating_base=True)
-    f = partial(whole_body, frames=FEET, effort=np.full(18, 120.0), **options)
+    f = partial(whole_body, **{"frames": FEET, "effort": np.full(18, 120.0), **options})
     return robot, robot.function(f, WHOLE_BODY, sizes={"n_feet": 4}, **AXES).compile(threads=1)
 
 
