@@ -9,13 +9,22 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.contact_derivatives import ByElimination, KktDerivatives, Rows, inverse_blocks
+from condyle.algorithms.contact_derivatives import (
+    ByElimination,
+    KktDerivatives,
+    Rows,
+    Slopes,
+    force_slopes,
+    inverse_blocks,
+)
 from condyle.algorithms.contact_forces import Constrained
+from condyle.algorithms.contacts import Contacts
 from condyle.algorithms.matrix import SparseMatrix
 from condyle.algorithms.solvers import mass_matrix
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.tree import tree_of
 from condyle.specification import Bound
+from tests.contacts.cases import tree as random_case
 
 Array = np.ndarray
 RNG = np.random.default_rng(7)
@@ -93,3 +102,38 @@ def test_sparse_rows_are_matrices() -> None:
     assert np.array_equal(dense(a.plus(a.negative().scaled([2.0, 3.0])).rows, 3), A - [[2.0], [3.0]] * A)
     matrix = SparseMatrix.from_entries(2, [(0, 0, 0.0), (0, 1, 2.0), (1, 0, 3.0)])
     assert Rows.from_matrix(matrix).rows == [{1: 2.0}, {0: 3.0}]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_slopes_of_contacts_are_differences(seed: int) -> None:
+    """Of M a + c - J^T f and of J a + gamma by q and by v, for contacts of all kinds, of one body or two."""
+    case, h = random_case(seed, 4), 1e-6
+    robot, rng, dyn = case.robot, np.random.default_rng(seed), case.compile()
+    n, (q, v) = robot.nv, (x[0] for x in robot.random_state(1, seed))
+    a, force = rng.normal(size=n), rng.normal(size=(len(case.contacts), 6)) * case.held
+    tree = Unrolled(tree_of(robot, Bound(contacts=case.contacts)), {"q": q.tolist(), "v": v.tolist()})
+    contacts = Contacts(tree)
+    slopes, by = Slopes(contacts, a.tolist()), force_slopes(contacts, a.tolist(), force.ravel().tolist())
+
+    ways = h * np.concatenate([np.eye(n), -np.eye(n)])
+    still = [np.tile(x, (2 * n, 1)) for x in (q, v)]
+    moved = {"q": [robot.integrate(still[0], ways), still[1]], "v": [still[0], still[1] + ways]}
+    rest = [np.tile(a, (2 * n, 1)), np.tile(force, (2 * n, 1, 1))]
+    along = {name: dyn.call("cres", [*state, *rest]) for name, state in moved.items()}
+    for name, torques, rows in (("q", by[0], slopes.by_q), ("v", by[1], slopes.by_v)):
+        for k, found in enumerate((whole(torques), dense(rows, n))):
+            ends = np.asarray(along[name][k])
+            wanted = (ends[:n] - ends[n:]).T / (2.0 * h)
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * max(np.abs(wanted).max(), 1.0))
+
+
+def test_velocities_of_contacts_and_ways_to_the_root() -> None:
+    tree = unrolled()
+    contacts = Contacts(tree)
+    v = np.array(tree.inputs["v"], float)
+    close(contacts.velocities(tree.inputs["v"]), dense(contacts.J, tree.nv) @ v)
+    for k, link in enumerate(tree.tree.links):
+        way = contacts._path(k)
+        assert way[0] == k and tree.tree.links[way[-1]].parent < 0
+        assert way[1:] == (contacts._path(link.parent) if link.parent >= 0 else [])
+    assert contacts._path(-1) == []
