@@ -172,3 +172,31 @@ def test_what_a_loop_inside_a_function_may_be() -> None:
     for function in wrong:
         with pytest.raises(UnsupportedError, match="inside another function a loop over time has the answers"):
             check_inside(function)
+
+
+def test_a_rollout_is_not_repeated() -> None:
+    rollout, done = repeat(STEP, 2), "done"
+    for call, make in (("rollout", repeat), ("iterate", lambda function, most: iterate(function, most, done))):
+        function = replace(rollout, outputs=(*rollout.outputs, replace(F_EXT, name=done, dims=())))
+        with pytest.raises(UnsupportedError, match=rf"^{call}: 'rollout_2_of_step' is a rollout; repeat the function"):
+            make(function, 3)
+
+
+@pytest.mark.parametrize("by_time", [("q",), ("x",), ("tau", "tau"), "v"])
+def test_inputs_by_time_are_named_once(by_time: Any) -> None:
+    said = "give some of its inputs that are not carried, each once: tau, dt"
+    with pytest.raises(UnsupportedError, match=said):
+        repeat(STEP, 3, by_time)
+    with pytest.raises(UnsupportedError, match="give some of its outputs that are not carried, each once: it has none"):
+        repeat(STEP, 3, summed=("q",))
+
+
+def test_which_answers_a_rollout_keeps() -> None:
+    assert repeat(STEP, 3, every=1).outputs[0].dims == ("3", "nq") == repeat(STEP, 7, every=3).outputs[0].dims
+    assert repeat(STEP, 3, last=True).outputs[0].dims == ("nq",)
+    with pytest.raises(UnsupportedError, match=r"^rollout: every=2 and last=True: give one of them$"):
+        repeat(STEP, 3, every=2, last=True)
+    with pytest.raises(UnsupportedError, match=r"^rollout: every=0; give a whole number"):
+        repeat(STEP, 3, every=0)
+    assert "fd once" not in repeat(FD, 1).equation and repeat(FD, 1).equation.startswith("forward dynamics once,")
+    assert repeat(FD, 2).equation.startswith("forward dynamics 2 times,")

@@ -164,7 +164,7 @@ class Touch(NamedTuple):
     bend: Any = 0.0
 
 
-def touches(state: State, distance: Distance, moves: bool = False) -> list[Touch]:
+def touches(state: State, distance: Distance, moves: bool) -> list[Touch]:
     """Of each contact of a state; moves: with bends, for which the state has a velocity."""
     every, placed = list[Touch](), dict[int, _Placed]()
     straight = _straight(state) if moves and any(contact.shape for contact in state.contacts) else None
