@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 import condyle
+from condyle.model.placement import Placement
 from condyle.view import poses_by, scene_of
-from condyle.view.drawing import _legend, draw, draw_robot
+from condyle.view.drawing import _legend, box_of, draw, draw_robot
 from condyle.view.picture import Ellipse, Line, Words, camera
 from condyle.view.scene import Scene, Shot
 
@@ -96,3 +97,39 @@ def test_the_title_says_how_many_states_there_are_and_how_long_they_last() -> No
         _legend(drawn, arm(times), ())
         title = next(item for item in drawn.items if isinstance(item, Words))
         assert (title.pixel, title.text, title.style) == ((28.0, 26.0), said, "title")
+
+
+def test_signs_stand_side_by_side_in_two_rows() -> None:
+    """A sign, its words 13 px behind, and 6 px a letter and 18 px to the next one."""
+    drawn: Any = Strokes()
+    _legend(drawn, arm(), ("bodies", "links", "axes", "limits", "com", "contacts", "ground", "forces"))
+    said = [
+        ("body", "body: ellipsoid of its inertia"),
+        ("link", "link"),
+        ("axis", "joint axis"),
+        ("com", "centre of mass"),
+        ("force", "force (19.62 N: 0.5 m)"),
+    ]
+    x, expected = 28.0, list[Words]()
+    for style, text in said:
+        expected += [Words((x, 628.0), "\u25cf", f"{style} sign"), Words((x + 13.0, 628.0), text, "tick")]
+        x += 31.0 + 6.0 * len(text)
+    assert drawn.items[1:] == expected
+    poses = poses_by(condyle.chain(2, rng=0), lambda one, frames: one.compile("numpy", frames=frames))
+    held = scene_of(condyle.chain(2, rng=0), poses, contacts=[condyle.Contact("link1")])
+    upper: Any = Strokes()
+    _legend(upper, held, ("contacts", "ground"))
+    assert upper.items[1].pixel == (28.0, 612.0) and upper.items[1].style == "contact sign"
+    assert upper.items[2].text == "contact and normal of the ground" and len(upper.items) == 3
+
+
+def test_the_box_of_a_picture_holds_normals_of_contacts() -> None:
+    """9 hundredths of the size on both sides of each."""
+    robot = condyle.Builder().body("a", mass=1.0, com=(0, 0, 0), inertia=1e-3 * np.eye(3))
+    built = robot.joint("j", parent="world", child="a", type="revolute", axis=(0, 0, 1), lower=-1.0, upper=1.0).build()
+    poses = poses_by(built, lambda one, frames: one.compile("numpy", frames=frames))
+    place = Placement.from_rpy((20.0, 0.0, 0.0))
+    box = box_of(scene_of(built, poses, contacts=[condyle.Contact("a", placement=place)]))
+    size = scene_of(built, poses).size
+    np.testing.assert_allclose(box[:, 0].max(), 20.0 + 0.09 * size)
+    assert np.sum(np.isclose(box[:, 0], 20.0 - 0.09 * size)) == 1
