@@ -268,3 +268,55 @@ def test_functions_without_an_inverse_are_still_compared(run, pendulum) -> None:
 def test_a_check_says_how_many_states_there_were(run, pendulum) -> None:
     ran = run("check", pendulum(), "--functions", "id", "--target", "numpy")
     assert ran.out.rstrip().endswith("all checks passed at 64 random states")
+
+
+class Jacobian:
+    """A robot whose contacts have these Jacobians."""
+
+    def __init__(self, J: np.ndarray) -> None:
+        self.J = J
+
+    def compile(self, target: str, contacts: object) -> Jacobian:
+        return self
+
+    def constraint_jacobian(self, q: np.ndarray) -> np.ndarray:
+        return self.J
+
+
+def test_rows_of_contacts_depend_on_each_other_below_three_hundredths() -> None:
+    """Of the largest singular value; more rows than columns always do."""
+    sizes = [(2.0, 0.0599), (2.0, 0.0601), (0.061, 2.0)]
+    J = np.stack([np.diag(size) for size in sizes])
+    q = np.zeros((3, 2))
+    assert check.weak(Jacobian(J), (), q).tolist() == [True, False, False]  # type: ignore[arg-type]
+    tall = np.concatenate([J, J], axis=1)
+    assert check.weak(Jacobian(tall), (), q).all()  # type: ignore[arg-type]
+
+
+def test_the_worst_answer_is_the_error_of_a_function(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "worst_of", lambda *_: [0.5, 3.0, 1.0])
+    dynamics = condyle.chain(2, rng=0).compile("numpy")
+    first, *_ = check.compare(condyle.chain(2, rng=0), dynamics, "float64", (), [FUNCTIONS["did"]])
+    assert (first.what, first.error, first.fine) == ("did against the reference", 3.0, False)
+
+
+def test_laws_are_held_with_differences_of_a_millionth() -> None:
+    robot = condyle.chain(2, rng=0)
+    states, dynamics, moved = draw(robot, 3, "float64", [FUNCTIONS["fd"]]), robot.compile("numpy"), list[float]()
+    if "Minv" not in states.quantities:
+        q = states.quantities["q"]
+        states = States({**states.quantities, "Minv": dynamics.mass_matrix_inverse(q)}, states.sizes, "float64")
+    v = states.quantities["v"]
+
+    class Heard:
+        def __getattr__(self, name: str) -> object:
+            return getattr(dynamics, name)
+
+        def inverse_dynamics(self, q: np.ndarray, at: np.ndarray, a: np.ndarray) -> np.ndarray:
+            moved.append(float(np.abs(at - v).max()))
+            return dynamics.inverse_dynamics(q, at, a)
+
+    verdicts = check.laws(Heard(), states, 1.0)  # type: ignore[arg-type]
+    assert [verdict.fine for verdict in verdicts] == [True] * 3
+    assert [round(1e6 * way, 3) for way in moved] == [0.0, *[1.0] * 4, 0.0]
+    assert [verdict.allowed for verdict in verdicts] == [allowed(FUNCTIONS["minv"], "float64", 1.0)] * 2 + [1e-6]

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 import condyle
@@ -278,3 +281,40 @@ def test_a_robot_behind_graph_is_a_robot(words: tuple[str, ...], names: str, gra
 def test_a_drawing_without_a_robot_is_refused(run) -> None:
     refused = run("info", "--graph", "a.svg")
     assert refused.status == 2 and "info: name a ROBOT" in refused.err
+
+
+def test_an_actuator_has_its_range_and_its_force(capsys: pytest.CaptureFixture[str]) -> None:
+    """In numbers and in words; JSON has null for what is infinite."""
+    inf = float("inf")
+    motor = Actuator(
+        "m", {"joint1": 2.0}, "general", gain=3.0, bias=(0.5, -1.5, -0.25), control=(-1.0, 4.0), force=(-50.0, inf)
+    )
+    robot = condyle.chain(2, rng=0).with_actuators((motor,))
+    loaded: Any = SimpleNamespace(robot=robot, warnings=("warning: physics: x",), findings=())
+    told = info._summary(loaded)
+    assert told["actuators"] == [
+        {
+            "name": "m",
+            "transmission": {"joint1": 2.0},
+            "kind": motor.kind,
+            "gain": 3.0,
+            "bias": [0.5, -1.5, -0.25],
+            "control": [-1.0, 4.0],
+            "force": [-50.0, None],
+        }
+    ]
+    assert told["warnings"] == ["warning: physics: x"] and told["name"] == robot.name
+    info._print(loaded)
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["actuator", "kind", "gear", "control", "force"] in said
+    assert ["m", motor.kind, "2", "joint1", "-1..4", "-50..inf"] in said
+
+
+@pytest.mark.parametrize("drive", ["damping", "friction", "stiffness"])
+def test_a_joint_with_any_drive_is_told(capsys: pytest.CaptureFixture[str], drive: str) -> None:
+    """Where a spring is at rest says nothing without a spring."""
+    robot = condyle.chain(2, rng=0)
+    moved = robot.with_drives({"joint1": condyle.Drive(**{drive: 0.75})})
+    info._print(SimpleNamespace(robot=moved, warnings=(), findings=()))  # type: ignore[arg-type]
+    said = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["joint1", "0.75"] in said and ["joint0"] not in said
