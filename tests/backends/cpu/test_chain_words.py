@@ -124,3 +124,28 @@ def test_a_lane_without_a_partner_meets_the_identity(from_tip: bool, handed: int
     both = (*near, *BESIDE) if from_tip else (*BESIDE, *near)
     assert found == [*first, *rest, CALL, 200, 0, 1, 1, 3, *both, 0, 10, 3, 1, 1]
     assert starts == [1.0, 2.0, 3.0]
+
+
+def test_outputs_beyond_the_first_of_a_value_are_copied() -> None:
+    """Entries of io are columns, two joints apart; a value is stored once, and inputs and constants are only copied."""
+    stage = Program(
+        "stage",
+        (Array("io", (3,)), X),
+        (X, Array("io", (3,))),
+        (("input", 0, 1), ("input", 1, 2), ("const", 0.5), ("mul", 0, 1)),
+        (Output(0, 0, 3), Output(0, 1, 3), Output(0, 2, 0), Output(1, 2, 2)),
+    )
+    writer, first = chain._Writer(code_of(), AVX2, 64), chain.PLACED
+    homes, stores, late, places = writer._places(stage)
+    assert homes == {0: first, 1: first + 1} and stores == {3: first + 2}
+    assert late == [(3, first + 3), (0, first + 4), (2, first + 5)]
+    pairs = ((0, 2), (1, 2), (2, 0), (2, 1), (2, 2), (3, 4))
+    assert places == {first + k: pair for k, pair in enumerate(pairs)}
+    constants = chain.Constants()
+    sources = [chain.slot(first + 2), chain.slot(first), chain.constant(constants.number(0.5))]
+    assert writer._copies(stage, late, homes | stores, constants) == [
+        chain.Instruction(op, 0, chain.NOWHERE, number)
+        for source, (_, to) in zip(sources, late, strict=True)
+        for op, number in (("load", source), ("store", chain.slot(to)))
+    ]
+    assert constants.values == [0.5]
