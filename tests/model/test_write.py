@@ -213,8 +213,11 @@ def test_a_small_robot_as_text() -> None:
     builder.actuator(Actuator("motor", {"elbow": 50.0}))
     robot = builder.build()
     shapes = (Shape("box", (0.5, 1.0, 1.5), "base"), Shape("capsule", (0.25, 0.5), "tool", name="end"))
+    rotor = '<drake:rotor_inertia value="0.125"/>'
     largest = "1.7976931348623157e+308"
-    assert replace(robot, shapes=shapes).to_urdf() == f"""<?xml version="1.0" encoding="utf-8"?>
+    assert (
+        replace(robot, shapes=shapes).to_urdf()
+        == f"""<?xml version="1.0" encoding="utf-8"?>
 <robot name="small" xmlns:drake="http://drake.mit.edu">
   <link name="base">
     <inertial>
@@ -284,7 +287,8 @@ def test_a_small_robot_as_text() -> None:
   <transmission name="motor">
     <type>transmission_interface/SimpleTransmission</type>
     <joint name="elbow"><hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface></joint>
-    <actuator name="motor"><mechanicalReduction>50.0</mechanicalReduction><drake:rotor_inertia value="0.125"/></actuator>
+    <actuator name="motor"><mechanicalReduction>50.0</mechanicalReduction>{rotor}</actuator>
   </transmission>
 </robot>
 """
+    )
