@@ -181,3 +181,12 @@ def test_what_is_said_of_each_type() -> None:
     assert axial == {"revolute", "continuous", "prismatic", "helical", "cylindrical"}
     turns = {name: JOINT_TYPES[name].turns(number(0.0)) for name in ("revolute", "prismatic", "planar", "translation")}
     assert turns == {"revolute": True, "prismatic": False, "planar": True, "translation": False}
+
+
+def test_no_angle_is_a_tiny_one_and_a_huge_one_is_no_number() -> None:
+    """Its square is that of half of it, so that nothing is divided by zero; from a billion on no digit is right."""
+    z, ratio, cosine = (float(x) for x in lie.half_angle(number(0.0)))
+    assert (z, ratio, cosine) == (1e-30, 1.0, 1.0) and float(lie.half_angle(number(4.0))[0]) == 1.0
+    for size, is_number in ((0.9e9, True), (1.1e9, False)):
+        motion, slope = lie.transport(np.array([[0.0, size], [-size, 0.0]]))
+        assert np.isfinite(motion).all() == np.isfinite(slope).all() == is_number
