@@ -71,6 +71,17 @@ def test_records_do_not_change_but_for_those_that_are_made_step_by_step() -> Non
     assert len(records) > 250 and len(mutable) <= MUTABLE, mutable
 
 
+def test_records_say_only_what_is_not_the_default() -> None:
+    """So that a word means something: a record says slots, frozen or order, or that it is compared as a thing."""
+    defaults = re.compile(
+        r"@dataclass\([^)]*((frozen|slots|order|kw_only|unsafe_hash)=False|(eq|init|repr)=True)[^)]*\)"
+        r"|\bfield\([^\n]*((init|repr|compare|hash)=True|kw_only=False)"
+    )
+    sources = Path(condyle.__file__).parent.rglob("*.py")
+    found = [(path.name, one[0]) for path in sources for one in defaults.finditer(path.read_text(encoding="utf-8"))]
+    assert not found
+
+
 def test_packages_have_their_data() -> None:
     """Wheels have what package-data names: all but Python, READMEs and the source of a built extension."""
     tomllib = pytest.importorskip("tomllib", reason="Python 3.11 reads pyproject.toml")

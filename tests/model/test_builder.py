@@ -306,3 +306,18 @@ def test_the_base_of_a_random_robot_has_mass_where_it_floats() -> None:
         floating.bodies[0].mass >= 0.5 and floating.body_names == ("base", "link0") and fixed.body_names == ("link0",)
     )
     assert {joint.axis.tolist()[2] for joint in chain(3).joints} == {1.0} and chain(3).parents == (-1, 0, 1)
+
+
+def test_numbers_of_a_mimic_that_is_data_are_finite() -> None:
+    for wrong in (MimicOf("j", np.inf), MimicOf("j", 1.0, np.nan)):
+        builder = one().body("b", mass=1.0, inertia=BOX)
+        with pytest.raises(ModelError, match=r"joint 'k': mimic is not finite, or beyond 1e\+30"):
+            builder.joint("k", parent="a", child="b", type="revolute", mimic=wrong).build()
+
+
+def test_robots_that_are_drawn_without_a_seed_are_those_of_seed_0() -> None:
+    assert chain(3).fingerprint == chain(3, 0).fingerprint != chain(3, 1).fingerprint
+    tree = random_tree(12)
+    assert tree.fingerprint == random_tree(12, 0, types=tuple(JOINT_TYPES), floating_base=False).fingerprint
+    assert random_tree(12, 1).fingerprint != tree.fingerprint and tree.joint_names[0] == "joint0"
+    assert (chain(0).nv, random_tree(0).nv) == (0, 0)

@@ -10,6 +10,11 @@ import pytest
 
 from condyle import Actuator, Builder, Drive
 from condyle.errors import ModelError, UnsupportedError
+from condyle.model.builder import chain
+from condyle.model.change import assemble, joint_of
+from condyle.model.description import JointSpec, MimicOf, Numbers, describe
+from condyle.model.parts import Mimic
+from condyle.model.placement import IDENTITY
 from condyle.model.robot import Robot
 from tests.model.kinematics import centre_of_mass, frames_at, joint_values, matrix, relative
 from tests.zoo import every_joint
@@ -182,3 +187,40 @@ def test_a_fixed_joint_adds_nothing_to_the_length_of_its_actuator() -> None:
     builder.joint("j", parent="world", child="a", type="revolute").joint("f", parent="a", child="b", type="fixed")
     robot = builder.actuator(Actuator("servo", {"j": 2.0, "f": 3.0}, "position", 5.0)).build()
     assert robot.actuators == (Actuator("servo", {"j": 2.0}, "position", 5.0),)
+
+
+def test_a_follower_of_what_does_not_move_is_no_robot() -> None:
+    """Where a description is put together by hand: `finish` looks before."""
+    description = describe(chain(2, 0))
+    first, second = description.joints[-2:]
+    for master in ("nobody", second.name):
+        follower = replace(second, mimic=MimicOf(master))
+        with pytest.raises(ModelError, match=rf"^joint '{second.name}' mimics '{master}', which is no moving joint"):
+            assemble(replace(description, joints=(*description.joints[:-2], first, follower)))
+    found = assemble(
+        replace(description, joints=(*description.joints[:-1], replace(second, mimic=MimicOf(first.name))))
+    )
+    assert found.joints[1].mimic == Mimic(0, 1.0, 0.0) and (found.nq, found.nv) == (1, 1)
+
+
+def test_a_joint_of_a_description_has_the_numbers_of_its_type() -> None:
+    """What is not said is no limit, and no force; one number stands for all freedoms."""
+    spec = JointSpec(
+        "j", "free", None, "a", axis=np.array((1.0, 0, 0)), pitch=0.5, numbers=Numbers(armature=np.ones(1))
+    )
+    joint = joint_of(spec, 3, IDENTITY, 5, 4)
+    assert (joint.parent, joint.q_index, joint.v_index, joint.nq, joint.nv, joint.pitch) == (3, 5, 4, 7, 6, 0.0)
+    assert joint.axis.tolist() == [0.0, 0.0, 1.0] and joint.second_axis is None and joint.mimic is None
+    assert (joint.lower.tolist(), joint.upper.tolist()) == ([-np.inf] * 7, [np.inf] * 7)
+    assert (joint.effort.tolist(), joint.velocity.tolist()) == ([np.inf] * 6, [np.inf] * 6)
+    for name in ("damping", "friction", "stiffness", "spring_reference"):
+        assert getattr(joint, name).tolist() == [0.0] * 6
+    assert joint.armature.tolist() == [1.0] * 6
+    follower = joint_of(replace(spec, type="helical", mimic=MimicOf("k")), -1, IDENTITY, 5, 4)
+    assert (follower.nq, follower.nv, follower.pitch, follower.axis.tolist()) == (0, 0, 0.5, [1.0, 0.0, 0.0])
+    universal = JointSpec(
+        "u", "universal", None, "a", axis=np.array((0.0, 2.0, 0.0)), second_axis=np.array((3.0, 0, 0))
+    )
+    both = joint_of(universal, -1, IDENTITY, 0, 0)
+    assert both.second_axis is not None
+    assert (both.axis.tolist(), both.second_axis.tolist()) == ([0.0, 1.0, 0.0], [1.0, 0.0, 0.0])

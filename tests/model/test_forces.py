@@ -84,3 +84,23 @@ def test_forces_in_the_axes_of_the_world_broadcast_with_q() -> None:
         robot.f_ext({"planar": np.ones((2, 6))}, q=q, **world)
     with pytest.raises(ModelError, match="fixed to the world"):
         every_joint().f_ext({"trunk": single}, q=every_joint().neutral(), **world)
+
+
+def test_one_number_is_no_wrench_and_no_state() -> None:
+    robot = every_joint()
+    with pytest.raises(ShapeError, match=r"^the wrench on 'planar' has shape \(\), expected \(\.\.\., 6\)"):
+        robot.f_ext({"planar": 1.0})
+    with pytest.raises(ShapeError, match=rf"^q has shape \(\), expected \(\.\.\., {robot.nq}\)$"):
+        robot.f_ext({"planar": np.ones(6)}, "local_world_aligned", 1.0)
+
+
+def test_forces_on_two_frames_of_a_body_add_up() -> None:
+    builder = Builder().body("a", mass=1.0, inertia=BOX).body("tool").body("pin")
+    builder.joint("j", parent="world", child="a", type="revolute", axis=(0, 0, 1), rpy=(0.3, 0.1, 0.2))
+    builder.joint("t", parent="a", child="tool", type="fixed", xyz=(1, 0, 0), rpy=(0, 0, np.pi / 2))
+    robot = builder.joint("p", parent="tool", child="pin", type="fixed", xyz=(0, 0, 2), rpy=(0.5, 0, 0)).build()
+    rng = np.random.default_rng(0)
+    wrenches = {name: rng.normal(size=(3, 6)) for name in ("a", "tool", "pin")}
+    for options in ({}, {"frame": "local_world_aligned", "q": np.array([[0.7], [0.1], [-2.0]])}):
+        alone = [robot.f_ext({name: wrench}, **options) for name, wrench in wrenches.items()]  # type: ignore[arg-type]
+        np.testing.assert_allclose(robot.f_ext(wrenches, **options), sum(alone), rtol=0, atol=1e-14)  # type: ignore[arg-type]

@@ -71,3 +71,19 @@ def test_a_robot_with_followers_is_refused() -> None:
         Rooted.of(builder.build(floating_base=True), "b")
     free = builder.build(floating_base=True, mimic="independent")
     assert Rooted.of(free, "b").depths().tolist() == [0] * 6 + [1, 2]
+
+
+def test_what_cannot_be_held_by_another_link_is_named() -> None:
+    for robot in (condyle.chain(2, 0), condyle.chain(2, 0).lock({"joint0": 0.0, "joint1": 0.0})):
+        with pytest.raises(UnsupportedError, match=r"root='link1': only a floating base can be moved"):
+            Rooted.of(robot, "link1")
+
+
+def test_without_an_acceleration_there_is_none() -> None:
+    robot = condyle.random_tree(3, 2, types=("revolute",), floating_base=True)
+    both = Rooted.of(robot, "link2")
+    q, v = robot.random_state(3, 0)
+    for found, want in zip(both.state(q, v), both.state(q, v, np.zeros_like(v)), strict=True):
+        np.testing.assert_array_equal(found, want)
+    moved, bias = both.transform(q, v)
+    np.testing.assert_allclose(both.state(q, v, v)[2], (moved @ v[..., None])[..., 0] + bias, rtol=1e-15)

@@ -187,3 +187,108 @@ def test_a_motor_with_a_gain_or_ranges_is_no_transmission() -> None:
         motor = Actuator("m", {"joint0": 2.0}, **more)  # type: ignore[arg-type]
         with pytest.raises(UnsupportedError, match=r"actuator 'm': its gain or its ranges; robot.with_actuators"):
             chain(1).with_actuators([motor]).to_urdf()
+
+
+def test_a_small_robot_as_text() -> None:
+    """A base, a motor with a rotor, a follower, a planar joint, a fixed link, shapes: each line once."""
+    builder = Builder("small").body("base", mass=3.0, inertia=BOX)
+    builder.body("arm", mass=1.5, com=(0.1, 0.0, -0.2), inertia=BOX + 0.01)
+    builder.joint(
+        "elbow",
+        parent="base",
+        child="arm",
+        type="revolute",
+        axis=(0, 1, 0),
+        xyz=(0, 0, 0.5),
+        rpy=(0.25, 0, -0.5),
+        lower=-1.0,
+        effort=4.0,
+        damping=0.5,
+        armature=0.125,
+    )
+    builder.body("tip", mass=0.5, inertia=BOX)
+    builder.joint("wrist", parent="arm", child="tip", type="prismatic", mimic=("elbow", -2.0, 0.25), upper=2.0)
+    builder.body("tool").joint("weld", parent="tip", child="tool", type="fixed", xyz=(1, 2, 3))
+    builder.body("cart", mass=1.0, inertia=BOX).joint("slide", parent="base", child="cart", type="planar")
+    builder.actuator(Actuator("motor", {"elbow": 50.0}))
+    robot = builder.build()
+    shapes = (Shape("box", (0.5, 1.0, 1.5), "base"), Shape("capsule", (0.25, 0.5), "tool", name="end"))
+    rotor = '<drake:rotor_inertia value="0.125"/>'
+    largest = "1.7976931348623157e+308"
+    assert (
+        replace(robot, shapes=shapes).to_urdf()
+        == f"""<?xml version="1.0" encoding="utf-8"?>
+<robot name="small" xmlns:drake="http://drake.mit.edu">
+  <link name="base">
+    <inertial>
+      <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+      <mass value="3.0"/>
+      <inertia ixx="0.1" ixy="0.0" ixz="0.0" iyy="0.2" iyz="0.0" izz="0.25"/>
+    </inertial>
+    <collision>
+      <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+      <geometry><box size="1.0 2.0 3.0"/></geometry>
+    </collision>
+  </link>
+  <link name="arm">
+    <inertial>
+      <origin xyz="0.1 0.0 -0.2" rpy="0.0 0.0 0.0"/>
+      <mass value="1.5"/>
+      <inertia ixx="0.11" ixy="0.01" ixz="0.01" iyy="0.21000000000000002" iyz="0.01" izz="0.26"/>
+    </inertial>
+  </link>
+  <joint name="elbow" type="revolute">
+    <parent link="base"/>
+    <child link="arm"/>
+    <origin xyz="0.0 0.0 0.5" rpy="0.25 0.0 -0.5"/>
+    <axis xyz="0.0 1.0 0.0"/>
+    <limit lower="-1.0" upper="{largest}" effort="4.0" velocity="{largest}"/>
+    <dynamics damping="0.5" friction="0.0"/>
+  </joint>
+  <link name="tip">
+    <inertial>
+      <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+      <mass value="0.5"/>
+      <inertia ixx="0.1" ixy="0.0" ixz="0.0" iyy="0.2" iyz="0.0" izz="0.25"/>
+    </inertial>
+  </link>
+  <joint name="wrist" type="prismatic">
+    <parent link="arm"/>
+    <child link="tip"/>
+    <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+    <axis xyz="0.0 0.0 1.0"/>
+    <limit lower="-{largest}" upper="2.0" effort="{largest}" velocity="{largest}"/>
+    <mimic joint="elbow" multiplier="-2.0" offset="0.25"/>
+  </joint>
+  <link name="cart">
+    <inertial>
+      <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+      <mass value="1.0"/>
+      <inertia ixx="0.1" ixy="0.0" ixz="0.0" iyy="0.2" iyz="0.0" izz="0.25"/>
+    </inertial>
+  </link>
+  <joint name="slide" type="planar">
+    <parent link="base"/>
+    <child link="cart"/>
+    <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+    <axis xyz="0.0 0.0 1.0"/>
+  </joint>
+  <link name="tool">
+    <collision name="end">
+      <origin xyz="0.0 0.0 0.0" rpy="0.0 0.0 0.0"/>
+      <geometry><capsule radius="0.25" length="1.0"/></geometry>
+    </collision>
+  </link>
+  <joint name="tool_fixed" type="fixed">
+    <parent link="tip"/>
+    <child link="tool"/>
+    <origin xyz="1.0 2.0 3.0" rpy="0.0 0.0 0.0"/>
+  </joint>
+  <transmission name="motor">
+    <type>transmission_interface/SimpleTransmission</type>
+    <joint name="elbow"><hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface></joint>
+    <actuator name="motor"><mechanicalReduction>50.0</mechanicalReduction>{rotor}</actuator>
+  </transmission>
+</robot>
+"""
+    )
