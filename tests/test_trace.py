@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.joint import Inertia
-from condyle.algorithms.normal_form import movable, regrouped
+from condyle.algorithms.normal_form import regrouped
 from condyle.functions import DEFAULT, FUNCTIONS
 from condyle.ir.count import count
 from condyle.ir.interp import run
@@ -56,28 +55,6 @@ def test_regrouping_moves_mass_and_loses_none_of_it() -> None:
     total = sum(link.numbers.mass for link in floating.links)
     assert moved.links[0].numbers.mass == pytest.approx(total, rel=1e-14)
     assert [link.numbers.mass for link in moved.links[1:]] == [0.0] * (len(moved.links) - 1)
-
-
-@pytest.mark.parametrize(
-    ("kind", "mass", "first", "second"),
-    [
-        ("continuous", 2.0, (0, 0, 5), (0, 0, 0, 0, 0, 11)),
-        ("prismatic", 0.0, (0, 0, 0), (6, 7, 8, 9, 10, 11)),
-        ("cylindrical", 0.0, (0, 0, 0), (0, 0, 0, 0, 0, 11)),
-        ("planar", 0.0, (0, 0, 0), (0, 0, 0, 0, 0, 11)),
-        ("spherical", 2.0, (0, 0, 0), (0, 0, 0, 0, 0, 0)),
-        ("free", 0.0, (0, 0, 0), (0, 0, 0, 0, 0, 0)),
-    ],
-)
-def test_what_a_joint_leaves_at_rest(kind: str, mass: float, first: object, second: object) -> None:
-    """Mass if nothing slides, moments along an axis that all turn about, second moments of what only slides."""
-    builder = condyle.Builder("one")
-    builder.body("base")
-    builder.body("link", mass=1.0, inertia=0.01 * np.eye(3))
-    builder.joint("joint", parent="base", child="link", type=kind)
-    (link,) = tree_of(builder.build()).links
-    part = movable(link, Inertia(2.0, (3.0, 4.0, 5.0), (6.0, 7.0, 8.0, 9.0, 10.0, 11.0)))
-    assert (part.mass, part.first, part.second) == (mass, first, second)
 
 
 def test_entries_that_are_always_zero_are_no_outputs() -> None:

@@ -41,6 +41,8 @@ _WORDS = (
 )
 WORDS = {name: (old.replace("_", " "), new.replace("_", " ")) for name, old, new in map(str.split, _WORDS.split(", "))}
 """Operators by their names in `ast`: how they are written, and what becomes of them."""
+OF_ALL = ("tests/test_conventions.py",)
+"""Tests of all files, behind those of each."""
 SLOWER, START = 3.0, 20.0
 """A mutant that takes this many times as long as the original, and these seconds, does not end: it is killed."""
 
@@ -253,9 +255,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     drawn = list(spread(names, options.count, options.seed))
     by_tests: dict[tuple[str, ...], list[Mutant]] = {}
     for mutant in drawn:
-        by_tests.setdefault(tuple(options.tests or places(mutant.path.as_posix())), []).append(mutant)
-    if () in by_tests:
-        raise SystemExit(f"no tests of {by_tests[()][0].path}: name some with --tests")
+        nearest = options.tests or places(mutant.path.as_posix())
+        if not nearest:
+            raise SystemExit(f"no tests of {mutant.path}: name some with --tests")
+        by_tests.setdefault((*nearest, *OF_ALL), []).append(mutant)
     dead, late = killed(by_tests, options.jobs)
     print(f"{dead} of {len(drawn)} mutants killed ({dead / len(drawn):.0%}), {late} of them by their time limit")
 
