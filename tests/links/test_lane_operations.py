@@ -119,7 +119,8 @@ def test_a_long_scan_over_several_warps_is_a_loop(lanes: int, from_tip: bool) ->
     for lane in (0, 31, 32, lanes - 1):
         some = range(lane, lanes) if from_tip else range(lane + 1)
         np.testing.assert_array_equal(found[:, lane], folded([x[:, k] for k in some]))
-    assert "STEP1:" in linked(code, [Array("x", (1,))], [Array("y", (1,))], 32).launches[0].texts[0].ptx
+    (text,) = linked(code, [Array("x", (1,))], [Array("y", (1,))], 32).launches[0].texts
+    assert "STEP1:" in text.ptx and text.pool == (1 + 2) * lanes * 4, "two warps' totals of 60 numbers are two rows"
 
 
 @pytest.mark.parametrize("lanes", [2, 8])
