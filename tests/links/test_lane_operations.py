@@ -430,3 +430,57 @@ def test_tasks_have_some_columns_each(lanes: int, size: int, count: int, symmetr
     factors = np.repeat(scale[:, firsts[: size - 1]], rows[: size - 1], axis=1)
     want = factors[:, :, None] * (np.eye(size) if symmetric else x)
     np.testing.assert_array_equal(found.reshape(STATES, size, size), want)
+
+
+# Where one way of an exchange ends and the next one begins.
+
+
+def text_of(code: LinkParallel, bits: int) -> str:
+    port = Array("x", (code.lanes * code.widths["x"],))
+    return linked(code, [port], [Array("y", port.shape)], bits).launches[0].texts[0].ptx
+
+
+def sums_of(var: str, width: int) -> Program:
+    return composed(var, (0.0,) * width, lambda base, tip: tuple(x + y for x, y in zip(base, tip, strict=True)))
+
+
+@pytest.mark.parametrize(("length", "loop"), [(64, False), (65, True)])
+def test_a_scan_of_more_than_64_nodes_is_a_loop(length: int, loop: bool) -> None:
+    stage = combining(2)
+    padded = replace(stage, nodes=(*stage.nodes, *[("const", 1.0)] * (length - len(stage.nodes))))
+    text = text_of(lanes_of(32, 2, Scan(padded, "v", True)), 32)
+    assert ("STEP1:" in text) == loop and text.count("shfl.") == (2 if loop else 5 * 2)
+
+
+@pytest.mark.parametrize(("width", "in_memory"), [(60, False), (61, True)])
+def test_more_than_60_numbers_meet_in_memory(width: int, in_memory: bool) -> None:
+    """A scan and a step over a tree through shared memory; a copy lies in local memory."""
+    stage, partners = sums_of("v", width), {"met": [[1, -1, -1, -1]]}
+    scan, step = Scan(stage, "v", True), TreeScanStep(stage, "v", "v", "met", True)
+    for op in (scan, step):
+        code = replace(lanes_of(4, width, op, partners=partners), identities={"v": (0.0,) * width})
+        text = text_of(code, 32)
+        assert ("st.shared." in text) == in_memory and ("shfl." in text) != in_memory
+    assert ("spilled[" in text_of(lanes_of(4, width, Neighbour("v", "w", 0, 0)), 32)) == in_memory
+
+
+@pytest.mark.parametrize(("width", "far"), [(11, False), (12, True)])
+@pytest.mark.parametrize("tree", [False, True])
+def test_what_does_not_fit_into_shared_memory_meets_in_device_memory(width: int, far: bool, tree: bool) -> None:
+    """1024 lanes of float64: twelve rows, one of them for angles."""
+    step = TreeScanStep(sums_of("v", width), "v", "v", "met", True)
+    code = lanes_of(1024, width, step if tree else Spread("v"), partners={"met": [[NONE] * 1024]})
+    port = Array("x", (1024 * width,))
+    (launch,) = linked(code, [port], [Array("y", port.shape)], 64).launches
+    assert launch.texts[0].pool == (1 if far else 1 + width) * 1024 * 8
+    assert [array.size for array in launch.writes[1:]] == [1024 * width] * far
+    assert ("ld.global.f64" in launch.texts[0].ptx) == far
+
+
+@pytest.mark.parametrize("op", [Spread("w"), Scan(sums_of("w", BROAD), "w", True)], ids=lambda op: type(op).__name__)
+def test_a_wide_copy_that_lanes_exchange_stays_in_registers(op: Op) -> None:
+    x = elements(4, BROAD)
+    code = lanes_of(4, BROAD, Neighbour("v", "w", 0, 0), op, copy_of("w", "v", BROAD))
+    found = results(replace(code, identities=dict.fromkeys("vw", (0.0,) * BROAD)), x, 64)
+    sums = np.cumsum(x[:, ::-1], axis=1)[:, ::-1]
+    np.testing.assert_array_equal(found, sums if isinstance(op, Scan) else np.broadcast_to(x[:, :1], x.shape))
