@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from condyle.backends.cuda.launches import Parts
 from condyle.backends.cuda.target import TARGET
 from condyle.ir.link_parallel import (
     EXT,
@@ -23,6 +24,7 @@ from condyle.ir.link_parallel import (
     Neighbour,
     Once,
     Op,
+    Pairs,
     Scan,
     Sines,
     Splat,
@@ -31,6 +33,7 @@ from condyle.ir.link_parallel import (
     TreeScanStep,
 )
 from condyle.ir.program import Array, Program
+from condyle.links.cuda import part
 from condyle.links.cuda.part import linked
 from condyle.links.cuda.transport import WIDE
 from condyle.links.trace.traced_segments import Stage, composed
@@ -484,3 +487,63 @@ def test_a_wide_copy_that_lanes_exchange_stays_in_registers(op: Op) -> None:
     found = results(replace(code, identities=dict.fromkeys("vw", (0.0,) * BROAD)), x, 64)
     sums = np.cumsum(x[:, ::-1], axis=1)[:, ::-1]
     np.testing.assert_array_equal(found, sums if isinstance(op, Scan) else np.broadcast_to(x[:, :1], x.shape))
+
+
+# Square matrices with a thread for each entry.
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+@pytest.mark.parametrize("size", [3, 32, 34])
+def test_matrices_are_multiplied_in_blocks_of_a_part_of_a_row(
+    monkeypatch: pytest.MonkeyPatch, size: int, bits: int
+) -> None:
+    """Minus the first matrix times each of the others; 34 columns are two blocks of 32 threads."""
+    monkeypatch.setattr(part, "TARGET", replace(TARGET, most_threads=32))
+    arrays = [Array(name, (size, size)) for name in ("Minv", "a", "b", "x", "y")]
+    launch = part.multiplied(arrays[0], arrays[1:3], arrays[3:], bits)
+    (text,) = launch.texts
+    assert (text.block, text.tasks, text.states) == (32, size * -(-size // 32), 1)
+    assert (text.pool, text.order, launch.constants) == (0, "entries", b"")
+    rng = np.random.default_rng(size)
+    inverse, *others = (rng.integers(-3, 4, (STATES, size, size)).astype(float) for _ in range(3))
+    made = Parts("product", bits, tuple(arrays[:3]), tuple(arrays[3:]), (launch,))
+    found = simulate(made, [x.reshape(STATES, -1) for x in (inverse, *others)])
+    for one, other in zip(found, others, strict=True):
+        np.testing.assert_array_equal(one.reshape(other.shape), -inverse @ other)
+
+
+@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize("size", [5, 34])
+def test_entries_of_matrices_are_of_pairs_on_one_way_to_the_root(
+    monkeypatch: pytest.MonkeyPatch, size: int, symmetric: bool
+) -> None:
+    """Numbers 0 and 1 are of one joint, which carries all; 2 carries 3 and 4; the others stand beside."""
+    monkeypatch.setattr(part, "TARGET", replace(TARGET, most_threads=32))
+    spans = ((0, size - 1), (0, size - 1), (2, 4), (3, 3), (4, 4), *((k, k) for k in range(5, size)))
+    lower, upper = Stage("lower"), Stage("upper")
+    for stage, sign in ((lower, 1.0), (upper, 1.0 if symmetric else -1.0)):
+        near, far = ("column", "row") if stage is lower else ("row", "column")
+        ancestor, record = stage.read(near, 2), stage.read(far, 2)
+        for k in range(1 if symmetric else 2):
+            stage.write(str(k), (sign * ancestor[0] * record[1] + 8.0 * k,))
+    matrices = 1 if symmetric else 2
+    pairs = Pairs("some", lower.program(), upper.program(), 3, matrices, spans, 2 if symmetric else NONE)
+    outputs = [Array(f"out {k}", (size, size)) for k in range(matrices)]
+    records = Array("records", (size, 3))
+    launch = part.paired(pairs, records, outputs, 64)
+    x = np.random.default_rng(size).integers(-4, 5, (STATES, size, 3)).astype(float)
+    made = Parts("pairs", 64, (records,), tuple(outputs), (launch,))
+    found = simulate(made, [x.reshape(STATES, -1)])
+    for k, one in enumerate(found):
+        want = np.zeros((STATES, size, size))
+        for row, column in np.ndindex(size, size):
+            same = spans[row] == spans[column]
+            if spans[column][0] <= spans[row][0] <= spans[column][1] and not (symmetric and same and row < column):
+                want[:, row, column] = x[:, column, 0] * x[:, row, 1] + 8.0 * k
+            elif spans[row][0] <= spans[column][0] <= spans[row][1]:
+                sign = 1.0 if symmetric else -1.0
+                want[:, row, column] = sign * x[:, row, 0] * x[:, column, 1] + 8.0 * k
+        if symmetric:
+            want += np.eye(size) * x[:, :, 2][:, :, None]
+            np.testing.assert_array_equal(one.reshape(want.shape), one.reshape(want.shape).transpose(0, 2, 1))
+        np.testing.assert_array_equal(one.reshape(want.shape), want)
