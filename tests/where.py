@@ -119,7 +119,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
         "tests/fpga/rtl/test_boundary.py",
         "tests/fpga/rtl/test_export.py",
     ),
-    "fpga/rtl": ("tests/fpga/rtl",),
+    "fpga/rtl": ("tests/fpga/rtl", "tests/fpga/test_options.py"),
     "fpga/simulation": ("tests/fpga/rtl/test_rtl.py",),
     "functions": ("tests/functions", "tests/laws", "tests/derivatives"),
     "functions/added": ("tests/test_extending.py",),

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import condyle
 from condyle import Robot
+from tests.driven import driven
 from tests.drives.equations import Equations, Reals, differences, quiet, relative
 from tests.drives.robots import drawn, robot_of
 
@@ -34,6 +36,17 @@ def test_of_the_implicit_step(name: str) -> None:
         wanted = differences(step, np.concatenate([q, v, u]))
         assert relative(A, wanted[:, : 2 * nv]) < BOUND
         assert relative(B, wanted[:, 2 * nv :]) < BOUND
+
+
+def test_of_the_implicit_step_by_dampers_that_are_controlled() -> None:
+    """Of an arm with one of gear 1.5: a control changes what the end of the step is multiplied by."""
+    robot = driven(condyle.chain(3, rng=1))
+    dyn, d = compiled(robot), 1e-5
+    for q, v in zip(*robot.random_state(4, 0), strict=True):
+        u = np.array([0.3, 1.2, -0.4])
+        _, B = dyn.step_derivatives(q, v, u, H)
+        ends = [[np.concatenate(dyn.step(q, v, u + side * unit, H)) for side in (d, -d)] for unit in np.eye(3)]
+        assert relative(B, np.stack([(high - low) / (2 * d) for high, low in ends], axis=-1)) < BOUND
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -59,3 +59,10 @@ def test_what_a_warp_executes(bits: int, most: int) -> None:
     before, loop, after = (len(re.findall(r"\b(fma|ld|st)\.", part)) for part in re.split(r".*ROWS0:?;?", text))
     (turns,) = re.findall(r"mov.u32 %left, (\d+);", text)
     assert before + int(turns) * loop + after <= most
+
+
+@pytest.mark.parametrize(("nv", "tails"), [(30, 0), (32, 0), (33, 33), (64, 0)])
+def test_only_a_last_part_of_a_warp_is_guarded(nv: int, tails: int) -> None:
+    """A row that fits into a warp has room behind it; of longer ones each ends with a guarded store."""
+    text = Product(np.ones((nv, nv), bool), 1, 32, dataclasses.replace(TARGET, shared=1 << 20, pool=1 << 20)).text()
+    assert text.count("@%tail st.shared") == tails

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -482,3 +483,12 @@ def test_a_model_of_pinocchio_has_our_numbers() -> None:
         assert np.allclose(model.jointPlacements[k + 1].rotation, numbers.rotation[k])
     assert [frame.parentJoint for frame in [*model.frames][1:]] == [robot.frames[name].body + 1 for name in names]
     assert np.allclose(model.gravity.linear, robot.gravity) and np.allclose(model.armature, numbers.armature)
+
+
+def test_a_compiler_without_a_name_of_its_own_serves_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    there: list[str] = []
+    monkeypatch.setattr(rival.shutil, "which", lambda name: there.append(name))
+    for names in (rival.GCC, rival.CLANG_FIRST):
+        with pytest.raises(UnsupportedError, match=rf"tried {re.escape(', '.join(names))} "):
+            rival.cpp_compiler(names)
+    assert there == ["g++", "c++", "clang++-19", "clang++", "g++", "c++"]
