@@ -9,14 +9,14 @@ import pytest
 
 import condyle
 from condyle.derivatives import derivative, jacobian, jvp, recording, taking, vjp
-from condyle.derivatives.differentiate import ChainRule
+from condyle.derivatives.differentiate import ChainRule, _nodes
 from condyle.derivatives.iterations import written_out
 from condyle.derivatives.ports import in_words, ports_of, size_of, tangent_dims
 from condyle.derivatives.products import LargeProduct, shaped
 from condyle.derivatives.recording import Call, Recording, is_composed, record_of
 from condyle.functions import FUNCTIONS
 from condyle.functions.repeat import iterate, repeat
-from condyle.ir.expr import Expr
+from condyle.ir.expr import Expr, Graph
 from condyle.model.tree import tree_of
 from condyle.specification import Derivative
 
@@ -174,3 +174,8 @@ def test_what_derivatives_take_is_taken_by_their_function() -> None:
     assert taking(jvp(FD), "f_ext") == jvp(FD.taking("f_ext"))
     rollout = vjp(repeat(FUNCTIONS["step"], 2))
     assert taking(rollout, "f_ext") is rollout and taking(FD, "f_ext") is FD.taking("f_ext")
+
+
+def test_a_number_is_no_node() -> None:
+    graph = Graph()
+    assert _nodes((*(graph.input(0, k) for k in range(3)), 0.5)) == (0, 1, 2, -1)

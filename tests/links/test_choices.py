@@ -14,6 +14,7 @@ import condyle
 from benchmarks.parallel import parts
 from condyle.backends.cpu import build as cpu_target
 from condyle.backends.cuda.target import LINK_PARALLEL
+from condyle.compile.kernels.composed import EitherKernel
 from condyle.compile.options import bound_of
 from condyle.compile.targets import TARGETS
 from condyle.errors import BuildError, UnsupportedError
@@ -32,6 +33,7 @@ from condyle.links.trace import best_lanes, segmented
 from condyle.links.trace.functions import LaneLinks, offsets
 from condyle.links.trace.traced_segments import Cut, Table, branches, cut
 from condyle.model.tree import tree_of
+from condyle.runtime.native import NumpyKernel
 from condyle.scalar import number
 from condyle.specification.ports import F_EXT
 from tests.laws.robots import states
@@ -112,6 +114,11 @@ def test_auto_scans_up_to_what_was_measured(monkeypatch, name: str, links: int, 
     assert compiler.faster(FD, cpu, "float64", 2) == (there and name == "chain"), "only chains were measured there"
     assert not compiler.faster(FD, cuda, "float64", 1), "its code is straight"
     assert not compiler.scanned(NLE, numpy) and not compiler.faster(NLE, numpy, "float64", 1)
+
+
+def test_numpy_has_both_ways_only_where_it_may_choose() -> None:
+    built = [compiler_of("chain", links).build(FD, TARGETS["numpy"], "float64") for links in ("scan", "auto")]
+    assert [type(kernel) for kernel in built] == [NumpyKernel, EitherKernel]
 
 
 @needs_machine
