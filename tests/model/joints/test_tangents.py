@@ -190,3 +190,14 @@ def test_no_angle_is_a_tiny_one_and_a_huge_one_is_no_number() -> None:
     for size, is_number in ((0.9e9, True), (1.1e9, False)):
         motion, slope = lie.transport(np.array([[0.0, size], [-size, 0.0]]))
         assert np.isfinite(motion).all() == np.isfinite(slope).all() == is_number
+
+
+@pytest.mark.parametrize("far", [1e12, 1e300, np.inf, np.nan])
+def test_increments_too_large_are_no_numbers_and_spoil_no_other(far: float) -> None:
+    """Without a warning of what is thrown away."""
+    ad = np.array([[[0.0, s, 0.0], [-s, 0.0, 0.1], [0.0, 0.0, 0.0]] for s in (far, 0.3)])
+    with np.errstate(over="raise", invalid="raise"):
+        both = lie.transport(ad)
+    for x, alone in zip(both, lie.transport(ad[1:]), strict=True):
+        assert np.isnan(x[0]).all()
+        np.testing.assert_array_equal(x[1:], alone)

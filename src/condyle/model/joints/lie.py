@@ -165,8 +165,9 @@ def transport(ad: Array) -> tuple[Array, Array]:
     The series of a fraction of ad, then doubled: φ(2x) = (1 + exp(-x)) φ(x) / 2.
     """
     one, largest = np.eye(ad.shape[-1]), np.max(np.abs(ad), axis=(-1, -2), keepdims=True, initial=0.125)
-    doublings = np.where(largest < _FAR, np.ceil(np.log2(largest)) + 3.0, 0.0)
-    x = ad / 2.0**doublings
+    is_near = largest < _FAR
+    doublings = np.where(is_near, np.ceil(np.log2(largest)) + 3.0, 0.0)
+    x = np.where(is_near, ad, np.nan) / 2.0**doublings
     slope = np.broadcast_to(one, ad.shape)
     for k in range(_TERMS, 1, -1):
         slope = one - x @ slope / k
@@ -175,7 +176,7 @@ def transport(ad: Array) -> tuple[Array, Array]:
         more = k < doublings
         slope = np.where(more, 0.5 * (slope + motion @ slope), slope)
         motion = np.where(more, motion @ motion, motion)
-    return np.where(largest < _FAR, motion, np.nan), np.where(largest < _FAR, slope, np.nan)
+    return motion, slope
 
 
 def unit(q: Array) -> Array:
