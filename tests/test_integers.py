@@ -234,7 +234,7 @@ def test_bad_input(arm: tuple[Robot, FixedPoint]) -> None:
         ({"functions": 7}, "functions=7: give a list"),
         ({"threads": 0}, "threads=0.*None for every core"),
         ({"f_ext": "large"}, "f_ext='large'"),
-        ({"step": None}, "step=None: give a number, in s, or leave it out"),
+        ({"step": None}, "step=None: give a number, in seconds, or leave it out"),
     ):
         with pytest.raises(UnsupportedError, match=said):
             condyle.fixed_point(robot, **wrong)

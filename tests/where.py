@@ -100,8 +100,7 @@ WHERE: Mapping[str, tuple[str, ...]] = {
     "compile/kernels/scheduled_gpu": ("tests/gpu",),
     "compile/options": ("tests/test_compile_options.py", "tests/test_options.py", "tests/test_user_errors.py"),
     "compile/targets": ("tests/test_targets.py", "tests/test_options.py", "tests/test_other_systems.py"),
-    "derivatives/__init__": ("tests/derivatives", "tests/functions"),
-    "derivatives/ports": ("tests/derivatives", "tests/functions"),
+    "derivatives": ("tests/derivatives", "tests/functions"),
     "exports": (
         "tests/exports",
         "tests/test_projects.py",

@@ -42,7 +42,7 @@ _WORDS = (
 WORDS = {name: (old.replace("_", " "), new.replace("_", " ")) for name, old, new in map(str.split, _WORDS.split(", "))}
 """Operators by their names in `ast`: how they are written, and what becomes of them."""
 OF_ALL = ("tests/test_conventions.py",)
-"""Tests of all files, behind those of each."""
+"""Tests that hold every file; they run after those of the file."""
 SLOWER, START = 3.0, 20.0
 """A mutant that takes this many times as long as the original, and these seconds, does not end: it is killed."""
 
@@ -208,10 +208,8 @@ def run(tests: Sequence[str], package: Path, mutant: Mutant | None, limit: float
             done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
             return "timeout"
-        failed = done.returncode not in (
-            pytest.ExitCode.OK,
-            pytest.ExitCode.NO_TESTS_COLLECTED,
-        )  # a place of slow tests
+        # a place may have slow tests only
+        failed = done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if mutant is None and failed:
             raise SystemExit(f"the tests fail without a mutant:\n{done.stdout.decode()[-2000:]}")
         return "killed" if failed else "survived"
@@ -219,7 +217,7 @@ def run(tests: Sequence[str], package: Path, mutant: Mutant | None, limit: float
 
 def killed(groups: Mapping[tuple[str, ...], Sequence[Mutant]], jobs: int, package: Path = SOURCE) -> tuple[int, int]:
     """Runs the mutants of each group of tests and prints the survivors; how many were killed, and how many of them by
-    their time. Files and folders of tests run without a mutant first, each once: a time limit is of their sum."""
+    their time. First every file and folder of tests runs once without a mutant, for the time limits."""
 
     def seconds(place: str) -> float:
         began = time.monotonic()
@@ -228,8 +226,8 @@ def killed(groups: Mapping[tuple[str, ...], Sequence[Mutant]], jobs: int, packag
 
     with ThreadPoolExecutor(jobs) as pool:
         each = list(dict.fromkeys(place for tests in groups for place in tests))
-        last = dict(zip(each, tqdm(pool.map(seconds, each), "tests", len(each), disable=None), strict=True))
-        limit = {tests: START + SLOWER * sum(last[place] for place in tests) for tests in groups}
+        durations = dict(zip(each, tqdm(pool.map(seconds, each), "tests", len(each), disable=None), strict=True))
+        limit = {tests: START + SLOWER * sum(durations[place] for place in tests) for tests in groups}
         mutants = [(tests, mutant) for tests, group in groups.items() for mutant in group]
         results = list[str]()
         of_each = pool.map(lambda case: run(case[0], package, case[1], limit[case[0]]), mutants)
@@ -255,10 +253,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     drawn = list(spread(names, options.count, options.seed))
     by_tests: dict[tuple[str, ...], list[Mutant]] = {}
     for mutant in drawn:
-        nearest = options.tests or places(mutant.path.as_posix())
-        if not nearest:
+        nearest = places(mutant.path.as_posix())
+        if not (options.tests or nearest):
             raise SystemExit(f"no tests of {mutant.path}: name some with --tests")
-        by_tests.setdefault((*nearest, *OF_ALL), []).append(mutant)
+        by_tests.setdefault(tuple(options.tests or (*nearest, *OF_ALL)), []).append(mutant)
     dead, late = killed(by_tests, options.jobs)
     print(f"{dead} of {len(drawn)} mutants killed ({dead / len(drawn):.0%}), {late} of them by their time limit")
 

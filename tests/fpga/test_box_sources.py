@@ -67,6 +67,8 @@ def test_effort_limits_that_are_not_there_are_named() -> None:
             condyle.box_of_effort(condyle.load("ur5e"), percent)
     with pytest.raises(UnsupportedError, match="percent='10': give a number"):
         condyle.box_of_effort(condyle.load("ur5e"), "10")
+    with pytest.raises(UnsupportedError, match=r"^percent=None: give a number, in per cent, or leave it out$"):
+        condyle.box_of_effort(condyle.load("ur5e"), None)  # type: ignore[arg-type]
 
 
 def test_accelerations_are_those_of_the_torques_beside_the_bias() -> None:

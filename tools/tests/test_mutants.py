@@ -81,6 +81,8 @@ def test_survivors_are_named_and_the_package_stays(tmp_path: Path, capsys: pytes
     assert capsys.readouterr().out == "sums.py:4\n  - if n < 0:\n  + if n < 1:\n"
     assert sorted(path.name for path in package.iterdir()) == ["__init__.py", "sums.py"]
     assert mutants.run([str(tests)], package, chosen[0], 0.01) == "timeout"
+    tests.write_text("")
+    assert mutants.run([str(tests)], package, chosen[0], None) == "survived", "no test runs, as where all are slow"
     tests.write_text(WEAK.replace("6", "7"))
     with pytest.raises(SystemExit, match="the tests fail without a mutant"):
         mutants.killed({(str(tests),): chosen}, 1, package)

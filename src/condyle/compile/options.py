@@ -341,9 +341,9 @@ _UNITS = {
 
 
 def check_numbers(**options: object) -> None:
-    """UnsupportedError for the option of an accelerator that is no number; None stands for the default."""
+    """UnsupportedError for the option of an accelerator that is no number."""
     for name, value in options.items():
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+        if isinstance(value, bool) or not isinstance(value, Real):
             raise UnsupportedError(f"{name}={value!r}: give a number, in {_UNITS[name]}, or leave it out")
 
 

@@ -149,7 +149,8 @@ def export(
     """
     check_robot("export", robot)
     check_choice("target", target, EXPORTS)
-    check_numbers(dsp=dsp, clock=clock, f_ext=f_ext, step=step, bus_clock=bus_clock)
+    numbers = {"dsp": dsp, "clock": clock, "f_ext": f_ext, "step": step, "bus_clock": bus_clock}
+    check_numbers(**{name: value for name, value in numbers.items() if value is not None})
     if word is not None and not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
     folder, listed = folder_of(out), functions_of(target, planned(target), functions)

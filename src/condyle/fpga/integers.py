@@ -417,9 +417,9 @@ def fixed_point(
     """
     check_robot("fixed_point", robot)
     check_choice("target", target, TARGETS)
-    check_numbers(f_ext=f_ext, step=step)
-    if step is None:  # pyright: ignore[reportUnnecessaryComparison]
-        raise UnsupportedError("step=None: give a number, in s, or leave it out")
+    check_numbers(step=step)
+    if f_ext is not None:
+        check_numbers(f_ext=f_ext)
     if not isinstance(word, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnsupportedError(f"word={word!r}: give text, such as '27x18', '32' or 'q16.16'")
     listed = isinstance(functions, Iterable) and not isinstance(functions, str)

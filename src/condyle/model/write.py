@@ -195,7 +195,7 @@ def _write_frames(e: Emitter, robot: RobotData, root: str | None) -> None:
     for name, frame in robot.frames.items():
         if name in written:
             continue
-        joint = _fresh(f"{name}_fixed", joints)  # of no other frame: their names differ
+        joint = _fresh(f"{name}_fixed", joints)  # frames have different names, so these too
         carrier = root if frame.body < 0 else robot.bodies[frame.body].name
         _write_link(e, massless(name), robot.shapes)
         with e.block(f'<joint name={_quoted(joint)} type="fixed">', "</joint>"):

@@ -312,3 +312,19 @@ def test_spills_are_bytes_of_a_thread() -> None:
             assert all(text.states == WARP and not text.block and text.tasks == 1 for text in found)
             hidden = "add.u32 %spilled, %spilled, %zero;"  # an address that the assembler does not know
             assert all(text.ptx.count(hidden) == 1 for text in found), sort
+
+
+def test_long_float64_code_has_barriers() -> None:
+    """Before sines, and before every fifth step of a Program of `many` operations; of others `barrier` says nothing."""
+    program = dce(tangle(3))
+
+    def steps(barrier: int, many: int) -> tuple[Step, ...]:
+        tight = replace(TARGET, values64=20, spare64=8, trust=1.0, barrier=barrier, many=many)
+        return tuple(lower(program, 64, tight)[-1].steps)
+
+    every = steps(1, len(program))
+    plain = every[1::2]
+    assert every[::2] == (Wait(),) * len(plain)
+    pairs = [(Wait(), step) if k % 5 == 0 or isinstance(step, SinCos) else (step,) for k, step in enumerate(plain)]
+    assert steps(5, len(program)) == tuple(part for pair in pairs for part in pair)
+    assert steps(5, len(program) + 1) == steps(1, len(program) + 1)
