@@ -238,6 +238,7 @@ def test_transfers_are_of_a_few_megabytes() -> None:
     assert {n: sizes.transfer(n) for n in wanted} == wanted
     assert sizes.transfer(0) == 1  # a step of range
     assert replace(sizes, most=7).transfer(100) == 7
+    assert replace(sizes, inputs=1 << 30).transfer(5) == 1
     assert [sizes.staged(n) for n in (0, 1, 16_384, 16_385)] == [0, 128, 2 << 20, 4 << 20]
 
 
