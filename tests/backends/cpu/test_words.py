@@ -231,6 +231,7 @@ def test_object_code_as_bytes() -> None:
     for wrong, said in (
         (data[:-1], "cut short"), (data + b"x", "cut short"), (data.replace(b", 0, 0, 0]", b", 0, 0]"), "cut short"),
         (data.replace(b"code 2", b"code 1"), "not object"), (b"[1]\n", "not object"), (b"{}\n", "not object"),
+        *((short, "not object") for short in (b"[]\n", b"{}", b'["machine code 2"]\n')), (b"", "Expecting value"),
         (data.replace(b'"avx2", ', b""), "not object"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):

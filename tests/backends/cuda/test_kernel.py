@@ -312,7 +312,9 @@ def test_a_form_is_chosen_for_each_power_of_two_and_made_once(monkeypatch: pytes
     function = a_function(source)
     made = [function.kernel(n) for n in (1, 2, 3, 4, 5, 8, 9, 1)]
     assert source.asked == [1, "group32", 2, 3, "thread", 5, 9]
-    assert len(set(map(id, made[:2]))) == len(set(map(id, made[2:7]))) == 1 and made[7] is made[0] is not made[2]
+    group, thread = made[0], made[2]
+    assert [kernel is group for kernel in made] == [True, True, *[False] * 5, True]
+    assert [kernel is thread for kernel in made] == [False, False, *[True] * 5, False]
 
 
 def test_rows_of_problems_have_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
