@@ -22,9 +22,6 @@ from condyle.operations import (
     OPERATIONS,
     TRACED,
     TRIGONOMETRIC,
-    WORDS,
-    threefry,
-    uniforms,
 )
 
 pytestmark = pytest.mark.smoke
@@ -163,36 +160,3 @@ def test_bits_move_as_those_of_whole_numbers() -> None:
         for words in (short.view(np.float32), short.astype(np.uint64).view(np.float64)):
             turned = answer(f"rotl{amount}", words).view(f"u{words.itemsize}").astype(np.uint64) & np.uint64(0xFFFFFFFF)
             assert turned.tolist() == [(w << amount | w >> (32 - amount)) & 0xFFFFFFFF for w in short.tolist()]
-
-
-def test_random_words_are_threefrys() -> None:
-    """The known answers of Random123 for Threefry4x32-20."""
-
-    def apply(op: str, *words: int) -> int:
-        if op == "iadd":
-            return sum(words) & 0xFFFFFFFF
-        if op == "xor":
-            return words[0] ^ words[1]
-        amount = int(op.removeprefix("rotl"))
-        return (words[0] << amount | words[0] >> (32 - amount)) & 0xFFFFFFFF
-
-    zeros = threefry([0] * 4, [0] * 4, apply, int)
-    assert [f"{word:08x}" for word in zeros] == ["9c6ca96a", "e17eae66", "fc10ecd4", "5256a7d8"]
-    ones = threefry([0xFFFFFFFF] * 4, [0xFFFFFFFF] * 4, apply, int)
-    assert [f"{word:08x}" for word in ones] == ["2a881696", "57012287", "f6c7446e", "a16a6732"]
-    numbers = [float(x[()]) for x in uniforms([np.float64(0.0)] * 4, [np.float64(0.0)] * 4)]
-    assert numbers == [(word & 0x7FFFFF) / (1 << 23) for word in zeros] and WORDS == 1 << 23
-    assert [float(MEANING[f"random{k}"](*[np.float64(0.0)] * 8)) for k in range(4)] == numbers
-
-
-def test_random_numbers_take_the_nearest_whole_number() -> None:
-    """Halves the even one, modulo 2**23; where a part is not finite the answer is NaN, and there alone."""
-
-    def first(x: float) -> float:
-        return float(uniforms([np.float64(x)] * 4, [np.float64(1.0)] * 4)[0])
-
-    assert first(2.5) == first(2.0) == first(WORDS + 2.0) == first(2.4) != first(3.0)
-    assert first(-1.0) == first(WORDS - 1.0) and first(3.5) == first(4.0)
-    keys = [np.array([1.0, np.inf, np.nan], np.float32), *[np.ones(3, np.float32)] * 3]
-    found = uniforms(keys, [np.ones(3, np.float32)] * 4)[2]
-    assert found.dtype == np.float32 and np.isnan(found).tolist() == [False, True, True]

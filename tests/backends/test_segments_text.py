@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from condyle.backends.c.source import source, support
+from condyle.backends.c.source import source
 from condyle.backends.common.facts import Facts
-from condyle.backends.common.loops import on_the_left, own_inputs
 from condyle.backends.cpu.assemble import AGAIN, LOOPS
 from condyle.backends.cpu.build import build, supported
 from condyle.backends.cpu.loops import COPY, PRODUCT, WORDS, assemble_segments
 from condyle.backends.cpu.target import AVX512
 from condyle.ir.interp import run_segments
 from condyle.ir.program import Array, Output, Program
-from condyle.ir.segments import Iteration, Product, Segmented, View
+from condyle.ir.segments import Iteration, Segmented
 from condyle.operations import Node
+from tests.backends.texts import Golden, without_support
 from tests.dense import matmul
 from tests.products import traced
-
-Golden = Callable[[str, str], None]
-HAND_WRITTEN = sorted(path.name for path in (Path(support.__code__.co_filename).parent / "support").glob("*.h"))
 
 
 def products() -> Segmented:
@@ -65,9 +59,7 @@ def crossed(until: int = 1) -> Segmented:
 def test_c(golden: Golden, name: str) -> None:
     code = products() if name == "products" else crossed()
     text = source(code, Facts(1, 1, name="arm"), 64, constants=False, loops=True).main
-    for file in HAND_WRITTEN:
-        text = text.replace(support(file), f"<{file}>\n")
-    golden(f"segments_{name}.c.txt", text)
+    golden(f"segments_{name}.c.txt", without_support(text))
 
 
 def words(code: Segmented) -> tuple[list[tuple[int, ...]], list[int]]:
@@ -106,39 +98,24 @@ def test_an_iteration_goes_back_until_its_flag() -> None:
     assert commands[triples[-1][1] - WORDS :][:3] == [2, -1, 5]
 
 
+def unchanged() -> Segmented:
+    """y, done = s, d."""
+    return iteration((), Output(0, 0, 0), Output(0, 1, 1), Output(1, 0, 2))
+
+
 def test_a_body_that_changes_nothing_is_no_loop() -> None:
-    code = iteration((), Output(0, 0, 0), Output(0, 1, 1), Output(1, 0, 2))
-    triples, _ = words(code)
+    triples, _ = words(unchanged())
     assert [step[0] if step[0] < 0 else 0 for step in triples] == [0, LOOPS]
-    x, u = np.arange(6.0).reshape(3, 2), np.ones((3, 1))
-    wanted = run_segments(code, [x, u])
-    assert np.array_equal(wanted[0].reshape(3, 2), x[:, ::-1])
-    if supported():
-        found = [np.empty((3, 2)), np.empty((3, 1))]
-        build(code)(3, [x, u], found, 1)
-        assert all(np.array_equal(a, b.reshape(a.shape)) for a, b in zip(found, wanted, strict=True))
+    x = np.arange(6.0).reshape(3, 2)
+    assert np.array_equal(run_segments(unchanged(), [x, np.ones((3, 1))])[0].reshape(3, 2), x[:, ::-1])
 
 
 @pytest.mark.skipif(not supported(), reason="this processor or installation runs no machine code of ours")
-def test_entries_that_are_exchanged() -> None:
+@pytest.mark.parametrize("code", [crossed(until=-1), unchanged()], ids=["crossed", "unchanged"])
+def test_turns_of_an_iteration(code: Segmented) -> None:
     """Each turn reads what the last one wrote, never what it writes itself."""
-    code = crossed(until=-1)
     x, u = np.array([[1.0, 2.0], [0.5, 0.25], [-3.0, 4.0]]), np.array([[0.5], [0.75], [0.125]])
     found = [np.empty((3, 2)), np.empty((3, 1))]
     build(code)(3, [x, u], found, 1)
     for answer, want in zip(found, run_segments(code, [x, u]), strict=True):
         assert np.array_equal(answer, want.reshape(answer.shape))
-
-
-def test_which_inputs_are_read_where() -> None:
-    """Own inputs of a Program: no other segment reads them, and they are no answers. On the left: by products alone."""
-    code = products()
-    (program,) = code.programs
-    names = [array.name for array in program.inputs]
-    assert {names[k] for k in own_inputs(code, program)} == {"q", "product 2"}
-    held = Product(View("w", 0, 2, 1), View("a", 0, 2, 1), "p", ((0, 1),) * 2, ((0, 1),) * 2)
-    inputs = tuple(Array(name, (2, 2)) for name in "aw")
-    left = Segmented("h", inputs, (held.array,), (), (held,), frozenset("w"))
-    assert on_the_left(left) == {"w"}
-    squared = Product(View("w", 0, 2, 1), View("w", 0, 2, 1), "p", ((0, 1),) * 2, ((0, 1),) * 2)
-    assert on_the_left(Segmented("h", inputs, (squared.array,), (), (squared,), frozenset("w"))) == frozenset()

@@ -108,15 +108,11 @@ def test_constants_and_foldings_that_there_are_not() -> None:
 def test_codes_have_room_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
     """An accelerator is checked before it is fitted to a part."""
     plan = fpga.planned(ARM, Options(("id",)))
-    for code, bits in ((255, 8), (256, 9)):
-        tasks = {"id": replace(plan.tasks["id"], codes=(code,))}
-        many = replace(plan, tasks=tasks)
-        assert many.id.code_bits == bits
-        if bits == 9:
-            with pytest.raises(UnsupportedError, match="codes have 9 bits, a header holds 8: export fewer"):
-                Boundary().check(many)
-        else:
-            Boundary().check(many)
+    last, beyond = (replace(plan, tasks={"id": replace(plan.tasks["id"], codes=(code,))}) for code in (255, 256))
+    assert (last.id.code_bits, beyond.id.code_bits) == (8, 9)
+    Boundary().check(last)
+    with pytest.raises(UnsupportedError, match="codes have 9 bits, a header holds 8: export fewer"):
+        Boundary().check(beyond)
     monkeypatch.setitem(boundary.HEADER, "function", header.Bits(2, 0, ""))
     with pytest.raises(UnsupportedError, match="codes have 4 bits, a header holds 3"):
         fpga.accelerator(ARM, Options(("id",), dsp=1))

@@ -102,16 +102,6 @@ def test_pinned_and_other_arrays_in_transfers(fake: FakeDriver, monkeypatch: pyt
     same(dyn.forward_dynamics(q, v, tau, out=wide[:, ::2]), wanted("fd", arguments))
 
 
-def test_sizes_of_transfers() -> None:
-    """Few states travel at once, many in several transfers, of a few megabytes."""
-    sizes = kernels.Sizes(84, 28, 0, 1 << 30)
-    assert sizes.transfer(256) == 256
-    assert sizes.transfer(16_384) == 16_384
-    assert 3 <= 65_536 / sizes.transfer(65_536) <= 5
-    assert sizes.transfer(1 << 20) * sizes.all <= kernels.MOST_TRANSFER
-    assert kernels.Sizes(10**9, 10**9, 0, 1 << 30).transfer(5) == 1
-
-
 def test_what_runs_is_said(fake: FakeDriver) -> None:
     dyn = dynamics("float32", SPLIT)
     assert "target cuda, float32, batch of 7, GPU 0" in dyn.explain(7)

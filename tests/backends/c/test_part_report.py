@@ -211,23 +211,27 @@ def test_a_report_without_an_emulator(told: list[list[str]]) -> None:
     ]
 
 
-@pytest.mark.parametrize(("status", "counts"), [(0, [[7, 9, 8], None]), (2, [])])
-def test_a_report_with_an_emulator(
-    told: list[list[str]], monkeypatch: pytest.MonkeyPatch, status: int, counts: list[list[int] | None]
-) -> None:
-    """Least and most instructions of a call, None for what is never called; a wrong answer is an error."""
-    calls = {f"arm_{name}": count for name, count in zip(("id", "fd"), counts, strict=False) if count}
+def emulated(monkeypatch: pytest.MonkeyPatch, status: int, counts: dict[str, list[int]]) -> dict[str, Any]:
+    """The report where an emulator ends with this status and counts so many instructions for each call."""
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setattr(part_report, "link", lambda part, folder, check: folder / check)
     monkeypatch.setattr(
-        part_report, "instructions", lambda part, program: (status, calls if program.name == "arm_check" else {})
+        part_report, "instructions", lambda part, program: (status, counts if program.name == "arm_check" else {})
     )
-    if status:
-        with pytest.raises(BuildError, match="part='rv64gc': 2 functions of arm have wrong answers on its emulator"):
-            part_report.measured("arm", TEXTS, PARTS["rv64gc"])
-        return
-    functions = part_report.measured("arm", TEXTS, PARTS["rv64gc"])["functions"]
-    assert [row["instructions"] for row in functions.values()] == [[7, 9], None]
+    return part_report.measured("arm", TEXTS, PARTS["rv64gc"])
+
+
+@pytest.mark.usefixtures("told")
+def test_a_report_with_an_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Least and most instructions of a call, None for what is never called."""
+    functions = emulated(monkeypatch, 0, {"arm_id": [7, 9, 8]})["functions"]
+    assert {name: row["instructions"] for name, row in functions.items()} == {"id": [7, 9], "fd": None}
+
+
+@pytest.mark.usefixtures("told")
+def test_a_wrong_answer_on_an_emulator_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(BuildError, match="part='rv64gc': 2 functions of arm have wrong answers on its emulator"):
+        emulated(monkeypatch, 2, {})
 
 
 def test_the_files_of_an_export_with_a_report(told: list[list[str]]) -> None:

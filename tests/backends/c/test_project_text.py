@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -12,35 +11,21 @@ from condyle.backends.c.embedded import export_embedded
 from condyle.backends.c.export import export_c
 from condyle.backends.c.schedule import Entry, Example, Meaning
 from condyle.backends.c.schedule_export import export_schedules_c
-from condyle.backends.c.source import support
 from condyle.backends.common.exported_files import Coordinates
 from condyle.backends.common.facts import Facts, Vectors
 from condyle.ir.loops import Give, Repeated, Take, TimeLoop, verify_repeated
 from condyle.ir.program import Array, Output, Program
 from condyle.ir.schedule import Call, Move, Operand, Schedule, Slab, Sweep, Until, verify_schedule
+from tests.backends.texts import Golden, project_text
 
-Golden = Callable[[str, str], None]
 FACTS = Facts(2, 1, "print", "golden", "arm")
 JOINTS = [
     Coordinates("hinge", "revolute", range(1), range(1)),
     Coordinates("no word", "free", range(1, 8), range(1, 7)),
     Coordinates("copy", "revolute", range(0), range(0), "hinge"),
 ]
-HAND_WRITTEN = sorted(path.name for path in (Path(support.__code__.co_filename).parent / "support").glob("*.h"))
 VECTORS = Vectors((np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros((2, 0))),
                   (np.array([[0.5, -2.0], [1.5, -4.0]]), np.zeros((2, 0))), 1e-9, coarser=((1, 0.5),))  # fmt: skip
-
-
-def shown(files: Iterable[Path]) -> str:
-    """All files without what is written by hand, which is in files of its own."""
-    parts = list[str]()
-    for path in sorted(files):
-        text = path.read_text(encoding="ascii")
-        for name in HAND_WRITTEN:
-            text = text.replace(support(name), f"<{name}>\n")
-        if path.name != "condyle-export.json":
-            parts.append(f"==== {path.name}\n{text}")
-    return "".join(parts)
 
 
 def halves(name: str = "half") -> Program:
@@ -64,7 +49,7 @@ def test_c(tmp_path: Path, golden: Golden) -> None:
         "arm.h", "arm_facts.c", "arm_half.c", "arm_roll.c", "arm_other.c", "test.c", "CMakeLists.txt", "README.md",
         "robot.json", "condyle-export.json",
     ]  # fmt: skip
-    golden("project_c.txt", shown(path for path in files if path.name != "arm_other.c"))
+    golden("project_c.txt", project_text(sorted(path for path in files if path.name != "arm_other.c")))
 
 
 @pytest.mark.parametrize(("dtype", "libm"), [("float64", False), ("float32", True)])
@@ -72,7 +57,7 @@ def test_embedded(tmp_path: Path, golden: Golden, dtype: str, libm: bool) -> Non
     vectors = {"half": VECTORS}
     options = {"dtype": dtype, "bodies": 3, "libm": libm}
     files = export_embedded([halves(), halves("other")], FACTS, tmp_path, vectors, {}, JOINTS, **options)  # type: ignore[arg-type]
-    golden(f"project_embedded_{dtype}.txt", shown(path for path in files if path.name != "arm_other.c"))
+    golden(f"project_embedded_{dtype}.txt", project_text(sorted(path for path in files if path.name != "arm_other.c")))
 
 
 NEAR = Program(
@@ -111,4 +96,4 @@ def entry() -> Entry:
 def test_schedules(tmp_path: Path, golden: Golden, embedded: bool) -> None:
     dtype = "float32" if embedded else "float64"
     files = export_schedules_c([entry()], {"near": NEAR}, FACTS, tmp_path, {}, JOINTS, dtype, embedded)
-    golden(f"project_schedule_{'embedded' if embedded else 'c'}.txt", shown(files))
+    golden(f"project_schedule_{'embedded' if embedded else 'c'}.txt", project_text(sorted(files)))

@@ -294,8 +294,8 @@ def through_slots(code: Segmented, inputs: list[np.ndarray]) -> tuple[list[np.nd
 
 
 def test_slots_of_segments_hold_what_is_read() -> None:
-    """In so many slots and with so many copies in all: each array is where the first free slots are, and what is an
-    operand is computed in its place."""
+    """Each array is where the first free slots are, and an operand is computed in its place: so few slots are
+    there in all workspaces, and so few of them are copied or cleared."""
     slots = moved = 0
     for seed in range(60):
         code = Tangle(seed).code()
@@ -308,7 +308,7 @@ def test_slots_of_segments_hold_what_is_read() -> None:
 
 
 def shared() -> Segmented:
-    """first reads a, b and c; second reads b; w is an operand on the left, v on both sides, c is held and answered."""
+    """first reads a, b and c; second reads b; c is an answer; w is an operand on the left, v on both sides."""
     a, b, c = (Array(name, (2,)) for name in "abc")
     w, v = Array("w", (2, 2)), Array("v", (2, 2))
     one, two = Array("one", (2, 1)), Array("two", (2, 1))
@@ -323,6 +323,7 @@ def shared() -> Segmented:
 
 
 def test_inputs_of_one_program_and_operands_on_the_left() -> None:
+    """Own inputs of a Program: no other segment reads them, and they are no answers. On the left: by products alone."""
     code = shared()
     first, second = code.programs
     assert own_inputs(code, first) == {0} and own_inputs(code, second) == set()
@@ -336,3 +337,15 @@ def test_a_product_as_numbers() -> None:
     product = Product(whole("l", 2), whole("r", 4), "p", (*[(0, 1)] * 3, (1,)), ((0, 1),) * 9)
     blocks = [[3, 3, 2, 0, 4, 5, 0, 1, 2, 0, 1], [2, 1, 1, 0, 1, 3, 1]]
     assert product_table(product) == [number for block in blocks for number in block]
+
+
+def test_lines_of_a_product_are_taken_together() -> None:
+    """Eight for a single column, four for two or three; where there are fewer, one by one."""
+
+    def blocks(lines: int, columns: int) -> list[int]:
+        return product_table(Product(whole("a", 1), whole("b", columns), "y", ((0,),) * columns, ((0,),) * lines))
+
+    assert blocks(8, 1) == [1, 1, 1, 0, 0, 0] and blocks(9, 1) == [2, 1, 1, 0, 1, 0, 0]
+    assert blocks(4, 2) == [1, 2, 1, 0, 0, 1, 0] and blocks(4, 3) == [1, 3, 1, 0, 0, 1, 2, 0]
+    assert blocks(3, 3) == [3, 3, 1, 0, 1, 2, 0, 1, 2, 0]
+    assert blocks(4, 4) == [1, 3, 1, 0, 0, 1, 2, 0, 4, 1, 1, 0, 1, 2, 3, 3, 0]

@@ -149,9 +149,6 @@ def test_bytes_and_back(dtype: str) -> None:
     load(made)(9, inputs, ours, 1)
     load(from_bytes(to_bytes(made)))(9, inputs, theirs, 1)
     assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(ours, theirs, strict=True))
-    for bad in (b"", b"[]\n", b"{}", b'["machine code 0"]\n', to_bytes(made)[:-1], to_bytes(made) + b"x"):
-        with pytest.raises(ValueError):
-            from_bytes(bad)
 
 
 def test_the_identity_is_that_of_the_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 import condyle
 from condyle.backends.common.facts import packed
-from condyle.backends.common.loops import product_table
 from condyle.backends.cpu import build as building
 from condyle.backends.cpu import joint_loop_steps, loops
 from condyle.backends.cpu.assemble import LOOPS, Straight, full_layouts, packed_constants, port_numbers
@@ -79,37 +78,11 @@ def test_a_product_as_words() -> None:
     slots = [7, 7]
     words = product_words(product(), 100, 200, 300, slots)
     assert words == [PRODUCT, 0, 102, 5, 1, 201, 1, 6, 300, 3, 4, 2, 2, 11]
-    assert slots == [
-        7,
-        7,
-        3,
-        2,
-        3,
-        0,
-        1,
-        2,
-        0,
-        1,
-        0,
-        1,
-        3,
-    ]  # three lines, one at a time, of two columns and three terms
+    # three lines, one at a time, of two columns and three terms
+    assert slots == [7, 7, *(3, 2, 3), *(0, 1, 2), *(0, 1), *(0, 1, 3)]
     for kind in (SAME, HELD):
         assert product_words(product(True), 100, 200, 300, [], kind)[:2] == [PRODUCT, kind + MINUS]
     assert (MINUS, SAME, HELD) == (1, 2, 4)
-
-
-def test_lines_of_a_product_are_taken_together() -> None:
-    """Eight for a single column, four for two or three; where there are fewer, one by one."""
-
-    def blocks(lines: int, columns: int) -> list[int]:
-        one = Product(View("a", 0, 1, 1), View("b", 0, columns, 1), "y", ((0,),) * columns, ((0,),) * lines)
-        return product_table(one)
-
-    assert blocks(8, 1) == [1, 1, 1, 0, 0, 0] and blocks(9, 1) == [2, 1, 1, 0, 1, 0, 0]
-    assert blocks(4, 2) == [1, 2, 1, 0, 0, 1, 0] and blocks(4, 3) == [1, 3, 1, 0, 0, 1, 2, 0]
-    assert blocks(3, 3) == [3, 3, 1, 0, 1, 2, 0, 1, 2, 0]
-    assert blocks(4, 4) == [1, 3, 1, 0, 0, 1, 2, 0, 4, 1, 1, 0, 1, 2, 3, 3, 0]
 
 
 def test_ports_as_numbers() -> None:
@@ -258,6 +231,7 @@ def test_object_code_as_bytes() -> None:
     for wrong, said in (
         (data[:-1], "cut short"), (data + b"x", "cut short"), (data.replace(b", 0, 0, 0]", b", 0, 0]"), "cut short"),
         (data.replace(b"code 2", b"code 1"), "not object"), (b"[1]\n", "not object"), (b"{}\n", "not object"),
+        *((short, "not object") for short in (b"[]\n", b"{}", b'["machine code 2"]\n')), (b"", "Expecting value"),
         (data.replace(b'"avx2", ', b""), "not object"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):

@@ -117,7 +117,7 @@ def test_one_kernel_needs_no_scratch() -> None:
 
 def test_calls_copy_what_they_need(header_plan: Plan) -> None:
     text = written(write_calls, header_plan.functions[0])
-    assert re_calls(text) == [
+    assert called_in(text) == [
         "own_launch<T>(n, {data->d_q, 1}, data->d_X, data->d_Y, data->d_Z, data->d_s, data->d_scratch, stream)",
         "upload(data->d_q, data->h_q, n * 1, stream)",
         "own_method_compute_only(data, n, stream)",
@@ -131,7 +131,8 @@ def test_calls_copy_what_they_need(header_plan: Plan) -> None:
     assert "d_scratch" not in written(write_calls, whole(LEFT))
 
 
-def re_calls(text: str) -> list[str]:
+def called_in(text: str) -> list[str]:
+    """The calls of a text, line by line, without what is done with their results."""
     lines = [line.strip().removesuffix(";") for line in text.splitlines() if "(" in line and line.startswith("    ")]
     lines = [line.removeprefix("return ").removeprefix("cudaError_t ").removeprefix("status = ") for line in lines]
     return [line for line in lines if not line.startswith("if")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,18 +9,18 @@ import numpy as np
 
 from condyle.backends.common.exported_files import Coordinates
 from condyle.backends.common.facts import Facts, Vectors
-from condyle.backends.cuda.cpp.project import export_cuda, support
+from condyle.backends.cuda.cpp.project import export_cuda
 from condyle.backends.cuda.launches import Composed
 from condyle.ir.program import Array, Output, Program
 from condyle.specification import Call, Function, Repeat
 from condyle.specification.ports import Port
+from tests.backends.texts import Golden, project_text
 
 FACTS = Facts(2, 2, "print", "golden", "arm")
 JOINTS = [
     Coordinates("hinge", "revolute", range(1), range(1)),
     Coordinates("slide", "prismatic", range(1, 2), range(1, 2)),
 ]
-HAND_WRITTEN = sorted(path.name for path in (Path(support.__code__.co_filename).parent / "support").glob("*.cuh"))
 
 
 def ports(*names: str) -> tuple[Port, ...]:
@@ -56,7 +55,7 @@ def alone(function: Function, program: Program) -> Composed:
     return Composed(function, program.inputs, program.arrays, (call,))
 
 
-def test_a_project(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+def test_a_project(tmp_path: Path, golden: Golden) -> None:
     """A function and its inverse, one without known numbers, and rollouts with and without."""
     programs = {FORTH: FORTH_F, BACK: BACK_F, STEP: STEP_F}
     two = np.arange(4.0).reshape(2, 2)
@@ -76,10 +75,4 @@ def test_a_project(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
     files = export_cuda(
         made, programs, FACTS, {"q": (0, 1)}, tmp_path, vectors, {"joints": ["hinge"]}, JOINTS, 2, rollouts
     )
-    parts = list[str]()
-    for path in files[:-1]:
-        text = path.read_text(encoding="ascii")
-        for name in HAND_WRITTEN:
-            text = text.replace(support(name), f"<{name}>\n")
-        parts.append(f"==== {path.name}\n{text}")
-    golden("project_cuda.txt", "".join(parts))
+    golden("project_cuda.txt", project_text(files))

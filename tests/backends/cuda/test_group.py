@@ -193,7 +193,6 @@ def test_words_for_forms() -> None:
     }
     assert requested(FUNCTIONS["id"], "auto", known["id"]) == Request() == requested(FUNCTIONS["id"], "", known["id"])
     assert requested(FUNCTIONS["dfd"], "group8 fused", known["dfd"]) == Request((8,), "fused")
-    assert str(Form(8, "fused")) == "group8 fused" and str(Form()) == "thread"
     for function in ("dfd", "difd"):
         for partition in known[function]:
             assert requested(FUNCTIONS[function], f"{partition} thread", known[function]) == Request((1,), partition)

@@ -238,6 +238,7 @@ def test_transfers_are_of_a_few_megabytes() -> None:
     assert {n: sizes.transfer(n) for n in wanted} == wanted
     assert sizes.transfer(0) == 1  # a step of range
     assert replace(sizes, most=7).transfer(100) == 7
+    assert replace(sizes, inputs=1 << 30).transfer(5) == 1
     assert [sizes.staged(n) for n in (0, 1, 16_384, 16_385)] == [0, 128, 2 << 20, 4 << 20]
 
 
@@ -311,7 +312,9 @@ def test_a_form_is_chosen_for_each_power_of_two_and_made_once(monkeypatch: pytes
     function = a_function(source)
     made = [function.kernel(n) for n in (1, 2, 3, 4, 5, 8, 9, 1)]
     assert source.asked == [1, "group32", 2, 3, "thread", 5, 9]
-    assert len(set(map(id, made[:2]))) == len(set(map(id, made[2:7]))) == 1 and made[7] is made[0] is not made[2]
+    group, thread = made[0], made[2]
+    assert [kernel is group for kernel in made] == [True, True, *[False] * 5, True]
+    assert [kernel is thread for kernel in made] == [False, False, *[True] * 5, False]
 
 
 def test_rows_of_problems_have_one_kernel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -14,8 +13,7 @@ from condyle.backends.cuda.target import TARGET
 from condyle.ir import segments
 from condyle.ir.loops import COUNT, Give, Take, TimeLoop
 from condyle.ir.program import Array, Output, Program
-
-Golden = Callable[[str, str], None]
+from tests.backends.texts import Golden
 
 
 def small(name: str = "f") -> Program:

@@ -40,12 +40,19 @@ def test_whole_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bits", "width", "pitch"), [(32, 1, 64), (32, 8, 36), (32, 32, 33), (64, 1, 48), (64, 8, 34), (64, 32, 33)]
+    ("bits", "width", "pitch"),
+    [(32, 1, 64), (32, 4, 40), (32, 8, 36), (32, 32, 33), (64, 1, 48), (64, 4, 36), (64, 8, 34), (64, 32, 33)],
 )
 def test_columns_have_a_pitch_for_the_lanes_of_a_row(bits: int, width: int, pitch: int) -> None:
+    """One number more than a warp, or as many as meet in a bank."""
     group = Group(0, 3, width, width, bits)
     assert (group.pitch, group.rows, group.bytes(3)) == (pitch, 32 // width, 3 * pitch * bits // 8)
     assert Group(0, 3, 5, 0, bits).pitch == 1
+
+
+def test_whole_rows_have_gaps_where_the_same_entries_would_meet() -> None:
+    assert [Group(0, 0, count, 0, 32).gap for count in (1, 3, 4, 32, 48)] == [32, 32, 8, 1, 2]
+    assert [Group(0, 0, count, 0, 32).bytes(9) for count in (1, 4, 32)] == [128, 4 * (128 + 3), 4 * (1024 + 31)]
 
 
 def test_angles_are_guarded_together_once_they_are_computed() -> None:

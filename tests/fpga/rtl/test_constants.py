@@ -9,7 +9,6 @@ import pytest
 
 import condyle
 from condyle import fpga
-from condyle.errors import UnsupportedError
 from condyle.fpga.rtl.build import build, dsp_at, with_folding
 from condyle.fpga.rtl.constants import digits, shifted, steps, widest, with_constants
 from condyle.fpga.rtl.datapath import Datapath, Op, Word
@@ -103,11 +102,6 @@ def test_rtl_equals_the_model(bench: Bench, word: str) -> None:
     plan = with_constants(accelerator(robot, word=word).plan, "shift", 2)
     assert any(op.shifts for path in plan.datapaths.values() for op in path.ops)
     assert bench(robot, build(plan, 2), 20, "+stall_in=40", "+stall_out=40").startswith("right: 140 tasks")
-
-
-def test_a_wrong_mode_is_named() -> None:
-    with pytest.raises(UnsupportedError, match="dsp, shift, auto"):
-        fpga.accelerator(condyle.chain(2, 0), fpga.Options(constants="luts"))
 
 
 @pytest.mark.parametrize("width", [8, 18, 27])

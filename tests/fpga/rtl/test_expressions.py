@@ -17,13 +17,12 @@ def test_a_module_separates_its_ports_by_commas() -> None:
     e = Emitter()
     with expressions.module(e, "m #(parameter N = 1)", ["input a", "input b", "output c"]):
         e("assign c = a & b;")
-    assert e.text().splitlines() == [
+    assert e.text().splitlines()[:5] == [
         "module m #(parameter N = 1) (",
         "    input a,",
         "    input b,",
         "    output c",
         ");",
-        *e.text().splitlines()[5:],
     ]
     assert lines(e)[-2:] == ["assign c = a & b;", "endmodule"]
 

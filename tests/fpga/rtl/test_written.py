@@ -69,28 +69,28 @@ def with_rotors() -> Robot:
     return replace(body, joints=(rotors,))
 
 
-def one() -> Robot:
+def link() -> Robot:
     return condyle.chain(1, 0)
 
 
-def two() -> Robot:
+def links() -> Robot:
     return condyle.chain(2, 0)
 
 
 CASES = {
-    "one": Case(one, Options(("id",)), each=16),
-    "all": Case(two, Options(axi=64, async_clock=True, bus_clock=250.0), each=9, refused=1),
-    "echo": Case(two, Options(("difd", "id", "minv"), axi=128, float32=True, echo=True, link=12.0)),
-    "steps": Case(two, Options(("rk4", "euler", "fd"), f_ext=20.0, step=2e-3, axi=32)),
+    "one": Case(link, Options(("id",)), each=16),
+    "all": Case(links, Options(axi=64, async_clock=True, bus_clock=250.0), each=9, refused=1),
+    "echo": Case(links, Options(("difd", "id", "minv"), axi=128, float32=True, echo=True, link=12.0)),
+    "steps": Case(links, Options(("rk4", "euler", "fd"), f_ext=20.0, step=2e-3, axi=32)),
     "curved": Case(ball_and_plane, Options(("rk4", "euler"), word="27", dsp=300)),
     "given": Case(floating, Options(("fd_given", "minv_given", "dfd_given"), dsp=300)),
     "rotors": Case(with_rotors, Options(("did",), dsp=200)),
     "folded": Case(two_arms, Options(("id", "did", "fd"), dsp=60, folding=2, constants="auto", pipeline=3)),
     "shifts": Case(two_arms, Options(("id", "minv"), dsp=60, constants="shift", pipeline=1, overflow="silent")),
-    "fixed": Case(two, Options(("id", "dfd"), word="q12.12", pipeline=2, box={"v": 2.0, "a": 5.0, "tau": 4.0})),
-    "wide": Case(two, Options(("fd", "did"), word="32", dsp=70, pipeline=3, box={"q.joint1": 4.0, "v": [1.0, 2.0]})),
-    "board": Case(two, Options(("id", "fd"), part="ecp5-85k"), warnings=("id: errors < 1 & more",)),
-    "seven": Case(two, Options(("id", "minv"), part="xc7a100t", clock=100.0, name="arm")),
+    "fixed": Case(links, Options(("id", "dfd"), word="q12.12", pipeline=2, box={"v": 2.0, "a": 5.0, "tau": 4.0})),
+    "wide": Case(links, Options(("fd", "did"), word="32", dsp=70, pipeline=3, box={"q.joint1": 4.0, "v": [1.0, 2.0]})),
+    "board": Case(links, Options(("id", "fd"), part="ecp5-85k"), warnings=("id: errors < 1 & more",)),
+    "seven": Case(links, Options(("id", "minv"), part="xc7a100t", clock=100.0, name="arm")),
 }
 
 
