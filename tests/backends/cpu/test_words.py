@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -236,3 +237,15 @@ def test_object_code_as_bytes() -> None:
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             from_bytes(wrong)
+
+
+WORD_FACTS = ["machine code 2", "avx2", 64, [1], [1], 7, [0] * 11]
+
+
+@pytest.mark.parametrize("place", range(1, 7))
+@pytest.mark.parametrize("wrong", [None, True, 1.5, -1, [None], [-1], [True], {"a": 1}])
+def test_object_code_with_facts_of_other_types(place: int, wrong: object) -> None:
+    facts = [*WORD_FACTS[:place], wrong, *WORD_FACTS[place + 1 :]]
+    with pytest.raises(ValueError, match=r"^not object code$"):
+        from_bytes(json.dumps(facts).encode() + b"\n")
+    assert from_bytes(json.dumps(WORD_FACTS).encode() + b"\n").operations == 7

@@ -372,6 +372,10 @@ def to_bytes(code: ObjectCode) -> bytes:
     return json.dumps(facts).encode() + b"\n" + b"".join(parts)
 
 
+def _are_sizes(values: object) -> bool:
+    return isinstance(values, list) and all(type(x) is int and x >= 0 for x in cast("list[object]", values))
+
+
 def from_bytes(data: bytes) -> ObjectCode:
     """The object code that `to_bytes` wrote. Raises ValueError for anything else."""
     line, _, rest = data.partition(b"\n")
@@ -381,6 +385,8 @@ def from_bytes(data: bytes) -> ObjectCode:
     _, isa, bits, in_sizes, out_sizes, operations, lengths = cast(
         "tuple[str, str, int, list[int], list[int], int, list[int]]", facts
     )
+    if type(isa) is not str or not all(map(_are_sizes, (in_sizes, out_sizes, lengths, [bits, operations]))):
+        raise ValueError("not object code")
     if sum(lengths) != len(rest) or len(lengths) != 11:
         raise ValueError("object code that is cut short")
     parts: list[bytes] = []
