@@ -208,3 +208,20 @@ def test_other_systems_read_no_other_files(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delattr(os, "O_PATH")
     with pytest.raises(ModelError, match="f:3: x, and other files than the model itself are read on Linux only"):
         Folders(tmp_path).read([tmp_path / "b"], 5, "x", ("f", 3))
+
+
+def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
+    """A name with a zero byte, and a link to itself."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("a\0b", "loop"):
+        with pytest.raises(ModelError, match="f:3: x cannot be read: "):
+            Folders(tmp_path).read([tmp_path / name], 5, "x", ("f", 3))
+
+
+def test_entities_and_document_types_are_refused() -> None:
+    reader = xml._Reader("f.xml", 3, xml.ENCODINGS, 2)
+    with pytest.raises(ModelError, match="ENTITY declarations are refused"):
+        reader.entity("x", 0, "value", None, None, None, None)
+    with pytest.raises(ModelError, match="DOCTYPE declarations are refused"):
+        reader.doctype("x", None, None, 0)
+    assert reader.line == 0
