@@ -289,21 +289,18 @@ def test_includes_that_cannot_be(tmp_path: Path, text: str, said: str) -> None:
 
 def test_included_files_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files of three elements each, the include not counted: 5 in all. Depth is that of the whole."""
-    for most in (5, 4):
-        monkeypatch.setattr(xml, "MAX_ELEMENTS", most)
-        if most == 5:
-            assert tags(loaded(tmp_path, '<a/><include file="part.xml"/>', part="<x><c/><d/></x>")) == ["a", "c", "d"]
-        else:
-            with pytest.raises(ModelError, match=r"part\.xml:1: more than 4 elements, or nested deeper than 400"):
-                loaded(tmp_path, '<a/><include file="part.xml"/>', part="<x><c/><d/></x>")
+    text, part = '<a/><include file="part.xml"/>', "<x><c/><d/></x>"
+    monkeypatch.setattr(xml, "MAX_ELEMENTS", 5)
+    assert tags(loaded(tmp_path, text, part=part)) == ["a", "c", "d"]
+    monkeypatch.setattr(xml, "MAX_ELEMENTS", 4)
+    with pytest.raises(ModelError, match=r"part\.xml:1: more than 4 elements, or nested deeper than 400"):
+        loaded(tmp_path, text, part=part)
     monkeypatch.undo()
-    for most in (2, 1):
-        monkeypatch.setattr(mjcf_tree, "MAX_DEPTH", most)
-        if most == 2:
-            assert tags(loaded(tmp_path, "<a><b/></a>")) == ["a", "b"]
-        else:
-            with pytest.raises(ModelError, match="or nested deeper than 1"):
-                loaded(tmp_path, "<a><b/></a>")
+    monkeypatch.setattr(mjcf_tree, "MAX_DEPTH", 2)
+    assert tags(loaded(tmp_path, "<a><b/></a>")) == ["a", "b"]
+    monkeypatch.setattr(mjcf_tree, "MAX_DEPTH", 1)
+    with pytest.raises(ModelError, match="or nested deeper than 1"):
+        loaded(tmp_path, "<a><b/></a>")
     monkeypatch.undo()
     parts = {f"part{k}": "<x><c/></x>" for k in range(3)}
     text = "".join(f'<include file="{name}.xml"/>' for name in parts)
