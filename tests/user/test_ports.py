@@ -20,7 +20,7 @@ from condyle.trace.straight import sizes
 from condyle.user import CompiledFunction, UserFunction
 from condyle.user.ports import MOST, Sizes, Tracer, check_arguments, check_names, check_positive, inputs_of, names_asked
 from condyle.user.state import attributes
-from condyle.user.traced import LONGEST, iterated, renamed
+from condyle.user.traced import LONGEST, renamed
 
 NONE = Sizes({}, False)
 ROBOT = condyle.chain(2, 0)
@@ -270,14 +270,11 @@ def test_what_is_not_said_of_a_compiled_function_is_the_usual() -> None:
 
 
 def test_exports_that_cannot_be(tmp_path: Any) -> None:
-    with pytest.raises(UnsupportedError, match=r"iterate=\{'x': 1\}: allowed are 'until' and 'most'"):
-        iterated(COUNTED.specification, {"x": 1})
     with pytest.raises(UnsupportedError, match="iterate=: target 'casadi' has no iterations, 'c' and 'cuda' have"):
         COUNTED.export("casadi", tmp_path, iterate={})
     pushed = ROBOT.function(lambda at: at.q * 2.0, {"q": "nq"}, force_frame="local_world_aligned")
     with pytest.raises(UnsupportedError, match="exports have forces in the bodies' axes: leave force_frame= out"):
         pushed.export("c", tmp_path)
-    assert iterated(COUNTED.specification, {}).name == f"iterate_{COUNTED.specification.name}"
 
 
 def test_an_answer_of_symbols_is_an_array_of_them() -> None:

@@ -113,7 +113,7 @@ def test_an_iteration_is_done_after_fifty_unless_it_is_said(monkeypatch: pytest.
     for options in ({}, {"most": 7}, {"until": "far"}):
         loop = iterated(f, options)
         assert [port.name for port in loop.outputs] == ["x", "done", "far", "iterations"]
-        assert (loop.method, loop.call, loop.origin) == (f"iterate_{f.name}", "", None)
+        assert loop.name == loop.method == f"iterate_{f.name}" and (loop.call, loop.origin) == ("", None)
     assert repeated == [(50, "done"), (7, "done"), (50, "far")]
     for wrong in ({"until": "done", "often": 1}, {"Most": 3}):
         with pytest.raises(UnsupportedError, match=r"iterate=.*: allowed are 'until' and 'most'"):
