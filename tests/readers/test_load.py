@@ -113,7 +113,7 @@ def test_two_files_that_may_be_meant_are_named(tmp_path: Path) -> None:
     assert text.count("/robot") == 3 and text.count(" or '") == 1 and "urdf2" not in text and "other" not in text
 
 
-def test_what_is_neither_is_named_with_its_line(tmp_path: Path) -> None:
+def test_a_file_of_neither_format_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "r.xml"
     path.write_text("\n<html/>")
     with pytest.raises(

@@ -184,7 +184,7 @@ def test_three_numbers_with_spaces_between() -> None:
         (("/no/such",), "assets: '/no/such' is not a folder"),
     ],
 )
-def test_folders_that_are_none(assets: Any, said: str) -> None:
+def test_folders_of_assets_are_checked(assets: Any, said: str) -> None:
     with pytest.raises(ModelError, match=said):
         named_folders(assets)
 

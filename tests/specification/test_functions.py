@@ -19,7 +19,7 @@ from condyle.specification.routes import Route, Size
 FD, ID, STEP = FUNCTIONS["fd"], FUNCTIONS["id"], FUNCTIONS["step"]
 
 
-def test_ports_and_routes_say_nothing_more() -> None:
+def test_defaults_of_ports_and_routes() -> None:
     said = {field.name: field.default for field in fields(Port)[5:]}
     flags = dict.fromkeys(("symmetric", "is_fraction", "is_positive"), False)
     assert said == {
@@ -45,7 +45,7 @@ def test_ports_and_routes_say_nothing_more() -> None:
     assert not Method("m", (), 1).moves_last
 
 
-def test_functions_say_nothing_more() -> None:
+def test_defaults_of_functions() -> None:
     bare = Function("f", "g", "", (), ())
     assert bare.ways is NO_WAYS and bare.numerics is USUAL and bare.needs is NOTHING
     assert (bare.routes, bare.closed) == ({}, {})

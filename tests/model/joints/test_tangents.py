@@ -134,7 +134,7 @@ def test_random_configurations_fill_the_spread_of_their_type() -> None:
 
 
 class Bent(JointType):
-    """A type whose q is no plain vector, and that says no more of it."""
+    """A type whose q is no plain vector, with the defaults of all types."""
 
     name, nq, nv = "bent", 1, 1
 
@@ -148,7 +148,7 @@ class Bent(JointType):
         return q
 
 
-def test_a_type_that_says_no_series_and_no_difference_has_none() -> None:
+def test_a_type_without_series_or_difference_refuses_them() -> None:
     x = [number(0.0)]
     with pytest.raises(UnsupportedError, match=r"^a bent joint cannot be integrated by series$"):
         Bent().integrate_by_series(x, x, 1)
@@ -160,7 +160,7 @@ def test_a_type_that_says_no_series_and_no_difference_has_none() -> None:
     assert (Bent.is_bounded, Bent.urdf, Bent.mjcf, Bent.parts) == (False, None, None, ())
 
 
-def test_what_is_said_of_each_type() -> None:
+def test_properties_of_each_type() -> None:
     """Words of files, limits that a file is expected to give, whole turns that change nothing."""
     kinds = {name: JOINT_TYPES[name] for name in TYPES}
     said = {name: (k.urdf, k.mjcf, k.is_bounded, k.is_periodic, k.has_pitch, k.is_free) for name, k in kinds.items()}
