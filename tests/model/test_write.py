@@ -115,10 +115,6 @@ def test_what_urdf_cannot_say_is_refused_by_name() -> None:
     assert "armature" in str(caught.value)
     with pytest.raises(UnsupportedError, match="does not stand in the joint frame"):
         chain(3).reroot("link2").to_urdf()
-    builder = Builder().body("a", mass=1.0, inertia=BOX)
-    planar = builder.joint("j", parent="world", child="a", type="planar", lower=-1.0, upper=1.0).build()
-    with pytest.raises(UnsupportedError, match="3 freedoms"):
-        planar.to_urdf()
 
 
 def test_a_mass_that_no_file_may_have_is_refused(tmp_path: Path) -> None:

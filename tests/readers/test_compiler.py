@@ -86,7 +86,7 @@ def test_a_child_that_gives_no_model_is_an_error(child, code: str, said: str) ->
 
 
 def test_a_child_that_takes_its_time_is_ended(child, tmp_path: Path) -> None:
-    """With all that it started; the seconds of its processor are those of the clock, rounded up, and one more."""
+    """The seconds of its processor are those of the clock, rounded up, and one more."""
     code = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     with pytest.raises(ModelError, match=r"a\.xml: MuJoCo's compiler takes more than 0\.5 s for this file"):
         child(code, Limits(timeout=0.5))
