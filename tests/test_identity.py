@@ -153,7 +153,7 @@ def test_the_nearest_differs_in_the_fewest_parts_but_in_some() -> None:
     assert nearest(key, [{"a": "x" * 64}]) == []
 
 
-def test_what_is_identified_says_of_what() -> None:
+def test_what_is_identified_has_parts() -> None:
     class Thing(Identified):
         def __init__(self) -> None:
             self._parts = {}

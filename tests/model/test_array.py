@@ -92,7 +92,8 @@ def test_motions_follow_their_definitions() -> None:
 
     want = matrix(one) @ matrix(other) - matrix(other) @ matrix(one)
     np.testing.assert_allclose(matrix(bracket(one, other)), want, atol=1e-14)
-    np.testing.assert_array_equal(bracket(one[:, None], other[:, None], 0)[:, 0], bracket(one, other))
+    columns, others = rng.normal(size=(2, 6, 6))
+    np.testing.assert_array_equal(bracket(columns, others, 0).T, bracket(columns.T, others.T))
 
 
 def test_a_congruence_is_symmetric_to_the_last_digit() -> None:
@@ -103,17 +104,19 @@ def test_a_congruence_is_symmetric_to_the_last_digit() -> None:
     np.testing.assert_allclose(found, turn @ m @ turn.T, atol=1e-14)
 
 
+TWELVE = ", ".join(f"'{letter}'" for letter in "abcdefghijkl")
+
+
 @pytest.mark.parametrize(
-    ("name", "names", "said"),
+    ("names", "said"),
     [
-        ("elbow", ("elbo", "elbow1", "elbow2", "elbow3", "knee"), 3),
-        ("hip", tuple(f"joint{k}" for k in range(12)), 12),
-        ("hip", tuple(f"joint{k}" for k in range(13)), 12),
-        ("hip", (), 0),
+        (["elbow", "hips", "knee"], "; did you mean 'hips'?"),
+        (["hip1", "hip12", "hip123", "hip4567"], "; did you mean 'hip1' or 'hip12' or 'hip123'?"),
+        (list("abcdefghijkl"), f"; there are {TWELVE}"),
+        (list("abcdefghijklm"), f"; there are {TWELVE} ..."),
+        ([], ""),
     ],
 )
-def test_names_that_may_be_meant(name: str, names: tuple[str, ...], said: int) -> None:
+def test_names_that_may_be_meant(names: list[str], said: str) -> None:
     """Three that are close, else the first twelve and whether there are more."""
-    text = suggest(name, names)
-    assert text.count("'") == 2 * said
-    assert text.endswith("?") == (said == 3) and text.endswith(" ...") == (len(names) > 12)
+    assert suggest("hip", names) == said

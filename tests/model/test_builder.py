@@ -9,9 +9,8 @@ from condyle.errors import ModelError, ModelWarning
 from condyle.model.builder import MOST, Builder, chain, random_tree
 from condyle.model.description import MimicOf
 from condyle.model.joints import JOINT_TYPES
-from condyle.model.parts import Joint, Mimic
+from condyle.model.parts import Mimic
 from condyle.model.placement import Placement
-from condyle.model.robot import Robot
 
 pytestmark = pytest.mark.smoke
 
@@ -228,7 +227,7 @@ def test_an_inertia_is_symmetric_to_a_billionth_of_its_largest_entry(off: float,
             builder.build()
 
 
-def test_what_a_builder_is_not_told_is_the_usual() -> None:
+def test_defaults_of_a_builder() -> None:
     robot = one().build()
     assert (robot.name, robot.snap, robot.gravity.tolist()) == ("robot", 1e-9, [0.0, 0.0, -9.81])
     tied = one().contact("a", anchor=Placement.from_rpy((1, 0, 0))).build().contacts
@@ -262,15 +261,15 @@ def test_a_builder_and_its_numbers_are_named_too() -> None:
 @pytest.mark.parametrize(
     ("n", "said"), [(-1, "0 or more"), (1.0, "whole number"), (MOST + 1, "n=65537 joints: give at most")]
 )
-def test_robots_of_sizes_that_are_not_made(n: int, said: str) -> None:
+def test_numbers_of_joints_are_checked(n: int, said: str) -> None:
     for make in (chain, random_tree):
         with pytest.raises(ModelError, match=said):
             make(n)
-    assert (chain(0).nq, random_tree(0, floating_base=True).nv) == (0, 6)
+    assert (chain(0).nq, random_tree(0).nv, random_tree(0, floating_base=True).nv) == (0, 0, 6)
 
 
 @pytest.mark.parametrize("types", [(), "revolute", 3, ("wheel",)])
-def test_trees_of_types_that_there_are_not(types: object) -> None:
+def test_types_of_a_random_tree_are_checked(types: object) -> None:
     with pytest.raises(ModelError, match=r"types=.*: allowed is 'revolute'"):
         random_tree(2, types=types)  # type: ignore[arg-type]
 
@@ -290,21 +289,19 @@ def test_random_robots_fill_the_ranges_that_they_are_said_to_have() -> None:
         assert low - 1e-12 <= values.min() < low + slack and high - slack < values.max() <= high + 1e-12
     angles = np.array([joint.placement.rpy or (0, 0, 0) for joint in robot.joints[1:]])
     assert angles.min() == pytest.approx(-np.pi, rel=0.01) and angles.max() == pytest.approx(np.pi, rel=0.01)
-    before = {int(joint.name[5:]) - int(body[4:]) for joint, body in parents(robot)}
+    held = [(joint.name, robot.bodies[joint.parent].name) for joint in robot.joints if joint.parent >= 0]
+    before = {int(joint.removeprefix("joint")) - int(parent.removeprefix("link")) for joint, parent in held}
     assert before == {1, 2, 3, 4} and robot.joints[0].placement.is_identity
     assert robot.gravity.tolist() == [0.0, 0.0, -9.81] and robot.base is not None and robot.base.mass == 0.0
 
 
-def parents(robot: Robot) -> list[tuple[Joint, str]]:
-    """Each joint that is on a link, and the name of that link."""
-    return [(joint, robot.bodies[joint.parent].name) for joint in robot.joints if joint.parent >= 0]
-
-
 def test_the_base_of_a_random_robot_has_mass_where_it_floats() -> None:
     floating, fixed = random_tree(1, 0, floating_base=True), random_tree(1, 0)
-    assert (
-        floating.bodies[0].mass >= 0.5 and floating.body_names == ("base", "link0") and fixed.body_names == ("link0",)
-    )
+    assert (floating.body_names, fixed.body_names) == (("base", "link0"), ("link0",))
+    assert floating.bodies[0].mass >= 0.5
+
+
+def test_a_chain_turns_about_z() -> None:
     assert {joint.axis.tolist()[2] for joint in chain(3).joints} == {1.0} and chain(3).parents == (-1, 0, 1)
 
 
@@ -320,4 +317,3 @@ def test_robots_that_are_drawn_without_a_seed_are_those_of_seed_0() -> None:
     tree = random_tree(12)
     assert tree.fingerprint == random_tree(12, 0, types=tuple(JOINT_TYPES), floating_base=False).fingerprint
     assert random_tree(12, 1).fingerprint != tree.fingerprint and tree.joint_names[0] == "joint0"
-    assert (chain(0).nv, random_tree(0).nv) == (0, 0)

@@ -25,7 +25,7 @@ def builder() -> condyle.Builder:
     return tree.joint("jp", parent="world", child="post", type="fixed", xyz=(0, 0, 2))
 
 
-def test_a_contact_says_nothing_that_it_was_not_told() -> None:
+def test_defaults_of_a_contact() -> None:
     plain = Contact("a")
     assert (plain.kind, plain.gains, plain.point, plain.is_loop) == ("point", (0.0, 0.0), 0, False)
     assert plain.placed.is_identity and plain.anchored.is_identity

@@ -362,10 +362,15 @@ def test_numbers_that_an_actuator_may_have() -> None:
     assert Actuator("a", {"j": 1.0}, "damper", 0.0, control=(0.0, 1.0)).gain == 0.0
     assert Actuator("a", {"j": 1.0}, "general", 2.0, (1.0, 3.0, 4.0)).gains == (2.0, 1.0, 3.0, 4.0)
     assert Actuator("a", {"j": 1.0}, "position", 2.0, (1.0, -2.0, 0.0)).gains == (2.0, 1.0, -2.0, 0.0)
-    assert len({hash(Actuator(name, {"j": gear})) for name in "ab" for gear in (1.0, 2.0)}) == 4
+
+
+def test_each_gear_that_is_wrong_is_an_error_of_its_own() -> None:
     with pytest.raises(ModelError) as refused:
         Actuator("a", {"j": "big", "k": 0.0})  # type: ignore[dict-item]
-    assert len(refused.value.findings) == 2
+    assert [str(finding) for finding in refused.value.findings] == [
+        "actuator 'a': gear of joint 'j': ('big',), expected numbers (gear)",
+        "actuator 'a': gear of joint 'k' is 0: leave the joint out",
+    ]
 
 
 def test_actuators_in_numbers_are_those_of_the_equation_of_motion() -> None:

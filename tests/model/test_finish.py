@@ -11,7 +11,7 @@ from condyle import Builder, ModelError, ModelWarning
 from condyle.errors import Finding
 from condyle.model.description import Description, JointSpec, Link, MimicOf
 from condyle.model.finish import Options, check_graph, finish, resolve_mimics
-from condyle.model.parts import Body, Mimic, massless
+from condyle.model.parts import Body, massless
 from condyle.model.placement import Placement
 
 BOX = np.diag([0.1, 0.2, 0.25])
@@ -187,12 +187,12 @@ def test_only_a_moving_root_joint_is_in_the_way_of_a_floating_base() -> None:
         ({"unmodelled": "drop"}, "unmodelled='drop', expected one of 'refuse', 'ignore'"),
     ],
 )
-def test_options_that_there_are_not(options: dict[str, Any], said: str) -> None:
+def test_values_of_options_are_checked(options: dict[str, Any], said: str) -> None:
     with pytest.raises(ModelError, match=f"^{said}$"):
         Options(**options)
 
 
-def test_an_option_is_off_unless_it_is_said() -> None:
+def test_defaults_of_options() -> None:
     plain = Options()
     assert (plain.floating_base, plain.strict, plain.snap, plain.mimic) == (False, False, 1e-9, "exact")
     assert (plain.unmodelled, plain.quiet) == ("refuse", False)
@@ -221,13 +221,3 @@ def test_angles_that_were_snapped_are_counted() -> None:
     )
     robot = finish(whole, Options())
     assert robot.snapped.count == 3 and robot.snapped.largest == pytest.approx(3e-10, rel=1e-6)
-    assert robot.snapped.more([]) == robot.snapped and robot.snapped.more([1.0, 0.5]).count == 5
-    assert robot.snapped.more([1.0, 0.5]).largest == 1.0 and robot.joints[0].mimic is None
-
-
-def test_followers_are_free_where_that_is_asked() -> None:
-    builder = Builder().body("a", mass=1.0, inertia=BOX).body("b", mass=1.0, inertia=BOX)
-    builder.joint("j", parent="world", child="a", type="revolute")
-    builder.joint("k", parent="a", child="b", type="revolute", mimic="j")
-    assert builder.build().joints[1].mimic == Mimic(0, 1.0, 0.0)
-    assert builder.build(mimic="independent").joints[1].mimic is None

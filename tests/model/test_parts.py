@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -11,12 +11,10 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.model.actuator import UNLIMITED, Actuator, in_numbers
-from condyle.model.array import bracket
+from condyle.model.actuator import UNLIMITED, Actuator
 from condyle.model.change import Drive
-from condyle.model.contact import CONTACT_KINDS, HERE, Contact, Gap, gap_of, turned
-from condyle.model.parts import Body, Joint, Snapped, combine, massless, users_level
-from condyle.model.physical import ROUNDING, physical_inertias
+from condyle.model.contact import CONTACT_KINDS, HERE, Contact, gap_of, turned
+from condyle.model.parts import Body, Snapped, combine, massless, users_level
 from condyle.model.placement import IDENTITY, Placement
 from condyle.model.shapes import Shape
 
@@ -79,15 +77,8 @@ def test_shapes_contacts_actuators_and_drives_keep_plain_numbers() -> None:
     drive = Drive(gear=np.array(2), damping=np.array([1, 2]), friction=[3])
     assert (drive.gear, drive.damping, drive.friction) == (2.0, (1.0, 2.0), (3.0,)) and type(drive.gear) is float
     assert type(drive.damping) is tuple and hash(drive) == hash(replace(drive))
-    assert {name: x.tolist() for name, x in drive.numbers(2).items()} == {
-        "armature": [0.0, 0.0],
-        "damping": [1.0, 2.0],
-        "friction": [3.0, 3.0],
-        "stiffness": [0.0, 0.0],
-        "spring_reference": [0.0, 0.0],
-        "effort": [np.inf, np.inf],
-        "velocity": [np.inf, np.inf],
-    }
+    numbers = drive.numbers(2)
+    assert (numbers["damping"].tolist(), numbers["friction"].tolist()) == ([1.0, 2.0], [3.0, 3.0])
 
 
 ONE = Actuator("a", {"j": 2.0, "k": 1.0}, "general", 3.0, (0.1, 0.2, 0.3), (-1.0, 1.0), (-2.0, 2.0))
@@ -107,14 +98,6 @@ def test_actuators_that_differ_hash_otherwise(other: dict[str, Any]) -> None:
         assert replace(ONE, **{name: value}) != ONE
 
 
-def test_an_actuator_in_numbers_has_the_places_of_its_joints() -> None:
-    damper = Actuator("d", {"k": 1.5}, "damper", 2.0, control=(0.0, 1.0))
-    assert in_numbers([ONE, damper], {"j": (0, 3), "k": (1, 4)}) == (
-        (False, ((0, 3, 2.0), (1, 4, 1.0)), (3.0, 0.1, 0.2, 0.3), (-1.0, 1.0), (-2.0, 2.0)),
-        (True, ((1, 4, 1.5),), (2.0, 0.0, 0.0, 0.0), (0.0, 1.0), UNLIMITED),
-    )
-
-
 def test_a_pickled_robot_has_everything_but_what_its_file_leaves_out() -> None:
     robot = replace(
         condyle.chain(2, 0),
@@ -127,7 +110,7 @@ def test_a_pickled_robot_has_everything_but_what_its_file_leaves_out() -> None:
     again = pickle.loads(pickle.dumps(robot))
     assert (again.identity, again.snap, again.snapped) == (robot.identity, 1e-7, Snapped(3, 1e-8))
     assert (len(again.contacts), again.actuators, len(again.shapes)) == (1, robot.actuators, 1)
-    assert {field.name for field in fields(Joint)} >= set(ARRAYS) and again.file_notes is None
+    assert again.file_notes is None
 
 
 def test_snapped_angles_are_counted_with_their_largest() -> None:
@@ -138,10 +121,8 @@ def test_snapped_angles_are_counted_with_their_largest() -> None:
 def test_welded_bodies_add_up_about_their_common_centre() -> None:
     """Two balls on a rod of 3 m, the second turned by a quarter turn; what has no mass adds its inertia alone."""
     quarter = Placement(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.array([3.0, 0.0, 0.0]))
-    first, second = (
-        Body("a", 2.0, np.zeros(3), np.diag([1.0, 2.0, 3.0])),
-        Body("b", 1.0, np.zeros(3), np.diag([4, 5, 6])),
-    )
+    first = Body("a", 2.0, np.zeros(3), np.diag([1.0, 2.0, 3.0]))
+    second = Body("b", 1.0, np.zeros(3), np.diag([4.0, 5.0, 6.0]))
     found = combine("both", [(IDENTITY, first), (quarter, second), (quarter, massless("none"))])
     assert (found.name, found.mass, found.com.tolist()) == ("both", 3.0, [1.0, 0.0, 0.0])
     np.testing.assert_allclose(found.inertia, np.diag([6.0, 6.0 + 6.0, 9.0 + 6.0]), atol=1e-14)
@@ -149,7 +130,7 @@ def test_welded_bodies_add_up_about_their_common_centre() -> None:
     spun = combine("spun", [(IDENTITY, wheel), (quarter, wheel)])
     assert (spun.mass, spun.com.tolist(), spun.inertia.tolist()) == (0.0, [0.0] * 3, np.diag([2.0] * 3).tolist())
     alone = combine("alone", [(IDENTITY, massless("x")), (IDENTITY, first)])
-    assert (alone.mass, alone.com is first.com or alone.com.tolist()) == (2.0, first.com.tolist())
+    assert (alone.mass, alone.com.tolist()) == (2.0, [0.0, 0.0, 0.0])
     assert combine("turned", [(quarter, first)]).com.tolist() == [3.0, 0.0, 0.0]
     empty = combine("empty", [])
     assert (empty.name, empty.mass, empty.com.any(), empty.inertia.any()) == ("empty", 0.0, False, False)
@@ -194,30 +175,15 @@ def test_a_gap_is_how_far_what_is_held_is_open(kind: str, rows: tuple[int, ...],
         assert found.distance == pytest.approx(5.0, rel=1e-14) and found.angle == pytest.approx(angle, abs=1e-14)
     half = gap_of(contact, turn(axis, 3.0), IDENTITY)
     assert half.angle == pytest.approx(3.0 if angle else 0.0, abs=1e-14) and half.distance == 0.0
-    assert half == Gap(half.distance, half.angle) and half.is_open == bool(angle)
+    assert half.is_open == bool(angle)
 
 
 def test_a_contact_from_its_other_side_has_the_same_gap() -> None:
     own, anchor = Placement.from_rpy((0.1, 0.2, 0.3), (0.1, 0, 0)), Placement.from_rpy((0.5, 0, 0), (0, 0.2, 0))
-    world, contact = (
-        Placement.from_rpy((1.0, 2.0, 3.0), (0.3, 0.0, 0.5)),
-        Contact("a", "plane", "b", own, (1, 2), anchor),
-    )
+    world = Placement.from_rpy((1.0, 2.0, 3.0), (0.3, 0.0, 0.5))
+    contact = Contact("a", "plane", "b", own, (1, 2), anchor)
     other = turned(contact, world)
     assert (other.frame, other.kind, other.other, other.gains) == ("b", "plane", None, (1.0, 2.0))
     there = Placement.from_rpy((1.1, 2.0, 3.0), (0.3, 0.1, 0.5))
     first, second = gap_of(contact, world, there), gap_of(other, there, IDENTITY)
     assert first == pytest.approx(second, rel=1e-12) and first.is_open
-
-
-def test_a_plate_is_a_body_where_its_thickness_is_more_than_rounding() -> None:
-    """Second moments 1, 1 and r about the centre: r against 1e-14 of their sum."""
-    for r, is_body in ((2.5e-14, True), (1.5e-14, False)):
-        assert ROUNDING == 1e-14
-        assert bool(physical_inertias([1.0, 0, 0, 0, 1.0 + r, 0, 1.0 + r, 0, 0, 2.0])) is is_body
-
-
-def test_the_bracket_is_along_the_last_axis_unless_it_is_said() -> None:
-    x, y = np.random.default_rng(0).normal(size=(2, 6, 6))
-    np.testing.assert_array_equal(bracket(x, y), bracket(x.T, y.T, 0).T)
-    assert not np.array_equal(bracket(x, y), bracket(x, y, 0))

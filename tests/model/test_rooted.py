@@ -79,7 +79,7 @@ def test_what_cannot_be_held_by_another_link_is_named() -> None:
             Rooted.of(robot, "link1")
 
 
-def test_without_an_acceleration_there_is_none() -> None:
+def test_an_acceleration_that_is_left_out_is_zero() -> None:
     robot = condyle.random_tree(3, 2, types=("revolute",), floating_base=True)
     both = Rooted.of(robot, "link2")
     q, v = robot.random_state(3, 0)

@@ -107,7 +107,7 @@ def test_random_states_fill_their_ranges() -> None:
 
 
 @pytest.mark.parametrize("n", [-1, 2.5, "3", None, True])
-def test_so_many_states_there_cannot_be(n: Any) -> None:
+def test_a_number_of_states_is_whole(n: Any) -> None:
     with pytest.raises(ShapeError, match=r"^n=.* random states: give a whole number, 0 or more$"):
         chain(1).random_state(n, 0)
 
@@ -115,7 +115,10 @@ def test_so_many_states_there_cannot_be(n: Any) -> None:
 def test_more_states_than_memory_holds_are_refused() -> None:
     with pytest.raises(OutOfMemoryError, match="n=1152921504606846976 random states do not fit into memory"):
         chain(3).random_state(1 << 60, 0)
-    with pytest.raises(DTypeError, match="random_state: rng='a': give a seed"):
+
+
+def test_random_states_take_a_seed_or_a_generator() -> None:
+    with pytest.raises(DTypeError, match=r"^random_state: rng='a': give a seed"):
         chain(3).random_state(1, "a")  # type: ignore[arg-type]
 
 

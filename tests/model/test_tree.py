@@ -103,9 +103,7 @@ def test_frames_and_contacts_are_seen_from_links() -> None:
     assert (first.gains, second.gains, tree.n_rows) == ((0.0, 0.0), (4.0, 2.0), 8)
     assert (first.classical, second.classical) == (False, True)
     # sqrt(trace / (2 m) + distance^2): 0.15 of both bodies, 0.5 m of each from its centre
-    assert first.reach == pytest.approx(math.sqrt(0.15 + 0.25)) and second.reach == pytest.approx(
-        math.sqrt(0.15 + 0.25)
-    )
+    assert (first.reach, second.reach) == pytest.approx((math.sqrt(0.15 + 0.25),) * 2)
     assert tree.regressor[0].constants == (1e-2,) and tree.regressor[1].constants == ()
     assert not tree.has_world_forces
     assert tree_of(MIXED, Bound(force_frame="local_world_aligned")).has_world_forces

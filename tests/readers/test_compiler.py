@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -42,17 +45,23 @@ def test_a_model_and_its_warnings(child) -> None:
     """A warning that is said twice is one; names and lines are the file's own."""
     code = (
         "send(b'warning', b'odd\\n file0.stl, line 3', b'warning', b'odd file0.stl,  line 3', b'warning', b'line 99')\n"
+        "send(b'warning', b'odd \\xff')\n"
     )
     data, notes = child(f"{code}send(b'model', b'bytes')")
     assert data == b"bytes"
-    assert notes == ["b.xml:4: MuJoCo: odd /far/mesh.stl, line 4", "a.xml: MuJoCo: line 99"]
+    odd, beyond, undecodable = notes
+    assert (odd, beyond) == ("b.xml:4: MuJoCo: odd /far/mesh.stl, line 4", "a.xml: MuJoCo: line 99")
+    assert undecodable == "a.xml: MuJoCo: odd \ufffd"
 
 
 @pytest.mark.parametrize(
     ("code", "said"),
     [
-        ("send(b'error', b'bad thing, line 2')", r"w\.xml:3: bad thing, line 3"),
-        ("send(b'error', b'bad thing, line 0')", r"a\.xml: bad thing, line 0"),
+        ("send(b'error', b'bad thing (line 1)')", r"a\.xml:1: bad thing .line 1.$"),
+        ("send(b'error', b'bad thing, line 2')", r"w\.xml:3: bad thing, line 3$"),
+        ("send(b'error', b'bad thing, line 5')", r"a\.xml:1: bad thing, line 1$"),  # of <lengthrange>, the last
+        ("send(b'error', b'bad thing, line 0')", r"a\.xml: bad thing, line 0$"),
+        ("send(b'error', b'bad thing, line 6')", r"a\.xml: bad thing, line 6$"),
         (
             "send(b'error', b'std::bad_alloc'); sys.exit(0)",
             r"a\.xml: MuJoCo's compiler needs more than 2048 MiB for this",
@@ -77,7 +86,7 @@ def test_a_child_that_gives_no_model_is_an_error(child, code: str, said: str) ->
 
 
 def test_a_child_that_takes_its_time_is_ended(child, tmp_path: Path) -> None:
-    """With all that it started; the seconds of its processor are those of the clock, rounded up, and one more."""
+    """The seconds of its processor are those of the clock, rounded up, and one more."""
     code = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     with pytest.raises(ModelError, match=r"a\.xml: MuJoCo's compiler takes more than 0\.5 s for this file"):
         child(code, Limits(timeout=0.5))
@@ -142,13 +151,43 @@ def test_a_model_may_be_as_large_as_allowed(monkeypatch: pytest.MonkeyPatch) -> 
     pytest.importorskip("mujoco")
     found = mjcf_compiler.library()
     data, _ = compile_tree(found, root(), {}, Limits())
-    for largest in (len(data), len(data) - 1):
-        monkeypatch.setattr(mjcf_compiler, "LARGEST", largest)
-        if largest == len(data):
-            assert compile_tree(found, root(), {}, Limits())[0] == data
-        else:
-            said = f"the compiled model takes {len(data)} bytes, expected at most {largest}"
-            with pytest.raises(ModelError, match=said):
-                compile_tree(found, root(), {}, Limits())
+    monkeypatch.setattr(mjcf_compiler, "LARGEST", len(data))
+    assert compile_tree(found, root(), {}, Limits())[0] == data
+    monkeypatch.setattr(mjcf_compiler, "LARGEST", len(data) - 1)
+    said = f"the compiled model takes {len(data)} bytes, expected at most {len(data) - 1}"
+    with pytest.raises(ModelError, match=said):
+        compile_tree(found, root(), {}, Limits())
     with pytest.raises(ModelError, match=r"a file cannot be handed over: model.xml"):
         compile_tree(found, root(), {"model.xml": (Path("model.xml"), b"")}, Limits())
+
+
+def test_a_child_says_a_hundred_warnings_and_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each text 4096 bytes are sent."""
+    hooks: dict[str, SimpleNamespace] = {name: SimpleNamespace() for name in ("mju_user_warning", "mju_user_error")}
+    sent: list[tuple[bytes, bytes]] = []
+    asked: list[Any] = []
+    fake = SimpleNamespace(
+        CDLL=lambda name: SimpleNamespace(prctl=lambda *flags: asked.append((name, *flags))),
+        CFUNCTYPE=ctypes.CFUNCTYPE,
+        c_char_p=ctypes.c_char_p,
+        c_void_p=SimpleNamespace(in_dll=lambda _, name: hooks[name]),
+        cast=lambda function, _: SimpleNamespace(value=function),
+    )
+
+    def compiled(mujoco: Any, frames: list[bytes], largest: int) -> None:
+        asked.append((frames, largest))
+        for _ in range(105):
+            hooks["mju_user_warning"].value(b"w" * 5000)
+        hooks["mju_user_error"].value(b"e" * 5000)
+
+    monkeypatch.setattr(mjcf_process, "ctypes", fake)
+    monkeypatch.setattr(mjcf_process, "os", SimpleNamespace(_exit=asked.append))
+    monkeypatch.setattr(mjcf_process, "limit", lambda *limits: asked.append(limits))
+    monkeypatch.setattr(mjcf_process, "send", lambda kind, data: sent.append((kind, data)))
+    monkeypatch.setattr(mjcf_process, "compile_model", compiled)
+    monkeypatch.setattr("sys.argv", ["child", "lib", "7", "8", "9"])
+    given = b"".join(len(part).to_bytes(8, "little") + part for part in (b"a", b"bc"))
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=SimpleNamespace(read=lambda: given)))
+    mjcf_process.main()
+    assert asked == [(None, 1, 9), (7, 8), ([b"a", b"bc"], 9), 0]
+    assert sent == [(b"warning", b"w" * 4096)] * 100 + [(b"error", b"e" * 4096)]

@@ -49,15 +49,7 @@ def test_what_is_no_file(source: Any, text: str) -> None:
         load_robot(source)
 
 
-@pytest.mark.parametrize("gravity", [(0, 0), "down", (0, 0, float("nan"))])
-def test_gravity_is_three_finite_numbers(gravity: object) -> None:
-    with pytest.raises(ModelError, match="gravity"):
-        load_robot("iiwa14", gravity=gravity)  # type: ignore[arg-type]
-
-
-def test_other_options_are_checked() -> None:
-    with pytest.raises(ModelError, match="snap"):
-        load_robot("iiwa14", snap=-1.0)
+def test_the_option_mimic_is_checked() -> None:
     with pytest.raises(ModelError, match="'exact', 'independent'"):
         load_robot("iiwa14", mimic="no")
 
@@ -97,18 +89,17 @@ def test_an_angle_to_snap_is_small(snap: Any) -> None:
         ((0, 0, float("nan")), "gravity=.*: not finite, or beyond"),
     ],
 )
-def test_why_a_gravity_is_none(gravity: Any, said: str) -> None:
+def test_gravity_is_three_finite_numbers(gravity: Any, said: str) -> None:
     with pytest.raises(ModelError, match=said):
         load_robot("iiwa14", gravity=gravity)
     assert load_robot("iiwa14", gravity=(0, 1e30, 0)).gravity.tolist() == [0.0, 1e30, 0.0]
 
 
-def test_what_is_not_said_is_the_same_for_all_who_load() -> None:
-    usual = {"floating_base": False, "gravity": None, "strict": False, "snap": 1e-9, "mimic": "exact"}
-    usual |= {"unmodelled": "refuse", "assets": (), "timeout": 60.0, "memory": 1 << 31}
-    for load in (load_robot, condyle.load):
-        values = {name: one.default for name, one in signature(load).parameters.items() if name in usual}
-        assert values == usual
+def test_the_reader_and_the_library_have_the_same_defaults() -> None:
+    inner, outer = (
+        {name: one.default for name, one in signature(load).parameters.items()} for load in (load_robot, condyle.load)
+    )
+    assert inner == outer
 
 
 def test_two_files_that_may_be_meant_are_named(tmp_path: Path) -> None:
@@ -122,7 +113,7 @@ def test_two_files_that_may_be_meant_are_named(tmp_path: Path) -> None:
     assert text.count("/robot") == 3 and text.count(" or '") == 1 and "urdf2" not in text and "other" not in text
 
 
-def test_what_is_neither_is_named_with_its_line(tmp_path: Path) -> None:
+def test_a_file_of_neither_format_is_named_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "r.xml"
     path.write_text("\n<html/>")
     with pytest.raises(

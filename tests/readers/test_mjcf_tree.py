@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from condyle.errors import ModelError, UnsupportedError
-from condyle.readers import load_robot, mjcf_compiler, mjcf_tree, xml
+from condyle.readers import mjcf_compiler, mjcf_tree, xml
 from condyle.readers.folders import Folders
-from condyle.readers.mjcf_model import take_files
+from condyle.readers.mjcf_model import _compiler, take_files
 from condyle.readers.mjcf_tree import (
+    _classes,
     asset_name,
     check_tree,
     oddity,
@@ -26,8 +27,6 @@ from condyle.readers.mjcf_tree import (
     write_tree,
 )
 from condyle.readers.xml import Element
-
-BODY = '<body name="a"><joint/><geom size=".1"/></body>'
 
 
 def parsed(text: str) -> Element:
@@ -103,6 +102,9 @@ CLASSES = (
         ('<body><body><joint/><geom name="h"/></body><geom name="g"/></body>', "h"),
         ('<body><joint/><geom name="g" mass="0"/></body>', ""),
         ('<body><joint/><geom name="g" density="0"/></body>', ""),
+        ('<body><joint/><geom name="g" density="0.0"/></body>', ""),
+        ('<body><joint/><geom name="g" mass="" density="0"/></body>', ""),
+        ('<body><joint/><geom name="g" mass="1" density="0"/></body>', "g"),
         ('<body><joint/><geom name="g" mass="x"/></body>', "g"),
         ('<body><joint/><inertial/><geom name="g"/></body>', ""),
         ('<body><joint/><inertial/><geom class="hit" name="g"/></body>', "g"),
@@ -202,6 +204,7 @@ def nested(*counts: str, inside: str = "<body/>") -> Element:
         (nested(' count="4097"'), False),
         (nested(' count=" +64 "', ' count="64"'), True),
         (nested(' count="64"', ' count="65"'), False),
+        (nested(' count="64a"', ' count="65"'), False),
         (nested(' count="4095"', inside="<body/><geom/>"), False),
         (nested(' count="2048"', inside="<body/><site/>"), True),
         (nested(' count="2049"', inside="<geom/><site/>"), False),
@@ -286,21 +289,18 @@ def test_includes_that_cannot_be(tmp_path: Path, text: str, said: str) -> None:
 
 def test_included_files_count_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two files of three elements each, the include not counted: 5 in all. Depth is that of the whole."""
-    for most in (5, 4):
-        monkeypatch.setattr(xml, "MAX_ELEMENTS", most)
-        if most == 5:
-            assert tags(loaded(tmp_path, '<a/><include file="part.xml"/>', part="<x><c/><d/></x>")) == ["a", "c", "d"]
-        else:
-            with pytest.raises(ModelError, match=r"part\.xml:1: more than 4 elements, or nested deeper than 400"):
-                loaded(tmp_path, '<a/><include file="part.xml"/>', part="<x><c/><d/></x>")
+    text, part = '<a/><include file="part.xml"/>', "<x><c/><d/></x>"
+    monkeypatch.setattr(xml, "MAX_ELEMENTS", 5)
+    assert tags(loaded(tmp_path, text, part=part)) == ["a", "c", "d"]
+    monkeypatch.setattr(xml, "MAX_ELEMENTS", 4)
+    with pytest.raises(ModelError, match=r"part\.xml:1: more than 4 elements, or nested deeper than 400"):
+        loaded(tmp_path, text, part=part)
     monkeypatch.undo()
-    for most in (2, 1):
-        monkeypatch.setattr(mjcf_tree, "MAX_DEPTH", most)
-        if most == 2:
-            assert tags(loaded(tmp_path, "<a><b/></a>")) == ["a", "b"]
-        else:
-            with pytest.raises(ModelError, match="or nested deeper than 1"):
-                loaded(tmp_path, "<a><b/></a>")
+    monkeypatch.setattr(mjcf_tree, "MAX_DEPTH", 2)
+    assert tags(loaded(tmp_path, "<a><b/></a>")) == ["a", "b"]
+    monkeypatch.setattr(mjcf_tree, "MAX_DEPTH", 1)
+    with pytest.raises(ModelError, match="or nested deeper than 1"):
+        loaded(tmp_path, "<a><b/></a>")
     monkeypatch.undo()
     parts = {f"part{k}": "<x><c/></x>" for k in range(3)}
     text = "".join(f'<include file="{name}.xml"/>' for name in parts)
@@ -396,13 +396,10 @@ def test_files_of_assets_get_words_of_ours_and_share_the_bytes(tmp_path: Path) -
     assert take_files(loaded(tmp_path, '<mesh file="large.obj"/>'), Folders(tmp_path), 11, 12).keys() == {"file0.obj"}
 
 
-def test_what_a_file_may_have_at_most(tmp_path: Path) -> None:
+def test_what_a_file_may_have_at_most() -> None:
     assert (xml.MAX_BYTES, xml.MAX_ELEMENTS, xml.MAX_DEPTH) == (1 << 24, 500_000, 64)
     assert (mjcf_tree.MAX_DEPTH, mjcf_tree.MAX_FILES, mjcf_tree.MAX_BODIES) == (400, 64, 4096)
     assert mjcf_compiler.LARGEST == 1 << 28
-    pytest.importorskip("mujoco")
-    (tmp_path / "a.xml").write_text(f"<mujoco><worldbody>{BODY}</worldbody></mujoco>")
-    assert load_robot(tmp_path / "a.xml").nv == 1
 
 
 def test_a_file_is_looked_for_beside_the_main_one_then_beside_the_including_one(tmp_path: Path) -> None:
@@ -412,3 +409,38 @@ def test_a_file_is_looked_for_beside_the_main_one_then_beside_the_including_one(
     root = loaded(tmp_path, '<include file="s/part.xml"/>', main2="<x><far/></x>")
     places = {node.tag: (Path(node.file).relative_to(tmp_path).as_posix(), node.folder) for node in root.children}
     assert places == {"near": ("s/near.xml", tmp_path / "s"), "far": ("main2.xml", tmp_path)}
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"), [("a.stl", ".stl"), ("a.b.OBJ", ".OBJ"), ("a", ""), ("a.st-l", ""), ("a.123456789", "")]
+)
+def test_the_ending_of_a_file_is_a_short_word(tmp_path: Path, name: str, ending: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    assert list(take_files(loaded(tmp_path, f'<mesh file="{name}"/>'), Folders(tmp_path), 1)) == [f"file0{ending}"]
+
+
+def test_the_last_folder_of_meshes_counts_and_is_taken_out() -> None:
+    def root(*words: dict[str, str]) -> Element:
+        return Element("mujoco", {}, 1, [Element("compiler", dict(one), 2) for one in words])
+
+    both = root({"assetdir": "a", "meshdir": "m", "texturedir": "t"}, {"strippath": "true"})
+    assert _compiler(both) == ("m", True)
+    assert [node.attributes for node in both.children] == [{}, {"strippath": "true"}]
+    assert _compiler(root({"assetdir": "a"})) == ("a", False) and _compiler(root()) == ("", False)
+    assert _compiler(root({"strippath": "true"}, {"strippath": "false"})) == ("", False)
+    assert _compiler(root({"strippath": "true"}, {"meshdir": "m"})) == ("m", True)
+
+
+def test_classes_of_defaults_inherit() -> None:
+    def default(name: str | None, *inside: Element, **geom: str) -> Element:
+        words = {} if name is None else {"class": name}
+        return Element("default", words, 1, [Element("geom", geom, 1), *inside])
+
+    root = Element(
+        "mujoco", {}, 1, [default(None, default("a", default("b", z="3"), y="2"), x="1"), default(None, w="0")]
+    )
+    found = _classes(root)
+    assert found[None] == found["main"] == {"x": "1", "w": "0"}
+    assert found["a"] == {"x": "1", "w": "0", "y": "2"} and found["b"] == {"x": "1", "w": "0", "y": "2", "z": "3"}
+    main = Element("mujoco", {}, 1, [default(None, default("main", v="9"), x="1")])
+    assert _classes(main)[None] == {"x": "1", "v": "9"}

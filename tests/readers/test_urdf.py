@@ -316,13 +316,12 @@ def test_an_expression_in_what_a_robot_is_made_of_was_never_expanded(tag: str, e
 
 def test_links_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert urdf.MAX_LINKS == 16_384
-    for most in (2, 1):
-        monkeypatch.setattr(urdf, "MAX_LINKS", most)
-        if most == 2:
-            assert load_robot(write(tmp_path, arm(LIMIT))).nv == 1
-        else:
-            with pytest.raises(ModelError, match=r"robot\.urdf: 2 links, expected at most 1"):
-                load_robot(write(tmp_path, arm(LIMIT)))
+    path = write(tmp_path, arm(LIMIT))
+    monkeypatch.setattr(urdf, "MAX_LINKS", 2)
+    assert load_robot(path).nv == 1
+    monkeypatch.setattr(urdf, "MAX_LINKS", 1)
+    with pytest.raises(ModelError, match=r"robot\.urdf: 2 links, expected at most 1"):
+        load_robot(path)
 
 
 def test_an_axis_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
@@ -351,3 +350,20 @@ def test_names_that_are_missing_are_errors_with_their_lines(tmp_path: Path) -> N
         "3: <joint> has no name",
         "3: joint '(joint on line 3)': no <parent link=...>",
     ]
+
+
+def test_products_of_inertia_that_are_left_out_leave_the_others(tmp_path: Path) -> None:
+    path = tmp_path / "r.urdf"
+    path.write_text(
+        '<robot name="r"><link name="a"/><link name="b"><inertial><mass value="2"/>'
+        '<inertia ixx="0.1" iyy="0.2" izz="0.25" ixz="0.01"/></inertial></link><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/></joint></robot>'
+    )
+    with pytest.warns(ModelWarning, match="link 'b': <inertia> has no ixy iyz: taken as 0"):
+        robot = load_robot(path)
+    assert robot.bodies[0].inertia.tolist() == [[0.1, 0.0, 0.01], [0.0, 0.2, 0.0], [0.01, 0.0, 0.25]]
+    assert robot.mass == 2.0
+    path.write_text(path.read_text().replace('ixz="0.01"', 'ixz="x"').replace('mass value="2"', 'mass value="-2"'))
+    with pytest.raises(ModelError) as caught:
+        load_robot(path)
+    assert [finding.severity for finding in caught.value.findings] == ["note", "error"]

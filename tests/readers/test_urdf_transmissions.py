@@ -45,6 +45,8 @@ PR2 = """<transmission type="pr2_mechanism_model/SimpleTransmission" name="t">
         (transmission(joints='<joint name="j"/>', actuators=f'<actuator name="m">{EFFORT}</actuator>'), 1.0),
         (transmission(joints='<joint name="j"><mechanicalReduction>-3e1</mechanicalReduction></joint>'), 50.0),
         (PR2.format("<mechanicalReduction>-79.38</mechanicalReduction>"), -79.38),
+        (PR2.format("<mechanicalReduction>-1e30</mechanicalReduction>"), -1e30),
+        (PR2.format("<mechanicalReduction>2.5</mechanicalReduction><mechanicalReduction>3</mechanicalReduction>"), 2.5),
     ],
 )
 def test_a_simple_transmission_of_effort_is_a_motor(text: str, gear: float, tmp_path: Path) -> None:
@@ -77,6 +79,7 @@ def test_a_simple_transmission_of_effort_is_a_motor(text: str, gear: float, tmp_
             transmission(actuators='<actuator name="m"><mechanicalReduction>a</mechanicalReduction></actuator>'),
             "on 'a'",
         ),
+        (transmission(actuators="<mechanicalReduction>1e31</mechanicalReduction>"), "mechanicalReduction '1e31'"),
         (transmission(actuators="<mechanicalReduction>1e300</mechanicalReduction>"), "mechanicalReduction '1e300'"),
     ],
 )

@@ -10,8 +10,9 @@ import pytest
 
 from condyle.errors import ModelError, ModelWarning, UnsupportedError
 from condyle.readers import mjcf_compiler, mjcf_tree, shapes
+from condyle.readers.folders import Folders
 from condyle.readers.mjcf_model import Bytes, DamagedError
-from condyle.readers.shapes import MeshFile, Solid, Triangles, read_visuals, visuals_of
+from condyle.readers.shapes import MeshFile, Solid, Triangles, _places, read_visuals, visuals_of
 from condyle.readers.xml import Element
 
 URDF = """<robot name="r"><link name="a">
@@ -149,6 +150,24 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, mjcf_tree.Sc
     return path.read_bytes(), mjcf_tree.schema_of(mjcf_compiler.library().parent / "include" / "mujoco")
 
 
+def change(monkeypatch: pytest.MonkeyPatch, name: str, at: int, value: float) -> None:
+    """Every reader finds this number in that array."""
+
+    def changed(kind: str) -> Any:
+        read = getattr(Bytes, kind)
+
+        def reading(self: Bytes, what: str) -> Any:
+            array = read(self, what).copy()
+            if what == name:
+                array[at] = value
+            return array
+
+        return reading
+
+    for kind in ("integers", "floats"):
+        monkeypatch.setattr(Bytes, kind, changed(kind))
+
+
 @pytest.mark.parametrize(
     ("name", "at", "value", "said"),
     [
@@ -172,38 +191,23 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, mjcf_tree.Sc
         ("mesh_face", 0, -1, "meshes"),
         ("mesh_face", 0, 4, "meshes"),
         ("mesh_vert", 0, np.nan, "meshes"),
-        ("geom_bodyid", 2, 3, None),
-        ("geom_type", 1, 1, None),
     ],
 )
 def test_what_leads_nowhere_is_damage(
-    saved: tuple[bytes, mjcf_tree.Schema],
-    monkeypatch: pytest.MonkeyPatch,
-    name: str,
-    at: int,
-    value: float,
-    said: str | None,
+    saved: tuple[bytes, mjcf_tree.Schema], monkeypatch: pytest.MonkeyPatch, name: str, at: int, value: float, said: str
 ) -> None:
-    """None: of a geom that is not drawn."""
+    change(monkeypatch, name, at, value)
+    with pytest.raises(DamagedError, match=f"^{said}$"):
+        visuals_of(*saved, ())
 
-    def changed(kind: str) -> Any:
-        read = getattr(Bytes, kind)
 
-        def reading(self: Bytes, what: str) -> Any:
-            array = read(self, what).copy()
-            if what == name:
-                array[at] = value
-            return array
-
-        return reading
-
-    for kind in ("integers", "floats"):
-        monkeypatch.setattr(Bytes, kind, changed(kind))
-    if said is None:
-        assert len(visuals_of(*saved, ())[0]) >= 5
-    else:
-        with pytest.raises(DamagedError, match=f"^{said}$"):
-            visuals_of(*saved, ())
+@pytest.mark.parametrize(("name", "at", "value", "left"), [("geom_bodyid", 2, 3, 6), ("geom_type", 1, 1, 5)])
+def test_a_geom_that_is_not_drawn_is_not_looked_at(
+    saved: tuple[bytes, mjcf_tree.Schema], monkeypatch: pytest.MonkeyPatch, name: str, at: int, value: int, left: int
+) -> None:
+    """A sphere of group 3, and a sphere that becomes a height field."""
+    change(monkeypatch, name, at, value)
+    assert len(visuals_of(*saved, ())[0]) == left
 
 
 def test_a_mesh_that_is_missing_is_named_once(saved: tuple[bytes, mjcf_tree.Schema]) -> None:
@@ -230,3 +234,16 @@ def test_a_mesh_that_is_not_read_is_a_tetrahedron() -> None:
 def test_options_keep_geoms_for_the_eye() -> None:
     made = shapes._all_kept(Element("mujoco", {}, 3, [], "m.xml"))
     assert (made.tag, made.line, made.file, made.attributes["discardvisual"]) == ("compiler", 3, "m.xml", "false")
+
+
+def test_where_a_mesh_may_be(tmp_path: Path) -> None:
+    package = tmp_path / "arm"
+    (package / "urdf").mkdir(parents=True)
+    folders = Folders(package / "urdf", [tmp_path])
+    home, other = folders.roots
+    assert _places("a/b.stl", folders) == _places("file://a/b.stl", folders) == [home / "a/b.stl", other / "a/b.stl"]
+    assert _places("package://arm/a/b.stl", folders) == [
+        package.resolve() / "a/b.stl",
+        home / "arm/a/b.stl",
+        other / "arm/a/b.stl",
+    ]

@@ -76,12 +76,16 @@ def test_an_encoding_that_nobody_knows() -> None:
         parse(b"<?xml version='1.0' encoding='no-such'?><a/>", "f", encodings=("no-such",))
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "us-ascii", "ascii", "iso-8859-1", "latin-1", "UTF_8"])
-def test_encodings_that_are_taken(encoding: str) -> None:
-    name = "é" if "1" in encoding or "8" in encoding else "e"
-    text = f"<?xml version='1.0' encoding='{encoding}'?><a x='{name}'/>"
-    data = text.encode("latin-1" if "1" in encoding and "utf" not in encoding.lower() else "utf-8")
-    assert parse(data, "f").get("x") == name
+@pytest.mark.parametrize(
+    ("encoding", "letter"),
+    [
+        *(("utf-8", b"\xc3\xa9"), ("UTF_8", b"\xc3\xa9"), ("iso-8859-1", b"\xe9"), ("latin-1", b"\xe9")),
+        *(("us-ascii", b"&#233;"), ("ascii", b"&#233;")),
+    ],
+)
+def test_encodings_that_are_taken(encoding: str, letter: bytes) -> None:
+    data = f"<?xml version='1.0' encoding='{encoding}'?>".encode() + b"<a x='" + letter + b"'/>"
+    assert parse(data, "f").get("x") == "é"
 
 
 def test_the_beginning_of_a_text_is_kept() -> None:
@@ -184,7 +188,7 @@ def test_three_numbers_with_spaces_between() -> None:
         (("/no/such",), "assets: '/no/such' is not a folder"),
     ],
 )
-def test_folders_that_are_none(assets: Any, said: str) -> None:
+def test_folders_of_assets_are_checked(assets: Any, said: str) -> None:
     with pytest.raises(ModelError, match=said):
         named_folders(assets)
 
@@ -208,3 +212,20 @@ def test_other_systems_read_no_other_files(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.delattr(os, "O_PATH")
     with pytest.raises(ModelError, match="f:3: x, and other files than the model itself are read on Linux only"):
         Folders(tmp_path).read([tmp_path / "b"], 5, "x", ("f", 3))
+
+
+def test_files_that_cannot_be_opened_are_named(tmp_path: Path) -> None:
+    """A name with a zero byte, and a link to itself."""
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for name in ("a\0b", "loop"):
+        with pytest.raises(ModelError, match="f:3: x cannot be read: "):
+            Folders(tmp_path).read([tmp_path / name], 5, "x", ("f", 3))
+
+
+def test_entities_and_document_types_are_refused() -> None:
+    reader = xml._Reader("f.xml", 3, xml.ENCODINGS, 2)
+    with pytest.raises(ModelError, match="ENTITY declarations are refused"):
+        reader.entity("x", 0, "value", None, None, None, None)
+    with pytest.raises(ModelError, match="DOCTYPE declarations are refused"):
+        reader.doctype("x", None, None, 0)
+    assert reader.line == 0

@@ -11,7 +11,7 @@ from condyle.derivatives import derivative, jacobian, jvp, vjp
 from condyle.functions import FUNCTIONS, function_of, function_or_none
 from condyle.functions.repeat import iterate, repeat
 from condyle.identity import digest
-from condyle.specification import NO_WAYS, NOTHING, USUAL, Bound, Call, Drives, Function, Port, Repeat, names
+from condyle.specification import NO_WAYS, NOTHING, USUAL, Call, Function, Port, Repeat, names
 from condyle.specification.integrators import Method, Stage
 from condyle.specification.ports import CONTROLS, DAMPING, F_EXT, GRAVITY, IMPLICIT, by_controls
 from condyle.specification.routes import Route, Size
@@ -19,7 +19,7 @@ from condyle.specification.routes import Route, Size
 FD, ID, STEP = FUNCTIONS["fd"], FUNCTIONS["id"], FUNCTIONS["step"]
 
 
-def test_ports_and_routes_say_nothing_more() -> None:
+def test_defaults_of_ports_and_routes() -> None:
     said = {field.name: field.default for field in fields(Port)[5:]}
     flags = dict.fromkeys(("symmetric", "is_fraction", "is_positive"), False)
     assert said == {
@@ -45,7 +45,7 @@ def test_ports_and_routes_say_nothing_more() -> None:
     assert not Method("m", (), 1).moves_last
 
 
-def test_functions_say_nothing_more() -> None:
+def test_defaults_of_functions() -> None:
     bare = Function("f", "g", "", (), ())
     assert bare.ways is NO_WAYS and bare.numerics is USUAL and bare.needs is NOTHING
     assert (bare.routes, bare.closed) == ({}, {})
@@ -56,11 +56,6 @@ def test_functions_say_nothing_more() -> None:
     assert (bare.symbol, bare.call, bare.content, bare.called) == ("", "", "", "g")
     assert Repeat(FD, 3, ("q",)) == (FD, 3, ("q",), (), 1, (), False, "", False, 0)
     assert Call(FD, ("a",)).takes == ()
-
-
-def test_what_a_robot_is_compiled_with_where_nothing_is_said() -> None:
-    assert Bound() == ((), "local", "local", "semi_implicit_euler", (), (), None, Drives())
-    assert Drives() == (*((),) * 9, 1e-2, (1e4, 1e-2, 1e-3), True, False)
 
 
 @pytest.mark.parametrize("value", [FD, FD.inputs[0], Route(len), Method("m", (), 1)])

@@ -55,7 +55,7 @@ def test_the_weights_of_each_method() -> None:
     assert [(stage.d, stage.e) for stage in classical] == [(0.0, 0.0), (1 / 8, 0.0), (0.0, 0.0), (1 / 12, 1.0)]
 
 
-def test_what_a_robot_is_compiled_with_where_nothing_is_said() -> None:
+def test_defaults_of_a_compiled_robot() -> None:
     nothing = dict.fromkeys(
         ("forces", "damping", "friction", "stiffness", "reference", "lower", "upper", "actuators"), ()
     )

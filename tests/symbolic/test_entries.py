@@ -128,28 +128,27 @@ def test_a_condition_of_two_is_one_choice() -> None:
 
 
 NUMBERS_IN: dict[str, tuple[Callable[[Any], Any], set[float]]] = {
-    "expm1": (np.expm1, {-1.0, 0.5, 1.0, 2.0}),
-    "log1p": (np.log1p, {-0.5, 0.5, 1.0}),
-    "sinh": (np.sinh, {-1.0, 0.5, 1.0, 2.0}),
+    "expm1": (np.expm1, {0.5, 1.0, 2.0}),
+    "log1p": (np.log1p, {0.5, 1.0}),
+    "sinh": (np.sinh, {0.5, 1.0, 2.0}),
     "cosh": (np.cosh, {0.5}),
-    "sign": (np.sign, {-1.0, 0.0, 1.0}),
+    "sign": (np.sign, {0.0, 1.0}),
     "arctan": (np.arctan, {1.0}),
     "arcsin": (np.arcsin, {1.0}),
-    "both": (lambda x: np.where((x > 0) & (x < 5), 3.0, 4.0), {-1.0, 1.0, 3.0, 4.0, 5.0}),
+    "both": (lambda x: np.where((x > 0) & (x < 5), 3.0, 4.0), {1.0, 3.0, 4.0, 5.0}),
     "square": (np.square, set()),
     "cube": (lambda x: x**3, set()),
     "root": (lambda x: x**0.5, set()),
     "mean": (lambda x: np.mean(np.stack([x, x * x, x * x * x])), {1.0 / 3.0}),
 }
-"""By name: a function, and the numbers that its formula has."""
+"""By name: a function, and the magnitudes of the numbers that its formula has."""
 
 
 @pytest.mark.parametrize("name", NUMBERS_IN)
 def test_functions_have_the_numbers_of_their_formulas(name: str) -> None:
     f, numbers = NUMBERS_IN[name]
     program, _ = traced(f, [()])
-    assert {abs(float(node[1])) for node in program.nodes if node[0] == "const"} <= set(map(abs, numbers))
-    assert {abs(float(node[1])) for node in program.nodes if node[0] == "const"} == set(map(abs, numbers)), name
+    assert {abs(float(node[1])) for node in program.nodes if node[0] == "const"} == numbers
 
 
 EMPTY: dict[str, tuple[Callable[[Any], Any], object]] = {
@@ -165,7 +164,8 @@ EMPTY: dict[str, tuple[Callable[[Any], Any], object]] = {
 @pytest.mark.parametrize("name", EMPTY)
 def test_what_is_made_of_nothing(name: str) -> None:
     f, value = EMPTY[name]
-    assert f(Source().input((2,))[:0]).entries.item() is value or f(Source().input((2,))[:0]).entries.item() == value
+    entry = f(Source().input((2,))[:0]).entries.item()
+    assert entry == value and type(entry) is type(value)
 
 
 def test_a_mean_of_nothing_is_no_number() -> None:

@@ -113,7 +113,7 @@ def test_an_iteration_is_done_after_fifty_unless_it_is_said(monkeypatch: pytest.
     for options in ({}, {"most": 7}, {"until": "far"}):
         loop = iterated(f, options)
         assert [port.name for port in loop.outputs] == ["x", "done", "far", "iterations"]
-        assert (loop.method, loop.call, loop.origin) == (f"iterate_{f.name}", "", None)
+        assert loop.name == loop.method == f"iterate_{f.name}" and (loop.call, loop.origin) == ("", None)
     assert repeated == [(50, "done"), (7, "done"), (50, "far")]
     for wrong in ({"until": "done", "often": 1}, {"Most": 3}):
         with pytest.raises(UnsupportedError, match=r"iterate=.*: allowed are 'until' and 'most'"):
@@ -200,9 +200,12 @@ def test_the_name_of_an_input_after_a_step_is_taken() -> None:
     assert [port.name for port in fine.specification.outputs] == ["y", "x_next"]
 
 
-def test_a_state_of_a_robot_without_frames_has_a_foot() -> None:
-    state = State({}, Numbers(ROBOT, UNBOUND), replace(ROBOT, frames={}), UNBOUND)
-    assert state._tip == "foot" and State({}, Numbers(ROBOT, UNBOUND), ROBOT, UNBOUND)._tip in ROBOT.frames
+def test_a_state_without_contacts_names_one_that_could_be() -> None:
+    """On the tip of the robot, or on a foot where it has no frames."""
+    for robot, frame in ((ROBOT, "link1"), (replace(ROBOT, frames={}), "foot")):
+        state = State({}, Numbers(ROBOT, UNBOUND), robot, UNBOUND)
+        with pytest.raises(UnsupportedError, match=rf"no contacts; give contacts=\(condyle\.Contact\('{frame}'\),\)"):
+            state.contact_solve(np.zeros(2), np.ones(1), 0.01, np.full(1, 0.5))
     assert (state.contacts, state.reference_frame, state.force_frame) == ((), "local", "local")
 
 

@@ -13,6 +13,7 @@ from condyle.model.joints.base import JointType
 from condyle.model.joints.lie import components, stacked
 from condyle.scalar import number
 from tests.model.joints.arrays import integrate
+from tests.zoo import TYPES
 
 CURVED = ("planar", "spherical", "free")
 SIZES = (0.0, 1e-9, 1e-3, 0.4, 1.9, 2.1, 3.0)
@@ -39,9 +40,8 @@ def test_a_shift_and_a_turn_are_two_steps(name: str) -> None:
 
 
 def test_entries_that_turn_are_lengths_along_axes_of_the_child() -> None:
-    found = {name: kind.turning_entries for name, kind in JOINT_TYPES.items() if kind.turning_entries}
-    assert {name: found[name] for name in ("planar", "free")} == {"planar": (0, 1), "free": (0, 1, 2)}
-    assert not set(found) & {"spherical", "translation", "cylindrical", "prismatic", "universal", "helical"}
+    turning = {name: JOINT_TYPES[name].turning_entries for name in TYPES}
+    assert turning == dict.fromkeys(TYPES, ()) | {"planar": (0, 1), "free": (0, 1, 2)}
 
 
 @pytest.mark.parametrize("name", CURVED)
@@ -134,7 +134,7 @@ def test_random_configurations_fill_the_spread_of_their_type() -> None:
 
 
 class Bent(JointType):
-    """A type whose q is no plain vector, and that says no more of it."""
+    """A type whose q is no plain vector, with the defaults of all types."""
 
     name, nq, nv = "bent", 1, 1
 
@@ -148,7 +148,7 @@ class Bent(JointType):
         return q
 
 
-def test_a_type_that_says_no_series_and_no_difference_has_none() -> None:
+def test_a_type_without_series_or_difference_refuses_them() -> None:
     x = [number(0.0)]
     with pytest.raises(UnsupportedError, match=r"^a bent joint cannot be integrated by series$"):
         Bent().integrate_by_series(x, x, 1)
@@ -160,12 +160,11 @@ def test_a_type_that_says_no_series_and_no_difference_has_none() -> None:
     assert (Bent.is_bounded, Bent.urdf, Bent.mjcf, Bent.parts) == (False, None, None, ())
 
 
-def test_what_is_said_of_each_type() -> None:
+def test_properties_of_each_type() -> None:
     """Words of files, limits that a file is expected to give, whole turns that change nothing."""
-    said = {
-        name: (k.urdf, k.mjcf, k.is_bounded, k.is_periodic, k.has_pitch, k.is_free) for name, k in JOINT_TYPES.items()
-    }
-    assert {name: said[name] for name in list(said)[:10]} == {
+    kinds = {name: JOINT_TYPES[name] for name in TYPES}
+    said = {name: (k.urdf, k.mjcf, k.is_bounded, k.is_periodic, k.has_pitch, k.is_free) for name, k in kinds.items()}
+    assert said == {
         "revolute": ("revolute", "hinge", True, True, False, False),
         "continuous": ("continuous", None, False, True, False, False),
         "prismatic": ("prismatic", "slide", True, False, False, False),
@@ -177,8 +176,13 @@ def test_what_is_said_of_each_type() -> None:
         "translation": (None, None, False, False, False, False),
         "free": ("floating", "free", False, False, False, True),
     }
-    axial = {name for name in list(said)[:10] if JOINT_TYPES[name].is_axial}
-    assert axial == {"revolute", "continuous", "prismatic", "helical", "cylindrical"}
+    assert {name for name, kind in kinds.items() if kind.is_axial} == {
+        "revolute",
+        "continuous",
+        "prismatic",
+        "helical",
+        "cylindrical",
+    }
     turns = {name: JOINT_TYPES[name].turns(number(0.0)) for name in ("revolute", "prismatic", "planar", "translation")}
     assert turns == {"revolute": True, "prismatic": False, "planar": True, "translation": False}
 
