@@ -66,6 +66,12 @@ def test_a_cylinder_stands_on_four_points_of_its_lower_rim(up: float) -> None:
         np.testing.assert_allclose(rims(0.2, 0.5, (x, y, up)), wanted, rtol=0, atol=1e-6)
 
 
+def test_a_rim_has_points_where_no_way_down_is_known() -> None:
+    """At a tilt that cancels what is added to one of a cylinder that stands."""
+    found = rims(0.2, 0.5, (-1e-4, 0.0, 1.0))
+    assert np.isfinite(found).all() and (found[:, 2] == -0.5).all()
+
+
 def test_a_cylinder_lies_on_the_deepest_points_of_both_rims() -> None:
     """From where r |n - z (n.z)| is as large as l |n.z| on."""
     for angle, lies in ((1.2, True), (1.11, True), (1.10, False), (0.4, False)):
