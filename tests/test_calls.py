@@ -100,7 +100,9 @@ def test_a_document_says_what_is_taken_answered_and_raised() -> None:
     ("name", "cure"),
     [
         ("fd", "; did you mean 'forward_dynamics'?"),
-        ("mass_matrx", "; did you mean 'mass_matrix'..."),
+        ("forward_dynamic", "; did you mean 'forward_dynamics'?"),
+        ("mass_matrx", "; did you mean 'mass_matrix'?"),
+        ("massmatrix", "; did you mean 'mass_matrix'?"),
         ("zzz", ""),
         ("_fd", ""),
         ("__array_interface__", ""),
