@@ -28,6 +28,7 @@ from condyle.compile.options import bound_of
 from condyle.model.placement import Placement
 from condyle.model.tree import Tree, tree_of
 from condyle.scalar import number
+from tests.accuracies import SOLVED
 
 SIZE = 4
 
@@ -187,7 +188,7 @@ def test_the_pseudo_inverse_is_of_eight_iterations() -> None:
     found = np.zeros((6, 6))
     for i, j, x in way.pseudoinverse:
         found[i, j] = x
-    np.testing.assert_allclose(found, P @ G @ P, rtol=0, atol=1e-6 * np.abs(found).max())
+    np.testing.assert_allclose(found, P @ G @ P, rtol=0, atol=SOLVED * np.abs(found).max())
 
 
 def test_the_least_forces_are_of_six_iterations() -> None:
@@ -198,7 +199,7 @@ def test_the_least_forces_are_of_six_iterations() -> None:
     G = J.T @ J
     P = iterated(G, np.full(4, 1e-4 * np.trace(G) / 4.0 + 1e-12), 6)
     found = _solved([dict(enumerate(row)) for row in J.tolist()], 4, wanted.tolist())
-    np.testing.assert_allclose(found, P @ P @ wanted, rtol=1e-6)  # pyright: ignore
+    np.testing.assert_allclose(found, P @ P @ wanted, rtol=SOLVED)  # pyright: ignore
 
 
 def test_forces_turn_with_the_matrix() -> None:
