@@ -124,7 +124,7 @@ def stepped(stiff: Problem, state: State) -> tuple[State, float]:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("steps", [0.0, 13.0, 14.0])
-def test_a_step_is_mehrotras(seed: int, steps: float) -> None:
+def test_a_step_is_that_of_mehrotra(seed: int, steps: float) -> None:
     """Predictor and corrector with one matrix; after 14 steps plain ones that aim mu at a half at least."""
     problem, x = small_problem(seed, seed % 2 == 0)
     small, state, _ = scaled(problem, x.tolist(), [])

@@ -40,7 +40,7 @@ STEP, FD = FUNCTIONS["step"], FUNCTIONS["fd"]
         (7, r"^there is no function 7; there are id, fd"),
     ],
 )
-def test_what_is_said_of_a_name_that_is_none(name: Any, said: str) -> None:
+def test_a_name_that_is_no_function_is_refused(name: Any, said: str) -> None:
     with pytest.raises(UnsupportedError, match=said):
         function_of(name)
 
@@ -148,7 +148,7 @@ def test_steps_are_a_whole_number_up_to_two_to_the_24(number: Any) -> None:
     assert repeat(STEP, 1 << 24).repeat == Repeat(STEP, 1 << 24, ("q", "v")) and repeat(STEP, 1).name
 
 
-def test_what_a_rollout_may_err_by() -> None:
+def test_the_accuracy_of_a_rollout_is_that_of_all_its_steps() -> None:
     """As much as all its steps, up to 1e-3 and in float32 0.05."""
     for steps, wanted in ((7, (7e-9, 3.5e-4)), (2000, (2e-6, 0.05)), (1 << 24, (1e-3, 0.05))):
         assert repeat(STEP, steps).accuracy == pytest.approx(wanted)

@@ -91,7 +91,7 @@ def test_sweeps_are_those_of_matrices(n: int, lanes: int) -> None:
     np.testing.assert_allclose(found["du"], u, rtol=0, atol=1e-9 * np.abs(u).max())
 
 
-def test_a_control_that_is_no_number_is_none() -> None:
+def test_a_control_that_is_no_number_is_zero() -> None:
     assert [float(finite(x)) for x in (2.0, -9e29, 1.1e30, -np.inf, np.nan)] == [2.0, -9e29, 0.0, 0.0, 0.0]
 
 

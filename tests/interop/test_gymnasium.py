@@ -160,7 +160,7 @@ def test_spaces_are_boxes_of_the_number_type() -> None:
 
 
 @pytest.mark.parametrize("limits", [(1.0,), (1.0, 2.0, 3.0), (np.zeros(2), 1.0), (0.0, np.ones((1, 1)))])
-def test_limits_are_two(limits: Any) -> None:
+def test_limits_are_the_lowest_and_the_highest_action(limits: Any) -> None:
     with pytest.raises(ShapeError, match=r"expected the lowest and the highest action, numbers or \(1,\) each$"):
         VectorEnv(sliding().compile(2), limits)
 

@@ -180,7 +180,7 @@ def test_what_users_functions_do_not_see(name: str, mode: str) -> None:
         ),
     ],
 )
-def test_what_users_functions_ask_for_in_vain(change: dict[str, Any], said: str) -> None:
+def test_arguments_and_answers_of_users_functions_that_are_refused(change: dict[str, Any], said: str) -> None:
     refused(UnsupportedError, said, **change)
 
 

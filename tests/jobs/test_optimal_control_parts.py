@@ -368,7 +368,7 @@ def test_bounds_that_are_no_pair_are_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [(1.0, -1.0), (np.nan, 1.0), (0.0, np.nan), ([0.0, 2.0], [1.0, 1.0])])
-def test_bounds_that_nothing_keeps_are_refused(value: Any) -> None:
+def test_bounds_that_no_number_meets_are_refused(value: Any) -> None:
     with pytest.raises(UnsupportedError, match=r"^bounds: q: a lower bound is above the upper one, or is no number$"):
         problem(bounds={"q": value})
     assert problem(bounds={"q": (1.0, 1.0)})._sides[0].limit == 1.0
