@@ -10,6 +10,7 @@ import pytest
 import condyle
 from condyle import UnsupportedError
 from condyle.exports.targets import EXPORTS, options_of
+from tests.driven import driven
 
 ROBOT = condyle.chain(2)
 
@@ -101,15 +102,10 @@ def test_functions_of_frames_say_which_option_they_need() -> None:
         condyle.export(ROBOT, "c", "never", ("id", "jac"))
 
 
-def driven() -> condyle.Robot:
-    builder = condyle.Builder("driven").body("a", mass=1.0, com=(0.1, 0, 0), inertia=0.01 * np.eye(3))
-    builder.joint("j", type="revolute", parent="world", child="a", axis=(0, 1, 0), damping=0.1, friction=0.2)
-    return builder.actuator(condyle.Actuator("motor", {"j": 3.0})).build()
-
-
 def test_what_was_compiled_says_every_option_in_order() -> None:
     """A pickle compiles it again by these; inputs that the robot's numbers do not give are none."""
-    robot, held = driven(), (condyle.Contact("a", "point"),)
+    robot = driven(ROBOT)
+    tip = next(reversed(robot.frames))
     options = {
         "target": "numpy",
         "dtype": "float32",
@@ -118,12 +114,12 @@ def test_what_was_compiled_says_every_option_in_order() -> None:
         "routes": {"fd": "aba"},
         "device": None,
         "kernels": "auto",
-        "frames": (next(iter(robot.frames)),),
+        "frames": (tip,),
         "reference_frame": "world",
         "force_frame": "local_world_aligned",
         "integrator": "euler",
         "inputs": ("gravity", "damping"),
-        "contacts": held,
+        "contacts": (condyle.Contact(tip, "point"),),
         "check": False,
         "joint_forces": ("damping", "friction"),
         "actuators": True,

@@ -14,7 +14,7 @@ from condyle.errors import DTypeError, ShapeError, UnsupportedError
 from condyle.functions import FUNCTIONS
 from condyle.interop import blocks
 from condyle.interop.blocks import Call, Function, Functions, Input, Task, check_target, engine_of, function_for, run
-from tests.interop.test_wrapped import same
+from tests.interop.test_wrapped import RATE, USER, X, same
 from tests.refusals import refuses
 
 ROBOT = condyle.chain(2, 0)
@@ -81,14 +81,6 @@ def test_forces_and_tangents_that_are_not_given_are_zero() -> None:
     assert not values["f_ext"].any() and values["f_ext"].shape == F.shape[1:]
     assert np.array_equal(values["gravity"], ROBOT.gravity) and not values["dgravity"].any()
     assert [call.task.extra for call in here.calls] == [("f_ext", "gravity"), ("gravity",), ("f_ext", "gravity")]
-
-
-def climb(x: Any, rate: Any) -> dict[str, Any]:
-    return {"x": x + rate, "done": x.sum() - 2.0, "cost": (x * x).sum() * rate}
-
-
-USER = condyle.function(climb, inputs={"x": 2, "rate": ()}).compile("numpy")
-X, RATE = np.array([[0.1, 0.2], [0.5, 0.7]]), np.array([0.5, 0.25])
 
 
 def test_a_users_function_has_the_methods_of_the_compiled_one() -> None:
