@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import pickle
-import re
-from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -20,20 +18,15 @@ from condyle.calls.call import Call, _batch, _inputs, _packed_sums
 from condyle.calls.mapping import Job
 from condyle.calls.methods import answer_names, as_result, document_of, result_of, signature_of
 from condyle.compile.compiler import Compiler
-from condyle.errors import ShapeError, StateError, UnsupportedError
+from condyle.errors import ShapeError, StateError
 from condyle.functions import FUNCTIONS, function_of
+from tests.refusals import refuses
 
 ROBOT = condyle.chain(3, rng=0)
 DYN = ROBOT.compile("numpy")
 OPEN = ROBOT.compile("numpy", inputs=("gravity",))
 Q, V = ROBOT.random_state(4, 0)
 WRENCHES = np.ones((4, 3, 6))
-
-
-def refuses(said: str, call: Callable[[], object], error: type[Exception] = UnsupportedError) -> None:
-    end = "" if said.endswith("...") else "$"
-    with pytest.raises(error, match=rf"^{re.escape(said.removesuffix('...'))}{end}"):
-        call()
 
 
 @pytest.mark.parametrize(
@@ -48,11 +41,11 @@ def refuses(said: str, call: Callable[[], object], error: type[Exception] = Unsu
         (OPEN.vjp("fd"), "(q, v, tau, a_bar, f_ext=None, gravity=None, out=None)"),
         (OPEN.jvp("id"), "(q, v, a, dq, dv, da, f_ext=None, gravity=None, df_ext=None, dgravity=None, out=None)"),
         (OPEN.forward_dynamics, "(q, v, tau, f_ext=None, out=None, *, gravity=None)"),
-        (OPEN.mass_matrix, "(self, q, out=None)"),
+        (OPEN.mass_matrix, "(q, out=None)"),
     ],
 )
 def test_what_calls_take(call: Any, signature: str) -> None:
-    assert str(inspect.signature(call)).replace("self, ", "") == signature.replace("self, ", "")
+    assert str(inspect.signature(call)) == signature
 
 
 def test_signatures_of_methods() -> None:
@@ -104,20 +97,19 @@ def test_a_document_says_what_is_taken_answered_and_raised() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "meant"),
+    ("name", "cure"),
     [
         ("fd", "; did you mean 'forward_dynamics'?"),
-        ("mass_matrx", "; did you mean 'mass_matrix'"),
+        ("forward_dynamic", "; did you mean 'forward_dynamics'?"),
+        ("mass_matrx", "; did you mean 'mass_matrix'?"),
+        ("massmatrix", "; did you mean 'mass_matrix'?"),
         ("zzz", ""),
         ("_fd", ""),
         ("__array_interface__", ""),
     ],
 )
-def test_a_wrong_name_is_told_the_right_one(name: str, meant: str) -> None:
-    said = f"'Dynamics' object has no attribute '{name}'{meant}"
-    refuses(
-        said if meant != "; did you mean 'mass_matrix'" else f"{said}...", lambda: getattr(DYN, name), AttributeError
-    )
+def test_a_wrong_name_is_told_the_right_one(name: str, cure: str) -> None:
+    refuses(f"'Dynamics' object has no attribute '{name}'{cure}", lambda: getattr(DYN, name), AttributeError)
 
 
 def test_a_call_shows_its_short_name_or_its_method() -> None:

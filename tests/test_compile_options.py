@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
 from inspect import Parameter, Signature
 from types import SimpleNamespace
 from typing import Any
@@ -36,6 +34,7 @@ from condyle.functions import FUNCTIONS, function_of
 from condyle.functions.repeat import iterate, repeat
 from condyle.model.tree import tree_of
 from condyle.specification import UNBOUND, Function, Port
+from tests.refusals import refuses
 
 ARM = condyle.chain(2, rng=0)
 TIP = [*ARM.frames][-1]
@@ -43,13 +42,6 @@ POINT = Contact(TIP, "point")
 DRIVEN = condyle.chain(2, rng=0).with_drives(
     {name: condyle.Drive(damping=2.0, friction=3.0) for name in ARM.joint_names}
 )
-
-
-def refuses(said: str, call: Callable[[], object], error: type[Exception] = UnsupportedError) -> None:
-    """A call whose message is this text, or begins with it if it ends with dots."""
-    end = "" if said.endswith("...") else "$"
-    with pytest.raises(error, match=rf"^{re.escape(said.removesuffix('...'))}{end}"):
-        call()
 
 
 @pytest.mark.parametrize(

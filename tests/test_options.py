@@ -10,6 +10,7 @@ import pytest
 import condyle
 from condyle import UnsupportedError
 from condyle.exports.targets import EXPORTS, options_of
+from tests.driven import driven
 
 ROBOT = condyle.chain(2)
 
@@ -24,21 +25,15 @@ ROBOT = condyle.chain(2)
         ({"dtype": ">f4"}, "'>f4'.*float64"),
         ({"threads": 0}, "threads"),
         ({"threads": "4"}, "threads='4'"),
-        ({"routes": "aba"}, "{'fd': 'aba'}"),
         ({"device": 0, "target": "c"}, "device"),
         ({"routes": {"fd": "guess"}}, "guess.*ltl, aba, minv"),
         ({"routes": {"ik": "rnea"}}, "'ik'.*id, fd, m"),
-        ({"routes": {"fd": ["aba"]}}, "ltl, aba, minv"),
         ({"threads": 1 << 64}, "threads"),
         ({"device": "0", "target": "cuda"}, "device='0'"),
         ({"device": -1, "target": "cuda"}, "device=-1"),
         ({"kernels": 3, "target": "cuda"}, "kernels=3"),
         ({"kernels": {"fd": 3}, "target": "cuda"}, "'fd' is 3"),
-        ({"frames": "link"}, r"frames='link'.*\('link',\)"),
         ({"frames": ("link_7",)}, "no frame 'link_7'; did you mean"),
-        ({"frames": 3}, "frames=3"),
-        ({"reference_frame": "body"}, "reference_frame='body'.*'local'"),
-        ({"force_frame": "world"}, "force_frame='world'.*'local_world_aligned'"),
     ],
 )
 def test_wrong_options(options: dict[str, object], word: str) -> None:
@@ -107,15 +102,10 @@ def test_functions_of_frames_say_which_option_they_need() -> None:
         condyle.export(ROBOT, "c", "never", ("id", "jac"))
 
 
-def driven() -> condyle.Robot:
-    builder = condyle.Builder("driven").body("a", mass=1.0, com=(0.1, 0, 0), inertia=0.01 * np.eye(3))
-    builder.joint("j", type="revolute", parent="world", child="a", axis=(0, 1, 0), damping=0.1, friction=0.2)
-    return builder.actuator(condyle.Actuator("motor", {"j": 3.0})).build()
-
-
 def test_what_was_compiled_says_every_option_in_order() -> None:
     """A pickle compiles it again by these; inputs that the robot's numbers do not give are none."""
-    robot, held = driven(), (condyle.Contact("a", "point"),)
+    robot = driven(ROBOT)
+    tip = next(reversed(robot.frames))
     options = {
         "target": "numpy",
         "dtype": "float32",
@@ -124,12 +114,12 @@ def test_what_was_compiled_says_every_option_in_order() -> None:
         "routes": {"fd": "aba"},
         "device": None,
         "kernels": "auto",
-        "frames": (next(iter(robot.frames)),),
+        "frames": (tip,),
         "reference_frame": "world",
         "force_frame": "local_world_aligned",
         "integrator": "euler",
         "inputs": ("gravity", "damping"),
-        "contacts": held,
+        "contacts": (condyle.Contact(tip, "point"),),
         "check": False,
         "joint_forces": ("damping", "friction"),
         "actuators": True,
@@ -155,9 +145,9 @@ def test_options_of_a_gpu_are_kept_until_its_first_call() -> None:
             ROBOT.compile("cpu", **options)  # type: ignore[arg-type]
 
 
-def test_one_thread_and_one_iteration_are_the_least() -> None:
+def test_one_iteration_is_the_least() -> None:
     frame = [*ROBOT.frames][-1]
-    assert ROBOT.inverse_kinematics((frame,), most=1) is not None
+    assert ROBOT.inverse_kinematics((frame,), most=1).most == 1
     for most in (0, -1, 1.5):
-        with pytest.raises(UnsupportedError, match="most="):
+        with pytest.raises(UnsupportedError, match=rf"^most={most}: give a whole number from 1 on"):
             ROBOT.inverse_kinematics((frame,), most=most)  # type: ignore[arg-type]

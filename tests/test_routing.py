@@ -21,6 +21,7 @@ from condyle.ir.program import Program
 from condyle.ir.segments import Segmented
 from condyle.model.tree import tree_of
 from condyle.passes import pipeline
+from condyle.trace.straight import product_size, products, written
 from tests.processor import slow
 
 MOST = 1.6 * LONGEST
@@ -258,8 +259,6 @@ def test_loops_are_better_than_long_straight_code(
 @pytest.mark.parametrize("function", ["dfd", "difd"])
 def test_products_are_foreseen_to_be_too_long(function: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """By what they multiply, with a twentieth to spare; by the tree alone with a quarter."""
-    from condyle.trace.straight import product_size, products, written
-
     router, asked = compiler_of(condyle.load("iiwa14")), FUNCTIONS[function]
     rights = router.best(multiplied_by(asked))
     size = rights.counts.arithmetic + products(asked.inverts, *written(rights.code))  # type: ignore[arg-type]

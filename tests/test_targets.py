@@ -26,7 +26,7 @@ ARM = condyle.chain(3, rng=0)
 Q, V = ARM.random_state(4, 0)
 
 
-def long(estimate: int = 10**9) -> Compiler:
+def long_compiler(estimate: int = 10**9) -> Compiler:
     """Of an arm whose functions are all as long as is said."""
     compiler = compiler_of(ARM)
     compiler.estimate = lambda size: estimate
@@ -125,7 +125,7 @@ def test_jacobians_that_are_too_long_are_columns(target: Target) -> None:
 
 
 def test_columns_are_built_where_they_are_not_kept() -> None:
-    function, compiler = function_of("jacobian_integrate"), long()
+    function, compiler = function_of("jacobian_integrate"), long_compiler()
     built: list[Any] = []
     compiler.kept = lambda *_: None  # type: ignore[method-assign]
     compiler.build = lambda *given: built.append(given)  # type: ignore[method-assign]
@@ -135,14 +135,14 @@ def test_columns_are_built_where_they_are_not_kept() -> None:
 
 @pytest.mark.parametrize("target", [C, CPU])
 def test_what_is_too_long_and_has_no_loops_is_by_numpy(target: Target) -> None:
-    made, out = target.build(long(), FUNCTIONS["integrate"], "float64"), np.full((4, 3), np.nan)
+    made, out = target.build(long_compiler(), FUNCTIONS["integrate"], "float64"), np.full((4, 3), np.nan)
     assert isinstance(made, NumpyKernel) and made.description == "NumPy, joints"
     made(4, [Q, V], [out], 1)
     np.testing.assert_allclose(out, Q + V, rtol=0, atol=1e-15)
 
 
 def test_a_step_of_a_long_robot_is_calls_of_others() -> None:
-    compiler = long()
+    compiler = long_compiler()
     asked: list[Any] = []
 
     def bodies(part: Any, target: Target, dtype: str) -> Any:

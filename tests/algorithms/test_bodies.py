@@ -41,13 +41,13 @@ def turned(seed: int) -> Array:
     return q * np.sign(np.linalg.det(q))
 
 
-def of_points(points: Array) -> Inertia:
+def inertia_of_points(points: Array) -> Inertia:
     second = np.einsum("k,ki,kj->ij", MASSES, points, points)
     return Inertia(MASSES.sum(), tuple(MASSES @ points), tuple(second[UPPER]))
 
 
-def about_origin(points: Array) -> Array:
-    """The rotational inertia."""
+def rotational_inertia(points: Array) -> Array:
+    """About the origin."""
     squares = (points**2).sum(1)
     return np.einsum("k,k,ij->ij", MASSES, squares, np.eye(3)) - np.einsum("k,ki,kj->ij", MASSES, points, points)
 
@@ -58,17 +58,17 @@ def close(found: Any, wanted: Any) -> None:
 
 
 def test_an_inertia_is_that_of_its_points() -> None:
-    I = about_origin(POINTS)
+    I = rotational_inertia(POINTS)
     ordered = [I[i, j] for i, j in ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))]
-    close(inertia_of([MASSES.sum(), *(MASSES @ POINTS), *ordered]), of_points(POINTS))
+    close(inertia_of([MASSES.sum(), *(MASSES @ POINTS), *ordered]), inertia_of_points(POINTS))
     w = RNG.normal(size=3)
-    close([rotational(of_points(POINTS).second, tuple(w))], [I @ w])
+    close([rotational(inertia_of_points(POINTS).second, tuple(w))], [I @ w])
 
 
 def test_an_inertia_in_the_parent_is_that_of_points_there() -> None:
     R, origin = turned(1), RNG.normal(size=3)
     placed = Transform(Full(tuple(map(tuple, R.T.tolist()))), tuple(origin.tolist()))
-    close(inertia_to_parent(placed, of_points(POINTS)), of_points(POINTS @ R.T + origin))
+    close(inertia_to_parent(placed, inertia_of_points(POINTS)), inertia_of_points(POINTS @ R.T + origin))
     force, torque = RNG.normal(size=(2, 3))
     close(wrench_on(placed, [*force, *torque]), (R @ force, R @ torque + np.cross(origin, R @ force)))
 
@@ -88,14 +88,18 @@ MOVED = {
 }
 
 
+def moved_by(kind: str, pitch: float) -> Inertia:
+    link: Any = SimpleNamespace(kind=JOINT_TYPES[kind], numbers=SimpleNamespace(pitch=pitch))
+    return movable(link, WHOLE)
+
+
 @pytest.mark.parametrize("kind", MOVED)
 def test_what_a_joint_does_not_move(kind: str) -> None:
-    def link(pitch: float) -> Any:
-        return SimpleNamespace(kind=JOINT_TYPES[kind], numbers=SimpleNamespace(pitch=pitch))
+    assert moved_by(kind, 0.3) == MOVED[kind]
 
-    assert movable(link(0.3), WHOLE) == MOVED[kind]
-    if kind == "helical":
-        assert movable(link(0.0), WHOLE) == MOVED["revolute"]
+
+def test_a_helical_joint_without_pitch_moves_what_a_revolute_one_does() -> None:
+    assert moved_by("helical", 0.0) == MOVED["revolute"]
 
 
 @pytest.mark.parametrize("kind", MOVED)
@@ -103,6 +107,9 @@ def test_motions_along_or_about_z(kind: str) -> None:
     """Or none that turns: the U of a body is that of its parent then."""
     dofs = [Dof(*column, 0.0) for column in JOINT_TYPES[kind].subspace(0.3)]
     assert is_axial(dofs) == (kind not in ("planar", "spherical", "free"))
+
+
+def test_a_slide_may_have_any_axis_and_a_turn_that_of_z() -> None:
     assert is_axial([Dof((1.0, 0.0, 0.0), ZERO, 0.0)]) and not is_axial([Dof(ZERO, (0.0, 1.0, 0.0), 0.0)])
     assert not is_axial([Dof((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), 0.0)])
 
@@ -145,12 +152,12 @@ def gantry(mass: float) -> condyle.Robot:
     return builder.build()
 
 
-@pytest.mark.parametrize(("mass", "at"), [(0.0, (5.0, 9.0, 9.0)), (5.0, (3.0, 2.0, 3.0))])
-def test_momenta_are_seen_from_the_first_link_with_mass(mass: float, at: tuple[float, ...]) -> None:
-    """Slides without mass before it count as the world."""
+@pytest.mark.parametrize(("mass", "point"), [(0.0, (5.0, 9.0, 9.0)), (5.0, (3.0, 2.0, 3.0))])
+def test_momenta_are_seen_from_the_first_link_with_mass(mass: float, point: tuple[float, ...]) -> None:
+    """Slides without mass before it count as the world: the links are (1, 2, 3) apart, and the slides at 2 and 3."""
     robot = gantry(mass)
     tree = Unrolled(tree_of(robot), {"q": [2.0, 3.0, 0.4, 0.5]})
-    assert np.array(base(tree), float).tolist() == list(at)
+    assert np.array(base(tree), float).tolist() == list(point)
     wanted = robot.compile("numpy").center_of_mass(np.array([2.0, 3.0, 0.4, 0.5]))
     np.testing.assert_allclose(np.add(base(tree), np.array(centre(about_base(tree)), float)), wanted, atol=1e-12)
 

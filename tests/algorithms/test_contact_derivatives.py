@@ -24,6 +24,7 @@ from condyle.algorithms.solvers import mass_matrix
 from condyle.algorithms.unrolled import Unrolled
 from condyle.model.tree import tree_of
 from condyle.specification import Bound
+from tests.accuracies import DIFFERENCES, SOLVED
 from tests.contacts.cases import tree as random_case
 
 Array = np.ndarray
@@ -49,7 +50,7 @@ def whole(matrix: SparseMatrix) -> Array:
 
 
 def close(found: Any, wanted: Any) -> None:
-    np.testing.assert_allclose(np.array(found, float), np.array(wanted, float), rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(np.array(found, float), np.array(wanted, float), rtol=SOLVED, atol=SOLVED)
 
 
 @pytest.mark.parametrize("flags", [(1.0, 1.0), (1.0, 0.0)])
@@ -89,9 +90,10 @@ def test_both_ways_to_solve_are_the_inverse_of_the_kkt_matrix() -> None:
             listed = [[{k: x for k, x in enumerate(row) if x} for row in part.tolist()] for part in (r1, r2)]
             da, df = derivatives.solved(Rows(listed[0]), Rows(listed[1]))
             wanted = -np.linalg.solve(K, np.concatenate([r1, r2]))
-            np.testing.assert_allclose(dense(da.rows, n), wanted[:n], rtol=0, atol=1e-5 * np.abs(wanted).max())
-            np.testing.assert_allclose(dense(df.rows, n), -wanted[n:], rtol=0, atol=1e-5 * np.abs(wanted).max())
-    np.testing.assert_allclose(whole(inverse_blocks(way)), np.linalg.inv(K), rtol=0, atol=1e-4)
+            np.testing.assert_allclose(dense(da.rows, n), wanted[:n], rtol=0, atol=SOLVED * np.abs(wanted).max())
+            np.testing.assert_allclose(dense(df.rows, n), -wanted[n:], rtol=0, atol=SOLVED * np.abs(wanted).max())
+    inverse = np.linalg.inv(K)
+    np.testing.assert_allclose(whole(inverse_blocks(way)), inverse, rtol=0, atol=SOLVED * np.abs(inverse).max())
 
 
 def test_sparse_rows_are_matrices() -> None:
@@ -124,7 +126,7 @@ def test_slopes_of_contacts_are_differences(seed: int) -> None:
         for k, found in enumerate((whole(torques), dense(rows, n))):
             ends = np.asarray(along[name][k])
             wanted = (ends[:n] - ends[n:]).T / (2.0 * h)
-            np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-6 * max(np.abs(wanted).max(), 1.0))
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=DIFFERENCES * max(np.abs(wanted).max(), 1.0))
 
 
 def test_velocities_of_contacts_and_ways_to_the_root() -> None:

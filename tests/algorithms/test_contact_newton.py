@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from condyle.algorithms.contact_newton import JointRow, Linear, Problem, cut, factored, solved
+from tests.accuracies import DIFFERENCES
 
 Array = np.ndarray
 CONTACTS, LEAST = 2, 1e-24
@@ -18,6 +19,7 @@ JOINTS = (
     JointRow(3, 0.2, None, 0.3),
 )
 N = 3 * CONTACTS + len(JOINTS)
+CONDITION = 100.0  # what solving with a slope by differences makes of the errors of differences, in these problems
 
 
 def random_problem(seed: int, rank: int = N // 2) -> tuple[Problem, Array]:
@@ -119,14 +121,16 @@ def test_the_slope_is_that_of_differences(seed: int) -> None:
     u = problem.velocity(p.tolist())
     linear = problem.linearised(p.tolist(), u)
     x = solved(factored(linear.matrix), linear.turned(right.tolist()))
-    np.testing.assert_allclose(wanted @ numbers(x), right, rtol=0, atol=1e-7 * np.abs(numbers(x)).max())
+    np.testing.assert_allclose(wanted @ numbers(x), right, rtol=0, atol=DIFFERENCES * np.abs(numbers(x)).max())
     d = problem.direction(p.tolist(), u, problem.misses(p.tolist(), u))
-    np.testing.assert_allclose(wanted @ numbers(d), -misses(problem, p), rtol=0, atol=1e-7 * np.abs(numbers(d)).max())
+    np.testing.assert_allclose(
+        wanted @ numbers(d), -misses(problem, p), rtol=0, atol=DIFFERENCES * np.abs(numbers(d)).max()
+    )
     without = slope(problem, p, np.zeros(N))
     linear = problem._replace(damping=[1e-5] * N).linearised(p.tolist(), u)
     by = np.array([numbers(linear.derivative(row.tolist())) for row in np.eye(N)]).T
     back = np.array([numbers(linear.transposed(row.tolist())) for row in np.eye(N)]).T
-    np.testing.assert_allclose(by, np.linalg.inv(without), rtol=0, atol=1e-6 * np.abs(by).max())
+    np.testing.assert_allclose(by, np.linalg.inv(without), rtol=0, atol=DIFFERENCES * np.abs(by).max())
     np.testing.assert_allclose(back, by.T, rtol=0, atol=1e-12 * np.abs(by).max())
 
 
@@ -146,7 +150,9 @@ def test_an_iteration_takes_the_best_of_three_lengths(extra: float) -> None:
         found, more, least = problem.iterated(p.tolist(), extra)
         wanted, best = iterated(problem, p, extra)
         seen.add(best)
-        np.testing.assert_allclose(numbers(found), wanted, rtol=0, atol=1e-5 * max(1.0, np.abs(wanted).max()))
+        np.testing.assert_allclose(
+            numbers(found), wanted, rtol=0, atol=CONDITION * DIFFERENCES * max(1.0, np.abs(wanted).max())
+        )
         np.testing.assert_allclose(float(least), merit(problem, numbers(found)), rtol=1e-9, atol=1e-18)
         follows = extra / 10.0 if best == 1.0 else (10.0 * extra + 1e-3) / (1.0 + extra)
         assert float(more) == pytest.approx(follows, rel=1e-12)
@@ -166,7 +172,9 @@ def test_the_last_step_is_left_out_where_it_leads_away(seed: int) -> None:
     d = np.linalg.solve(slope(problem, p, np.array(problem.damping)), -misses(problem, p))
     takes = merit(problem, p + d) < merit(problem, p)
     wanted = numbers(cut((p + d if takes else p).tolist(), problem.friction))
-    np.testing.assert_allclose(numbers(problem.ended(p.tolist())), wanted, rtol=0, atol=1e-5 * max(1, np.abs(d).max()))
+    np.testing.assert_allclose(
+        numbers(problem.ended(p.tolist())), wanted, rtol=0, atol=CONDITION * DIFFERENCES * max(1, np.abs(d).max())
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -178,7 +186,7 @@ def test_joints_are_solved_for_the_impulses_of_contacts(seed: int) -> None:
     held = (np.array(x)[n:].tolist() for x in (problem.steps, problem.rates, problem.damping))
     alone = Problem(G[n:, n:].tolist(), b.tolist(), *held, (), JOINTS)
     wanted = [*p[:n], *swept(alone, iterated(alone, p[n:], 0.0)[0])]
-    np.testing.assert_allclose(numbers(problem.with_joints_solved(p.tolist())), wanted, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(numbers(problem.with_joints_solved(p.tolist())), wanted, rtol=0, atol=DIFFERENCES)
 
 
 def test_impulses_are_cut_off_at_their_cones() -> None:

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 
 import condyle
-from condyle.algorithms.contact_forces import Constrained, base_coordinates, depends, least_forces
 from condyle.algorithms.contact_newton import JointRow, ends_of, shape, with_ends
 from condyle.algorithms.contacts import _power_of_two, among_six, logarithm, scales
-from condyle.algorithms.drives import at_end, has_rates
 from condyle.algorithms.matrix import SparseMatrix, dense, flat, numbers, plus, refilled
-from condyle.algorithms.unrolled import Unrolled
 from condyle.functions.step_derivatives import Combination, added, matrix, product, shifted, times, total, unit
 from condyle.model.tree import tree_of
-from condyle.specification import Bound, Drives
+from condyle.specification import Bound
 
 ARM = condyle.chain(2)
 
@@ -45,18 +42,9 @@ def test_logarithms_of_rotations() -> None:
     assert np.isfinite(half_turn).all()
 
 
-def test_which_contacts_depend_on_each_other() -> None:
-    """No row never, more rows than velocities always; two points of one body share the way between them."""
-    arm, leg = condyle.load("iiwa14"), condyle.load("hyq", floating_base=True)
-    point, plane = condyle.Contact("iiwa_link_7"), condyle.Contact("iiwa_link_7", "plane")
-    lower = [condyle.Contact(f"{name}_lowerleg") for name in ("lf", "rf")]
-    assert not depends(tree_of(arm)) and not depends(tree_of(arm, Bound(contacts=(point,))))
-    assert not depends(tree_of(arm, Bound(contacts=(plane,))))
-    assert depends(tree_of(arm, Bound(contacts=(plane, condyle.Contact("iiwa_link_6")))))
-    assert not depends(tree_of(leg, Bound(contacts=tuple(lower)))) and depends(
-        tree_of(leg, Bound(contacts=(lower[0],) * 2))
-    )
-    assert len(scales(tree_of(arm, Bound(contacts=(point, plane))))) == 9
+def test_each_row_of_a_contact_has_a_scale() -> None:
+    contacts = condyle.Contact("iiwa_link_7"), condyle.Contact("iiwa_link_7", "plane")
+    assert len(scales(tree_of(condyle.load("iiwa14"), Bound(contacts=contacts)))) == 3 + 6
 
 
 def test_rows_among_six() -> None:
@@ -96,39 +84,6 @@ def test_numbers_of_rows_are_put_back() -> None:
     assert with_ends(shape(rows), ends_of(rows)) == [row._replace(entry=-1) for row in rows]
 
 
-DAMPED = Drives(forces=("damping",), damping=(0.0, 0.1))
-LIMITS = {"lower": (-math.inf,) * 2, "upper": (math.inf, 1.0)}
-RATES = [
-    (Drives(), (), False),
-    (DAMPED, (), True),
-    (DAMPED._replace(damping=(0.0, 0.0)), (), False),
-    (DAMPED._replace(forces=()), (), False),
-    (Drives(forces=("friction",), friction=(0.0, 0.1)), (), True),
-    (Drives(), ("damping",), True),
-    (Drives(), ("dry_friction",), True),
-    (Drives(), ("stiffness",), False),
-    (Drives(implicit="positions"), ("stiffness",), True),
-    (Drives(forces=("springs",), stiffness=(0.0, 1.0)), (), False),
-    (Drives(forces=("springs",), stiffness=(0.0, 1.0), implicit="positions"), (), True),
-    (Drives(forces=("springs",), stiffness=(0.0, 0.0), implicit="positions"), (), False),
-    (Drives(stiffness=(0.0, 1.0), implicit="positions"), (), False),
-    (Drives(forces=("limits",), **LIMITS), (), True),
-    (Drives(forces=("limits",), **{**LIMITS, "upper": (math.inf,) * 2}), (), False),
-    (Drives(forces=(), **LIMITS), (), False),
-]
-
-
-@pytest.mark.parametrize(("drives", "inputs", "rates"), RATES)
-def test_which_forces_depend_on_velocities(drives: Drives, inputs: tuple[str, ...], rates: bool) -> None:
-    """Those that a step takes at its end."""
-    tree, given = tree_of(ARM, Bound(drives=drives)), {"dt": [0.1], **{name: [1.0, 1.0] for name in inputs}}
-    assert has_rates(tree, inputs) == rates
-    assert at_end(tree, given) == ({**given, "implicit": [0.1]} if rates else given)
-    for other in (Bound(drives=drives._replace(implicit=False)), Bound(drives=drives, integrator="rk4")):
-        assert at_end(tree_of(ARM, other), given) == given
-    assert ("implicit" in at_end(tree_of(ARM, Bound(drives=drives, integrator="euler")), given)) == rates
-
-
 def test_a_combination_is_its_base_and_weighed_parts() -> None:
     base, part = [{0: 1.0}, {1: 2.0}], [{0: 3.0, 2: 4.0}, {1: 5.0}]
     combined = Combination(base, ((2.0, part),), frozenset({1}))
@@ -145,12 +100,6 @@ def test_rows_of_steps_do_not_compute_with_zeros_and_ones() -> None:
     assert matrix([1.0, 2.0, 3.0, 4.0], 2) == [[1.0, 2.0], [3.0, 4.0]] and matrix([], 0) == []
     assert product([[0.0, 2.0]], [{0: 1.0}, {1: 3.0}]) == [{1: 6.0}]
     assert added([{0: 1.0}], 2.0, [{0: 3.0, 1: 4.0}]) == [{0: 7.0, 1: 8.0}]
-
-
-def test_a_free_base_is_a_free_joint_on_the_world() -> None:
-    tree = tree_of(ARM, Bound(contacts=(condyle.Contact(list(ARM.frames)[-1]),)))
-    way = Constrained(Unrolled(tree, {"q": [0.1, 0.2], "v": [0.0, 0.0]}), [1.0])
-    assert base_coordinates(way) == [] and least_forces(way, [3.0, 4.0]) == ([0.0] * 3, [3.0, 4.0])
 
 
 def test_entries_of_sparse_matrices() -> None:

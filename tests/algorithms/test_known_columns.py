@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,14 @@ NV = ROBOT.nv
 Q, V = (x[0] for x in ROBOT.random_state(1, 4))
 
 
-def known(bound: Bound = Bound(), **inputs: Any) -> Known:
+def known_columns(bound: Bound = Bound(), **inputs: Any) -> Known:
     tree = Unrolled(tree_of(ROBOT, bound), {"q": Q.tolist(), "v": V.tolist(), **inputs})
     return Known(tree, tree.input("v"))
 
 
 def test_what_is_known_of_a_floating_base() -> None:
     """Where it is changes nothing; how it is turned turns gravity; its slide turns with w."""
-    of, dyn = known(), ROBOT.compile("numpy")
+    of, dyn = known_columns(), ROBOT.compile("numpy")
     base = set(range(6))
     assert of.columns_q == base and of.columns_v == {0, 1, 2}
     by_q, by_v, _ = dyn.forward_dynamics_derivatives(Q, V, np.zeros(NV))
@@ -48,12 +47,12 @@ def test_what_is_known_of_a_floating_base() -> None:
 
 
 def test_what_is_not_known_where_forces_turn_or_resist() -> None:
-    turned = known(Bound(force_frame="local_world_aligned"), f_ext=[0.0] * (6 * len(ROBOT.bodies)))
+    turned = known_columns(Bound(force_frame="local_world_aligned"), f_ext=[0.0] * (6 * len(ROBOT.bodies)))
     assert turned.columns_q == {0, 1, 2} == turned.columns_v
-    damped = known(Bound(drives=Drives(forces=("damping",), damping=(0.0, 0.5, *(0.0,) * (NV - 2)))))
+    damped = known_columns(Bound(drives=Drives(forces=("damping",), damping=(0.0, 0.5, *(0.0,) * (NV - 2)))))
     assert damped.columns_q == set(range(6)) and damped.columns_v == {0, 2}
     for entry, columns in ((4, set[int]()), (6, set(range(6)))):
-        assert known(armature=[float(k == entry) for k in range(NV)]).columns_q == columns
+        assert known_columns(armature=[float(k == entry) for k in range(NV)]).columns_q == columns
 
 
 GEARS = ((0, 0, 2.0), (1, 1, -3.0))
@@ -86,5 +85,5 @@ def test_an_actuator_of_two_joints_couples_them(drive: Drive, implicit: Any, cou
     slope = -0.7 if drive.is_damper else slope
     wanted = {(i, j): -0.25 * slope * x * y for i, _, x in drive.gears for j, _, y in drive.gears if slope}
     assert {(i, j): float(x) for i, j, x in added_mass(tree)} == pytest.approx(wanted)  # type: ignore[arg-type]
-    open_gains = Unrolled(replace(tree.tree), {**inputs, "actuator_gains": [*drive.gains]})
+    open_gains = Unrolled(tree.tree, {**inputs, "actuator_gains": [*drive.gains]})
     assert couples(open_gains) == (len(drive.gears) > 1)

@@ -202,13 +202,6 @@ def test_a_step_more_than_needed_is_taken_until_a_thousandth_of_the_tolerance() 
         assert np.array_equal(robot.close(start, tolerance=tolerance), start) is is_near
 
 
-def test_names_of_what_may_not_move_are_said() -> None:
-    loops = closures.ClosedLoops(four_bar(), (), None)  # type: ignore[arg-type]
-    assert loops._moving(()).tolist() == [1.0, 1.0, 1.0] and loops._moving(["a", "c"]).tolist() == [0.0, 1.0, 0.0]
-    assert closures._fewer(()) == "" and closures._fewer(("a", "b")) == ", or fix fewer joints than 'a', 'b'"
-    assert closures._numbers(np.array([[False, False], [True, False], [False, True]])) == (1, 2)
-
-
 def test_loops_that_need_more_steps_are_told_apart_from_those_that_cannot_close() -> None:
     robot = four_bar()
     start = np.stack([angles(CRANKS)[0], angles(CRANKS)[0] + 0.3])

@@ -127,16 +127,16 @@ def test_a_loop_that_is_written_out_ends_where_all_are_done(most: int, count: fl
 
 
 def test_ports_of_derivatives() -> None:
-    def of(kind: str, function: Any, *by: str) -> list[list[str]]:
+    def names(kind: str, function: Any, *by: str) -> list[list[str]]:
         every = by or tuple(port.name for port in function.inputs)
         return [[port.name for port in ports] for ports in ports_of(Derivative(kind, function, every))]
 
     step, integrate = FUNCTIONS["step"], FUNCTIONS["integrate"]
-    assert of("jvp", FD) == [["dq", "dv", "dtau"], ["da"]]
-    assert of("jvp", integrate) == [["dq", "ddv"], ["dq_next"]]
-    assert of("vjp", step) == [["q_bar", "v_bar"], ["q_bar", "v_bar", "tau_bar", "dt_bar"]]
-    assert of("jacobian", FD, "q", "tau") == [[], ["da_dq", "da_dtau"]]
-    assert of("hessian", FD) == [["lam"], ["H"]] and of("hessian", step)[0] == ["lam_q", "lam_v"]
+    assert names("jvp", FD) == [["dq", "dv", "dtau"], ["da"]]
+    assert names("jvp", integrate) == [["dq", "ddv"], ["dq_next"]]
+    assert names("vjp", step) == [["q_bar", "v_bar"], ["q_bar", "v_bar", "tau_bar", "dt_bar"]]
+    assert names("jacobian", FD, "q", "tau") == [[], ["da_dq", "da_dtau"]]
+    assert names("hessian", FD) == [["lam"], ["H"]] and names("hessian", step)[0] == ["lam_q", "lam_v"]
     (hessian,) = ports_of(Derivative("hessian", step, ("q",)))[1]
     assert hessian.dims == ("nv + nv + nv + 1",) * 2 and hessian.symmetric
     assert tangent_dims(FD.inputs[0]) == ("nv",) and tangent_dims(step.inputs[3]) == ()

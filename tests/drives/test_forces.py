@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -12,10 +12,8 @@ from condyle.algorithms.drives import UNLIMITED, Force, push, resistance, spring
 from condyle.specification import Drive
 
 H, W, STOP = 1e-6, 0.05, (800.0, 0.02, 0.05)
-LAWS: dict[
-    str, tuple[Callable[[float, float], Force], Callable[[float, float], float], Callable[[float, float], float]]
-]
-LAWS = {
+Formula: TypeAlias = Callable[[float, float], float]
+LAWS: dict[str, tuple[Callable[[float, float], Force], Formula, Formula]] = {
     "damping": (lambda q, v: resistance(0.3, None, W, v), lambda q, v: -0.3 * v, lambda q, v: 0.3),
     "friction": (
         lambda q, v: resistance(None, 0.7, W, v),

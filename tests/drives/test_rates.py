@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from condyle.model.tree import Tree, tree_of
 NONE: dict[str, Any] = {"q": [0.0] * 2, "v": [0.0] * 2, "dt": [0.01]}
 
 
-def tree(drive: Drive | None = None, *actuators: Actuator, limits: bool = False, **options: Any) -> Tree:
+def tree(drive: Drive | None = None, *actuators: Actuator, limits: Mapping[str, float] = {}, **options: Any) -> Tree:
     """Two hinges; the second has these numbers."""
     builder, parent = condyle.Builder(), "world"
     for name in ("a", "b"):
         builder.body(name, mass=1.0, inertia=0.1 * np.eye(3))
-        bound = {"lower": -1.0} if limits and name == "b" else {}
+        bound = limits if name == "b" else {}
         builder.joint(f"{name}_joint", parent=parent, child=name, type="revolute", **bound)  # type: ignore[arg-type]
         parent = name
     robot = builder.build()
@@ -40,8 +41,9 @@ CASES: dict[str, tuple[dict[str, Any], tuple[str, ...], bool]] = {
     "friction": ({"drive": Drive(friction=0.1), "joint_forces": ("friction",)}, (), True),
     "friction that does not act": ({"drive": Drive(friction=0.1), "joint_forces": ("damping",)}, (), False),
     "friction as an input": ({}, ("dry_friction",), True),
-    "a limit": ({"limits": True, "joint_forces": ("limits",)}, (), True),
-    "a limit that does not act": ({"limits": True, "joint_forces": ("friction",)}, (), False),
+    "a lower limit": ({"limits": {"lower": -1.0}, "joint_forces": ("limits",)}, (), True),
+    "an upper limit": ({"limits": {"upper": 1.0}, "joint_forces": ("limits",)}, (), True),
+    "a limit that does not act": ({"limits": {"lower": -1.0}, "joint_forces": ("friction",)}, (), False),
     "no limit": ({"joint_forces": ("limits",)}, (), False),
     "springs": ({"drive": Drive(stiffness=1.0), "joint_forces": ("springs",)}, (), False),
     "springs at the end": ({"drive": Drive(stiffness=1.0), "joint_forces": ALL, "implicit": "positions"}, (), True),

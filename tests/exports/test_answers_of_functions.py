@@ -44,7 +44,9 @@ BESIDE = Port("z", ("1",), "a number", "1", "", beside="x")
         ("float32", 2, 1e12, 1.0, 1e-2),
     ],
 )
-def test_so_much_is_allowed(dtype: str, nv: int, condition: float, own: float, allowed: float) -> None:
+def test_the_allowed_error_is_of_roundings_or_of_the_condition(
+    dtype: str, nv: int, condition: float, own: float, allowed: float
+) -> None:
     """64 roundings and one for each degree of freedom, or what the condition of M makes of one."""
     function: Any = SimpleNamespace(condition=own)
     assert _allowed(function, dtype, nv, condition) == allowed

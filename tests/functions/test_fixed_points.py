@@ -75,7 +75,7 @@ def test_names_that_are_no_fixed_points(compiled: CompiledFunction, names: Any) 
         compiled.vjp("rollout", implicit=names or ("x",))
 
 
-def test_entries_that_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fixed_point_of_more_than_64_entries_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """The linear system of 65 would be longer than all else."""
 
     def by_u(n: int) -> Any:

@@ -9,13 +9,12 @@ import pytest
 
 import condyle
 from condyle.ground import Plane
-from condyle.ground.feet import SMALL, UPRIGHT, _corners, _rims, touches
-from condyle.ground.hard import Hard
+from condyle.ground.feet import _corners, _rims, touches
 from condyle.model.placement import Placement
 from tests.ground.robots import SIZES
 
 NORMAL = np.array([0.2, -0.3, 1.0]) / np.sqrt(1.13)
-AT = Placement.from_rpy((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))
+PLACEMENT = Placement.from_rpy((0.1, -0.2, 0.3), (0.4, -0.5, 0.6))
 
 
 def arm(kind: str) -> tuple[condyle.Robot, tuple[condyle.Contact, ...]]:
@@ -28,7 +27,7 @@ def arm(kind: str) -> tuple[condyle.Robot, tuple[condyle.Contact, ...]]:
         )
         parent = name
     robot = builder.build()
-    return robot, robot.shape_contacts([condyle.Shape(kind, SIZES[kind], "c", AT)])
+    return robot, robot.shape_contacts([condyle.Shape(kind, SIZES[kind], "c", PLACEMENT)])
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -55,7 +54,7 @@ def test_a_gap_bends_as_its_point_is_accelerated(kind: str, axes: str) -> None:
     ahead, behind = (dyn.frame_placements(q + s * h * v).translation[0] for s in (1.0, -1.0))
     a = (ahead - 2.0 * origin + behind) / h**2
     dw = (dyn.frame_velocities(q + h * v, v)[0, 3:] - dyn.frame_velocities(q - h * v, v)[0, 3:]) / (2.0 * h)
-    turned, offset = R @ AT.rotation, R @ AT.translation
+    turned, offset = R @ PLACEMENT.rotation, R @ PLACEMENT.translation
     columns, z, size = [turned[:, k] for k in range(3)], turned[:, 2], SIZES[kind]
     arms: list[Any] = {
         "sphere": lambda: [(np.zeros(3), None)],
@@ -75,17 +74,6 @@ def test_a_gap_bends_as_its_point_is_accelerated(kind: str, axes: str) -> None:
         assert found.gap[k] == pytest.approx(NORMAL @ (origin + offset + whole) - 0.1 - radius, abs=1e-12)
         np.testing.assert_allclose(found.arm[k] - q, whole - radius * NORMAL, rtol=0, atol=1e-12)
     assert np.abs(found.bend).max() > 0.1
-
-
-def test_what_is_added_where_a_cylinder_stands() -> None:
-    assert (UPRIGHT, SMALL) == (1e-4, 1e-24)
-
-
-def test_a_hard_ground_says_its_own_form() -> None:
-    for name in ("numbers", "distance"):
-        with pytest.raises(NotImplementedError):
-            getattr(Hard(), name)
-    assert not Hard().is_level
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_number_is_any_real_one(number: Any) -> None:
 
 
 @pytest.mark.parametrize("number", [True, np.True_, "2", None, 2j, [2.0], np.ones(1)])
-def test_what_is_no_real_number_is_none(number: Any) -> None:
+def test_what_is_no_real_number_is_refused(number: Any) -> None:
     for wrong in (
         lambda: Ground(["ball"], stiffness=number),
         lambda: Plane(offset=number),

@@ -52,7 +52,7 @@ def test_arguments_that_are_no_arrays_of_the_right_type(value: Any, said: str) -
         FAR.inverse_dynamics(value, np.zeros(7, "f4"), np.zeros(7, "f4"))
 
 
-def test_a_derivative_that_the_library_has_not() -> None:
+def test_a_derivative_that_the_library_lacks_is_refused() -> None:
     """Of a rollout there is the vjp."""
     rollout = function_of("rollout_2_by_tau_of_step")
     assert What(ENGINE, "vjjv", FUNCTIONS["id"]).name == "vjp_jvp_jvp_vjp_id"

@@ -54,13 +54,13 @@ def test_loops_over_joints_count_what_they_run(name: str, executed: Counter[str]
     assert count(rolled) == counted(executed)
 
 
-def squared(name: str, given: str, result: str, n: int) -> Program:
+def squared(name: str, source: str, result: str, n: int) -> Program:
     """Squares, entry by entry, minus the sine and times the cosine of the first one."""
     g = Graph()
     x = [g.input(0, k) for k in range(n)]
     turned = (scalar.sin(x[0]), scalar.cos(x[0]))
     values = [(0, k, (x[k] * x[k] - turned[0]) * turned[1]) for k in range(n)]
-    return g.program(name, (Array(given, (n,)),), (Array(result, (n,)),), values)
+    return g.program(name, (Array(source, (n,)),), (Array(result, (n,)),), values)
 
 
 def segments(minus: bool, most: int) -> Segmented:

@@ -95,19 +95,25 @@ def test_segments_without_inputs_serve_a_batch(dtype: type[np.floating]) -> None
     assert c.dtype == y.dtype == dtype
 
 
-@pytest.mark.parametrize(
-    ("until", "start", "answer"), [(-1, 1.0, 16.0), (0, 1.0, 8.0), (0, 100.0, 200.0), (0, 0.1, 1.6)]
-)
-def test_an_iteration_ends_by_its_flag_or_by_most(until: int, start: float, answer: float) -> None:
-    """It doubles; the flag is what it had minus 2, and 0 does not end it."""
+def doubled(until: int, *starts: float) -> list[float]:
+    """x after four iterations at most, each of which doubles it; the flag is what it had minus 2."""
     nodes = (("input", 1, 0), ("const", 2.0), ("mul", 1, 0), ("sub", 0, 1))
     arrays = (Array("flag", (1,)), Array("x", (1,)))
     body = Program("body", arrays, arrays, nodes, (Output(1, 0, 2), Output(0, 0, 3)))
     loop = Iteration(body, ("f", "s"), 4, until)
     code = verify_segments(Segmented("s", (Array("f", (1,)), Array("s", (1,))), (Array("x", (1,)),), (), (loop,)))
-    (x,) = run_segments(code, [np.zeros((1, 1)), np.array([[start]])])
-    assert x.tolist() == [[answer]]
-    if until < 0:
-        return
-    both = run_segments(code, [np.zeros((1, 1)), np.array([[start], [0.001]])])[0]
-    assert both[:, 0].tolist() == [16.0 * start, 0.016]  # until the flags of all are above 0
+    (x,) = run_segments(code, [np.zeros((1, 1)), np.array(starts)[:, None]])
+    return x[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    ("until", "start", "answer"), [(-1, 1.0, 16.0), (0, 1.0, 8.0), (0, 100.0, 200.0), (0, 0.1, 1.6)]
+)
+def test_an_iteration_ends_by_its_flag_or_by_most(until: int, start: float, answer: float) -> None:
+    """A flag of 0 does not end it."""
+    assert doubled(until, start) == [answer]
+
+
+def test_an_iteration_goes_on_until_the_flags_of_all_states_are_above_0() -> None:
+    assert doubled(0, 100.0, 0.001) == [1600.0, 0.016]
+    assert doubled(0, 100.0, 1.0) == [800.0, 8.0]

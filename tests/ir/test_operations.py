@@ -30,13 +30,16 @@ def test_a_select_of_two_number_types_takes_the_wider_one() -> None:
 def test_random_numbers_are_of_whole_keys_modulo_eight_million() -> None:
     """Halves go to the even number; a word that is no number makes all four NaN."""
     key, counter = [1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]
-    of = lambda *words: [float(x) for x in uniforms(words[:4], words[4:])]  # noqa: E731
-    found = of(*key, *counter)
-    assert found == of(1.4, 2.5, 3.0, 3.5, *counter) == of(*key, 5.0 + 2.0**23, 6.0 - 2.0**23, 7.0, 8.5)
+
+    def draws(*words: float) -> list[float]:
+        return [float(x) for x in uniforms(words[:4], words[4:])]
+
+    found = draws(*key, *counter)
+    assert found == draws(1.4, 2.5, 3.0, 3.5, *counter) == draws(*key, 5.0 + 2.0**23, 6.0 - 2.0**23, 7.0, 8.5)
     assert all(0.0 <= x < 1.0 and (x * 2**23).is_integer() for x in found) and len(set(found)) == 4
     for k in range(8):
         words = [*key, *counter]
         words[k] += 1.0
-        assert of(*words) != found
+        assert draws(*words) != found
         words[k] = np.inf if k % 2 else np.nan
-        assert np.isnan(of(*words)).all()
+        assert np.isnan(draws(*words)).all()

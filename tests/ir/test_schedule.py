@@ -158,7 +158,7 @@ def test_calls_are_in_the_order_of_the_text() -> None:
     assert made.slab("panel") == SLABS[6] and made.slab("panel").length == 8
 
 
-def test_what_nothing_was_written_to_is_no_number() -> None:
+def test_rows_that_nothing_was_written_to_are_nan() -> None:
     assert answer()[:, 0].tolist() == [0, 0, 0, 0]
     made = verify_schedule(Schedule("s", (Slab("x", 1, 1), Slab("y", 2, 3)), ("x",), ("y",), ()))
     found = interpret(made, {}, {"x": np.ones(1)}, np.float32)["y"]

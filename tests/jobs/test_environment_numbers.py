@@ -10,7 +10,6 @@ import pytest
 from condyle import Contact, Environment
 from condyle.errors import UnsupportedError
 from condyle.ground import Plane
-from condyle.jobs.environment import Environments
 from condyle.jobs.environment.transition import ANSWERS, ENTRIES
 from condyle.symbolic.random_numbers import normal, seed_words, uniform
 from tests.jobs.environment_cases import block, slider, sliding
@@ -181,7 +180,7 @@ def test_what_users_functions_do_not_see(name: str, mode: str) -> None:
         ),
     ],
 )
-def test_what_users_functions_ask_for_in_vain(change: dict[str, Any], said: str) -> None:
+def test_arguments_and_answers_of_users_functions_that_are_refused(change: dict[str, Any], said: str) -> None:
     refused(UnsupportedError, said, **change)
 
 
@@ -208,7 +207,10 @@ def test_a_policy_has_noise_where_it_is_asked_for() -> None:
 def test_environments_are_at_least_one() -> None:
     with pytest.raises(UnsupportedError, match=r"^n=0: give a whole number from 1 on"):
         sliding().compile(0)
-    envs: Environments = sliding().compile(1)
+
+
+def test_environments_begin_with_a_reset() -> None:
+    envs = sliding().compile(1)
     with pytest.raises(UnsupportedError, match=r"^step: the environments have not begun; call reset\(seed=0\) first$"):
         envs.step(np.zeros((1, 1), np.float32))
     with pytest.raises(UnsupportedError, match=r"^rollout: the environments have not begun"):

@@ -78,7 +78,7 @@ def test_numbers_that_are_drawn_lie_within_their_ranges() -> None:
         *(({"inputs": {name: 1}}, f"inputs: '{name}' is a name of the environment") for name in (*ENTRIES, *ANSWERS)),
     ],
 )
-def test_options_of_an_environment_that_cannot_be(change: dict[str, Any], said: str) -> None:
+def test_options_of_an_environment_that_are_refused(change: dict[str, Any], said: str) -> None:
     refused(UnsupportedError, f"^{said}", **change)
 
 

@@ -23,7 +23,7 @@ def test_a_spread_is_a_kronecker_sequence() -> None:
 
 
 @pytest.mark.parametrize("shape", [(2, 5), (5, 2), (3, 3), (1, 1)])
-def test_a_damped_step_is_one_by_both_matrices(shape: tuple[int, int]) -> None:
+def test_a_damped_step_is_the_same_by_either_matrix(shape: tuple[int, int]) -> None:
     rng = np.random.default_rng(0)
     J, e = rng.normal(size=shape), rng.normal(size=shape[0])
     want = J.T @ np.linalg.solve(J @ J.T + 0.3 * np.eye(shape[0]), e)

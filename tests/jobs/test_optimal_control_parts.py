@@ -57,9 +57,9 @@ SEARCH = Search(knots=2, rows=4, sums=5, corner=1, eps=EPS)
 FLAT = facts((2.0, 0.0, 0.0, 3.0, 0.5), (1.0, 0.0, 0.0, 1.0, 0.1))
 
 
-def begun(moves: Any, V: float = -2.0, at: Any = FLAT, **entries: float) -> tuple[np.ndarray, list[float]]:
+def begun(moves: Any, V: float = -2.0, knots: Any = FLAT, **entries: float) -> tuple[np.ndarray, list[float]]:
     """The state, and the search: lengths of both steps, tries, phi, its slope, and what the model goes down by."""
-    values = {"state": state(**{"barrier": 0.5, "penalty": 2.0, **entries}), "facts": at}
+    values = {"state": state(**{"barrier": 0.5, "penalty": 2.0, **entries}), "facts": knots}
     values |= {"moves": np.array(moves, np.float64).reshape(-1), "V": np.array([[9.0, V], [9.0, 9.0]])}
     found = SEARCH.begin(NONE, values)
     return found["new_state"], found["search"].tolist()
@@ -368,7 +368,7 @@ def test_bounds_that_are_no_pair_are_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [(1.0, -1.0), (np.nan, 1.0), (0.0, np.nan), ([0.0, 2.0], [1.0, 1.0])])
-def test_bounds_that_nothing_keeps_are_refused(value: Any) -> None:
+def test_bounds_that_no_number_meets_are_refused(value: Any) -> None:
     with pytest.raises(UnsupportedError, match=r"^bounds: q: a lower bound is above the upper one, or is no number$"):
         problem(bounds={"q": value})
     assert problem(bounds={"q": (1.0, 1.0)})._sides[0].limit == 1.0

@@ -150,7 +150,7 @@ def test_a_project_is_held_to_three_iterations_and_a_step(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("wrong", [None, 0, -1])
-def test_an_example_with_an_answer_that_is_no_number_is_none(
+def test_an_example_with_an_answer_that_is_no_number_is_left_out(
     monkeypatch: pytest.MonkeyPatch, wrong: int | None
 ) -> None:
     def kernel(n: int, inputs: Any, outputs: Any, threads: int) -> None:
@@ -172,7 +172,7 @@ def test_an_example_with_an_answer_that_is_no_number_is_none(
         ({"shift": KNOTS + 1}, f"step: shift={KNOTS + 1}; give a whole number from 0 to {KNOTS} knots"),
     ],
 )
-def test_projects_that_cannot_be(options: dict[str, Any], said: str) -> None:
+def test_projects_that_cannot_be_written_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UnsupportedError, match=f"^{said}"):
         problem().export(**{"target": "c", "out": "nowhere", **options})
 

@@ -114,25 +114,6 @@ def test_ports_have_a_time_axis() -> None:
     assert function_of(f"vjp_{function.name}").signature == ("(nq),(nv),(12,nv),(),(3,nv),(3,nv)->(nv),(nv),(12,nv),()")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"function": function_of("rollout_3_of_step")}, "'rollout_3_of_step' is a rollout; repeat the function"),
-        ({"steps": 0}, "steps=0; give a whole number from 1"),
-        ({"every": 0}, "every=0; give a whole number from 1"),
-        ({"every": 2, "last": True}, "every=2 and last=True: give one of them"),
-        ({"every": 1.5}, "every=1.5; give a whole number from 1"),
-        ({"by_time": ("q",)}, "give some of its inputs that are not carried, each once: tau, dt"),
-        ({"by_time": ("force",)}, "by_time=.*give some of its inputs"),
-        ({"summed": ("q",)}, "sum=.*give some of its outputs that are not carried"),
-    ],
-)
-def test_errors(options: dict[str, object], message: str) -> None:
-    given = {"function": function_of("step"), "steps": 5, **options}
-    with pytest.raises(condyle.UnsupportedError, match=message):
-        repeat(**given)  # type: ignore[arg-type]
-
-
 def test_of_a_rollout_there_is_vjp_alone() -> None:
     dyn = condyle.load("iiwa14").compile(target="numpy")
     with pytest.raises(condyle.UnsupportedError, match="of a rollout there is vjp"):
