@@ -84,7 +84,7 @@ def test_a_loop_around_a_step_is_one_kernel_or_none() -> None:
         short.in_time_loop(DFD, "float64", None)  # type: ignore[arg-type]
 
 
-def test_where_no_form_fits_the_first_one_says_why() -> None:
+def test_a_form_that_does_not_fit_says_why_where_it_is_launched() -> None:
     found = gpu_function("fd", "group8", GpuKernels(ROUTER, replace(TARGET, shared=0)))
     assert found.form(10) == Form(8)
     with pytest.raises(UnsupportedError, match=r"^fd with 8 lanes a state needs .* of shared memory .*; at most 0 "):
