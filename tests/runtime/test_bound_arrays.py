@@ -142,15 +142,18 @@ def test_other_quaternions_are_told_with_joint_and_state(length: float) -> None:
         with pytest.raises(StateError, match=rf"^{re.escape(said)}robot\.normalize\(q\) makes it so") as info:
             turned(length, 2, copies)
         assert info.value.rows == (2,)
-    if length == 2.0:
-        with pytest.raises(StateError):
-            turned(length, dtype="f4")
+
+
+def test_quaternions_of_single_precision_are_checked_too() -> None:
+    turned(1.0, dtype="f4")
+    with pytest.raises(StateError, match=r"^f: in q the quaternion of joint 'ball' has length 2 in state 1, "):
+        turned(2.0, dtype="f4")
 
 
 def test_ranges_are_checked_where_they_are_asked_for_and_there_are_states() -> None:
     port = Port("x", ("n",), "1", "none", "", is_fraction=True)
     binder = Binder(Function("f", "f", "", (port,), (port,)), {"n": 2}, F8)
-    with pytest.raises(StateError):
+    with pytest.raises(StateError, match=r"^f: x is 7 in state 0, expected numbers from 0 to 1"):
         binder.bind((np.full((3, 2), 7.0),))
     assert binder.bind((np.full((3, 2), 7.0),), None, False).n == 3
     assert binder.bind((np.full((0, 2), 7.0),)).n == 0
