@@ -252,7 +252,10 @@ def test_a_page_is_opened_where_a_browser_is_asked_for(monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     ("length", "step"),
-    [(1.0, 1.0), (2.0, 2.0), (2.0001, 5.0), (5.0, 5.0), (5.1, 10.0), (0.0, 1e-6), (0.0999, 0.1), (300.0, 500.0)],
+    [
+        *((1.0, 1.0), (2.0, 2.0), (2.0001, 5.0), (5.0, 5.0), (5.1, 10.0)),
+        *((0.0, 1e-6), (0.03, 0.05), (0.0999, 0.1), (0.2, 0.2), (0.21, 0.5), (0.7, 1.0), (13.0, 20.0), (300.0, 500.0)),
+    ],
 )
 def test_a_step_is_1_2_or_5_times_a_power_of_ten(length: float, step: float) -> None:
     assert nice(length) == pytest.approx(step)
