@@ -128,13 +128,13 @@ def test_each_route_has_the_reason_why_it_is_taken_or_not(monkeypatch: pytest.Mo
     assert derivatives["aba+closed_form"] == "not compared: a baseline, which runs when it is named"
     taken = [name for name, note in derivatives.items() if note.startswith("taken")]
     assert taken == [compiler.best(FUNCTIONS["dfd"]).route] == [*derivatives][:1]
-    inverse = FUNCTIONS["fd"]
-    best = compiler.best(inverse).route
-    sizes_of = {name: compiler.estimate(route.size or NOTHING) for name, route in inverse.routes.items()}
+    forward = FUNCTIONS["fd"]
+    best = compiler.best(forward).route
+    sizes_of = {name: compiler.estimate(route.size or NOTHING) for name, route in forward.routes.items()}
     monkeypatch.setattr(explanation, "LONGEST", max(sizes_of.values()))
-    assert "not traced" not in "".join(notes(explained(compiler, inverse, CPU, "float64")).values())
+    assert "not traced" not in "".join(notes(explained(compiler, forward, CPU, "float64")).values())
     monkeypatch.setattr(explanation, "LONGEST", max(sizes_of.values()) - 1)
-    others = notes(explained(compiler, inverse, CPU, "float64"))
+    others = notes(explained(compiler, forward, CPU, "float64"))
     too_long = {name for name, note in others.items() if note == "not traced: its estimate is too long"}
     assert too_long == {name for name, size in sizes_of.items() if size == max(sizes_of.values())}
     assert next(iter(others)) == best
@@ -229,7 +229,7 @@ def test_machine_code_of_a_small_function_reads_its_inputs_and_stores_its_answer
     assert facts["reads of memory"].startswith(f"{len(loaded)}: ")
 
 
-def test_ports_of_a_page_have_shapes_without_a_comma(tmp_path) -> None:
+def test_ports_of_a_page_have_shapes_without_a_comma() -> None:
     compiler = compiler_of(ARM)
     function = FUNCTIONS["m"]
     text = explanation._ports(function.inputs, function.outputs, sizes(compiler.tree))

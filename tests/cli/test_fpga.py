@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import condyle
+from condyle import fpga
 from condyle.cli.export import named_functions, with_plans
 from condyle.errors import UnsupportedError
 from condyle.fpga.plans import WORDS
@@ -267,10 +269,6 @@ def test_words_stand_in_the_order_of_the_functions(run, pendulum, monkeypatch) -
 
 
 def test_warnings_about_errors_are_said(run, pendulum, monkeypatch) -> None:
-    from dataclasses import replace
-
-    from condyle import fpga
-
     heard, sheet_of = [], fpga.sheet_of
 
     def sheet(robot, plan, options, states):

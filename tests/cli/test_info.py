@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import condyle
-from condyle.cli import info
+from condyle.cli import info, parser
 from condyle.functions import FUNCTIONS
 from condyle.model.actuator import Actuator
 
@@ -263,19 +263,17 @@ def test_a_line_of_a_function_has_its_shapes_and_units(run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "names", "graph"),
+    ("words", "robot", "graph"),
     [
         (("--graph", "arm.urdf"), "arm.urdf", ""),
         (("arm.urdf", "--graph"), "arm.urdf", ""),
         (("arm.urdf", "--graph", "a.svg"), "arm.urdf", "a.svg"),
     ],
 )
-def test_a_robot_behind_graph_is_a_robot(words: tuple[str, ...], names: str, graph: str) -> None:
-    from condyle.cli import parser
-
+def test_a_robot_behind_graph_is_a_robot(words: tuple[str, ...], robot: str, graph: str) -> None:
     typed = parser("info").parse_args(["info", *words])
     info._check_named(typed)
-    assert (typed.robot, typed.graph) == (names, graph)
+    assert (typed.robot, typed.graph) == (robot, graph)
 
 
 def test_a_drawing_without_a_robot_is_refused(run) -> None:

@@ -6,6 +6,7 @@ import platform
 import re
 from datetime import datetime, timezone
 from importlib import metadata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,47 +16,30 @@ from condyle.cli import machine
 from condyle.errors import BuildError
 from condyle.runtime.native import cores
 
-
-class File:
-    """A file with a text, or none."""
-
-    def __init__(self, text: str | None) -> None:
-        self.text = text
-
-    def __call__(self, path: str) -> File:
-        assert path == "/proc/cpuinfo"
-        return self
-
-    def read_text(self) -> str:
-        if self.text is None:
-            raise FileNotFoundError
-        return self.text
-
-
 FULL = "processor : 0\ncpu family\t: 6\nmodel\t\t: 85\nmodel name\t: Fast: 3 GHz\n\nprocessor : 1\nmodel name : slow\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "processor", "said"),
     [
-        (FULL, "Fast: 3 GHz (family 6 model 85)"),
-        ("model name : Slow\n", "Slow"),
-        ("Features : fp\n", "a machine"),
-        (None, "a processor"),
+        (FULL, "a processor", "Fast: 3 GHz (family 6 model 85)"),
+        ("model name : Slow\n", "a processor", "Slow"),
+        ("Features : fp\n", "a processor", "a machine"),
+        (None, "a processor", "a processor"),
+        (None, "", "a machine"),
     ],
 )
-def test_the_processor_is_the_first_one_of_the_list(monkeypatch, text: str | None, said: str) -> None:
-    monkeypatch.setattr(machine, "Path", File(text))
+def test_the_processor_is_the_first_one_of_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str | None, processor: str, said: str
+) -> None:
+    """text: that of the system's list, None where there is none."""
+    listed = tmp_path / "cpuinfo"
+    if text is not None:
+        listed.write_text(text)
+    monkeypatch.setattr(machine, "Path", {"/proc/cpuinfo": listed}.__getitem__)
     monkeypatch.setattr(platform, "machine", lambda: "a machine")
-    monkeypatch.setattr(platform, "processor", lambda: "a processor")
+    monkeypatch.setattr(platform, "processor", lambda: processor)
     assert machine.cpu() == said
-
-
-def test_a_processor_without_a_name_is_called_as_its_machine(monkeypatch) -> None:
-    monkeypatch.setattr(machine, "Path", File(None))
-    monkeypatch.setattr(platform, "machine", lambda: "a machine")
-    monkeypatch.setattr(platform, "processor", lambda: "")
-    assert machine.cpu() == "a machine"
 
 
 def test_what_is_not_there_is_said(monkeypatch) -> None:

@@ -22,7 +22,7 @@ def labels(svg: str) -> list[str]:
 
 
 def inches(svg: str) -> tuple[float, float]:
-    width, height = re.findall(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"|$', svg)[0]
+    ((width, height),) = re.findall(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', svg)
     return float(width) / 72, float(height) / 72
 
 

@@ -52,9 +52,9 @@ def test_quantities_mean_what_their_names_say() -> None:
     M = ROBOT.compile(target="numpy").mass_matrix(q)
     assert np.allclose(states.quantities["Minv"] @ M, np.eye(ROBOT.nv), atol=1e-9)
     assert states.quantities["dt"].tolist() == [1e-3] * 3
-    for name, array in states.quantities.items():
-        if array.shape[1:] == (ROBOT.nq,):
-            assert np.allclose(ROBOT.integrate(array, np.zeros((3, ROBOT.nv))), array), f"{name} is a configuration"
+    for name in ("q", "q0", "q1"):
+        configuration = states.quantities[name]
+        assert np.allclose(ROBOT.normalize(configuration), configuration), name
 
 
 def test_the_first_states_are_the_same_ones() -> None:

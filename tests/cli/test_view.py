@@ -175,7 +175,8 @@ def test_what_is_no_port_is_refused(run, port: str) -> None:
 
 @pytest.mark.parametrize("ground", ["0,0,1", "0,0,1,0,0", "0,0,0,1", "0,inf,1,0"])
 def test_what_is_no_plane_is_refused(run, ground: str) -> None:
-    assert "is not a plane" in run("view", "iiwa14", "--ground", ground).err
+    refused = run("view", "iiwa14", "--ground", ground)
+    assert refused.status == 2 and "is not a plane" in refused.err
 
 
 def test_a_chain_is_not_indented(run) -> None:

@@ -9,10 +9,11 @@ import pytest
 import condyle
 from condyle.api import compiler_of
 from condyle.backends.cuda.target import SPLIT, TARGET, WHOLE, Form, product_launch
-from condyle.compile.gpu import GpuFunction, GpuKernels, GpuRollout
+from condyle.compile.gpu import GpuFunction, GpuKernels, GpuRollout, partitions_of, requests
 from condyle.errors import UnsupportedError
 from condyle.functions import FUNCTIONS, function_of
 from condyle.ir.loops import TimeLoop
+from condyle.specification import Call
 
 ROUTER = compiler_of(condyle.chain(2, rng=0))
 KERNELS = GpuKernels(ROUTER)
@@ -76,8 +77,36 @@ def test_a_loop_around_a_step_is_one_kernel_or_none() -> None:
     rollout = GpuRollout(step, TimeLoop(3, (), ()))
     assert rollout.form(100) == Form()
     assert rollout.repeated(rollout.loop) is None  # type: ignore[func-returns-value]
-    with pytest.raises(UnsupportedError, match="a rollout of step is no part of a schedule"):
+    with pytest.raises(UnsupportedError, match=r"^target 'cuda': a rollout of step is no part of a schedule$"):
         rollout.over_rows()
     short = GpuKernels(ROUTER, replace(TARGET, longest=0, longest_given=0))
     with pytest.raises(UnsupportedError, match="dfd of this robot is too long for one kernel"):
         short.in_time_loop(DFD, "float64", None)  # type: ignore[arg-type]
+
+
+def test_a_form_that_does_not_fit_says_why_where_it_is_launched() -> None:
+    found = gpu_function("fd", "group8", GpuKernels(ROUTER, replace(TARGET, shared=0)))
+    assert found.form(10) == Form(8)
+    with pytest.raises(UnsupportedError, match=r"^fd with 8 lanes a state needs .* of shared memory .*; at most 0 "):
+        found.launches(found.form(10))
+
+
+def test_words_for_kernels_are_said_for_functions() -> None:
+    assert requests({"fd": "group32"}) == {FUNCTIONS["fd"]: "group32"}
+    assert requests("auto") == dict.fromkeys(FUNCTIONS.values(), "auto")
+    for wrong, said in (
+        (3, r"^kernels=3: give words such as 'group32', or \{'dfd': 'group32 split'\}$"),
+        ({"ik": "auto"}, r"^kernels: there is no function 'ik'; there are id, fd"),
+        ({"fd": 3}, r"^kernels: 'fd' is 3, expected words such as 'group32 split'$"),
+    ):
+        with pytest.raises(UnsupportedError, match=said):
+            requests(wrong)  # type: ignore[arg-type]
+
+
+def test_what_a_function_is_launched_as_takes_forces_if_it_does() -> None:
+    plain, forced = (partitions_of(function_of(name)) for name in ("dfd", "dfd_f_ext"))
+    assert plain.keys() == forced.keys() and len(plain) == 3
+    for name, steps in forced.items():
+        pairs = [(a.function, b.function) for a, b in zip(plain[name], steps, strict=True) if isinstance(a, Call)]
+        assert pairs and all(b is a.taking("f_ext") for a, b in pairs)
+        assert any(b.has_forces and not a.has_forces for a, b in pairs)

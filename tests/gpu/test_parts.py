@@ -16,7 +16,7 @@ from condyle.errors import CondyleError, DeviceError, DTypeError, ShapeError, Un
 from condyle.runtime.arrays import ArraySpec
 from condyle.runtime.cuda import driver as drivers
 from condyle.runtime.cuda import stage
-from condyle.runtime.cuda.arrays import DeviceArray, _dense, is_device_array, on_cuda, shape_of
+from condyle.runtime.cuda.arrays import _dense, is_device_array, on_cuda, shape_of
 from condyle.runtime.cuda.driver import Function, Gpu, Pinned, Stream, handle_of, pinned_arrays, state_of
 from condyle.runtime.cuda.stage import Slot
 from tests.backends.cuda.fake_driver import FakeDriver
@@ -31,18 +31,6 @@ def gpu(fake: FakeDriver) -> Iterator[Gpu]:
     """The one that driver calls mean."""
     with drivers.gpu(0).current():
         yield drivers.gpu(0)
-
-
-def test_a_gpu_has_the_name_that_its_maker_gave(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu, asked = drivers.gpu(0), list[int]()
-
-    def name(length: int, device: int) -> tuple[int, bytes]:
-        asked.append(length)
-        return 0, b"A \xff card\0\0rest"
-
-    monkeypatch.setattr(fake, "cuDeviceGetName", name, raising=False)
-    assert gpu.name == "A \N{REPLACEMENT CHARACTER} card" and asked == [100]
-    assert (gpu.arch, gpu.toolkit, gpu.context) == ("sm_90", 12, int(gpu.context))
 
 
 def test_a_driver_that_starts_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,12 +74,19 @@ def test_an_error_that_has_no_cure_says_so() -> None:
         (2, 2),
         (SimpleNamespace(ptr=7), 7),
         (SimpleNamespace(cuda_stream=1), 0),
+        (SimpleNamespace(handle=6), 6),
         (SimpleNamespace(handle=SimpleNamespace(value=None)), 0),
         (SimpleNamespace(__cuda_stream__=lambda: (0, 9)), 9),
     ],
 )
 def test_streams_are_numbers_and_1_is_the_default_one(stream: object, handle: int) -> None:
     assert handle_of(stream) == handle
+
+
+@pytest.mark.parametrize("stream", ["x", [1]])
+def test_what_is_no_stream_is_refused(stream: object) -> None:
+    with pytest.raises(DTypeError, match="a stream is a number"):
+        handle_of(stream)
 
 
 def test_states_of_streams(fake: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,7 +167,7 @@ def test_dense_arrays_are_in_c_order(shape: Any, strides: Any, dense: bool) -> N
             ((4, 7), None, "<f4", False),
             False,
             DTypeError,
-            "q is float32, expected float64: convert it, or compile(dty...",
+            'q is float32, expected float64: convert it, or compile(dtype="float32")',
         ),
         (((4, 7), None, "<f2", False), False, DTypeError, "q is float16, expected float64: convert it"),
         (((4, 7), None, "odd", False), False, DTypeError, "q is odd, expected float64: convert it"),
@@ -184,9 +179,14 @@ def test_dense_arrays_are_in_c_order(shape: Any, strides: Any, dense: bool) -> N
     ],
 )
 def test_layouts_that_do_not_fit(layout: Any, writable: bool, error: type[CondyleError], said: str) -> None:
-    end = "" if said.endswith("...") else "$"
-    with pytest.raises(error, match=rf"^{re.escape(said.removesuffix('...'))}{end}"):
+    with pytest.raises(error, match=rf"^{re.escape(said)}$"):
         shape_of(layout, SPEC, F8, writable)
+
+
+def test_a_layout_of_doubles_does_not_fit_single_precision() -> None:
+    said = 'q is float64, expected float32: convert it, or compile(dtype="float64")'
+    with pytest.raises(DTypeError, match=rf"^{re.escape(said)}$"):
+        shape_of(((4, 7), None, "<f8", False), SPEC, np.dtype("f4"))
 
 
 def test_layouts_that_fit() -> None:
@@ -201,9 +201,9 @@ def test_batches_are_equal_or_one_row() -> None:
     assert _batch("f", [(1, 7), (7,)], [1, 1]) == (1,) and _batch("f", [(7,)], [1]) == ()
     assert _batch("f", [(2, 3, 7), (7, 7)], [1, 2]) == (2, 3)
     assert _batch("f", [(1, 1, 7), (4, 7)], [1, 1]) == (4,) and _batch("f", [(0, 7), (1, 7)], [1, 1]) == (0,)
-    said = r"^f: batch dimensions on the GPU must be equal, or one row: \(4,\), \(3,\)$"
-    for shapes in ([(4, 7), (3, 7)], [(4, 7), (2, 2, 7)]):
-        with pytest.raises(ShapeError, match=said if shapes[1] == (3, 7) else "^f: batch"):
+    for shapes, batches in (([(4, 7), (3, 7)], "(4,), (3,)"), ([(4, 7), (2, 2, 7)], "(4,), (2, 2)")):
+        said = f"f: batch dimensions on the GPU must be equal, or one row: {batches}"
+        with pytest.raises(ShapeError, match=f"^{re.escape(said)}$"):
             _batch("f", shapes, [1, 1])
 
 
@@ -216,38 +216,18 @@ def test_outputs_lie_apart_from_all_others() -> None:
 
 
 def test_arrays_of_a_gpu_are_told_by_what_they_offer() -> None:
-    assert [on_cuda(SimpleNamespace(__dlpack_device__=lambda k=k: (k, 0))) for k in (1, 2, 3, 13)] == [0, 1, 0, 1]
-    assert not on_cuda(3) and not is_device_array(np.zeros(3)) and not is_device_array([0.0])
+    """One that refuses to say where it lies, such as a tensor with a gradient, lies on a GPU."""
+    for kind, there in ((1, False), (2, True), (3, False), (13, True)):
+        array = SimpleNamespace(__dlpack_device__=lambda kind=kind: (kind, 0))
+        assert is_device_array(array) is on_cuda(array) is there
+    for error in (RuntimeError, BufferError, TypeError):
+
+        def refuse(error: type[Exception] = error) -> None:
+            raise error
+
+        assert is_device_array(SimpleNamespace(__dlpack_device__=refuse))
     assert is_device_array(SimpleNamespace(__cuda_array_interface__={}))
-
-    def refuses() -> None:
-        raise BufferError
-
-    assert is_device_array(SimpleNamespace(__dlpack_device__=refuses))
-
-
-def test_an_array_is_ready_where_it_was_made_or_used(gpu: Gpu) -> None:
-    array, owner, later = DeviceArray(gpu, (2, 3), F8, 5), object(), object()
-    assert (array.device, array.nbytes, array.layout) == (0, 48, ((2, 3), None, "<f8", False))
-    assert array.is_ready_in(5) and not array.is_ready_in(6)
-    array.used_in(6, owner)
-    assert array.is_ready_in(5) and array.is_ready_in(6) and array.stream == 5
-    array.used_in(6)
-    assert array._streams == {5: None, 6: owner}, "what is known stays"
-    array.written_in(6)
-    assert array.stream == 6 and not array.is_ready_in(5) and array._streams[6] is owner
-    array.written_in(6, later)
-    array.used_in(5, later)
-    assert array._streams == {5: later, 6: later}
-    interface = array.__cuda_array_interface__
-    assert interface["stream"] == 6 and interface["data"] == (array.address, False) and interface["version"] == 3
-    assert not array.is_ready_in(6), "borrowers may write it"
-    assert DeviceArray(gpu, (2,), F8, 0).__cuda_array_interface__["stream"] == 1
-    empty = DeviceArray(gpu, (0, 3), np.dtype("f4"), 0)
-    assert empty.address == 0 and empty.numpy().shape == (0, 3) and empty.numpy().dtype == np.float32
-    for wrong in ({"copy": True}, {"dl_device": (1, 0)}, {"dl_device": (2, 1)}):
-        with pytest.raises(BufferError, match="lent as it is"):
-            array.__dlpack__(**wrong)  # type: ignore[arg-type]
+    assert not on_cuda(3) and not is_device_array(np.zeros(3)) and not is_device_array([0.0])
 
 
 def test_a_slot_grows_and_waits_before_it_gives_memory_back(gpu: Gpu) -> None:
@@ -263,7 +243,6 @@ def test_a_slot_grows_and_waits_before_it_gives_memory_back(gpu: Gpu) -> None:
         assert slot.sizes[name] == 101 and not slot.busy
     assert slot.places([8, 16, 4], "in") == [slot.memory["in"] + k for k in (0, 8, 24)] and slot.places([], "out") == []
     assert stage.offsets([]) == [] and stage.offsets([3, 4]) == [0, 3]
-    assert stage._rows(0, (0, 3), F8).shape == (0, 3)
 
 
 def test_neighbours_travel_together() -> None:
@@ -271,13 +250,6 @@ def test_neighbours_travel_together() -> None:
     assert [*stage.joined([(0, 100, 8), (8, 108, 8), (24, 116, 8), (32, 124, 4)])] == [(0, 100, 16), (24, 116, 12)]
     assert [*stage.joined([(0, 100, 8), (8, 109, 8)])] == [(0, 100, 8), (8, 109, 8)]
     assert [*stage.joined([(0, 100, 0), (50, 7, 8), (58, 15, 0)])] == [(50, 7, 8)] and [*stage.joined([])] == []
-
-
-def test_memory_of_no_bytes_is_none(gpu: Gpu) -> None:
-    with stage.scratch(gpu, 0, 5) as address:
-        assert address == 0
-    with stage.scratch(gpu, 8, 5) as address:
-        assert address
 
 
 def test_answers_are_as_many_as_the_function_has(fake: FakeDriver) -> None:

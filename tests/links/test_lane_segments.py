@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +32,7 @@ from condyle.ir.program import Array
 from condyle.links.cuda import part
 from condyle.links.cuda.part import linked
 from condyle.links.trace.traced_segments import Stage
+from tests.backends.cuda.registers import check_registers
 from tests.backends.cuda.simulate import simulate
 from tests.links.test_lane_operations import (
     BROAD,
@@ -248,22 +248,15 @@ def test_entries_of_matrices_are_of_pairs_on_one_way_to_the_root(
         np.testing.assert_array_equal(one.reshape(want.shape), want)
 
 
-SPECIAL = {"tid", "ctaid", "ntid"}
-
-
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("lanes", [4, 64])
 def test_every_register_of_a_kernel_is_declared(lanes: int, bits: int) -> None:
     """Of joints in segments with a base, and of all exchanges between lanes."""
     ops = (Scan(combining(2), "v", True), Neighbour("v", "w", 0, 1), Spread("v"), STEP, Sines(0, 1, 2))
-    one = lanes_of(lanes, 2, *ops, partners={"met": [[-2 - 0] * lanes]})
-    codes = (in_segments(lanes, 2 * lanes), replace(one, widths={**one.widths, IO: 3}))
+    exchanges = lanes_of(lanes, 2, *ops, partners={"met": [[-2 - 0] * lanes]})
+    codes = (in_segments(lanes, 2 * lanes), replace(exchanges, widths={**exchanges.widths, IO: 3}))
     for code, names in zip(codes, (("q", EXT, "a"), ("x", "y")), strict=True):
         *reads, write = (Array(name, (4,)) for name in names)
         text = linked(code, reads, [write], bits).launches[0].texts[0].ptx
-        declared = set(re.findall(r"%(\w+)", " ".join(re.findall(r"\.reg \.\w+ ([^;]*);", text))))
-        used = {re.sub(r"^([vx])\d+$", r"\1", name) for name in re.findall(r"%([A-Za-z]\w*)", text)} - SPECIAL
-        arrays = {f"{stem}_" for stem in code.widths}
-        used = {next((stem for stem in arrays if re.fullmatch(rf"{stem}\d+", name)), name) for name in used}
-        assert {re.sub(r"^([a-z])\d+$", r"\1", name) for name in used - declared} <= declared
+        check_registers(text)
         assert ".extern .shared .align 16 .b8 pool[];" in text

@@ -3,7 +3,7 @@ writes, and its number of arithmetic operations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from textwrap import wrap
 
 import pytest
@@ -52,10 +52,13 @@ CODES: dict[str, tuple[Callable[[Tree], LinkParallel], Callable[[], Robot]]] = {
 }
 
 
+KIND = "joints of kind "
+
+
 def said(op: Op) -> str:
     match op:
         case EachJoint():
-            where = f"joints of kind {op.kind}" if op.kind >= 0 else "joints"
+            where = f"{KIND}{op.kind}" if op.kind >= 0 else "joints"
             return f"{where}{' backward' if op.backward else ''}: {said_of_stage(op.stage)}"
         case Once():
             return f"once: {said_of_stage(op.stage)}"
@@ -90,7 +93,19 @@ def said_of_code(code: LinkParallel) -> str:
     places += [f"{name}: {size}" for name, size in (*code.totals.items(), *code.base.items())]
     facts = (f"{code.name} of {code.joints} joints, {code.lanes} lanes of {code.length}", ports, widths, identities)
     wide = [line for fact in facts for line in wrap(fact, 110)]
-    return "\n".join((*wide, *places, f"{[*code.spans]} {[*code.kinds]}", *map(said, code.ops)))
+    return "\n".join((*wide, *places, f"{[*code.spans]} {[*code.kinds]}", *merged(map(said, code.ops))))
+
+
+def merged(lines: Iterable[str]) -> list[str]:
+    """Neighbours that differ in the kind of their joints alone are one line."""
+    found = list[str]()
+    for line in lines:
+        kind, _, rest = line.removeprefix(KIND).partition(": ")
+        if line.startswith(KIND) and found and found[-1].startswith(KIND) and found[-1].endswith(f": {rest}"):
+            found[-1] = found[-1].replace(": ", f" {kind}: ")
+        else:
+            found.append(line)
+    return found
 
 
 LISTS = {
@@ -117,48 +132,34 @@ second7 = 27 numbers, sum 0
 map8 = 42 numbers, sum 6
 reached9 = 6 numbers, sum 0
 parent10 = 6 numbers, sum 9.81
-joints of kind 0: angle(q[1]) -> io[1], 0
-joints of kind 1: angle(q[1]) -> io[1], 0
-joints of kind 2: angle(q[1]) -> io[1], 0
+joints of kind 0 1 2: angle(q[1]) -> io[1], 0
 sines 0 1 2
-joints of kind 0: _turning(io[3] table[24] q[1] v[1]) -> turning1[12], 12
-joints of kind 1: _turning(io[3] table[24] q[1] v[1]) -> turning1[12], 12
-joints of kind 2: _turning(io[3] table[24] q[1] v[1]) -> turning1[12], 12
+joints of kind 0 1 2: _turning(io[3] table[24] q[1] v[1]) -> turning1[12], 12
 joints of kind 3: _turning(io[3] table[24] q[1] v[1]) -> turning1[12], 0
 joints of kind 4: _turning(io[3] table[24] q[4] v[3]) -> turning1[12], 51
 turning1 of turning1 of ancestors bases: turning1_scan(base[12] tip[12]) -> turning1[12], 36
 parent2 of turning1 of parents bases: parent2(base[12]) -> parent2[3], 0
-joints of kind 0: _formed(io[3] table[24] q[1] parent2[3] v[1] tau[1]) -> formed3[12] formed4[90], 445
-joints of kind 1: _formed(io[3] table[24] q[1] parent2[3] v[1] tau[1]) -> formed3[12] formed4[90], 445
-joints of kind 2: _formed(io[3] table[24] q[1] parent2[3] v[1] tau[1]) -> formed3[12] formed4[90], 445
+joints of kind 0 1 2: _formed(io[3] table[24] q[1] parent2[3] v[1] tau[1]) -> formed3[12] formed4[90], 445
 joints of kind 3: _formed(io[3] table[24] q[1] parent2[3] v[1] tau[1]) -> formed3[12] formed4[90], 320
 joints of kind 4: _formed(io[3] table[24] q[4] parent2[3] v[3] tau[3]) -> formed3[12] formed4[90], 859
-joints of kind 0: _hinge(io[3] table[24] q[1] formed3[12] tau[1]) -> hinge5[20], 12
-joints of kind 1: _hinge(io[3] table[24] q[1] formed3[12] tau[1]) -> hinge5[20], 12
-joints of kind 2: _hinge(io[3] table[24] q[1] formed3[12] tau[1]) -> hinge5[20], 12
+joints of kind 0 1 2: _hinge(io[3] table[24] q[1] formed3[12] tau[1]) -> hinge5[20], 12
 joints of kind 3: _hinge(io[3] table[24] q[1] formed3[12] tau[1]) -> hinge5[20], 0
 joints of kind 4: _hinge(io[3] table[24] q[4] formed3[12] tau[3]) -> hinge5[20], 0
 formed4 of hinge5 of met4 bases: _joined(tip[90] base[20]) -> formed4[90], 534
 formed4 of hinge5 of met5 bases: _empty(tip[90] base[20]) -> formed4[90], 0
 formed4 of formed4 of behind tips, 63 on: formed4_scan(base[90] tip[90]) -> formed4[90], 1568
 children6 of formed4 of children tips, 0 on: children6(base[27] tip[90]) -> children6[27], 27
-joints of kind 0: _second(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> second7[27], 357
-joints of kind 1: _second(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> second7[27], 357
-joints of kind 2: _second(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> second7[27], 357
+joints of kind 0 1 2: _second(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> second7[27], 357
 joints of kind 3: _second(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> second7[27], 0
 joints of kind 4: _second(io[3] table[24] q[4] formed3[12] children6[27] tau[3]) -> second7[27], 0
 children6 of second7 of met6 bases: _handed(tip[27] base[27]) -> children6[27], 0
-joints of kind 0: _map(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> map8[42], 85
-joints of kind 1: _map(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> map8[42], 85
-joints of kind 2: _map(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> map8[42], 85
+joints of kind 0 1 2: _map(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> map8[42], 85
 joints of kind 3: _map(io[3] table[24] q[1] formed3[12] children6[27] tau[1]) -> map8[42], 59
 joints of kind 4: _map(io[3] table[24] q[4] formed3[12] children6[27] tau[3]) -> map8[42], 309
 map8 of map8 of ancestors bases: map8_scan(base[42] tip[42]) -> map8[42], 252
 joints: _reached(map8[42]) -> reached9[6], 6
 parent10 of reached9 of parents bases: parent10(base[6]) -> parent10[6], 0
-joints of kind 0: _accelerate(io[3] table[24] q[1] parent10[6] formed3[12] children6[27] tau[1]) -> a[1], 49
-joints of kind 1: _accelerate(io[3] table[24] q[1] parent10[6] formed3[12] children6[27] tau[1]) -> a[1], 49
-joints of kind 2: _accelerate(io[3] table[24] q[1] parent10[6] formed3[12] children6[27] tau[1]) -> a[1], 49
+joints of kind 0 1 2: _accelerate(io[3] table[24] q[1] parent10[6] formed3[12] children6[27] tau[1]) -> a[1], 49
 joints of kind 3: _accelerate(io[3] table[24] q[1] parent10[6] formed3[12] children6[27] tau[1]) -> a[1], 41
 joints of kind 4: _accelerate(io[3] table[24] q[4] parent10[6] formed3[12] children6[27] tau[3]) -> a[3], 142
 """,

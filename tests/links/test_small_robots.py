@@ -3,7 +3,6 @@ interpreter."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import cache
 
@@ -17,6 +16,7 @@ from condyle.links.routes import ROUTES
 from condyle.model.tree import tree_of
 from condyle.specification.ports import F_EXT
 from condyle.trace.reference import evaluate
+from tests.backends.cuda.registers import check_registers
 from tests.backends.cuda.simulate import simulate
 from tests.laws.robots import relative, states
 
@@ -99,10 +99,3 @@ def test_lanes_compute_the_same(name: str, function: str) -> None:
     for launch in made.launches:
         (text,) = launch.texts
         check_registers(text.ptx)
-
-
-def check_registers(ptx: str) -> None:
-    """As many are declared as are used."""
-    for name, count in re.findall(r"%(v|x)<(\d+)>", ptx):
-        used = {int(k) for k in re.findall(rf"%{name}(\d+)\b", ptx)}
-        assert max(used, default=0) < int(count) <= max(used, default=0) + 1, name

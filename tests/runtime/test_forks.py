@@ -54,16 +54,14 @@ def test_every_guard_gets_a_new_lock_of_its_kind() -> None:
 
 
 def test_a_fork_waits_for_others_until_its_patience_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, slept, now = list[int](), list[float](), [0.0]
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += 1.0
-
-    monkeypatch.setattr(forks, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
-    monkeypatch.setattr(forks, "_others_import", lambda: (asked.append(1), len(asked) < 4)[1])
+    """The clock goes on by a second while it sleeps."""
+    slept = list[float]()
+    clock = SimpleNamespace(monotonic=lambda: float(len(slept)), sleep=slept.append)
+    monkeypatch.setattr(forks, "time", clock)
+    answers = iter((True, True, True, False))
+    monkeypatch.setattr(forks, "_others_import", lambda: next(answers))
     forks._wait_for_imports()
-    assert len(asked) == 4 and slept == [0.001] * 3
+    assert slept == [0.001] * 3 and not [*answers]
     monkeypatch.setattr(forks, "_others_import", lambda: True)
     forks._wait_for_imports()
     assert len(slept) == 3 + 10 and forks.PATIENCE_S == 10.0
@@ -103,7 +101,6 @@ def test_the_thread_that_forks_waits_for_others_only(monkeypatch: pytest.MonkeyP
     for thread, does in ((own, False), (own + 1, True)):
         monkeypatch.setattr(sys, "_current_frames", lambda thread=thread: {thread: stack(IMPORT, OURS)})
         assert forks._others_import() is does
-    monkeypatch.undo()
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def test_small_results_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> N
     machine.check("f", 1, 256 * MIB - 1)
     machine.check("f", 1, 256 * MIB - 2, 1)
     for count, copies in ((256 * MIB, 0), (256 * MIB - 1, 1), (0, 256 * MIB)):
-        with pytest.raises(OutOfMemoryError):
+        with pytest.raises(OutOfMemoryError, match=r"and 0\.0 GB of memory"):
             machine.check("f", 1, count, copies)
 
 

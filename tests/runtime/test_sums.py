@@ -19,3 +19,13 @@ def test_sums(n: int) -> None:
         np.testing.assert_allclose(summed(array.copy(), (*own, 3)), want, rtol=0, atol=1e-12)
     many = np.full((1 << 16, 1), 0.1, "f4")
     assert abs(float(summed(many, (1,))[0]) / 6553.6 - 1.0) < 1e-6
+
+
+def test_sums_over_what_was_broadcast_keep_what_was_not() -> None:
+    array = np.arange(24.0).reshape(2, 3, 4)
+    assert summed(array, (2, 3, 4)) is array
+    for shape in ((3, 4), (1, 3, 4), (2, 1, 4), (1, 4), (4,), (2, 3, 1), (1, 1, 1), ()):
+        axes = tuple(k for k in range(3) if k < 3 - len(shape) or shape[k - 3 + len(shape)] == 1)
+        want = np.reshape(array.sum(axis=axes), shape)
+        np.testing.assert_array_equal(summed(array.copy(), shape), want)
+    assert np.array_equal(summed(np.zeros((0, 4)), (4,)), np.zeros(4)) and summed(np.ones((0,)), ()).shape == ()

@@ -212,7 +212,7 @@ def test_a_subfolder_that_others_can_write_is_an_error(tmp_path: Path, here: int
     assert len(os.listdir("/proc/self/fd")) == count  # noqa: PTH208
     (tmp_path / "sub").chmod(0o755)
     os.close(trusted_folders.subfolder("sub", here))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="'none'"):
         trusted_folders.subfolder("none", here)
 
 
@@ -224,7 +224,7 @@ def test_a_file_is_read_up_to_the_most_bytes(tmp_path: Path, here: int) -> None:
     (tmp_path / "file").chmod(0o622)
     os.mkfifo(tmp_path / "pipe")
     for name in ("file", "pipe"):
-        with pytest.raises(PermissionError):
+        with pytest.raises(PermissionError, match=f"^'{name}' is no file of this user, or larger than 5 bytes"):
             trusted_folders.read(name, here, 5)
 
 
@@ -235,7 +235,7 @@ def test_a_file_is_written_once_and_for_this_user_alone(tmp_path: Path, here: in
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match="'file'"):
         trusted_folders.write("file", here, b"other")
     assert (tmp_path / "file").read_bytes() == b"data"
 

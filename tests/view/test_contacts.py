@@ -16,17 +16,11 @@ from condyle import Contact
 from condyle.errors import CondyleError, ShapeError, StateError, UnsupportedError
 from condyle.ground import Foot, Grid, Ground, Plane
 from condyle.model.placement import Placement
-from condyle.view import poses_by, scene_of
 from condyle.view.ground import rotation_vector
-from condyle.view.scene import Scene
+from tests.view.scenes import scene
 
 GUESS = (1.0, -0.5, 1.2)
 FEET = ("lf_foot", "rf_foot", "lh_foot", "rh_foot")
-
-
-def scene(robot: condyle.Robot, *arguments, **named) -> Scene:
-    poses = poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames))
-    return scene_of(robot, poses, *arguments, **named)
 
 
 def at(x: float) -> Placement:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 import condyle
 from condyle.model.placement import Placement
-from condyle.view import poses_by, scene_of
 from condyle.view.drawing import _legend, box_of, draw, draw_robot
 from condyle.view.picture import Ellipse, Line, Words, camera
 from condyle.view.scene import Scene, Shot
+from tests.view.scenes import scene
 
 
 class Strokes:
@@ -38,16 +38,13 @@ def arm(times: int = 2) -> Scene:
     robot = build.joint("turn", parent="base", child="rod", type="continuous", axis=(0, 0, 1)).build()
     force = np.zeros((times, 3))
     force[1:] = (0.0, 3.0, 0.0)
-    poses = poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames))
-    return scene_of(robot, poses, trajectory=np.zeros((times, 1)), dt=0.25, forces={"rod": force})
+    return scene(robot, trajectory=np.zeros((times, 1)), dt=0.25, forces={"rod": force})
 
 
 def test_axes_frames_forces_and_the_centre_of_mass_are_strokes() -> None:
-    scene, shot = arm(), Shot(1, 0, 0.5)
-    size = scene.size
-    assert size == 1.0
-    drawn: Any = Strokes()
-    draw_robot(drawn, scene, shot, ("axes", "com", "forces"))
+    shown, drawn = arm(), cast("Any", Strokes())
+    assert shown.size == 1.0
+    draw_robot(drawn, shown, Shot(1, 0, 0.5), ("axes", "com", "forces"))
     kinds = [(item[0], *item[-2:]) for item in drawn.items]
     assert kinds == [
         ("arrow", 0.5, "turn: continuous"),
@@ -61,14 +58,14 @@ def test_axes_frames_forces_and_the_centre_of_mass_are_strokes() -> None:
     assert (com[2:4], inner[2:4]) == ((5.5, "com"), (1.5, "com solid"))
     np.testing.assert_allclose(force[1:3], [(0, 0, 0), (0, 3.0 * 0.5 / (2.0 * 9.81), 0)])
     still: Any = Strokes()
-    draw_robot(still, scene, Shot(0, 0, 1.0), ("forces", "names"))
+    draw_robot(still, shown, Shot(0, 0, 1.0), ("forces", "names"))
     assert still.items == [], "no force then, and names stand at the last time only"
 
 
 def test_frames_are_three_lines_and_names_stand_beside_them() -> None:
-    scene, drawn = arm(), Strokes(puts=False)
-    draw_robot(drawn, scene, Shot(1, 0, 0.5), ("frames", "names"))  # type: ignore[arg-type]
-    marks = [mark.name for mark in scene.parts.marks]
+    shown, drawn = arm(), Strokes(puts=False)
+    draw_robot(drawn, shown, Shot(1, 0, 0.5), ("frames", "names"))  # type: ignore[arg-type]
+    marks = [mark.name for mark in shown.parts.marks]
     lines = [item for item in drawn.items if item[0] == "line"]
     assert [item[2:] for item in lines] == [(x, 0.5, f"{x} of {name}") for name in marks for x in "xyz"]
     ends = [(np.array(item[1][1]) - item[1][0]).tolist() for item in lines]
@@ -115,8 +112,7 @@ def test_signs_stand_side_by_side_in_two_rows() -> None:
         expected += [Words((x, 628.0), "\u25cf", f"{style} sign"), Words((x + 13.0, 628.0), text, "tick")]
         x += 31.0 + 6.0 * len(text)
     assert drawn.items[1:] == expected
-    poses = poses_by(condyle.chain(2, rng=0), lambda one, frames: one.compile("numpy", frames=frames))
-    held = scene_of(condyle.chain(2, rng=0), poses, contacts=[condyle.Contact("link1")])
+    held = scene(condyle.chain(2, rng=0), contacts=[condyle.Contact("link1")])
     upper: Any = Strokes()
     _legend(upper, held, ("contacts", "ground"))
     assert upper.items[1].pixel == (28.0, 612.0) and upper.items[1].style == "contact sign"
@@ -127,9 +123,8 @@ def test_the_box_of_a_picture_holds_normals_of_contacts() -> None:
     """9 hundredths of the size on both sides of each."""
     robot = condyle.Builder().body("a", mass=1.0, com=(0, 0, 0), inertia=1e-3 * np.eye(3))
     built = robot.joint("j", parent="world", child="a", type="revolute", axis=(0, 0, 1), lower=-1.0, upper=1.0).build()
-    poses = poses_by(built, lambda one, frames: one.compile("numpy", frames=frames))
     place = Placement.from_rpy((20.0, 0.0, 0.0))
-    box = box_of(scene_of(built, poses, contacts=[condyle.Contact("a", placement=place)]))
-    size = scene_of(built, poses).size
+    box = box_of(scene(built, contacts=[condyle.Contact("a", placement=place)]))
+    size = scene(built).size
     np.testing.assert_allclose(box[:, 0].max(), 20.0 + 0.09 * size)
     assert np.sum(np.isclose(box[:, 0], 20.0 - 0.09 * size)) == 1

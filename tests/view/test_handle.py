@@ -16,18 +16,19 @@ from condyle import Contact
 from condyle.errors import DeviceError, ShapeError, UnsupportedError
 from condyle.model.placement import Placement
 from condyle.specification.integrators import LAYERS, USUAL
-from condyle.view import handle, poses_by, scene_of
+from condyle.view import handle
 from condyle.view.handle import Gate, View, checked
 from condyle.view.scene import Scene
+from tests.view import scenes
 
 SOCKETS = "websockets.asyncio.server"
 ROBOT = condyle.chain(2, rng=0)
 
 
-def scene(times: int = 1, robot: condyle.Robot = ROBOT, **named: Any) -> Scene:
-    poses = poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames))
-    q = np.linspace(0.0, 1.0, times)[:, None] * np.ones(robot.nq)
-    return scene_of(robot, poses, trajectory=q, dt=0.25, **named)
+def scene(times: int = 1, **options: Any) -> Scene:
+    """So many states of the robot, a quarter of a second apart."""
+    q = np.linspace(0.0, 1.0, times)[:, None] * np.ones(ROBOT.nq)
+    return scenes.scene(ROBOT, trajectory=q, dt=0.25, **options)
 
 
 @dataclass
@@ -272,10 +273,9 @@ def test_more_than_twenty_names_begin_hidden(opened: Any, many: int, shown: bool
 
 
 def test_marks_of_all_robots_are_counted(opened: Any) -> None:
-    poses = poses_by(ROBOT, lambda one, frames: one.compile("numpy", frames=frames))
     each = len(scene().parts.marks)
     for robots in (20 // each, 20 // each + 1):
-        made = scene_of(ROBOT, poses, np.zeros((robots, ROBOT.nq)))
+        made = scenes.scene(ROBOT, np.zeros((robots, ROBOT.nq)))
         assert opened(made)._layers["names"] is (robots * each <= 20)
 
 
@@ -362,9 +362,8 @@ def test_scenes_are_alike_that_have_the_same_nodes() -> None:
         assert not handle._alike(first, other) and not handle._alike(other, first), k
     one, two = (scene(3, contacts=[held], ground=condyle.ground.Plane(offset=offset)) for offset in (0.0, 0.5))
     assert handle._alike(one, scene(3, contacts=[held], ground=ground)) and not handle._alike(one, two)
-    poses = poses_by(ROBOT, lambda one, frames: one.compile("numpy", frames=frames))
-    pair = [scene_of(ROBOT, poses, np.zeros((robots, 2))) for robots in (1, 2)]
-    assert not handle._alike(pair[0], pair[1])
+    single, pair = (scenes.scene(ROBOT, np.zeros((robots, 2))) for robots in (1, 2))
+    assert not handle._alike(single, pair)
 
 
 def test_playing_goes_round_in_real_time_by_the_speed(monkeypatch: pytest.MonkeyPatch) -> None:

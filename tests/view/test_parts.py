@@ -13,7 +13,7 @@ from condyle.model.parts import Body, Frame
 from condyle.model.placement import Placement
 from condyle.readers.shapes import MeshFile, Triangles, Visual
 from condyle.view.robot_parts import WORLD, Point, Range, ellipsoid, parts_of, shells
-from condyle.view.scene import poses_by, scene_of
+from tests.view.scenes import scene
 
 MASS, RADII = 2.5, np.array([0.1, 0.2, 0.4])
 
@@ -91,7 +91,7 @@ def test_a_hand_lies_on_the_end_of_its_range_where_q_does() -> None:
     assert list(ranges) == list(robot.joint_names)
     moving = [joint for joint in robot.joints if joint.mimic is None]
     for corner, q in ((1, robot.lower), (-2, robot.upper)):
-        made = scene_of(robot, poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames)), q)
+        made = scene(robot, q)
         for one in (ranges[joint.name] for joint in moving):
             outline, hand = (made.points(of(size))[0, 0] for of in (one.outline, one.pointing))
             if one.slides:

@@ -15,7 +15,7 @@ from condyle import Contact
 from condyle.errors import UnsupportedError
 from condyle.ground import Plane
 from condyle.specification.integrators import LAYERS, VIEWS
-from condyle.view.ground import Ground, nice
+from condyle.view.ground import Ground
 from condyle.view.picture import HEIGHT, WIDTH, camera
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -118,11 +118,6 @@ def test_a_sphere_is_seen_as_a_circle_and_a_rod_as_its_shadow() -> None:
     assert angle == pytest.approx(np.pi / 2)
     first, second, angle = camera("front").outline(np.diag([0.1, 0.2, 0.5])[:, ::-1])
     assert (first, second, angle) == (pytest.approx(0.5), pytest.approx(0.2), pytest.approx(np.pi / 2))
-
-
-@pytest.mark.parametrize(("length", "step"), [(0.03, 0.05), (0.2, 0.2), (0.21, 0.5), (0.7, 1.0), (13.0, 20.0)])
-def test_steps_of_the_grid(length, step) -> None:
-    assert nice(length) == pytest.approx(step)
 
 
 def test_the_ground_is_under_the_points() -> None:

@@ -10,16 +10,11 @@ import pytest
 import condyle
 from condyle.errors import UnsupportedError
 from condyle.model.placement import Placement
-from condyle.view import poses_by, scene_of
 from condyle.view.robot_parts import Point
-from condyle.view.scene import Scene, _layout
+from condyle.view.scene import _layout
+from tests.view.scenes import scene
 
 pytestmark = pytest.mark.smoke
-
-
-def scene(robot: condyle.Robot, *arguments, **named) -> Scene:
-    poses = poses_by(robot, lambda one, frames: one.compile("numpy", frames=frames))
-    return scene_of(robot, poses, *arguments, **named)
 
 
 def two_links() -> condyle.Robot:

@@ -29,7 +29,7 @@ ROBOT = condyle.chain(2, rng=0)
 class Heard:
     """A function of a C library that keeps what it was given."""
 
-    def __init__(self, answer: object = None) -> None:
+    def __init__(self, answer: Any = None) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.answer = answer
 
@@ -148,39 +148,40 @@ class CasadiThere(CasadiC):
         self._functions = {}
 
 
-def test_casadi_writes_and_builds_each_function_once(pinocchio_there: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = list[str]()
+class Writer:
+    """CasADi's writer: a function of a library that writes this text."""
 
-    def write(struct: object, number: int, folder: bytes) -> int:
-        Path(folder.decode(), "f.c").write_text(f"int f{number};")
-        return 0
+    argtypes: object = None
+
+    def __init__(self, text: str, status: int = 0) -> None:
+        self.text, self.status = text, status
+
+    def __call__(self, struct: object, number: int, folder: bytes) -> int:
+        Path(folder.decode(), "f.c").write_text(self.text.format(number=number))
+        return self.status
+
+
+def test_casadi_writes_and_builds_each_function_once(pinocchio_there: Heard, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = list[tuple[Any, ...]]()
 
     def build(command: list[str], source: Path, beside: object, label: str) -> Any:
+        built.append((command, source.name, beside, label, source.read_text()))
         library = fake_library()
-        library.rival_write = write_heard
-        texts.append(source.read_text())
-        built.append((command, source.name, beside, label))
+        library.rival_write = Writer("int f{number};")
         return library
 
-    class Written:
-        argtypes: object = None
-
-        def __call__(self, *given: Any) -> int:
-            return write(*given)
-
-    write_heard, built = Written(), list[tuple[Any, ...]]()
     monkeypatch.setattr(rival, "library", build)
     casadi, q = CasadiThere(), np.zeros((3, 2))
     for _ in range(2):
         casadi.call("m", [q])()
-    writer, function = built
+    (*writer, _), (*function, text) = built
     links = ("-Lcasadi", "-Wl,-rpath,casadi", "-lcasadi")
     includes = ("-isystem", str(Path("casadi", "include")), "-isystem", "pin")
     command = ["/bin/g++", "-std=c++17", "-O0", "-DNDEBUG", *includes, *rival.SHARED, *links]
-    assert writer == (command, "casadi_write.cpp", (rival.MODEL,), "CasADi's writer")
+    assert writer == [command, "casadi_write.cpp", (rival.MODEL,), "CasADi's writer"]
     own = ["cc", "-std=c11", "-O3", "-march=native", *rival.SHARED, "-lm"]
-    assert function == (own, "f.c", (), "m by CasADi")
-    assert "int f2;" in texts[1] and "#include GENERATED" not in texts[1]
+    assert function == [own, "f.c", (), "m by CasADi"]
+    assert "int f2;" in text and "#include GENERATED" not in text
     assert casadi.tolerance("m") == 1e-8
 
 
@@ -195,32 +196,14 @@ def test_casadi_writes_and_builds_each_function_once(pinocchio_there: Heard, mon
 def test_what_casadi_cannot_do_is_said(
     monkeypatch: pytest.MonkeyPatch, status: int, text: str, size: int, error: type[Exception], said: str
 ) -> None:
-    def write(struct: object, number: int, folder: bytes) -> int:
-        Path(folder.decode(), "f.c").write_text(text)
-        return status
-
-    monkeypatch.setattr(CasadiThere, "_writer", SimpleNamespace(rival_write=Write(write)))
+    monkeypatch.setattr(CasadiThere, "_writer", SimpleNamespace(rival_write=Writer(text, status)))
     monkeypatch.setattr(rival, "library", lambda *_: SimpleNamespace(rival_size=lambda: size))
     with pytest.raises(error, match=said):
         CasadiThere().call("id", [np.zeros((1, 2))] * 3)
 
 
-class Write:
-    """A function whose types of arguments can be set."""
-
-    def __init__(self, call: Any) -> None:
-        self.call, self.argtypes = call, None
-
-    def __call__(self, *given: Any) -> Any:
-        return self.call(*given)
-
-
 def test_text_of_two_mib_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    def write(struct: object, number: int, folder: bytes) -> int:
-        Path(folder.decode(), "f.c").write_text("x" * 2**21)
-        return 0
-
-    monkeypatch.setattr(CasadiThere, "_writer", SimpleNamespace(rival_write=Write(write)))
+    monkeypatch.setattr(CasadiThere, "_writer", SimpleNamespace(rival_write=Writer("x" * 2**21)))
     monkeypatch.setattr(rival, "library", lambda *_: fake_library())
     CasadiThere().call("id", [np.zeros((1, 2))] * 3)()
 
@@ -328,10 +311,10 @@ def test_mujoco_is_linked_by_its_own_library(tmp_path: Path, monkeypatch: pytest
     q = np.zeros((3, 2))
     for number, word in enumerate(("id", "fd", "m", "minv", "did", "dfd", "difd", "step", "dstep")):
         opened.call(word, [q, q, q, np.full(3, 0.25)])()
-        assert built.answer.rival_run.calls[-1][:3] == (77, number, 3)  # type: ignore[attr-defined]
-    texts = [text.decode() for text, *_ in built.answer.rival_new.calls]  # type: ignore[attr-defined]
+        assert built.answer.rival_run.calls[-1][:3] == (77, number, 3)
+    texts = [text.decode() for text, *_ in built.answer.rival_new.calls]
     assert [text.count("<motor ") for text in texts] == [0, 2], "derivatives of a step have motors"
-    built.answer.rival_new.answer = None  # type: ignore[attr-defined]
+    built.answer.rival_new.answer = None
     with pytest.raises(UnsupportedError, match="MuJoCo refuses 'chain"):
         MujocoC(ROBOT)
 
@@ -364,21 +347,15 @@ def test_crocoddyl_has_two_integrators() -> None:
         CrocoddylSteps(ROBOT, "rk8")
 
 
-@pytest.mark.parametrize(
-    ("module", "made", "said"),
-    [("casadi", False, "casadi is not installed"), ("casadi", True, "without its C headers")],
-)
-def test_a_package_without_headers_is_told_from_none(
-    tmp_path: Path, monkeypatch, module: str, made: bool, said: str
-) -> None:
+def test_a_package_without_headers_is_told_from_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.path", [str(tmp_path)])
-    if made:
-        (tmp_path / module).mkdir()
-    with pytest.raises(UnsupportedError, match=said):
-        rival.wheel_folder(module, "bench", "a.h")
-    (tmp_path / module / "include").mkdir(parents=True, exist_ok=True)
-    (tmp_path / module / "include" / "a.h").touch()
-    assert rival.wheel_folder(module, "bench", "a.h") == tmp_path / module
+    with pytest.raises(UnsupportedError, match="casadi is not installed"):
+        rival.wheel_folder("casadi", "bench", "a.h")
+    (tmp_path / "casadi" / "include").mkdir(parents=True)
+    with pytest.raises(UnsupportedError, match="casadi is installed without its C headers"):
+        rival.wheel_folder("casadi", "bench", "a.h")
+    (tmp_path / "casadi" / "include" / "a.h").touch()
+    assert rival.wheel_folder("casadi", "bench", "a.h") == tmp_path / "casadi"
 
 
 @pytest.mark.parametrize(
